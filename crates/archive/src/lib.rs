@@ -1,0 +1,1 @@
+//! How a Solution lies in an ISO image, and the stages from opened to verified.

@@ -1,0 +1,2 @@
+//! The one program: arguments, one request, one call, one rendering.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Kubernetes: compare, apply, wait, remove.

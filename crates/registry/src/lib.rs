@@ -1,0 +1,1 @@
+//! The OCI distribution protocol, verified while sent.

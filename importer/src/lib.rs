@@ -1,0 +1,1 @@
+//! Accepted archive to images in the registry and objects in the cluster.

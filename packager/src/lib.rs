@@ -1,0 +1,1 @@
+//! Source directory to signed archive.

@@ -1,0 +1,1 @@
+//! The words of the project: checked names, digests, references and documents.

@@ -1,0 +1,1 @@
+//! Archive to report, and the proof of acceptance.
