@@ -1,1 +1,31 @@
-//! The words of the project: checked names, digests, references and documents.
+//! The vocabulary: names, digests, references, paths and documents, each checked once where it enters and
+//! carried as a type from there on.
+//!
+//! This crate must not touch files, the network, the environment or the clock, and depends on no other crate of the
+//! workspace.
+
+//mod contents;
+mod digest;
+//mod envelope;
+//mod image;
+//pub mod json;
+pub mod limits;
+//mod manifest;
+mod name;
+//mod operator_config;
+mod path;
+//mod source;
+//mod statement;
+mod version;
+//pub mod yaml;
+
+pub use digest::{Digest, DigestError};
+pub use name::{
+    Capability, EnvironmentName, ImageName, ImagePlace, ImageReference, KubernetesName, NameError,
+    Namespace, SolutionId, SolutionName, Tag,
+};
+pub use path::{ArchivePath, PathError};
+pub use version::{Version, VersionRange};
+
+/// The API group and version of every document of the project.
+pub const API_VERSION: &str = "solutions.metalk8s.scality.com/v1alpha1";

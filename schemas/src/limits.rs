@@ -1,0 +1,41 @@
+//! The named limits of every document, each with its reason. Raising one needs a reason here too.
+
+/// Bytes of `statement.dsse.json`: fixed, so that a counter-signature never moves anything else.
+pub const ENVELOPE_SIZE: usize = 65_536;
+/// Signatures in one envelope: far more than any review board, and they fit the envelope.
+pub const SIGNATURES: usize = 64;
+/// Bytes of one signature: leaves room for other algorithms than Ed25519 (64 bytes).
+pub const SIGNATURE_BYTES: usize = 1024;
+/// Bytes of `CONTENTS`: 500 000 files with long paths.
+pub const CONTENTS_SIZE: u64 = 128 * 1024 * 1024;
+/// Files in an archive: some 10 000 images, and 200 MB of memory at 400 bytes a file.
+pub const FILES: usize = 500_000;
+/// Bytes of one file: the image is smaller than 8 TiB.
+pub const FILE_SIZE: u64 = 8 * 1024 * 1024 * 1024 * 1024 - 1;
+/// Bytes of `manifest.yaml` and `solution.yaml`: a thousand images fit in a tenth of it.
+pub const MANIFEST_SIZE: u64 = 1024 * 1024;
+/// Bytes of one YAML file: the largest CRDs in use have 1 MiB.
+pub const YAML_SIZE: u64 = 4 * 1024 * 1024;
+/// Nesting of a YAML document: the deepest CRD schemas in use have about 40 levels.
+pub const YAML_DEPTH: usize = 64;
+/// Nodes of a YAML file after aliases are expanded: a 4 MiB file has fewer.
+pub const YAML_NODES: usize = 500_000;
+/// Documents in one YAML file.
+pub const YAML_DOCUMENTS: usize = 1000;
+/// Bytes of an image manifest or index: what registries accept.
+pub const IMAGE_MANIFEST_SIZE: u64 = 4 * 1024 * 1024;
+/// Levels of indexes within indexes. Real ones have one.
+pub const INDEX_DEPTH: usize = 4;
+/// Nesting of a JSON document: ours have 4 levels, image manifests 5.
+pub const JSON_DEPTH: usize = 64;
+/// Characters of a path component: 103 is what a Rock Ridge name, a 30-character primary name and `PX` leave of a
+/// 255-byte directory record, and what Joliet's long form holds.
+pub const PATH_COMPONENT: usize = 103;
+/// Components of a path: ECMA-119 6.8.2.1 allows 8 levels without relocation.
+pub const PATH_DEPTH: usize = 8;
+/// Characters of `<name>-<version>`: prefixed by `registry-`, it must stay a 63-character DNS label upstream.
+pub const SOLUTION_ID: usize = 54;
+/// Components of an image name: `images/`, the tag and the file take the other three levels of a path.
+pub const IMAGE_NAME_COMPONENTS: usize = 5;
+/// Characters of an image reference (distribution's own limit of 255 for the name, and a digest).
+pub const IMAGE_REFERENCE: usize = 384;

@@ -1,0 +1,131 @@
+//! The version of a Solution: semantic versioning 2.0.0, in the subset that Kubernetes labels and image tags hold.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::digest::shorten;
+use crate::name::NameError;
+
+/// A version: lower-case semver without build metadata, ordered as semver 2.0.0 clause 11 says.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version(semver::Version);
+
+impl Version {
+    /// Whether this is a pre-release (semver clause 9).
+    #[must_use]
+    pub fn is_prerelease(&self) -> bool {
+        !self.0.pre.is_empty()
+    }
+}
+
+impl FromStr for Version {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let grammar =
+            "lower-case semantic versioning without `+build`, such as 1.2.3 or 1.2.3-rc.1";
+        let refuse = || NameError::new("version", text, grammar);
+        if text.len() > crate::limits::SOLUTION_ID || text.bytes().any(|b| b.is_ascii_uppercase()) {
+            return Err(refuse());
+        }
+        let version = semver::Version::parse(text).map_err(|_| refuse())?;
+        if version.build.is_empty() {
+            Ok(Self(version))
+        } else {
+            Err(refuse())
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+crate::name::text_traits!(
+    Version,
+    "Lower-case semantic version without build metadata"
+);
+
+/// A range of versions in the notation of Cargo and npm (`>=1.2, <2`).
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct VersionRange(semver::VersionReq);
+
+impl VersionRange {
+    /// Whether a version lies in the range. Pre-releases do only when the range names one of the same version.
+    #[must_use]
+    pub fn contains(&self, version: &Version) -> bool {
+        self.0.matches(&version.0)
+    }
+}
+
+impl FromStr for VersionRange {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let grammar = "comparisons joined by commas, such as `>=1.2.0, <2`";
+        if text.len() > 256 {
+            return Err(NameError::new("version range", &shorten(text), grammar));
+        }
+        semver::VersionReq::parse(text)
+            .map(Self)
+            .map_err(|_| NameError::new("version range", text, grammar))
+    }
+}
+
+impl fmt::Display for VersionRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+crate::name::text_traits!(VersionRange, "Comparisons joined by commas");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_ordered_as_semver_says() {
+        let texts = [
+            "1.0.0-alpha",
+            "1.0.0-alpha.1",
+            "1.0.0-rc.1",
+            "1.0.0",
+            "1.0.10",
+            "1.10.0",
+        ];
+        let mut versions: Vec<Version> = texts.iter().map(|text| text.parse().unwrap()).collect();
+        versions.reverse();
+        versions.sort();
+        let sorted: Vec<String> = versions.iter().map(ToString::to_string).collect();
+        assert_eq!(sorted, texts);
+        assert!("1.0.0-rc.1".parse::<Version>().unwrap().is_prerelease());
+    }
+
+    #[test]
+    fn other_versions_are_refused() {
+        for text in [
+            "",
+            "1",
+            "1.0",
+            "v1.0.0",
+            "1.0.0+build",
+            "1.0.0-RC.1",
+            "01.0.0",
+            "1.0.0_1",
+            "latest",
+        ] {
+            assert!(text.parse::<Version>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_range_contains_its_versions() {
+        let range: VersionRange = ">=1.0.0, <2".parse().unwrap();
+        assert!(range.contains(&"1.9.9".parse().unwrap()));
+        assert!(!range.contains(&"2.0.0".parse().unwrap()));
+        assert!("about 2".parse::<VersionRange>().is_err());
+    }
+}
