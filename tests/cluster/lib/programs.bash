@@ -1,0 +1,68 @@
+# The programs of Kubernetes: built once out of the Go module proxy and kept outside the checkout under a name that
+# says what they were built from, so that another version, another Go or another checkout never meets the wrong ones.
+# shellcheck shell=bash
+
+readonly K8S_MODULE=$CLUSTER_HOME/tools/k8s
+readonly GO_AT_LEAST=1.26
+
+# The machine's Go when it is new enough, else the one that `install` put into the cache; fails when there is neither.
+find_go() {
+  local go version
+  for go in "$(type -P go)" "$CACHE/go/bin/go"; do
+    [ -x "$go" ] || continue
+    version=$(GOTOOLCHAIN=local "$go" env GOVERSION) || continue
+    if printf '%s\n' "$GO_AT_LEAST" "${version#go}" | sort -CV; then
+      printf '%s' "$go"
+      return
+    fi
+  done
+  return 1
+}
+
+# Where the programs are, or will be; fails when there is no Go to build them with.
+programs_dir() {
+  local go key
+  go=$(find_go) || return 1
+  key=$(sha256sum < <(cat "$K8S_MODULE/go.mod" "$K8S_MODULE/go.sum" && GOTOOLCHAIN=local "$go" version))
+  printf '%s' "$CACHE/k8s-${key:0:16}"
+}
+
+kubernetes_version() { awk '$1 == "k8s.io/kubernetes" && $2 ~ /^v1\./ { print $2 }' "$K8S_MODULE/go.mod"; }
+
+# Without these stamps the programs call themselves v0.0.0-master, and clients that read /version stumble over it.
+version_stamps() {
+  local version minor package
+  version=$(kubernetes_version)
+  minor=${version#v1.}
+  for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+    printf -- '-X %s.gitVersion=%s -X %s.gitMajor=1 -X %s.gitMinor=%s -X %s.gitTreeState=archive ' \
+      "$package" "$version" "$package" "$package" "${minor%%.*}" "$package"
+  done
+}
+
+# build_programs DIR: compiles into a directory beside it and renames, so that DIR is either complete or absent.
+build_programs() {
+  local dir=$1 partial=$1.partial go program
+  go=$(find_go)
+  rm -rf "$partial"
+  mkdir -p "$partial"
+  for program in kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl; do
+    say "building $program (all five take 5 to 10 minutes of two cores the first time)"
+    (cd "$K8S_MODULE" && CGO_ENABLED=0 GOTOOLCHAIN=local GOWORK=off GOFLAGS='' "$go" build -p 2 -mod=readonly -trimpath \
+      -buildvcs=false -ldflags "-s -w $(version_stamps)" -o "$partial/" "k8s.io/kubernetes/cmd/$program")
+  done
+  [ "$("$partial/kube-apiserver" --version)" = "Kubernetes $(kubernetes_version)" ] || fail "the programs do not know their version"
+  mv -T "$partial" "$dir"
+}
+
+# Builds what is not in the cache yet. A second build at the same time waits for the first and finds its result.
+ensure_programs() {
+  local dir lock
+  dir=$(programs_dir) || fail "no Go $GO_AT_LEAST or newer: run tests/cluster/install"
+  mkdir -p "$CACHE"
+  exec {lock}>"$CACHE/lock"
+  flock "$lock"
+  [ -d "$dir" ] || build_programs "$dir"
+  exec {lock}>&-
+  say "programs: $dir"
+}
