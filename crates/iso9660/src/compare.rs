@@ -1,0 +1,138 @@
+//! Compares a medium with a plan, byte for byte.
+//!
+//! Only metadata and padding are read, in pieces through one buffer, and never parsed: whatever a parser would
+//! overlook (slack in records, a second tree, bytes behind a file's end) is a byte that differs.
+
+use std::fmt;
+use std::io;
+
+use crate::{Part, Plan, ReadAt, Region, RegionBytes};
+
+/// Bytes read at once.
+const BUFFER: usize = 64 << 10;
+
+/// A run of metadata that is not what the plan says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The first differing byte, in bytes from the start of the image.
+    pub offset: u64,
+    /// What should be there.
+    pub expected: u8,
+    /// What is there.
+    pub found: u8,
+    /// What the place is.
+    pub part: Part<'static>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            offset,
+            expected,
+            found,
+            part,
+        } = self;
+        write!(
+            f,
+            "{part} at byte {offset}: 0x{found:02x} instead of 0x{expected:02x}"
+        )
+    }
+}
+
+/// A medium that could not be read at a place. It travels inside the [`io::Error`] of [`compare`].
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {part} at byte {offset}")]
+struct Unreadable {
+    part: Part<'static>,
+    offset: u64,
+    source: io::Error,
+}
+
+/// Why the walk ended early.
+enum Stop {
+    Enough,
+    Failed(io::Error),
+}
+
+/// Compares every byte of `image` that is not file data with the plan, and returns the first `limit` differences in
+/// ascending order, at most one for each 64 KiB. An empty answer means that all metadata is exactly as planned; the
+/// size of the image and the file data are for the caller to check.
+pub fn compare(plan: &Plan, image: &impl ReadAt, limit: usize) -> io::Result<Vec<Difference>> {
+    let mut differences = Vec::new();
+    let mut buffer = vec![0; BUFFER];
+    let walked = plan.visit_metadata(&mut |region| {
+        compare_region(&region, image, &mut buffer, &mut |difference| {
+            differences.push(difference);
+            if differences.len() >= limit {
+                Err(Stop::Enough)
+            } else {
+                Ok(())
+            }
+        })
+    });
+    match walked {
+        Ok(()) | Err(Stop::Enough) => Ok(differences),
+        Err(Stop::Failed(error)) => Err(error),
+    }
+}
+
+fn compare_region(
+    region: &Region<'_>,
+    image: &impl ReadAt,
+    buffer: &mut [u8],
+    report: &mut impl FnMut(Difference) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    let mut done = 0;
+    while done < region.bytes.len() {
+        let len = usize::try_from(region.bytes.len() - done)
+            .map_or(buffer.len(), |left| left.min(buffer.len()));
+        let found = &mut buffer[..len];
+        let offset = region.offset + done;
+        image
+            .read_exact_at(found, offset)
+            .map_err(|source| unreadable(source, offset, &region.part))?;
+        if let Some((index, expected)) = first_difference(region.bytes, done, found) {
+            let found = found[index];
+            let part = region.part.clone().into_owned();
+            report(Difference {
+                offset: offset + index as u64,
+                expected,
+                found,
+                part,
+            })?;
+        }
+        done += len as u64;
+    }
+    Ok(())
+}
+
+/// Where `found`, read `done` bytes into a region, first differs from it, and the byte that should be there.
+fn first_difference(planned: RegionBytes<'_>, done: u64, found: &[u8]) -> Option<(usize, u8)> {
+    match planned {
+        RegionBytes::Zeros(_) => found
+            .iter()
+            .position(|&byte| byte != 0)
+            .map(|index| (index, 0)),
+        RegionBytes::Bytes(bytes) => {
+            let start = usize::try_from(done).expect("a region's bytes are in memory");
+            let planned = &bytes[start..start + found.len()];
+            if planned == found {
+                return None;
+            }
+            let index = planned.iter().zip(found.iter()).position(|(a, b)| a != b);
+            index.map(|index| (index, planned[index]))
+        }
+    }
+}
+
+fn unreadable(source: io::Error, offset: u64, part: &Part<'_>) -> Stop {
+    let part = part.clone().into_owned();
+    Stop::Failed(io::Error::new(
+        source.kind(),
+        Unreadable {
+            part,
+            offset,
+            source,
+        },
+    ))
+}

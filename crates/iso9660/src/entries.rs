@@ -1,0 +1,175 @@
+//! The entries of one directory in the order of a tree, with their identifiers.
+
+use crate::File;
+use crate::names::{Kind, Stem, append_ucs2};
+use crate::plan::PlanError;
+use crate::region::TreeKind;
+use crate::tree::{Child, Tree};
+
+/// One entry of a directory.
+#[derive(Debug)]
+pub(crate) struct Entry<'a> {
+    pub(crate) child: Child,
+    pub(crate) name: &'a str,
+    /// The name in the primary tree; unused in the Joliet tree.
+    stem: Stem,
+}
+
+impl Entry<'_> {
+    fn kind(&self) -> Kind {
+        match self.child {
+            Child::File(_) => Kind::File,
+            Child::Directory(_) => Kind::Directory,
+        }
+    }
+
+    /// Appends the identifier that the entry has in a tree.
+    pub(crate) fn append_identifier(&self, out: &mut Vec<u8>, tree: TreeKind) {
+        match tree {
+            TreeKind::Primary => self.stem.append_identifier(out, self.kind()),
+            TreeKind::Joliet => append_ucs2(out, self.name),
+        }
+    }
+}
+
+/// The entries of a directory in record order: ECMA-119 9.3, or UCS-2 code units.
+pub(crate) fn entries<'a>(
+    tree: &Tree,
+    files: &'a [File],
+    dir: usize,
+    kind: TreeKind,
+) -> Vec<Entry<'a>> {
+    let named = |child| {
+        let name = tree.name(files, child);
+        let mut entry = Entry {
+            child,
+            name,
+            stem: Stem::numbered(0),
+        };
+        entry.stem = Stem::of(name, entry.kind());
+        entry
+    };
+    // Children come by name, and every character is one UCS-2 code unit: already the Joliet order.
+    let mut entries: Vec<_> = tree.children(dir).into_iter().map(named).collect();
+    if kind == TreeKind::Primary {
+        number_clashes(&mut entries);
+        entries.sort_unstable_by_key(|entry| entry.stem);
+    }
+    entries
+}
+
+/// Gives all entries that share a stem numbered ones, in name order, leaving out numbers that are names already.
+fn number_clashes(entries: &mut [Entry<'_>]) {
+    let mut stems: Vec<_> = entries.iter().map(|entry| entry.stem).collect();
+    stems.sort_unstable();
+    let (mut clashing, mut taken) = (Vec::new(), Vec::new());
+    for group in stems.chunk_by(|a, b| a == b) {
+        if group.len() > 1 {
+            clashing.push(group[0]);
+        } else if group[0].looks_numbered() {
+            taken.push(group[0]);
+        }
+    }
+    let mut free = (0..)
+        .map(Stem::numbered)
+        .filter(|stem| taken.binary_search(stem).is_err());
+    for entry in entries
+        .iter_mut()
+        .filter(|entry| clashing.binary_search(&entry.stem).is_ok())
+    {
+        entry.stem = free.next().expect("numbers do not run out");
+    }
+}
+
+/// Refuses siblings that differ only in case: Windows, macOS and Joliet readers take them for one.
+pub(crate) fn check_siblings(tree: &Tree, files: &[File], dir: usize) -> Result<(), PlanError> {
+    let mut names: Vec<_> = tree
+        .children(dir)
+        .into_iter()
+        .map(|child| tree.name(files, child))
+        .collect();
+    let lower = |byte: u8| byte.to_ascii_lowercase();
+    names.sort_by(|a, b| a.bytes().map(lower).cmp(b.bytes().map(lower)));
+    match names
+        .windows(2)
+        .find(|pair| pair[0].eq_ignore_ascii_case(pair[1]))
+    {
+        None => Ok(()),
+        Some(pair) => Err(PlanError::OnlyCaseDiffers {
+            directory: tree.directory_path(files, dir).to_owned(),
+            first: pair[0].to_owned(),
+            second: pair[1].to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identifiers(paths: &[&str]) -> Vec<String> {
+        let files: Vec<_> = paths
+            .iter()
+            .map(|path| File {
+                path: (*path).to_owned(),
+                size: 0,
+                content: None,
+            })
+            .collect();
+        let tree = Tree::build(&files).unwrap();
+        let identifier = |entry: &Entry<'_>| {
+            let mut out = Vec::new();
+            entry.append_identifier(&mut out, TreeKind::Primary);
+            format!("{} {}", String::from_utf8(out).unwrap(), entry.name)
+        };
+        entries(&tree, &files, 0, TreeKind::Primary)
+            .iter()
+            .map(identifier)
+            .collect()
+    }
+
+    #[test]
+    fn all_clashing_entries_are_numbered_in_path_order() {
+        assert_eq!(
+            identifiers(&["b-c", "b_c", "b.c", "a", "x0000000", "a./f"]),
+            [
+                "A.;1 a",
+                "A_ a.",
+                "B.C;1 b.c",
+                "X0000000.;1 x0000000",
+                "X0000001.;1 b-c",
+                "X0000002.;1 b_c"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_directory_and_a_file_with_an_empty_extension_clash() {
+        // `FOO` and `FOO.;1` compare equal in ECMA-119 9.3.
+        assert_eq!(
+            identifiers(&["foo/f", "foo."]),
+            ["X0000000 foo", "X0000001.;1 foo."]
+        );
+    }
+
+    #[test]
+    fn siblings_must_differ_in_more_than_case() {
+        let check = |paths: &[&str]| {
+            let files: Vec<_> = paths
+                .iter()
+                .map(|path| File {
+                    path: (*path).to_owned(),
+                    size: 0,
+                    content: None,
+                })
+                .collect();
+            let tree = Tree::build(&files).unwrap();
+            (0..tree.dirs.len()).try_for_each(|dir| check_siblings(&tree, &files, dir))
+        };
+        check(&["a/b", "b/B", "c"]).unwrap();
+        assert_eq!(
+            check(&["x/Ab", "x/c", "x/aB/f"]).unwrap_err().to_string(),
+            "names `Ab` and `aB` in directory `x` differ only in case"
+        );
+    }
+}

@@ -1,0 +1,274 @@
+//! Layout of bytes, and nothing else: descriptors, directory records, path table records and System Use entries.
+//!
+//! Field positions are those of ECMA-119 (its byte positions count from 1, ours from 0), SUSP 1.12 and RRIP 1.12.
+
+use crate::region::{ByteOrder, TreeKind};
+use crate::{Timestamp, Volume};
+
+/// Bytes in a sector and in a logical block; the two are the same here (ECMA-119 6.1.2, 6.2.2).
+pub const SECTOR_SIZE: u64 = 2048;
+
+/// The same as a length of buffers.
+pub(crate) const SECTOR_LEN: usize = 2048;
+
+/// Bytes of a file section: the largest whole number of sectors that a 32-bit length can say.
+pub(crate) const SECTION_SIZE: u64 = 0xFFFF_F800;
+
+/// Identifier of a directory's record of itself, and of the root in a path table.
+pub(crate) const SELF: &[u8] = &[0];
+/// Identifier of a directory's record of its parent.
+pub(crate) const PARENT: &[u8] = &[1];
+
+pub(crate) const FLAG_DIRECTORY: u8 = 0x02;
+pub(crate) const FLAG_MORE_SECTIONS: u8 = 0x80;
+
+/// POSIX file modes with their type bits (RRIP 4.1.1).
+pub(crate) const MODE_FILE: u32 = 0o100_444;
+pub(crate) const MODE_DIRECTORY: u32 = 0o040_555;
+
+/// Length of a directory record up to its identifier (ECMA-119 9.1).
+pub(crate) const RECORD_HEAD_LEN: usize = 33;
+
+const STANDARD_ID: &[u8; 5] = b"CD001";
+/// UCS-2 level 3 (Joliet 2.2).
+const JOLIET_ESCAPE: &[u8; 3] = b"%/E";
+/// Joliet's volume identifier holds 16 characters of two bytes.
+const JOLIET_VOLUME_ID_LEN: usize = 16;
+
+const ER_ID: &[u8] = b"IEEE_P1282";
+const ER_DESCRIPTOR: &[u8] =
+    b"THE IEEE P1282 PROTOCOL PROVIDES SUPPORT FOR POSIX FILE SYSTEM SEMANTICS";
+const ER_SOURCE: &[u8] =
+    b"PLEASE CONTACT THE IEEE STANDARDS DEPARTMENT, PISCATAWAY, NJ, USA FOR THE P1282 SPECIFICATION";
+
+/// A 16-bit number in both byte orders (ECMA-119 7.2.3).
+fn both16(value: u16) -> [u8; 4] {
+    let mut bytes = [0; 4];
+    bytes[..2].copy_from_slice(&value.to_le_bytes());
+    bytes[2..].copy_from_slice(&value.to_be_bytes());
+    bytes
+}
+
+/// A 32-bit number in both byte orders (ECMA-119 7.3.3).
+fn both32(value: u32) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&value.to_le_bytes());
+    bytes[4..].copy_from_slice(&value.to_be_bytes());
+    bytes
+}
+
+/// An extent as a 32-bit record can name it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// First sector.
+    pub(crate) lba: u32,
+    /// Bytes.
+    pub(crate) size: u32,
+}
+
+/// A directory record (ECMA-119 9.1).
+#[derive(Debug)]
+pub(crate) struct Record<'a> {
+    pub(crate) place: Place,
+    pub(crate) flags: u8,
+    pub(crate) time: [u8; 7],
+    pub(crate) identifier: &'a [u8],
+    pub(crate) system_use: &'a [u8],
+}
+
+impl Record<'_> {
+    /// Appends the record. Identifier and System Use area each end on an even byte (ECMA-119 9.1.12, 9.1.13).
+    pub(crate) fn append_to(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&[0, 0]);
+        out.extend_from_slice(&both32(self.place.lba));
+        out.extend_from_slice(&both32(self.place.size));
+        out.extend_from_slice(&self.time);
+        out.extend_from_slice(&[self.flags, 0, 0]);
+        out.extend_from_slice(&both16(1));
+        out.push(byte_len(self.identifier.len()));
+        out.extend_from_slice(self.identifier);
+        pad_even(out, start);
+        out.extend_from_slice(self.system_use);
+        pad_even(out, start);
+        out[start] = byte_len(out.len() - start);
+    }
+}
+
+fn byte_len(len: usize) -> u8 {
+    u8::try_from(len)
+        .expect("names are limited so that every record and entry stays below 256 bytes")
+}
+
+fn pad_even(out: &mut Vec<u8>, start: usize) {
+    if !(out.len() - start).is_multiple_of(2) {
+        out.push(0);
+    }
+}
+
+/// Appends a path table record (ECMA-119 9.4).
+pub(crate) fn append_path_table_record(
+    out: &mut Vec<u8>,
+    order: ByteOrder,
+    lba: u32,
+    parent: u16,
+    identifier: &[u8],
+) {
+    out.extend_from_slice(&[byte_len(identifier.len()), 0]);
+    match order {
+        ByteOrder::Little => {
+            out.extend_from_slice(&lba.to_le_bytes());
+            out.extend_from_slice(&parent.to_le_bytes());
+        }
+        ByteOrder::Big => {
+            out.extend_from_slice(&lba.to_be_bytes());
+            out.extend_from_slice(&parent.to_be_bytes());
+        }
+    }
+    out.extend_from_slice(identifier);
+    if !identifier.len().is_multiple_of(2) {
+        out.push(0);
+    }
+}
+
+/// Appends SP (SUSP 5.3): System Use entries start at byte 0 of every System Use area.
+pub(crate) fn append_sp(out: &mut Vec<u8>) {
+    out.extend_from_slice(&[b'S', b'P', 7, 1, 0xBE, 0xEF, 0]);
+}
+
+/// Appends CE (SUSP 5.1): the area goes on at the start of sector `lba`, for `len` bytes.
+pub(crate) fn append_ce(out: &mut Vec<u8>, lba: u32, len: u32) {
+    out.extend_from_slice(&[b'C', b'E', 28, 1]);
+    out.extend_from_slice(&both32(lba));
+    out.extend_from_slice(&both32(0));
+    out.extend_from_slice(&both32(len));
+}
+
+/// Appends PX (RRIP 4.1.1) of 44 bytes: mode, links, uid 0, gid 0, serial number.
+pub(crate) fn append_px(out: &mut Vec<u8>, mode: u32, links: u32, serial: u32) {
+    out.extend_from_slice(&[b'P', b'X', 44, 1]);
+    for value in [mode, links, 0, 0, serial] {
+        out.extend_from_slice(&both32(value));
+    }
+}
+
+/// Appends TF (RRIP 4.1.6) in its short form, with times of modification, access and attribute change.
+pub(crate) fn append_tf(out: &mut Vec<u8>, time: [u8; 7]) {
+    out.extend_from_slice(&[b'T', b'F', 26, 1, 0x0E]);
+    for _ in 0..3 {
+        out.extend_from_slice(&time);
+    }
+}
+
+/// Appends NM (RRIP 4.1.4) with the whole name.
+pub(crate) fn append_nm(out: &mut Vec<u8>, name: &str) {
+    out.extend_from_slice(&[b'N', b'M', byte_len(name.len() + 5), 1, 0]);
+    out.extend_from_slice(name.as_bytes());
+}
+
+/// The ER entry (SUSP 5.5) that says Rock Ridge is in use; the whole content of the continuation area.
+pub(crate) fn er() -> Vec<u8> {
+    let len = 8 + ER_ID.len() + ER_DESCRIPTOR.len() + ER_SOURCE.len();
+    let mut out = vec![b'E', b'R', byte_len(len), 1];
+    out.extend([ER_ID, ER_DESCRIPTOR, ER_SOURCE].map(|text| byte_len(text.len())));
+    out.push(1);
+    for text in [ER_ID, ER_DESCRIPTOR, ER_SOURCE] {
+        out.extend_from_slice(text);
+    }
+    out
+}
+
+/// What a volume descriptor says beyond the volume's names and time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DescriptorFields {
+    pub(crate) tree: TreeKind,
+    /// Sectors of the whole image.
+    pub(crate) sectors: u32,
+    /// Bytes of one path table.
+    pub(crate) path_table_size: u32,
+    pub(crate) path_table_l: u32,
+    pub(crate) path_table_m: u32,
+    pub(crate) root: Place,
+}
+
+/// The primary (ECMA-119 8.4) or the Joliet volume descriptor (ECMA-119 8.5, Joliet 2).
+pub(crate) fn volume_descriptor(fields: &DescriptorFields, volume: &Volume) -> [u8; SECTOR_LEN] {
+    let mut d = [0; SECTOR_LEN];
+    d[1..6].copy_from_slice(STANDARD_ID);
+    d[6] = 1;
+    d[80..88].copy_from_slice(&both32(fields.sectors));
+    d[120..124].copy_from_slice(&both16(1));
+    d[124..128].copy_from_slice(&both16(1));
+    d[128..132].copy_from_slice(&both16(2048));
+    d[132..140].copy_from_slice(&both32(fields.path_table_size));
+    d[140..144].copy_from_slice(&fields.path_table_l.to_le_bytes());
+    d[148..152].copy_from_slice(&fields.path_table_m.to_be_bytes());
+    d[156..190].copy_from_slice(&root_record(fields.root, volume.time));
+    let volume_id_len = match fields.tree {
+        TreeKind::Primary => {
+            d[0] = 1;
+            volume.id.len()
+        }
+        TreeKind::Joliet => {
+            d[0] = 2;
+            d[88..91].copy_from_slice(JOLIET_ESCAPE);
+            volume.id.len().min(JOLIET_VOLUME_ID_LEN)
+        }
+    };
+    set_text(&mut d[8..40], fields.tree, "");
+    set_text(&mut d[40..72], fields.tree, &volume.id[..volume_id_len]);
+    set_text(&mut d[190..318], fields.tree, &volume.set_id);
+    // Publisher, data preparer and application; then copyright, abstract and bibliographic file.
+    for field in [318..446, 446..574, 574..702, 702..739, 739..776, 776..813] {
+        set_text(&mut d[field], fields.tree, "");
+    }
+    let time = volume.time.long();
+    d[813..830].copy_from_slice(&time);
+    d[830..847].copy_from_slice(&time);
+    // Expiration and effective time: not specified (ECMA-119 8.4.26.1).
+    d[847..863].fill(b'0');
+    d[864..880].fill(b'0');
+    d[881] = 1;
+    // Spaces, so that implantisomd5 could be used on a copy.
+    d[883..1395].fill(b' ');
+    d
+}
+
+/// The volume descriptor set terminator (ECMA-119 8.3).
+pub(crate) fn terminator() -> [u8; SECTOR_LEN] {
+    let mut d = [0; SECTOR_LEN];
+    d[0] = 255;
+    d[1..6].copy_from_slice(STANDARD_ID);
+    d[6] = 1;
+    d
+}
+
+fn root_record(place: Place, time: Timestamp) -> Vec<u8> {
+    let mut out = Vec::with_capacity(34);
+    Record {
+        place,
+        flags: FLAG_DIRECTORY,
+        time: time.short(),
+        identifier: SELF,
+        system_use: &[],
+    }
+    .append_to(&mut out);
+    out
+}
+
+/// Fills a text field: ASCII padded with spaces, or UCS-2 big-endian padded with UCS-2 spaces. What does not fit is
+/// cut; the last byte of an odd field stays zero.
+fn set_text(field: &mut [u8], tree: TreeKind, text: &str) {
+    match tree {
+        TreeKind::Primary => {
+            field.fill(b' ');
+            field[..text.len()].copy_from_slice(text.as_bytes());
+        }
+        TreeKind::Joliet => {
+            let characters = text.bytes().chain(std::iter::repeat(b' '));
+            for (unit, character) in field.chunks_exact_mut(2).zip(characters) {
+                unit.copy_from_slice(&[0, character]);
+            }
+        }
+    }
+}

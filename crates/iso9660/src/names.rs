@@ -1,0 +1,205 @@
+//! Names: which path components are allowed, and what they become in the primary tree.
+
+use crate::limits::MAX_COMPONENT_LEN;
+
+/// Letters of name and extension together in the primary tree (ECMA-119 7.5.1, 10.1).
+const MAX_STEM: usize = 30;
+/// Letters kept of an extension.
+const MAX_EXTENSION: usize = 8;
+
+/// Whether a path component matches `[A-Za-z0-9_][A-Za-z0-9._-]{0,102}`.
+pub(crate) fn is_component(name: &str) -> bool {
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    name.len() <= MAX_COMPONENT_LEN
+        && name.bytes().next().is_some_and(word)
+        && name
+            .bytes()
+            .all(|byte| word(byte) || byte == b'.' || byte == b'-')
+}
+
+/// Whether text is made of d-characters (ECMA-119 7.4.1).
+pub(crate) fn is_d_characters(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+/// A file or a directory: their primary identifiers differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    Directory,
+}
+
+/// A name of the primary tree without the version and without a dot at its end.
+///
+/// The order of two different stems is the order of ECMA-119 9.3: a dot sorts before every d-character, as the space
+/// of the padding does, and a name without extension is a prefix of the same name with one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Stem {
+    bytes: [u8; MAX_STEM + 1],
+    len: u8,
+}
+
+impl Stem {
+    /// Upper case, every other character `_`, the extension of a file kept, cut to 30 letters.
+    pub(crate) fn of(name: &str, kind: Kind) -> Self {
+        let (base, extension) = match kind {
+            Kind::Directory => (name, ""),
+            Kind::File => name.rsplit_once('.').unwrap_or((name, "")),
+        };
+        let extension = &extension[..extension.len().min(MAX_EXTENSION)];
+        let base = &base[..base.len().min(MAX_STEM - extension.len())];
+        let mut stem = Self {
+            bytes: [0; MAX_STEM + 1],
+            len: 0,
+        };
+        base.bytes().for_each(|byte| stem.push(d_character(byte)));
+        if !extension.is_empty() {
+            stem.push(b'.');
+            extension
+                .bytes()
+                .for_each(|byte| stem.push(d_character(byte)));
+        }
+        stem
+    }
+
+    /// The name number `number` for entries whose own stems clash: `X` and seven digits.
+    pub(crate) fn numbered(number: u32) -> Self {
+        let text = format!("X{number:07}");
+        let mut stem = Self {
+            bytes: [0; MAX_STEM + 1],
+            len: 0,
+        };
+        text.bytes().for_each(|byte| stem.push(byte));
+        stem
+    }
+
+    /// Appends the identifier as records have it: a directory's is the stem, a file's has a dot and version 1.
+    pub(crate) fn append_identifier(&self, out: &mut Vec<u8>, kind: Kind) {
+        out.extend_from_slice(self.as_bytes());
+        if kind == Kind::File {
+            if !self.as_bytes().contains(&b'.') {
+                out.push(b'.');
+            }
+            out.extend_from_slice(b";1");
+        }
+    }
+
+    /// Whether this could be a numbered stem.
+    pub(crate) fn looks_numbered(&self) -> bool {
+        matches!(self.as_bytes(), [b'X', digits @ ..] if digits.len() == 7 && digits.iter().all(u8::is_ascii_digit))
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+
+    fn push(&mut self, byte: u8) {
+        self.bytes[usize::from(self.len)] = byte;
+        self.len += 1;
+    }
+}
+
+fn d_character(byte: u8) -> u8 {
+    if byte.is_ascii_alphanumeric() {
+        byte.to_ascii_uppercase()
+    } else {
+        b'_'
+    }
+}
+
+/// Appends a name as the Joliet tree has it: UCS-2 big-endian, without a version.
+pub(crate) fn append_ucs2(out: &mut Vec<u8>, name: &str) {
+    for byte in name.bytes() {
+        out.extend_from_slice(&[0, byte]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identifier(name: &str, kind: Kind) -> String {
+        let mut out = Vec::new();
+        Stem::of(name, kind).append_identifier(&mut out, kind);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn components_follow_the_grammar() {
+        for good in [
+            "a",
+            "_",
+            "0",
+            "A-b.c_",
+            "trailing.",
+            "a..b",
+            &"x".repeat(103),
+        ] {
+            assert!(is_component(good), "{good}");
+        }
+        for bad in [
+            "",
+            ".",
+            "..",
+            ".a",
+            "-a",
+            "a b",
+            "a/b",
+            "a\\b",
+            "é",
+            "a\0",
+            "a;1",
+            &"x".repeat(104),
+        ] {
+            assert!(!is_component(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn files_keep_their_extension() {
+        let hex = "0123456789abcdef".repeat(4);
+        for (name, expected) in [
+            ("manifest.yaml", "MANIFEST.YAML;1"),
+            ("CONTENTS", "CONTENTS.;1"),
+            ("trailing.", "TRAILING.;1"),
+            ("registry-config.inc.j2", "REGISTRY_CONFIG_INC.J2;1"),
+            ("statement.dsse.json", "STATEMENT_DSSE.JSON;1"),
+            (&hex, "0123456789ABCDEF0123456789ABCD.;1"),
+            (
+                &format!("{hex}.manifest.json"),
+                "0123456789ABCDEF0123456789.JSON;1",
+            ),
+            ("a.0123456789", "A.01234567;1"),
+        ] {
+            assert_eq!(identifier(name, Kind::File), expected);
+        }
+    }
+
+    #[test]
+    fn directories_have_no_dot() {
+        assert_eq!(identifier("1.0.0", Kind::Directory), "1_0_0");
+        assert_eq!(identifier("base-server", Kind::Directory), "BASE_SERVER");
+        assert_eq!(identifier(&"d".repeat(40), Kind::Directory), "D".repeat(30));
+    }
+
+    #[test]
+    fn stems_sort_as_ecma_119_9_3_says() {
+        // File names padded with spaces first, then extensions padded with spaces.
+        let mut names = ["AB.X", "AB", "ABC", "A_B", "A.ZZZ", "AB.XA", "A0.A", "AB._"];
+        names.sort_by_key(|name| Stem::of(name, Kind::File));
+        assert_eq!(
+            names,
+            ["A.ZZZ", "A0.A", "AB", "AB.X", "AB.XA", "AB._", "ABC", "A_B"]
+        );
+    }
+
+    #[test]
+    fn numbered_stems_are_recognised() {
+        assert!(Stem::numbered(0).looks_numbered());
+        assert!(Stem::of("x1234567", Kind::File).looks_numbered());
+        for other in ["x123456", "x12345678", "y1234567", "x123456a", "x1234567.a"] {
+            assert!(!Stem::of(other, Kind::File).looks_numbered(), "{other}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The vocabulary for places in an image: regions of metadata and what they are, in words for messages.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// One of the two directory trees of an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TreeKind {
+    /// The primary tree with Rock Ridge.
+    Primary,
+    /// The Joliet tree (UCS-2 names).
+    Joliet,
+}
+
+/// The byte order of a path table; each tree has one of both (ECMA-119 8.4.14, 8.4.16).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ByteOrder {
+    /// Type L: least significant byte first.
+    Little,
+    /// Type M: most significant byte first.
+    Big,
+}
+
+/// What a region of metadata is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Part<'a> {
+    /// Sectors 0 to 15.
+    SystemArea,
+    /// The primary (sector 16) or the Joliet (sector 17) volume descriptor.
+    Descriptor(TreeKind),
+    /// The volume descriptor set terminator (sector 18).
+    Terminator,
+    /// Sectors 19 to 31.
+    Reserved,
+    /// A path table.
+    PathTable {
+        /// Whose directories it lists.
+        tree: TreeKind,
+        /// Type L or M.
+        order: ByteOrder,
+    },
+    /// The records of a directory.
+    Directory {
+        /// In which tree.
+        tree: TreeKind,
+        /// The directory's path; empty for the root.
+        path: Cow<'a, str>,
+    },
+    /// The continuation area of the root directory's first record.
+    ContinuationArea,
+    /// The sector that empty files point to, and what follows up to the first data behind it.
+    ZeroBlock,
+    /// What follows a file's data up to the next data or sector.
+    Padding {
+        /// The path of the first file with the data before it.
+        after: Cow<'a, str>,
+    },
+    /// The zeros at the end.
+    Tail,
+}
+
+impl Part<'_> {
+    /// The same part, independent of the plan.
+    #[must_use]
+    pub fn into_owned(self) -> Part<'static> {
+        match self {
+            Self::SystemArea => Part::SystemArea,
+            Self::Descriptor(tree) => Part::Descriptor(tree),
+            Self::Terminator => Part::Terminator,
+            Self::Reserved => Part::Reserved,
+            Self::PathTable { tree, order } => Part::PathTable { tree, order },
+            Self::Directory { tree, path } => Part::Directory {
+                tree,
+                path: Cow::Owned(path.into_owned()),
+            },
+            Self::ContinuationArea => Part::ContinuationArea,
+            Self::ZeroBlock => Part::ZeroBlock,
+            Self::Padding { after } => Part::Padding {
+                after: Cow::Owned(after.into_owned()),
+            },
+            Self::Tail => Part::Tail,
+        }
+    }
+}
+
+impl fmt::Display for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SystemArea => f.write_str("system area"),
+            Self::Descriptor(tree) => write!(f, "{tree} volume descriptor"),
+            Self::Terminator => f.write_str("volume descriptor set terminator"),
+            Self::Reserved => f.write_str("reserved sectors before the first file"),
+            Self::PathTable { tree, order } => write!(f, "{tree} path table {order}"),
+            Self::Directory { tree, path } if path.is_empty() => write!(f, "{tree} root directory"),
+            Self::Directory { tree, path } => write!(f, "{tree} directory {path}"),
+            Self::ContinuationArea => f.write_str("continuation area of the root directory"),
+            Self::ZeroBlock => f.write_str("zero block"),
+            Self::Padding { after } => write!(f, "padding after {after}"),
+            Self::Tail => f.write_str("zeros at the end"),
+        }
+    }
+}
+
+impl fmt::Display for TreeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Primary => "primary",
+            Self::Joliet => "Joliet",
+        })
+    }
+}
+
+impl fmt::Display for ByteOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Little => "L",
+            Self::Big => "M",
+        })
+    }
+}
+
+/// The bytes of a region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RegionBytes<'a> {
+    /// These bytes.
+    Bytes(&'a [u8]),
+    /// As many zero bytes.
+    Zeros(u64),
+}
+
+impl RegionBytes<'_> {
+    /// The length in bytes.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Zeros(len) => *len,
+        }
+    }
+
+    /// Whether there are no bytes at all. A plan has no such region.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A run of bytes of the image that is not file data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region<'a> {
+    /// Where it starts, in bytes from the start of the image.
+    pub offset: u64,
+    /// What stands there.
+    pub bytes: RegionBytes<'a>,
+    /// What it is.
+    pub part: Part<'a>,
+}

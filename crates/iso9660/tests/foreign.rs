@@ -1,0 +1,1 @@
+//! Foreign readers as judges.
