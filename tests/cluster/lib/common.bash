@@ -35,13 +35,13 @@ now_ms() {
 
 # step NAME COMMAND...: runs the command in this shell and prints how long it took; NAME is what a failure is blamed on.
 step() {
-  local began took
-  CURRENT_STEP=$1
+  local name=$1 began took
+  CURRENT_STEP=$name
   shift
   began=$(now_ms)
   "$@"
   took=$(($(now_ms) - began))
-  printf '%3d.%02d s  %s\n' $((took / 1000)) $((took % 1000 / 10)) "$CURRENT_STEP" >&2
+  printf '%3d.%02d s  %s\n' $((took / 1000)) $((took % 1000 / 10)) "$name" >&2
 }
 
 # wait_until SECONDS COMMAND...: runs the command ten times a second until it succeeds; 1 when the time is over.

@@ -73,6 +73,7 @@ import_pause_image() {
   tar -C "$DIR/node/pause" -cf - . | ctr --address "$CONTAINERD_SOCKET" --namespace k8s.io images import - >/dev/null
 }
 
+# There is no DNS: lookups in pods are sent where nothing listens, so that they fail at once.
 write_kubelet_config() {
   : >"$DIR/node/resolv.conf"
   cat >"$DIR/node/kubelet.yaml" <<YAML
@@ -92,6 +93,7 @@ makeIPTablesUtilChains: false
 podLogsDir: $DIR/node/pod-logs
 volumePluginDir: $DIR/node/volume-plugins
 resolvConf: $DIR/node/resolv.conf
+clusterDNS: [$NODE_IP]
 evictionHard: {memory.available: 50Mi, nodefs.available: 1Mi, imagefs.available: 1Mi, nodefs.inodesFree: "1", imagefs.inodesFree: "1"}
 imageGCHighThresholdPercent: 100
 imageGCLowThresholdPercent: 99
@@ -107,8 +109,9 @@ start_kubelet() {
     --root-dir="$DIR/node/kubelet" --cert-dir="$DIR/node/kubelet/pki" --hostname-override="$NODE_NAME" --node-ip="$NODE_IP"
 }
 
-node_ready() {
-  [ "$(kubectl get node "$NODE_NAME" -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}')" = True ]
+# Ready and without a taint: a new node carries one for a moment after it is ready, and pods would wait.
+node_takes_pods() {
+  [ "$(kubectl get node "$NODE_NAME" -o jsonpath='{.status.conditions[?(@.type=="Ready")].status} {.spec.taints}')" = 'True ' ]
 }
 
-wait_node() { wait_for kubelet 60 node_ready; }
+wait_node() { wait_for kubelet 60 node_takes_pods; }

@@ -55,14 +55,19 @@ build_programs() {
   mv -T "$partial" "$dir"
 }
 
-# Builds what is not in the cache yet. A second build at the same time waits for the first and finds its result.
-ensure_programs() {
-  local dir lock
+build_missing_programs() {
+  local dir
   dir=$(programs_dir) || fail "no Go $GO_AT_LEAST or newer: run tests/cluster/install"
+  [ -d "$dir" ] || build_programs "$dir"
+  say "programs: $dir"
+}
+
+# with_cache_lock COMMAND...: a second one at the same time waits for the first, and finds its results.
+with_cache_lock() {
+  local lock
   mkdir -p "$CACHE"
   exec {lock}>"$CACHE/lock"
   flock "$lock"
-  [ -d "$dir" ] || build_programs "$dir"
+  "$@"
   exec {lock}>&-
-  say "programs: $dir"
 }

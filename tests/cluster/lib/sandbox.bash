@@ -76,7 +76,8 @@ sandbox_pid() {
   local pid began stat
   [ -e "$DIR/sandbox/ready" ] && read -r pid began <"$DIR/sandbox/init.pid" || return 1
   stat=$(cat "/proc/$pid/stat" 2>/dev/null) || return 1
-  [ "$(cut -d ' ' -f 20 <<<"${stat##*) }")" = "$began" ] && printf '%d' "$pid"
+  stat=${stat##*) }
+  [ "${stat%% *}" != Z ] && [ "$(cut -d ' ' -f 20 <<<"$stat")" = "$began" ] && printf '%d' "$pid"
 }
 
 # enter COMMAND...: becomes a command inside the sandbox, in the same working directory.
