@@ -1,1 +1,51 @@
-//! Images for human eyes.
+//! Images for human eyes: one line per entry, the same text for the same tree.
+
+use std::fmt;
+
+use crate::reader::{Entry, EntryKind, Tree};
+
+/// Shows a tree, one entry per line: type and permissions, links, size, places, path.
+///
+/// Places are `offset+size` in bytes; names are escaped so that they cannot act on a terminal.
+#[derive(Debug)]
+pub struct Dump<'a>(pub &'a Tree);
+
+impl fmt::Display for Dump<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tree {
+            volume,
+            names,
+            entries,
+        } = self.0;
+        writeln!(
+            f,
+            "volume `{}` set `{}` size {} names {names:?}",
+            volume.id, volume.set_id, volume.size
+        )?;
+        entries.iter().try_for_each(|entry| write_entry(f, entry))
+    }
+}
+
+fn write_entry(f: &mut fmt::Formatter<'_>, entry: &Entry) -> fmt::Result {
+    let kind = match entry.kind {
+        EntryKind::File => '-',
+        EntryKind::Directory => 'd',
+        EntryKind::Symlink(_) => 'l',
+        EntryKind::Other => '?',
+    };
+    write!(
+        f,
+        "{kind}{:04o} {} {}",
+        entry.mode.unwrap_or(0) & 0o7777,
+        entry.links.unwrap_or(0),
+        entry.size
+    )?;
+    for extent in &entry.extents {
+        write!(f, " {}+{}", extent.offset, extent.size)?;
+    }
+    write!(f, " {}", entry.path.escape_debug())?;
+    if let EntryKind::Symlink(target) = &entry.kind {
+        write!(f, " -> {}", target.escape_debug())?;
+    }
+    writeln!(f)
+}

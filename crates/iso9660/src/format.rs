@@ -29,7 +29,7 @@ pub(crate) const MODE_DIRECTORY: u32 = 0o040_555;
 /// Length of a directory record up to its identifier (ECMA-119 9.1).
 pub(crate) const RECORD_HEAD_LEN: usize = 33;
 
-const STANDARD_ID: &[u8; 5] = b"CD001";
+pub(crate) const STANDARD_ID: &[u8; 5] = b"CD001";
 /// UCS-2 level 3 (Joliet 2.2).
 const JOLIET_ESCAPE: &[u8; 3] = b"%/E";
 /// Joliet's volume identifier holds 16 characters of two bytes.

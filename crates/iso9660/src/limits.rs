@@ -39,8 +39,8 @@ pub struct Limits {
     pub path_len: usize,
     /// Bytes of all paths and link targets together: what the tree costs in memory.
     pub name_bytes: usize,
-    /// Bytes of all directories together: what is read from the medium.
-    pub directory_bytes: u64,
+    /// Bytes of all directories and continuation areas together: what is read from the medium, and so the time.
+    pub metadata_bytes: u64,
     /// Continuation areas of one record (SUSP 5.1). mkisofs needs one, long link targets a few.
     pub continuations: u32,
     /// Sections of one file.
@@ -56,8 +56,8 @@ impl Default for Limits {
             depth: 32,
             path_len: 4096,
             name_bytes: 128 << 20,
-            directory_bytes: 512 << 20,
-            continuations: 16,
+            metadata_bytes: 256 << 20,
+            continuations: 8,
             sections: 100,
         }
     }

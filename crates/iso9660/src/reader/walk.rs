@@ -1,0 +1,436 @@
+//! The walk over all directories, with a list of what is still to be read instead of recursion.
+
+use std::collections::HashSet;
+
+use super::record::{RawRecord, is_safe, joliet_name, primary_name};
+use super::susp::{RockRidge, skip_from_sp};
+use super::volume::Volumes;
+use super::{Entry, EntryKind, FileExtent, Names, ReadError};
+use crate::ReadAt;
+use crate::format::{Place, SECTOR_LEN, SECTOR_SIZE};
+use crate::limits::Limits;
+
+const TYPE_MASK: u32 = 0o170_000;
+const TYPE_FILE: u32 = 0o100_000;
+const TYPE_DIRECTORY: u32 = 0o040_000;
+const TYPE_SYMLINK: u32 = 0o120_000;
+
+/// A directory still to be read.
+#[derive(Debug)]
+struct Directory {
+    path: String,
+    depth: usize,
+    place: Place,
+}
+
+impl Directory {
+    fn root(place: Place) -> Self {
+        Self {
+            path: String::new(),
+            depth: 0,
+            place,
+        }
+    }
+
+    fn bad(&self, offset: u64) -> impl Fn(&'static str) -> ReadError {
+        move |problem| ReadError::Record {
+            directory: self.path.clone(),
+            offset,
+            problem,
+        }
+    }
+}
+
+/// A file whose next record is another section of it.
+#[derive(Debug)]
+struct OpenFile {
+    identifier: Vec<u8>,
+    sections: usize,
+    entry: Entry,
+}
+
+/// What is known and what may still be spent.
+pub(super) struct Walk<'a, R> {
+    image: &'a R,
+    size: u64,
+    limits: &'a Limits,
+    /// Bytes to leave out of System Use areas.
+    skip: usize,
+    metadata_left: u64,
+    name_bytes_left: usize,
+    seen: HashSet<u32>,
+    pending: Vec<Directory>,
+    entries: Vec<Entry>,
+}
+
+impl<'a, R: ReadAt> Walk<'a, R> {
+    pub(super) fn new(image: &'a R, size: u64, limits: &'a Limits) -> Self {
+        Self {
+            image,
+            size,
+            limits,
+            skip: 0,
+            metadata_left: limits.metadata_bytes,
+            name_bytes_left: limits.name_bytes,
+            seen: HashSet::new(),
+            pending: Vec::new(),
+            entries: Vec::new(),
+        }
+    }
+
+    /// Rock Ridge if the root's first record announces it, else Joliet if there is such a tree.
+    pub(super) fn choose_names(&mut self, volumes: &Volumes) -> Result<Names, ReadError> {
+        let root = Directory::root(volumes.primary_root);
+        let offset = byte_offset(root.place.lba);
+        let sector = self.sector(root.place.lba, &root.path)?;
+        let record =
+            RawRecord::parse(&sector[..usize::from(sector[0])]).map_err(root.bad(offset))?;
+        if let Some(skip) = skip_from_sp(record.system_use)
+            && self
+                .rock_ridge(record.system_use, &root, offset)?
+                .is_announced
+        {
+            self.skip = skip;
+            return Ok(Names::RockRidge);
+        }
+        Ok(if volumes.joliet_root.is_some() {
+            Names::Joliet
+        } else {
+            Names::Primary
+        })
+    }
+
+    /// Reads all directories; the entries come sorted and without repetition.
+    pub(super) fn run(mut self, root: Place, names: Names) -> Result<Vec<Entry>, ReadError> {
+        self.push_directory(Directory::root(root))?;
+        while let Some(directory) = self.pending.pop() {
+            self.read_directory(&directory, names)?;
+        }
+        self.entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        match self
+            .entries
+            .windows(2)
+            .find(|pair| pair[0].path == pair[1].path)
+        {
+            None => Ok(self.entries),
+            Some(pair) => Err(ReadError::Duplicate {
+                path: pair[0].path.clone(),
+            }),
+        }
+    }
+
+    fn push_directory(&mut self, directory: Directory) -> Result<(), ReadError> {
+        let Directory { path, depth, place } = &directory;
+        self.check_extent(path, *place)?;
+        if *depth > self.limits.depth {
+            return Err(too_much("levels of directories", path, self.limits.depth));
+        }
+        if self.seen.len() >= self.limits.directories {
+            return Err(too_much("directories", path, self.limits.directories));
+        }
+        if !self.seen.insert(place.lba) {
+            return Err(ReadError::DirectoryTwice {
+                path: path.clone(),
+                offset: byte_offset(place.lba),
+            });
+        }
+        self.pending.push(directory);
+        Ok(())
+    }
+
+    fn read_directory(&mut self, directory: &Directory, names: Names) -> Result<(), ReadError> {
+        let mut open = None;
+        let sectors = u64::from(directory.place.size).div_ceil(SECTOR_SIZE);
+        for lba in (u64::from(directory.place.lba)..)
+            .take_while(|lba| lba - u64::from(directory.place.lba) < sectors)
+        {
+            let sector = self.sector(low32(lba), &directory.path)?;
+            let mut used = 0;
+            // A length of zero ends the records of a sector (ECMA-119 6.8.1.1).
+            while let Some(len) = sector
+                .get(used)
+                .map(|&len| usize::from(len))
+                .filter(|&len| len > 0)
+            {
+                let offset = lba * SECTOR_SIZE + used as u64;
+                let bytes = sector
+                    .get(used..used + len)
+                    .ok_or("the record crosses a sector");
+                let record = bytes
+                    .and_then(RawRecord::parse)
+                    .map_err(directory.bad(offset))?;
+                if !record.is_self_or_parent() {
+                    self.read_record(directory, offset, &record, names, &mut open)?;
+                }
+                used += len;
+            }
+        }
+        match open {
+            None => Ok(()),
+            Some(_) => Err(directory.bad(byte_offset(directory.place.lba))(
+                "the last section of a file is missing",
+            )),
+        }
+    }
+
+    fn read_record(
+        &mut self,
+        directory: &Directory,
+        offset: u64,
+        record: &RawRecord<'_>,
+        names: Names,
+        open: &mut Option<OpenFile>,
+    ) -> Result<(), ReadError> {
+        let mut file = match open.take() {
+            Some(file) if file.identifier != record.identifier || record.is_directory => {
+                return Err(directory.bad(offset)(
+                    "the next section of a file is missing",
+                ));
+            }
+            Some(file) => file,
+            None => match self.new_entry(directory, offset, record, names)? {
+                None => return Ok(()),
+                Some(entry) => OpenFile {
+                    identifier: record.identifier.to_vec(),
+                    sections: 0,
+                    entry,
+                },
+            },
+        };
+        if file.entry.kind == EntryKind::File {
+            self.add_section(&mut file, record.place)?;
+        }
+        if record.more_sections {
+            *open = Some(file);
+        } else {
+            self.entries.push(file.entry);
+        }
+        Ok(())
+    }
+
+    /// The entry of a file's first or of a directory's record; none for a directory that is reached elsewhere.
+    fn new_entry(
+        &mut self,
+        directory: &Directory,
+        offset: u64,
+        record: &RawRecord<'_>,
+        names: Names,
+    ) -> Result<Option<Entry>, ReadError> {
+        let found = match names {
+            Names::RockRidge => self.rock_ridge(
+                record.system_use.get(self.skip..).unwrap_or_default(),
+                directory,
+                offset,
+            )?,
+            Names::Joliet | Names::Primary => RockRidge::default(),
+        };
+        if found.is_relocated {
+            return Ok(None);
+        }
+        if self.entries.len() >= self.limits.entries {
+            return Err(too_much("entries", &directory.path, self.limits.entries));
+        }
+        let name = name(record, &found, names).filter(|name| is_safe(name));
+        let name = name
+            .ok_or("the name is empty, too long, not text or not safe")
+            .map_err(directory.bad(offset))?;
+        let path = self.join(directory, &name)?;
+        let kind = kind(record, &found).map_err(directory.bad(offset))?;
+        if let EntryKind::Symlink(target) = &kind {
+            self.count_name_bytes(&path, target.len())?;
+        }
+        if kind == EntryKind::Directory {
+            let place = found
+                .child
+                .map_or(Ok(record.place), |lba| self.relocated(&path, lba))?;
+            self.push_directory(Directory {
+                path: path.clone(),
+                depth: directory.depth + 1,
+                place,
+            })?;
+        }
+        Ok(Some(Entry {
+            path,
+            kind,
+            mode: found.mode,
+            links: found.links,
+            size: 0,
+            extents: Vec::new(),
+        }))
+    }
+
+    fn join(&mut self, directory: &Directory, name: &str) -> Result<String, ReadError> {
+        let path = match directory.path.as_str() {
+            "" => name.to_owned(),
+            parent => format!("{parent}/{name}"),
+        };
+        if path.len() > self.limits.path_len {
+            return Err(too_much(
+                "bytes of a path",
+                &directory.path,
+                self.limits.path_len,
+            ));
+        }
+        self.count_name_bytes(&path, path.len())?;
+        Ok(path)
+    }
+
+    fn count_name_bytes(&mut self, path: &str, len: usize) -> Result<(), ReadError> {
+        let left = self.name_bytes_left.checked_sub(len);
+        self.name_bytes_left =
+            left.ok_or_else(|| too_much("bytes of names", path, self.limits.name_bytes))?;
+        Ok(())
+    }
+
+    fn add_section(&self, file: &mut OpenFile, place: Place) -> Result<(), ReadError> {
+        let OpenFile {
+            sections, entry, ..
+        } = file;
+        *sections += 1;
+        if *sections > self.limits.sections {
+            return Err(too_much(
+                "sections of a file",
+                &entry.path,
+                self.limits.sections,
+            ));
+        }
+        if place.size == 0 {
+            return Ok(());
+        }
+        self.check_extent(&entry.path, place)?;
+        let (offset, size) = (byte_offset(place.lba), u64::from(place.size));
+        entry.size += size;
+        match entry.extents.last_mut() {
+            Some(last) if last.offset + last.size == offset => last.size += size,
+            _ => entry.extents.push(FileExtent { offset, size }),
+        }
+        Ok(())
+    }
+
+    fn check_extent(&self, path: &str, place: Place) -> Result<(), ReadError> {
+        let (offset, size) = (byte_offset(place.lba), u64::from(place.size));
+        if offset + size <= self.size {
+            return Ok(());
+        }
+        Err(ReadError::OutOfImage {
+            path: path.to_owned(),
+            offset,
+            size,
+            end: self.size,
+        })
+    }
+
+    /// The place of a directory whose record is elsewhere (RRIP 4.1.5.1): it stands in its record of itself.
+    fn relocated(&mut self, path: &str, lba: u32) -> Result<Place, ReadError> {
+        let sector = self.sector(lba, path)?;
+        let bad = |problem| ReadError::Record {
+            directory: path.to_owned(),
+            offset: byte_offset(lba),
+            problem,
+        };
+        let record = RawRecord::parse(&sector[..usize::from(sector[0])]).map_err(bad)?;
+        if record.identifier == [0] && record.place.lba == lba {
+            Ok(record.place)
+        } else {
+            Err(bad(
+                "the record of a relocated directory does not name itself",
+            ))
+        }
+    }
+
+    /// All System Use entries of a record, continuation areas included.
+    fn rock_ridge(
+        &mut self,
+        area: &[u8],
+        directory: &Directory,
+        offset: u64,
+    ) -> Result<RockRidge, ReadError> {
+        let mut found = RockRidge::default();
+        let mut next = found.read_area(area).map_err(directory.bad(offset))?;
+        for _ in 0..self.limits.continuations {
+            let Some(area) = next else { return Ok(found) };
+            let sector = self.sector(area.lba, &directory.path)?;
+            let area = &sector[area.offset..area.offset + area.len];
+            next = found.read_area(area).map_err(directory.bad(offset))?;
+        }
+        match next {
+            None => Ok(found),
+            Some(_) => Err(directory.bad(offset)("too many continuation areas")),
+        }
+    }
+
+    /// Reads one sector of metadata, inside the medium and within the budget.
+    fn sector(&mut self, lba: u32, path: &str) -> Result<[u8; SECTOR_LEN], ReadError> {
+        let left = self.metadata_left.checked_sub(SECTOR_SIZE);
+        let limit = self.limits.metadata_bytes;
+        let what = "bytes of directories";
+        self.metadata_left = left.ok_or_else(|| ReadError::Limit {
+            what,
+            path: path.to_owned(),
+            limit,
+        })?;
+        self.check_extent(path, Place { lba, size: 2048 })?;
+        let (offset, mut sector) = (byte_offset(lba), [0; SECTOR_LEN]);
+        let what = "a directory";
+        self.image
+            .read_exact_at(&mut sector, offset)
+            .map_err(|source| ReadError::Io {
+                what,
+                offset,
+                source,
+            })?;
+        Ok(sector)
+    }
+}
+
+fn byte_offset(lba: u32) -> u64 {
+    u64::from(lba) * SECTOR_SIZE
+}
+
+/// A sector of a directory that was found to be inside the medium; a medium beyond 8 TiB is out of reach anyway.
+fn low32(lba: u64) -> u32 {
+    u32::try_from(lba).unwrap_or(u32::MAX)
+}
+
+fn too_much(what: &'static str, path: &str, limit: usize) -> ReadError {
+    ReadError::Limit {
+        what,
+        path: path.to_owned(),
+        limit: limit as u64,
+    }
+}
+
+fn name(record: &RawRecord<'_>, found: &RockRidge, names: Names) -> Option<String> {
+    match names {
+        Names::RockRidge => match &found.name {
+            Some(name) => String::from_utf8(name.clone()).ok(),
+            None => primary_name(record.identifier),
+        },
+        Names::Joliet => joliet_name(record.identifier),
+        Names::Primary => primary_name(record.identifier),
+    }
+}
+
+/// What an entry is; Rock Ridge's word and the record's must agree, except where a link stands for a directory.
+fn kind(record: &RawRecord<'_>, found: &RockRidge) -> Result<EntryKind, &'static str> {
+    let kind = match found.mode.map(|mode| mode & TYPE_MASK) {
+        _ if found.child.is_some() => EntryKind::Directory,
+        None if record.is_directory => EntryKind::Directory,
+        None | Some(TYPE_FILE) => EntryKind::File,
+        Some(TYPE_DIRECTORY) => EntryKind::Directory,
+        Some(TYPE_SYMLINK) => {
+            let target = found
+                .target
+                .clone()
+                .ok_or("a symbolic link without a target")?;
+            EntryKind::Symlink(
+                String::from_utf8(target).map_err(|_| "a link target that is not UTF-8")?,
+            )
+        }
+        Some(_) => EntryKind::Other,
+    };
+    if found.child.is_none() && record.is_directory != (kind == EntryKind::Directory) {
+        return Err("the record and Rock Ridge disagree on whether this is a directory");
+    }
+    Ok(kind)
+}
