@@ -4,27 +4,39 @@
 //! This crate must not touch files, the network, the environment or the clock, and depends on no other crate of the
 //! workspace.
 
-//mod contents;
+mod contents;
 mod digest;
-//mod envelope;
-//mod image;
-//pub mod json;
+mod envelope;
+mod image;
+pub mod json;
 pub mod limits;
-//mod manifest;
+mod manifest;
 mod name;
-//mod operator_config;
+mod operator_config;
 mod path;
-//mod source;
-//mod statement;
+mod source;
+mod statement;
 mod version;
-//pub mod yaml;
+pub mod yaml;
 
+pub use contents::{Contents, ContentsEntry, ContentsError};
 pub use digest::{Digest, DigestError};
+pub use envelope::{Envelope, EnvelopeError, EnvelopeSignature, KeyId, PAYLOAD_TYPE};
+pub use image::{
+    Descriptor, ImageDocument, ImageDocumentError, ImageIndex, ImageManifest, Platform,
+};
+pub use manifest::{
+    EnvVar, IMAGE_REFERENCE_ANNOTATION, ManifestError, Metadata, Metrics, MetricsScheme, Operator,
+    OperatorImage, OperatorScope, Solution, SolutionSpec,
+};
 pub use name::{
     Capability, EnvironmentName, ImageName, ImagePlace, ImageReference, KubernetesName, NameError,
     Namespace, SolutionId, SolutionName, Tag,
 };
+pub use operator_config::{OperatorConfig, Repository};
 pub use path::{ArchivePath, PathError};
+pub use source::{ImageSource, SolutionSource, SourceImage, SourceSpec};
+pub use statement::{Predicate, Statement, StatementError, StatementTime, VolumeNames};
 pub use version::{Version, VersionRange};
 
 /// The API group and version of every document of the project.

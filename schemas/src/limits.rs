@@ -18,8 +18,8 @@ pub const MANIFEST_SIZE: u64 = 1024 * 1024;
 pub const YAML_SIZE: u64 = 4 * 1024 * 1024;
 /// Nesting of a YAML document: the deepest CRD schemas in use have about 40 levels.
 pub const YAML_DEPTH: usize = 64;
-/// Nodes of a YAML file after aliases are expanded: a 4 MiB file has fewer.
-pub const YAML_NODES: usize = 500_000;
+/// Nodes of a YAML file after aliases are expanded: the largest CRDs in use have a quarter of it.
+pub const YAML_NODES: usize = 250_000;
 /// Documents in one YAML file.
 pub const YAML_DOCUMENTS: usize = 1000;
 /// Bytes of an image manifest or index: what registries accept.

@@ -1,0 +1,357 @@
+//! `statement.dsse.json`: a DSSE v1 envelope in its one spelling, padded to 65,536 bytes so that a signature can be
+//! added in place. Any other spelling is refused, so an envelope cannot be changed without changing what it says.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use crate::json::{self, JsonError};
+use crate::{Digest, DigestError, limits};
+
+/// The payload type of an in-toto statement.
+pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
+
+/// The id of a public key: the SHA-256 of its `SubjectPublicKeyInfo`, in hexadecimal. Only a hint as to which key
+/// made a signature.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId(Digest);
+
+impl KeyId {
+    /// The id of the key with this digest of its `SubjectPublicKeyInfo`.
+    #[must_use]
+    pub const fn new(digest: Digest) -> Self {
+        Self(digest)
+    }
+
+    /// The first 12 characters, for people.
+    #[must_use]
+    pub fn short(&self) -> String {
+        self.0.hex()[..12].to_owned()
+    }
+}
+
+impl FromStr for KeyId {
+    type Err = DigestError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Digest::from_hex(text).map(Self)
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.hex())
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// One signature.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EnvelopeSignature {
+    /// Which key made it.
+    pub key_id: KeyId,
+    /// The signature's bytes, as its algorithm defines them.
+    pub bytes: Vec<u8>,
+}
+
+impl fmt::Debug for EnvelopeSignature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "signature by {}", self.key_id.short())
+    }
+}
+
+/// An envelope: the signed bytes, and the signatures by key id, one a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    payload: Vec<u8>,
+    signatures: BTreeMap<KeyId, Vec<u8>>,
+}
+
+/// Why bytes are not an envelope, or one cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvelopeError {
+    /// Not 65,536 bytes.
+    #[error("statement.dsse.json has {0} bytes, not {size}", size = limits::ENVELOPE_SIZE)]
+    Size(usize),
+    /// Not strict JSON of this shape.
+    #[error("statement.dsse.json cannot be read")]
+    Json(#[source] JsonError),
+    /// A payload of another type.
+    #[error("statement.dsse.json holds `{0}`, not an in-toto statement")]
+    PayloadType(String),
+    /// A key id or base64 text is malformed.
+    #[error("statement.dsse.json: {0} is malformed")]
+    Malformed(&'static str),
+    /// More than [`limits::SIGNATURES`].
+    #[error("statement.dsse.json has more than {max} signatures", max = limits::SIGNATURES)]
+    Signatures,
+    /// The same envelope could be spelled otherwise.
+    #[error(
+        "statement.dsse.json is not in its one spelling (order, spaces, base64 or padding differ)"
+    )]
+    Spelling,
+    /// Payload and signatures do not fit.
+    #[error("the statement and its signatures need {0} bytes; statement.dsse.json holds {size}", size = limits::ENVELOPE_SIZE)]
+    Full(usize),
+    /// A second signature by one key.
+    #[error("the archive is signed by key {0} already")]
+    Repeated(KeyId),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Raw {
+    payload: String,
+    payload_type: String,
+    signatures: Vec<RawSignature>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawSignature {
+    keyid: String,
+    sig: String,
+}
+
+impl Envelope {
+    /// An envelope without signatures.
+    pub fn new(payload: Vec<u8>) -> Result<Self, EnvelopeError> {
+        let envelope = Self {
+            payload,
+            signatures: BTreeMap::new(),
+        };
+        envelope.text().map(|_| envelope)
+    }
+
+    /// Reads an envelope in its one spelling.
+    pub fn from_slice(bytes: &[u8]) -> Result<Self, EnvelopeError> {
+        if bytes.len() != limits::ENVELOPE_SIZE {
+            return Err(EnvelopeError::Size(bytes.len()));
+        }
+        let raw: Raw = json::from_slice(bytes).map_err(EnvelopeError::Json)?;
+        if raw.payload_type != PAYLOAD_TYPE {
+            return Err(EnvelopeError::PayloadType(raw.payload_type));
+        }
+        let mut envelope = Self::new(decode(&raw.payload, "the payload")?)?;
+        for signature in raw.signatures {
+            let key_id = signature
+                .keyid
+                .parse()
+                .map_err(|_| EnvelopeError::Malformed("a key id"))?;
+            let bytes = decode(&signature.sig, "a signature")?;
+            envelope.add(EnvelopeSignature { key_id, bytes })?;
+        }
+        if envelope.to_bytes() == bytes {
+            Ok(envelope)
+        } else {
+            Err(EnvelopeError::Spelling)
+        }
+    }
+
+    /// Adds a signature.
+    pub fn add(&mut self, signature: EnvelopeSignature) -> Result<(), EnvelopeError> {
+        if signature.bytes.is_empty() || signature.bytes.len() > limits::SIGNATURE_BYTES {
+            return Err(EnvelopeError::Malformed("a signature"));
+        }
+        if self.signatures.len() == limits::SIGNATURES {
+            return Err(EnvelopeError::Signatures);
+        }
+        if self.signatures.contains_key(&signature.key_id) {
+            return Err(EnvelopeError::Repeated(signature.key_id));
+        }
+        self.signatures.insert(signature.key_id, signature.bytes);
+        if let Err(error) = self.text() {
+            self.signatures.remove(&signature.key_id);
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// The signed bytes.
+    #[must_use]
+    pub fn payload(&self) -> &[u8] {
+        &self.payload
+    }
+
+    /// The signatures in the order of their key ids.
+    pub fn signatures(&self) -> impl ExactSizeIterator<Item = EnvelopeSignature> {
+        self.signatures
+            .iter()
+            .map(|(key_id, bytes)| EnvelopeSignature {
+                key_id: *key_id,
+                bytes: bytes.clone(),
+            })
+    }
+
+    /// The 65,536 bytes: JSON, spaces, one line feed.
+    ///
+    /// # Panics
+    ///
+    /// Never: both constructors and `add` check that the text fits.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = self
+            .text()
+            .expect("every way to an envelope checks its size");
+        bytes.resize(limits::ENVELOPE_SIZE - 1, b' ');
+        bytes.push(b'\n');
+        bytes
+    }
+
+    fn text(&self) -> Result<Vec<u8>, EnvelopeError> {
+        let raw = Raw {
+            payload: STANDARD.encode(&self.payload),
+            payload_type: PAYLOAD_TYPE.to_owned(),
+            signatures: self
+                .signatures
+                .iter()
+                .map(|(key_id, bytes)| RawSignature {
+                    keyid: key_id.to_string(),
+                    sig: STANDARD.encode(bytes),
+                })
+                .collect(),
+        };
+        let text = serde_json::to_vec(&raw).expect("an envelope has a JSON form");
+        if text.len() < limits::ENVELOPE_SIZE {
+            Ok(text)
+        } else {
+            Err(EnvelopeError::Full(text.len() + 1))
+        }
+    }
+}
+
+fn decode(text: &str, what: &'static str) -> Result<Vec<u8>, EnvelopeError> {
+    STANDARD
+        .decode(text)
+        .map_err(|_| EnvelopeError::Malformed(what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signature(byte: u8) -> EnvelopeSignature {
+        EnvelopeSignature {
+            key_id: KeyId::new(Digest::new([byte; 32])),
+            bytes: vec![byte; 64],
+        }
+    }
+
+    fn signed() -> Envelope {
+        let mut envelope = Envelope::new(b"payload".to_vec()).unwrap();
+        envelope.add(signature(9)).unwrap();
+        envelope.add(signature(3)).unwrap();
+        envelope
+    }
+
+    #[test]
+    fn the_bytes_are_those_of_the_format() {
+        let bytes = signed().to_bytes();
+        assert_eq!(bytes.len(), 65_536);
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        let start = r#"{"payload":"cGF5bG9hZA==","payloadType":"application/vnd.in-toto+json","signatures":[{"keyid":"0303"#;
+        assert!(text.starts_with(start), "{}", &text[..120]);
+        assert!(
+            text.trim_end_matches('\n')
+                .trim_end_matches(' ')
+                .ends_with("\"}]}")
+        );
+        assert!(text.ends_with(" \n"));
+        assert_eq!(Envelope::from_slice(&bytes).unwrap(), signed());
+    }
+
+    fn respelled(from: &str, to: &str) -> Result<Envelope, EnvelopeError> {
+        let text = String::from_utf8(signed().to_bytes()).unwrap();
+        assert!(text.contains(from));
+        let mut bytes = text.replacen(from, to, 1).into_bytes();
+        bytes.resize(65_536, b' ');
+        if let Some(last) = bytes.last_mut() {
+            *last = b'\n';
+        }
+        Envelope::from_slice(&bytes)
+    }
+
+    #[test]
+    fn other_spellings_are_refused() {
+        assert!(matches!(
+            respelled("{\"payload\"", "{ \"payload\""),
+            Err(EnvelopeError::Spelling)
+        ));
+        assert!(matches!(
+            respelled("]}  ", "]}\t "),
+            Err(EnvelopeError::Spelling)
+        ));
+        assert!(matches!(
+            respelled("payloadType", "payloadTyp\\u0065"),
+            Err(EnvelopeError::Spelling)
+        ));
+        assert!(matches!(
+            respelled("ZA==", "ZB=="),
+            Err(EnvelopeError::Malformed(_))
+        ));
+        assert!(matches!(
+            respelled("ZA==", "ZA"),
+            Err(EnvelopeError::Malformed(_))
+        ));
+        assert!(matches!(
+            respelled("\"signatures\"", "\"x\":1,\"signatures\""),
+            Err(EnvelopeError::Json(_))
+        ));
+        assert!(matches!(
+            respelled("}]}", "}]}x"),
+            Err(EnvelopeError::Json(_))
+        ));
+        assert!(matches!(
+            respelled("in-toto", "in-tata"),
+            Err(EnvelopeError::PayloadType(_))
+        ));
+        assert!(matches!(
+            respelled("0303", "030G"),
+            Err(EnvelopeError::Malformed(_))
+        ));
+    }
+
+    #[test]
+    fn sizes_and_counts_are_bounded() {
+        assert!(matches!(
+            Envelope::from_slice(b"{}"),
+            Err(EnvelopeError::Size(2))
+        ));
+        assert!(matches!(
+            Envelope::new(vec![0; 60_000]),
+            Err(EnvelopeError::Full(_))
+        ));
+        let mut envelope = Envelope::new(vec![]).unwrap();
+        for byte in 0..64 {
+            envelope.add(signature(byte)).unwrap();
+        }
+        assert!(matches!(
+            envelope.add(signature(64)),
+            Err(EnvelopeError::Signatures)
+        ));
+        assert_eq!(
+            Envelope::from_slice(&envelope.to_bytes())
+                .unwrap()
+                .signatures()
+                .len(),
+            64
+        );
+    }
+
+    #[test]
+    fn one_key_signs_once() {
+        assert!(matches!(
+            signed().add(signature(3)),
+            Err(EnvelopeError::Repeated(_))
+        ));
+    }
+}

@@ -1,0 +1,148 @@
+//! Strict JSON: what two readers could understand differently is refused before anything is read from it.
+//!
+//! Known attacks and where they stop: duplicate keys (first reader sees one value, second the other): here, at any
+//! depth; numbers that lose precision or have two spellings (floats, 2^53 and more): here; deep nesting: here, before
+//! serde's own recursion; size: the caller, by the limit of the document.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use crate::limits;
+
+/// Why bytes are not strict JSON of the expected shape.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct JsonError(#[from] serde_json::Error);
+
+/// Reads a document strictly: no duplicate key at any depth, no number but integers below 2^53, nesting of at most
+/// [`limits::JSON_DEPTH`].
+pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, JsonError> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    Strict { depth: 0 }.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(serde_json::from_slice(bytes)?)
+}
+
+#[derive(Clone, Copy)]
+struct Strict {
+    depth: usize,
+}
+
+impl Strict {
+    fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
+        if self.depth == limits::JSON_DEPTH {
+            return Err(E::custom(format_args!(
+                "nested deeper than {} levels",
+                limits::JSON_DEPTH
+            )));
+        }
+        Ok(Self {
+            depth: self.depth + 1,
+        })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+/// 2^53: above it, readers that keep numbers as doubles see another value.
+const INTEGERS: u64 = 1 << 53;
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("strict JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<(), E> {
+        if number < INTEGERS {
+            Ok(())
+        } else {
+            Err(E::custom(format_args!("number {number} is not below 2^53")))
+        }
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<(), E> {
+        self.visit_u64(number.unsigned_abs())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<(), E> {
+        Err(E::custom(format_args!("number {number} is not an integer")))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        let inner = self.deeper()?;
+        while seq.next_element_seed(inner)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        use serde::de::Error as _;
+        let inner = self.deeper()?;
+        let mut keys = BTreeSet::new();
+        while let Some(key) = map.next_key::<String>()? {
+            map.next_value_seed(inner)?;
+            if let Some(key) = keys.replace(key) {
+                let key = crate::digest::shorten(&key);
+                return Err(A::Error::custom(format_args!("duplicate key `{key}`")));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        from_slice::<serde_json::Value>(text.as_bytes())
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn ordinary_documents_are_read() {
+        let value: serde_json::Value =
+            from_slice(br#"{"a":[1,-2,"x",null,true],"b":{"a":1}}"#).unwrap();
+        assert_eq!(value["b"]["a"], 1);
+    }
+
+    #[test]
+    fn what_readers_could_see_differently_is_refused() {
+        assert!(error(r#"{"a":1,"a":2}"#).contains("duplicate key `a`"));
+        assert!(error(r#"{"x":[{"a":1,"\u0061":2}]}"#).contains("duplicate key `a`"));
+        assert!(error("[1.0]").contains("not an integer"));
+        assert!(error("[9007199254740992]").contains("2^53"));
+        assert!(error("[1] [2]").contains("trailing"));
+        assert!(error("").contains("EOF"));
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(from_slice::<serde_json::Value>(nested(limits::JSON_DEPTH).as_bytes()).is_ok());
+        assert!(error(&nested(limits::JSON_DEPTH + 1)).contains("nested deeper"));
+        assert!(error(&"[".repeat(1_000_000)).contains("nested deeper"));
+    }
+}

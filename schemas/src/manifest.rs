@@ -1,0 +1,274 @@
+//! `manifest.yaml`, kind `Solution`: what upstream reads from an archive, with what this project adds below
+//! `spec.operator`. Reading is lenient about fields that are not known, as upstream is; writing is one spelling.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::yaml::{self, YamlError};
+use crate::{
+    API_VERSION, ImageName, ImagePlace, NameError, SolutionId, SolutionName, Tag, Version,
+};
+
+/// The annotation of `index.json`'s descriptors that holds an image's `ref`.
+pub const IMAGE_REFERENCE_ANNOTATION: &str = "solutions.metalk8s.scality.com/ref";
+
+/// A Solution's manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Solution {
+    /// Always the project's API group and version.
+    pub api_version: String,
+    /// Always `Solution`.
+    pub kind: String,
+    /// Name, labels, annotations.
+    pub metadata: Metadata,
+    /// Version, images, operator.
+    pub spec: SolutionSpec,
+}
+
+/// Name, labels and annotations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Metadata {
+    /// The name of the Solution.
+    pub name: SolutionName,
+    /// Free annotations; `solutions.metalk8s.scality.com/display-name` is shown to people.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+    /// Free labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+}
+
+/// What a Solution consists of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SolutionSpec {
+    /// The version.
+    pub version: Version,
+    /// The operator, when there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator: Option<Operator>,
+    /// Every image.
+    #[serde(default)]
+    pub images: Vec<ImagePlace>,
+}
+
+/// How the operator is run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Operator {
+    /// The operator's image, one of the Solution's.
+    pub image: OperatorImage,
+    /// The command instead of `<solution>-operator --config=/etc/config/operator.yaml`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+    /// Arguments; `$(image:NAME)` expands to the pull address of an image of the Solution.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// Environment variables; values expand likewise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<EnvVar>,
+    /// Whether the operator works in its namespace or in the whole cluster.
+    #[serde(default, skip_serializing_if = "OperatorScope::is_namespace")]
+    pub scope: OperatorScope,
+    /// Whether and where the operator serves metrics.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<Metrics>,
+}
+
+/// The operator's image.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OperatorImage {
+    /// The image's name.
+    pub name: ImageName,
+    /// The image's tag.
+    pub tag: Tag,
+}
+
+impl OperatorImage {
+    /// As a place among the Solution's images.
+    #[must_use]
+    pub fn place(&self) -> ImagePlace {
+        ImagePlace {
+            name: self.name.clone(),
+            tag: self.tag.clone(),
+        }
+    }
+}
+
+/// An environment variable with a plain value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EnvVar {
+    /// The variable's name.
+    pub name: String,
+    /// Its value; `$(image:NAME)` expands.
+    pub value: String,
+}
+
+/// Where an operator works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum OperatorScope {
+    /// In the namespace it runs in.
+    #[default]
+    Namespace,
+    /// In the whole cluster; the administrator must allow it.
+    Cluster,
+}
+
+impl OperatorScope {
+    // serde's `skip_serializing_if` hands over a reference.
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the signature is serde's"
+    )]
+    fn is_namespace(&self) -> bool {
+        *self == Self::Namespace
+    }
+}
+
+/// Metrics of an operator, as upstream since 133.0.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Metrics {
+    /// Whether the operator serves metrics.
+    #[serde(default)]
+    pub enabled: bool,
+    /// The scheme.
+    #[serde(default)]
+    pub scheme: MetricsScheme,
+    /// The port; by default 8443 for https and 8080 for http.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// The path, by default `/metrics`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+/// The scheme of a metrics endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MetricsScheme {
+    /// With TLS.
+    #[default]
+    Https,
+    /// Without TLS.
+    Http,
+}
+
+/// Why bytes are not a manifest.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// Not YAML of this shape.
+    #[error("{0}")]
+    Yaml(#[from] YamlError),
+    /// Another kind of document.
+    #[error("is `{api_version}` `{kind}`, not `{API_VERSION}` `{expected}`")]
+    Kind {
+        /// The document's `apiVersion`.
+        api_version: String,
+        /// The document's `kind`.
+        kind: String,
+        /// The kind that was expected.
+        expected: &'static str,
+    },
+    /// Name and version are too long together.
+    #[error(transparent)]
+    Id(#[from] NameError),
+}
+
+/// Refuses a document of another kind.
+pub(crate) fn check_kind(
+    api_version: &str,
+    kind: &str,
+    expected: &'static str,
+) -> Result<(), ManifestError> {
+    if api_version == API_VERSION && kind == expected {
+        return Ok(());
+    }
+    Err(ManifestError::Kind {
+        api_version: api_version.to_owned(),
+        kind: kind.to_owned(),
+        expected,
+    })
+}
+
+impl Solution {
+    /// Reads a manifest.
+    pub fn from_slice(bytes: &[u8]) -> Result<Self, ManifestError> {
+        let solution: Self = yaml::from_slice(bytes)?;
+        check_kind(&solution.api_version, &solution.kind, "Solution")?;
+        solution.id()?;
+        Ok(solution)
+    }
+
+    /// The bytes of `manifest.yaml`.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        yaml::to_string(self).into_bytes()
+    }
+
+    /// Name and version.
+    pub fn id(&self) -> Result<SolutionId, NameError> {
+        SolutionId::new(self.metadata.name.clone(), self.spec.version.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UPSTREAM: &str = "
+apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: Solution
+metadata:
+  annotations: {solutions.metalk8s.scality.com/display-name: Example Solution}
+  labels: {}
+  name: example-solution
+spec:
+  images: [base-server:1.0.3, example-solution-operator:1.0.3]
+  operator: {image: {name: example-solution-operator, tag: 1.0.3}, metrics: {enabled: true}}
+  ui: {image: {name: example-solution-ui, tag: 1.0.3}}
+  version: 1.0.3
+";
+
+    #[test]
+    fn upstreams_manifests_are_read() {
+        let solution = Solution::from_slice(UPSTREAM.as_bytes()).unwrap();
+        assert_eq!(solution.id().unwrap().to_string(), "example-solution-1.0.3");
+        assert_eq!(solution.spec.images.len(), 2);
+        let operator = solution.spec.operator.as_ref().unwrap();
+        assert_eq!(
+            operator.image.place().to_string(),
+            "example-solution-operator:1.0.3"
+        );
+        assert_eq!(
+            Solution::from_slice(&solution.to_bytes()).unwrap(),
+            solution
+        );
+    }
+
+    #[test]
+    fn other_documents_are_refused() {
+        let refused = |from: &str, to: &str| {
+            assert!(UPSTREAM.contains(from));
+            Solution::from_slice(UPSTREAM.replace(from, to).as_bytes())
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(refused("kind: Solution", "kind: Other").contains("`Other`"));
+        assert!(refused("v1alpha1", "v2").contains("v2"));
+        assert!(refused("version: 1.0.3", "version: 1.0").contains("not a valid version"));
+        assert!(
+            refused("name: example-solution\n", "name: Example\n")
+                .contains("not a valid Solution name")
+        );
+        assert!(
+            refused("image: {name: example-solution-operator", "imag: {name: x").contains("imag")
+        );
+    }
+}

@@ -1,0 +1,42 @@
+//! `OperatorConfig`: what an operator is given to find the images of its Solution, in upstream's strict format.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{API_VERSION, ImagePlace, Version};
+
+/// The file that `--config` names, in the key `operator.yaml` of a `ConfigMap`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OperatorConfig {
+    /// Always the project's API group and version.
+    pub api_version: String,
+    /// Always `OperatorConfig`.
+    pub kind: String,
+    /// Where the images of each imported version are.
+    pub repositories: BTreeMap<Version, Vec<Repository>>,
+}
+
+/// One place with images.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Repository {
+    /// What nodes pull from: `HOST[/PREFIX]/<name>-<version>`.
+    pub endpoint: String,
+    /// The images, as `name:tag`.
+    pub images: Vec<ImagePlace>,
+}
+
+impl OperatorConfig {
+    /// The document for these repositories.
+    #[must_use]
+    pub fn new(repositories: BTreeMap<Version, Vec<Repository>>) -> Self {
+        Self {
+            api_version: API_VERSION.to_owned(),
+            kind: "OperatorConfig".to_owned(),
+            repositories,
+        }
+    }
+}

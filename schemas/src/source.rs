@@ -1,0 +1,276 @@
+//! `solution.yaml`, kind `SolutionSource`: what `solution pack` reads. Unknown fields are errors, since they are
+//! misspelt ones.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::manifest::{ManifestError, Metadata, Operator, check_kind};
+use crate::name::text_traits;
+use crate::yaml;
+use crate::{
+    ImageName, ImagePlace, ImageReference, NameError, SolutionId, StatementTime, Tag, Version,
+    VersionRange,
+};
+
+/// What an archive is made from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SolutionSource {
+    /// Always the project's API group and version.
+    pub api_version: String,
+    /// Always `SolutionSource`.
+    pub kind: String,
+    /// Name, labels, annotations.
+    pub metadata: Metadata,
+    /// Version, images, operator.
+    pub spec: SourceSpec,
+}
+
+/// What a Solution is made from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SourceSpec {
+    /// The version.
+    pub version: Version,
+    /// The images, and where each comes from.
+    #[serde(default)]
+    pub images: Vec<SourceImage>,
+    /// The operator; without one the Solution only brings images.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator: Option<Operator>,
+    /// Directory with one `CustomResourceDefinition` a file, below the directory of `solution.yaml`.
+    #[serde(default = "default_crds")]
+    pub crds: PathBuf,
+    /// File with the Roles and `ClusterRoles` of the operator, below the directory of `solution.yaml`.
+    #[serde(default = "default_roles")]
+    pub roles: PathBuf,
+    /// The versions that can be upgraded to this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upgrade_from: Option<VersionRange>,
+    /// When the archive should be no longer used; only a warning at the site.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<StatementTime>,
+}
+
+fn default_crds() -> PathBuf {
+    PathBuf::from("operator/deploy/crds")
+}
+
+fn default_roles() -> PathBuf {
+    PathBuf::from("operator/deploy/role.yaml")
+}
+
+/// One image of a Solution.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SourceImage {
+    /// The image's name in the Solution.
+    pub name: ImageName,
+    /// The image's tag in the Solution, also when the source is pinned by digest.
+    pub tag: Tag,
+    /// Where the image comes from.
+    pub source: ImageSource,
+    /// The reference that workloads ask for; by default where the image came from.
+    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ImageReference>,
+    /// The platforms to take of a multi-platform image, as `os/architecture[/variant]`; by default all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub platforms: Vec<String>,
+}
+
+impl SourceImage {
+    /// The image's place in the archive.
+    #[must_use]
+    pub fn place(&self) -> ImagePlace {
+        ImagePlace {
+            name: self.name.clone(),
+            tag: self.tag.clone(),
+        }
+    }
+}
+
+/// Where an image comes from, in the notation of skopeo's and podman's transports.
+#[derive(Clone, PartialEq, Eq)]
+pub enum ImageSource {
+    /// `oci:DIR[:TAG]`: an OCI image layout.
+    Oci {
+        /// The layout's directory.
+        directory: PathBuf,
+        /// Which of its images; needed when it holds several.
+        tag: Option<String>,
+    },
+    /// `oci-archive:FILE[:TAG]`: a tar of an OCI image layout.
+    OciArchive {
+        /// The tar file.
+        file: PathBuf,
+        /// Which of its images.
+        tag: Option<String>,
+    },
+    /// `docker-archive:FILE[:REF]`: what `docker save` writes.
+    DockerArchive {
+        /// The tar file.
+        file: PathBuf,
+        /// Which of its images.
+        reference: Option<String>,
+    },
+    /// `dir:DIR`: skopeo's directory of a manifest and its blobs.
+    Dir {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// `docker://HOST/REPOSITORY:TAG` or `@sha256:…`: a registry.
+    Docker(ImageReference),
+    /// `docker-daemon:REF`: the engine's own store, over its socket.
+    DockerDaemon(ImageReference),
+}
+
+const SOURCES: &str = "oci:DIR[:TAG], dir:DIR, oci-archive:FILE[:TAG], docker-archive:FILE[:REF], docker://REF or docker-daemon:REF";
+
+impl FromStr for ImageSource {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let refuse = || NameError::new("image source", text, SOURCES);
+        let (transport, rest) = text.split_once(':').ok_or_else(refuse)?;
+        if rest.is_empty() {
+            return Err(refuse());
+        }
+        let (path, suffix) = match rest.split_once(':') {
+            Some((path, suffix)) if !path.is_empty() && !suffix.is_empty() => {
+                (path, Some(suffix.to_owned()))
+            }
+            Some(_) => return Err(refuse()),
+            None => (rest, None),
+        };
+        Ok(match transport {
+            "oci" => Self::Oci {
+                directory: path.into(),
+                tag: suffix,
+            },
+            "oci-archive" => Self::OciArchive {
+                file: path.into(),
+                tag: suffix,
+            },
+            "docker-archive" => Self::DockerArchive {
+                file: path.into(),
+                reference: suffix,
+            },
+            "dir" => Self::Dir {
+                directory: rest.into(),
+            },
+            "docker" => Self::Docker(rest.strip_prefix("//").ok_or_else(refuse)?.parse()?),
+            "docker-daemon" => Self::DockerDaemon(rest.parse()?),
+            _ => return Err(refuse()),
+        })
+    }
+}
+
+impl fmt::Display for ImageSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (transport, path, suffix) = match self {
+            Self::Oci { directory, tag } => ("oci", directory, tag),
+            Self::OciArchive { file, tag } => ("oci-archive", file, tag),
+            Self::DockerArchive { file, reference } => ("docker-archive", file, reference),
+            Self::Dir { directory } => ("dir", directory, &None),
+            Self::Docker(reference) => return write!(f, "docker://{reference}"),
+            Self::DockerDaemon(reference) => return write!(f, "docker-daemon:{reference}"),
+        };
+        write!(f, "{transport}:{}", path.display())?;
+        suffix.iter().try_for_each(|suffix| write!(f, ":{suffix}"))
+    }
+}
+
+text_traits!(
+    ImageSource,
+    "oci:DIR[:TAG], dir:DIR, oci-archive:FILE[:TAG], docker-archive:FILE[:REF], docker://REF or docker-daemon:REF"
+);
+
+impl SolutionSource {
+    /// Reads `solution.yaml`.
+    pub fn from_slice(bytes: &[u8]) -> Result<Self, ManifestError> {
+        let source: Self = yaml::from_slice(bytes)?;
+        check_kind(&source.api_version, &source.kind, "SolutionSource")?;
+        source.id()?;
+        Ok(source)
+    }
+
+    /// Name and version.
+    pub fn id(&self) -> Result<SolutionId, NameError> {
+        SolutionId::new(self.metadata.name.clone(), self.spec.version.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "
+apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionSource
+metadata: {name: example}
+spec:
+  version: 1.0.0
+  images:
+    - {name: example-operator, tag: 1.0.0, source: 'oci:images/operator:1.0.0', ref: registry.example.test/operator:1.0.0}
+  operator: {image: {name: example-operator, tag: 1.0.0}}
+  upgradeFrom: '>=0.9.0'
+";
+
+    #[test]
+    fn a_source_is_read_with_its_defaults() {
+        let source = SolutionSource::from_slice(SOURCE.as_bytes()).unwrap();
+        assert_eq!(source.spec.crds, PathBuf::from("operator/deploy/crds"));
+        assert_eq!(
+            source.spec.images[0].place().to_string(),
+            "example-operator:1.0.0"
+        );
+    }
+
+    #[test]
+    fn misspelt_fields_are_refused_by_name() {
+        for (from, to) in [
+            ("upgradeFrom", "upgradefrom"),
+            ("ref:", "reference:"),
+            ("version:", "versions:"),
+        ] {
+            let message = SolutionSource::from_slice(SOURCE.replacen(from, to, 1).as_bytes())
+                .unwrap_err()
+                .to_string();
+            assert!(message.contains(to.trim_end_matches(':')), "{message}");
+        }
+    }
+
+    #[test]
+    fn every_notation_round_trips() {
+        for text in [
+            "oci:images/a",
+            "oci:images/a:1.0",
+            "oci-archive:a.tar",
+            "oci-archive:a.tar:x",
+            "docker-archive:a.tar",
+            "docker-archive:a.tar:app:1",
+            "dir:images/a",
+            "docker://quay.io/org/app:1.2",
+            "docker-daemon:app:latest",
+        ] {
+            assert_eq!(text.parse::<ImageSource>().unwrap().to_string(), text);
+        }
+        for text in [
+            "",
+            "oci",
+            "oci:",
+            "oci::x",
+            "oci:a:",
+            "docker:quay.io/app:1",
+            "ftp:x",
+            "docker://",
+            "images/a",
+        ] {
+            assert!(text.parse::<ImageSource>().is_err(), "{text}");
+        }
+    }
+}

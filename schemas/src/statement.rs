@@ -1,0 +1,392 @@
+//! What is signed: an in-toto Statement v1 with the predicate of an archive. The bytes that were signed are the
+//! bytes that are parsed, and nothing else; their SHA-256 is the archive id.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::json::{self, JsonError};
+use crate::name::{NameError, text_traits};
+use crate::{Capability, Digest, SolutionId, SolutionName, Version, VersionRange};
+
+const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
+const PREDICATE_TYPE: &str = "https://solutions.metalk8s.scality.com/archive/v1";
+const SUBJECT: &str = "SHA256SUMS";
+
+/// A SHA-256 as in-toto spells it: 64 hexadecimal characters without `sha256:`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sha256Hex(Digest);
+
+impl Serialize for Sha256Hex {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.hex())
+    }
+}
+
+impl<'de> Deserialize<'de> for Sha256Hex {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Digest::from_hex(&String::deserialize(deserializer)?)
+            .map(Self)
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// A point in time with the resolution of a second, spelled `YYYY-MM-DDThh:mm:ssZ`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StatementTime(i64);
+
+impl StatementTime {
+    /// 1980-01-01T00:00:00Z, the time of archives built without `SOURCE_DATE_EPOCH`.
+    pub const DEFAULT: Self = Self(315_532_800);
+
+    /// Seconds since 1970-01-01T00:00:00Z; 1980 to 2099, what every date field of an image holds.
+    pub fn from_unix(seconds: i64) -> Result<Self, NameError> {
+        if (Self::DEFAULT.0..4_102_444_800).contains(&seconds) {
+            Ok(Self(seconds))
+        } else {
+            let grammar = "1980-01-01T00:00:00Z to 2099-12-31T23:59:59Z";
+            Err(NameError::new("time", &seconds.to_string(), grammar))
+        }
+    }
+
+    /// Seconds since 1970-01-01T00:00:00Z.
+    #[must_use]
+    pub const fn unix(self) -> i64 {
+        self.0
+    }
+}
+
+impl FromStr for StatementTime {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let time = text
+            .parse::<jiff::Timestamp>()
+            .ok()
+            .and_then(|time| Self::from_unix(time.as_second()).ok())
+            .filter(|time| time.to_string() == text);
+        time.ok_or_else(|| NameError::new("time", text, "YYYY-MM-DDThh:mm:ssZ, from 1980 to 2099"))
+    }
+}
+
+impl fmt::Display for StatementTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time =
+            jiff::Timestamp::from_second(self.0).expect("the range is inside the calendar's");
+        fmt::Display::fmt(&time, f)
+    }
+}
+
+text_traits!(StatementTime, "YYYY-MM-DDThh:mm:ssZ");
+
+/// The names in the volume descriptors (ECMA-119 8.4.7, 8.4.19).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VolumeNames {
+    /// Volume identifier.
+    pub id: String,
+    /// Volume set identifier.
+    pub set_id: String,
+}
+
+/// Digest and size of `CONTENTS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ContentsReference {
+    sha256: Sha256Hex,
+    size: u64,
+}
+
+/// What the signers say of an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Predicate {
+    /// The layout of the image; it never changes for an archive that exists.
+    pub layout: u64,
+    /// Name and version of the Solution.
+    pub id: SolutionId,
+    /// The names in the volume descriptors.
+    pub volume: VolumeNames,
+    /// The one time in the image.
+    pub time: StatementTime,
+    /// SHA-256 of `CONTENTS`.
+    pub contents: Digest,
+    /// Size of `CONTENTS` in bytes.
+    pub contents_size: u64,
+    /// The versions that can be upgraded to this one.
+    pub upgrade_from: Option<VersionRange>,
+    /// When the publisher wants the archive to be no longer used. Only a warning: clocks of sites are unreliable.
+    pub expires: Option<StatementTime>,
+    /// What a reader must know.
+    pub requires: Vec<Capability>,
+    /// Top-level names that a reader may ignore.
+    pub optional: Vec<String>,
+}
+
+/// A statement: the predicate, about `SHA256SUMS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// SHA-256 of `SHA256SUMS`.
+    pub sha256sums: Digest,
+    /// What is said of the archive.
+    pub predicate: Predicate,
+}
+
+/// Why bytes are not the statement of an archive.
+#[derive(Debug, thiserror::Error)]
+pub enum StatementError {
+    /// Not strict JSON of this shape.
+    #[error("the signed statement cannot be read")]
+    Json(#[source] JsonError),
+    /// A statement about something else.
+    #[error("the signed statement is of type `{0}`, not that of an archive")]
+    Type(String),
+    /// Other subjects than `SHA256SUMS` alone.
+    #[error("the signed statement is not about SHA256SUMS alone")]
+    Subject,
+    /// Name and version are too long together.
+    #[error("the signed statement names no valid Solution")]
+    Id(#[source] NameError),
+}
+
+#[derive(Serialize, Deserialize)]
+struct RawStatement {
+    #[serde(rename = "_type")]
+    statement_type: String,
+    subject: Vec<RawSubject>,
+    #[serde(rename = "predicateType")]
+    predicate_type: String,
+    predicate: serde_json::Value,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RawSubject {
+    name: String,
+    digest: RawDigest,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RawDigest {
+    sha256: Sha256Hex,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawPredicate {
+    layout: u64,
+    name: SolutionName,
+    version: Version,
+    volume: VolumeNames,
+    time: StatementTime,
+    contents: ContentsReference,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    upgrade_from: Option<VersionRange>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires: Option<StatementTime>,
+    #[serde(default)]
+    requires: Vec<Capability>,
+    #[serde(default)]
+    optional: Vec<String>,
+}
+
+/// The statement with its predicate in place: what is written, in the order of `docs/format.md`.
+#[derive(Serialize)]
+struct Written<'a> {
+    #[serde(rename = "_type")]
+    statement_type: &'a str,
+    subject: [RawSubject; 1],
+    #[serde(rename = "predicateType")]
+    predicate_type: &'a str,
+    predicate: RawPredicate,
+}
+
+impl Statement {
+    /// Reads the verified bytes of a statement. Fields of the predicate that are not known are ignored: what must be
+    /// understood stands in `requires`.
+    pub fn from_slice(bytes: &[u8]) -> Result<Self, StatementError> {
+        let raw: RawStatement = json::from_slice(bytes).map_err(StatementError::Json)?;
+        if raw.statement_type != STATEMENT_TYPE {
+            return Err(StatementError::Type(raw.statement_type));
+        }
+        if raw.predicate_type != PREDICATE_TYPE {
+            return Err(StatementError::Type(raw.predicate_type));
+        }
+        let [subject] = raw.subject.as_slice() else {
+            return Err(StatementError::Subject);
+        };
+        if subject.name != SUBJECT {
+            return Err(StatementError::Subject);
+        }
+        let predicate =
+            serde_json::from_value(raw.predicate).map_err(|e| StatementError::Json(e.into()))?;
+        Ok(Self {
+            sha256sums: subject.digest.sha256.0,
+            predicate: Predicate::from_raw(predicate)?,
+        })
+    }
+
+    /// The bytes to sign.
+    ///
+    /// # Panics
+    ///
+    /// Never: a statement always has a JSON form.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let written = Written {
+            statement_type: STATEMENT_TYPE,
+            subject: [RawSubject {
+                name: SUBJECT.to_owned(),
+                digest: RawDigest {
+                    sha256: Sha256Hex(self.sha256sums),
+                },
+            }],
+            predicate_type: PREDICATE_TYPE,
+            predicate: self.predicate.to_raw(),
+        };
+        serde_json::to_vec(&written).expect("a statement has a JSON form")
+    }
+}
+
+impl Predicate {
+    fn from_raw(raw: RawPredicate) -> Result<Self, StatementError> {
+        Ok(Self {
+            layout: raw.layout,
+            id: SolutionId::new(raw.name, raw.version).map_err(StatementError::Id)?,
+            volume: raw.volume,
+            time: raw.time,
+            contents: raw.contents.sha256.0,
+            contents_size: raw.contents.size,
+            upgrade_from: raw.upgrade_from,
+            expires: raw.expires,
+            requires: raw.requires,
+            optional: raw.optional,
+        })
+    }
+
+    fn to_raw(&self) -> RawPredicate {
+        RawPredicate {
+            layout: self.layout,
+            name: self.id.name().clone(),
+            version: self.id.version().clone(),
+            volume: self.volume.clone(),
+            time: self.time,
+            contents: ContentsReference {
+                sha256: Sha256Hex(self.contents),
+                size: self.contents_size,
+            },
+            upgrade_from: self.upgrade_from.clone(),
+            expires: self.expires,
+            requires: self.requires.clone(),
+            optional: self.optional.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn statement() -> Statement {
+        Statement {
+            sha256sums: Digest::new([1; 32]),
+            predicate: Predicate {
+                layout: 1,
+                id: SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap(),
+                volume: VolumeNames {
+                    id: "EXAMPLE_1_0_0".to_owned(),
+                    set_id: "example-1.0.0".to_owned(),
+                },
+                time: StatementTime::DEFAULT,
+                contents: Digest::new([2; 32]),
+                contents_size: 1234,
+                upgrade_from: Some(">=0.9.0, <1.0.0".parse().unwrap()),
+                expires: None,
+                requires: vec![],
+                optional: vec![],
+            },
+        }
+    }
+
+    #[test]
+    fn the_bytes_are_those_of_the_format() {
+        let expected = concat!(
+            r#"{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"SHA256SUMS","digest":{"sha256":""#,
+            "0101010101010101010101010101010101010101010101010101010101010101",
+            r#""}}],"predicateType":"https://solutions.metalk8s.scality.com/archive/v1","predicate":{"layout":1,"#,
+            r#""name":"example","version":"1.0.0","volume":{"id":"EXAMPLE_1_0_0","setId":"example-1.0.0"},"#,
+            r#""time":"1980-01-01T00:00:00Z","contents":{"sha256":""#,
+            "0202020202020202020202020202020202020202020202020202020202020202",
+            r#"","size":1234},"upgradeFrom":">=0.9.0, <1.0.0","requires":[],"optional":[]}}"#,
+        );
+        assert_eq!(String::from_utf8(statement().to_bytes()).unwrap(), expected);
+        assert_eq!(
+            Statement::from_slice(expected.as_bytes()).unwrap(),
+            statement()
+        );
+    }
+
+    fn refused(from: &str, to: &str) -> StatementError {
+        let text = String::from_utf8(statement().to_bytes()).unwrap();
+        assert!(text.contains(from), "{from}");
+        Statement::from_slice(text.replacen(from, to, 1).as_bytes()).unwrap_err()
+    }
+
+    #[test]
+    fn other_statements_are_refused() {
+        assert!(matches!(
+            refused("Statement/v1", "Statement/v2"),
+            StatementError::Type(_)
+        ));
+        assert!(matches!(
+            refused("archive/v1", "archive/v2"),
+            StatementError::Type(_)
+        ));
+        assert!(matches!(
+            refused("SHA256SUMS", "CONTENTS"),
+            StatementError::Subject
+        ));
+        assert!(matches!(
+            refused("\"layout\":1", "\"layout\":1,\"layout\":2"),
+            StatementError::Json(_)
+        ));
+        assert!(matches!(
+            refused("1.0.0\",\"volume", "1.0\",\"volume"),
+            StatementError::Json(_)
+        ));
+        assert!(matches!(
+            refused("1980-01-01T00:00:00Z", "1980-01-01T00:00:00+00:00"),
+            StatementError::Json(_)
+        ));
+        assert!(matches!(
+            refused("\"size\":1234", "\"size\":12.0"),
+            StatementError::Json(_)
+        ));
+    }
+
+    #[test]
+    fn fields_from_the_future_are_ignored() {
+        let text = String::from_utf8(statement().to_bytes()).unwrap();
+        let later = text.replacen("\"layout\":1", "\"layout\":1,\"mood\":\"good\"", 1);
+        assert_eq!(
+            Statement::from_slice(later.as_bytes()).unwrap(),
+            statement()
+        );
+    }
+
+    #[test]
+    fn times_have_one_spelling_and_a_range() {
+        let time: StatementTime = "2026-02-28T23:59:59Z".parse().unwrap();
+        assert_eq!(
+            StatementTime::from_unix(time.unix()).unwrap().to_string(),
+            "2026-02-28T23:59:59Z"
+        );
+        for text in [
+            "1979-12-31T23:59:59Z",
+            "2100-01-01T00:00:00Z",
+            "2026-02-30T00:00:00Z",
+            "2026-01-01T00:00:00.5Z",
+            "now",
+        ] {
+            assert!(text.parse::<StatementTime>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! YAML, read as kubectl reads it (YAML 1.1 booleans and octal numbers, merge keys) within budgets, and written so
+//! that every reader understands the same: all strings are quoted.
+//!
+//! Known attacks and where they stop: alias bombs, deep nesting, very many nodes or documents: the budget here;
+//! duplicate keys: refused by the parser's policy; size: checked here first; a document that means something else
+//! to kubectl: the options here, compared with kubectl's own results in the tests.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::limits;
+
+/// Why bytes are not YAML of the expected shape.
+#[derive(Debug, thiserror::Error)]
+pub enum YamlError {
+    /// Larger than [`limits::YAML_SIZE`].
+    #[error("has {0} bytes; at most {max} are read", max = limits::YAML_SIZE)]
+    Size(usize),
+    /// Not UTF-8.
+    #[error("is not UTF-8 text")]
+    Encoding(#[source] std::str::Utf8Error),
+    /// Not YAML, over a budget, or of another shape.
+    #[error("{0}")]
+    Document(String),
+}
+
+/// Reads a file that holds exactly one document.
+pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, YamlError> {
+    serde_saphyr::from_str_with_options(text(bytes)?, options()).map_err(|error| document(&error))
+}
+
+/// Reads all documents of a file, leaving out empty ones.
+pub fn documents(bytes: &[u8]) -> Result<Vec<serde_json::Value>, YamlError> {
+    let documents: Vec<serde_json::Value> =
+        serde_saphyr::from_multiple_with_options(text(bytes)?, options())
+            .map_err(|error| document(&error))?;
+    Ok(documents
+        .into_iter()
+        .filter(|value| !value.is_null())
+        .collect())
+}
+
+/// Writes a document, every string in quotes.
+///
+/// # Panics
+///
+/// Never for the types of this crate: they hold nothing that YAML cannot.
+pub fn to_string<T: Serialize>(value: &T) -> String {
+    let options = serde_saphyr::ser_options! { quote_all: true };
+    serde_saphyr::to_string_with_options(value, options)
+        .expect("documents of text, numbers, lists and maps have a YAML form")
+}
+
+fn text(bytes: &[u8]) -> Result<&str, YamlError> {
+    if bytes.len() as u64 > limits::YAML_SIZE {
+        return Err(YamlError::Size(bytes.len()));
+    }
+    std::str::from_utf8(bytes).map_err(YamlError::Encoding)
+}
+
+fn options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: limits::YAML_DEPTH,
+            max_documents: limits::YAML_DOCUMENTS,
+            max_nodes: limits::YAML_NODES,
+            max_events: limits::YAML_NODES * 2,
+        },
+        legacy_octal_numbers: true,
+        emit_comments: false,
+        with_snippet: false,
+    }
+}
+
+/// The parser's first line; it names line and column.
+fn document(error: &serde_saphyr::Error) -> YamlError {
+    let message = error.to_string();
+    let line = message.lines().next().unwrap_or_default();
+    YamlError::Document(line.chars().take(400).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn value(text: &str) -> serde_json::Value {
+        from_slice(text.as_bytes()).unwrap()
+    }
+
+    fn error(text: &str) -> String {
+        from_slice::<serde_json::Value>(text.as_bytes())
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn scalars_mean_what_kubectl_understands() {
+        let text =
+            "{a: yes, b: 012, c: !!binary aGVsbG8=, d: 1.5, e: off, f: ~, g: \"yes\", h: 0x1F}";
+        let expected = json!({"a": true, "b": 10, "c": "hello", "d": 1.5, "e": false, "f": null, "g": "yes", "h": 31});
+        assert_eq!(value(text), expected);
+        assert_eq!(
+            value("a: &x {k: 1}\nb: {<<: *x, l: 2}")["b"],
+            json!({"k": 1, "l": 2})
+        );
+    }
+
+    #[test]
+    fn duplicate_keys_are_refused_with_their_place() {
+        let message = error("a: 1\nb: 2\na: 3\n");
+        assert!(
+            message.contains("duplicate") && message.contains("line 3"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn bombs_are_refused_quickly() {
+        let mut laughs = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
+        for level in 1..10 {
+            let previous = level - 1;
+            laughs += &format!(
+                "a{level}: &a{level} [{}]\n",
+                vec![format!("*a{previous}"); 9].join(", ")
+            );
+        }
+        for bomb in [
+            laughs,
+            "{a: ".repeat(20_000),
+            "[".repeat(100_000),
+            "- x\n".repeat(300_000),
+        ] {
+            assert!(from_slice::<serde_json::Value>(bomb.as_bytes()).is_err());
+        }
+        let large = vec![b'#'; usize::try_from(limits::YAML_SIZE).unwrap() + 1];
+        assert!(matches!(documents(&large), Err(YamlError::Size(_))));
+    }
+
+    #[test]
+    fn several_documents_come_in_order_without_the_empty_ones() {
+        let read = documents(b"---\na: 1\n---\n---\nb: 2\n").unwrap();
+        assert_eq!(read, [json!({"a": 1}), json!({"b": 2})]);
+        assert!(documents(b"a: 1\n---\nb: [\n").is_err());
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_alike() {
+        let tricky = json!({"yes": ["no", "012", "1e3", "", "a: b", "#x", "- y", "é\n\"z\"\\", "{{ x }}", "~"], "n": 5, "t": true});
+        let text = to_string(&tricky);
+        assert_eq!(value(&text), tricky);
+        assert!(text.contains("'012'"), "{text}");
+    }
+}
