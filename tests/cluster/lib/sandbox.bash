@@ -70,15 +70,22 @@ HOSTS
   fail "the sandbox did not come up"
 }
 
-# The sandbox's first process as seen from outside; fails when it has ended. A process id alone could be somebody else's
-# by now, so the time at which it started is compared as well.
-sandbox_pid() {
+# The sandbox's first process as seen from outside; fails when it is gone. A process id alone could be somebody else's by
+# now, so the time at which it started is compared as well.
+sandbox_first_process() {
   local pid began stat
-  [ -e "$DIR/sandbox/ready" ] && read -r pid began <"$DIR/sandbox/init.pid" || return 1
+  read -r pid began 2>/dev/null <"$DIR/sandbox/init.pid" || return 1
   stat=$(cat "/proc/$pid/stat" 2>/dev/null) || return 1
-  stat=${stat##*) }
-  [ "${stat%% *}" != Z ] && [ "$(cut -d ' ' -f 20 <<<"$stat")" = "$began" ] && printf '%d' "$pid"
+  [ "$(cut -d ' ' -f 20 <<<"${stat##*) }")" = "$began" ] && printf '%d' "$pid"
 }
+
+# The same, when the sandbox can be entered: a process that is just ending has no namespaces any more.
+sandbox_pid() {
+  local pid
+  [ -e "$DIR/sandbox/ready" ] && pid=$(sandbox_first_process) && readlink "/proc/$pid/ns/net" >/dev/null && printf '%d' "$pid"
+}
+
+sandbox_ended() { ! sandbox_first_process; }
 
 # enter COMMAND...: becomes a command inside the sandbox, in the same working directory.
 enter() {
@@ -120,5 +127,6 @@ remove_cgroups() {
 sandbox_down() {
   [ -e "$DIR/sandbox/cgroups" ] || return 0
   wait_until 20 kill_sandbox_processes || fail "processes that cannot be ended: $(sandbox_processes | tr '\n' ' ')"
+  wait_until 20 sandbox_ended || fail "the first process of the sandbox does not end: $(sandbox_first_process)"
   wait_until 10 remove_cgroups || fail "cgroups that cannot be removed: $(tr '\n' ' ' <"$DIR/sandbox/cgroups")"
 }
