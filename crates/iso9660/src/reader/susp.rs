@@ -124,7 +124,11 @@ impl RockRidge {
             self.is_component_open = flags & SL_CONTINUE != 0;
             components = rest;
         }
-        Ok(())
+        if components.is_empty() {
+            Ok(())
+        } else {
+            Err("a bad SL entry")
+        }
     }
 }
 
