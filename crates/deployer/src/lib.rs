@@ -1,1 +1,48 @@
-//! Kubernetes: compare, apply, wait, remove.
+//! Kubernetes: compare, apply, wait with a deadline, remove.
+//!
+//! The only crate of the workspace that speaks to a cluster, and it knows nothing else: no archives, registries or
+//! Solutions. Objects come and go as JSON ([`Object`]); no type of a Kubernetes library shows. It reads no environment
+//! and no clock: paths, contexts and the time are arguments, and deadlines are durations.
+//!
+//! | question | answer |
+//! |---|---|
+//! | which cluster | [`Cluster::connect`], [`Cluster::context`], [`Cluster::server`], [`Cluster::version`], [`Cluster::nodes`] |
+//! | what is there | [`Cluster::get`], [`Cluster::list`] |
+//! | may we | [`Cluster::denied`], [`Cluster::missing_grants`] |
+//! | what would happen | [`Cluster::diff`], [`Cluster::dry_run`], [`Cluster::stale`] |
+//! | do it | [`Cluster::apply`], [`Cluster::delete`], [`Cluster::prune`] |
+//! | has it come, has it gone | [`Cluster::wait_crd_established`], [`Cluster::wait_rollout`], [`Cluster::wait_gone`] |
+//! | alone | [`Cluster::acquire_lease`] |
+
+mod access;
+mod apply;
+mod connect;
+mod definition;
+mod diagnose;
+mod diff;
+mod error;
+mod grants;
+mod lease;
+pub mod limits;
+mod object;
+mod read;
+mod remove;
+mod resource;
+mod rollout;
+mod rules;
+mod stuck;
+mod wire;
+
+pub use access::Access;
+pub use apply::{Applied, Conflicts, FieldConflict, FieldManager, FieldManagerError, Trial};
+pub use connect::{Account, Cluster, Connect, ServerVersion};
+pub use diff::FieldChange;
+pub use error::{Error, Source};
+pub use grants::Grant;
+pub use lease::{Clock, LeaseGuard, LeaseRequest};
+pub use object::{Gvk, Object, ObjectError, ObjectRef};
+pub use read::{Node, Selector};
+pub use remove::{Deleted, Propagation, Scope};
+pub use rollout::{RolloutFailure, RolloutProgress};
+pub use rules::{PolicyRule, RulePart};
+pub use stuck::{PullProblem, Stuck};

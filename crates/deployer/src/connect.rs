@@ -1,0 +1,368 @@
+//! From kubeconfig files, or a pod's own account, to a connection.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use kube::client::ClientBuilder;
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use serde::Deserialize;
+
+use crate::error::{Error, Source, bounded};
+use crate::resource::Kinds;
+
+/// Where the address and the credentials come from.
+#[derive(Debug, Clone)]
+pub enum Account {
+    /// Kubeconfig files, merged as kubectl merges `KUBECONFIG`: the first that sets a value wins, missing files are
+    /// passed over.
+    Kubeconfig {
+        /// The files, in order of precedence.
+        paths: Vec<PathBuf>,
+        /// The context; the files' current one when `None`.
+        context: Option<String>,
+    },
+    /// The service account of the pod this runs in.
+    InCluster,
+}
+
+/// How to reach a cluster. A proxy is used only where the kubeconfig names one for the cluster.
+#[derive(Debug, Clone)]
+pub struct Connect {
+    /// Address and credentials.
+    pub account: Account,
+    /// For one request; waits have their own deadlines.
+    pub timeout: Duration,
+}
+
+/// The version of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerVersion {
+    /// Major number.
+    pub major: u32,
+    /// Minor number.
+    pub minor: u32,
+    /// As the server writes it, for example `v1.36.2`.
+    pub text: String,
+}
+
+/// A cluster that has answered once. Cloning is cheap; clones share the connection.
+#[derive(Clone)]
+pub struct Cluster {
+    pub(crate) client: kube::Client,
+    pub(crate) kinds: Arc<Kinds>,
+    pub(crate) timeout: Duration,
+    context: Option<String>,
+    server: String,
+    version: ServerVersion,
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("context", &self.context)
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// Connects and asks for the version, so that a wrong address, certificate or credential is known at once. Must be
+    /// called in a tokio runtime.
+    pub async fn connect(connect: &Connect) -> Result<Self, Error> {
+        install_crypto();
+        let (mut config, context) = match &connect.account {
+            Account::Kubeconfig { paths, context } => from_files(paths, context.as_deref()).await?,
+            Account::InCluster => (in_cluster()?, None),
+        };
+        // Retries and time limits are this crate's own: the same for every request, and named.
+        config.default_retry = false;
+        config.connect_timeout = Some(connect.timeout);
+        let server = config
+            .cluster_url
+            .to_string()
+            .trim_end_matches('/')
+            .to_owned();
+        let builder =
+            ClientBuilder::try_from(config).map_err(|source| setup_error(&server, source))?;
+        Self::with_client(builder.build(), connect.timeout, context, server).await
+    }
+
+    /// The same with a client that is there already.
+    pub(crate) async fn with_client(
+        client: kube::Client,
+        timeout: Duration,
+        context: Option<String>,
+        server: String,
+    ) -> Result<Self, Error> {
+        let unknown = ServerVersion {
+            major: 0,
+            minor: 0,
+            text: String::new(),
+        };
+        let mut cluster = Self {
+            client,
+            kinds: Arc::default(),
+            timeout,
+            context,
+            server,
+            version: unknown,
+        };
+        cluster.version = cluster.ask_version().await?;
+        Ok(cluster)
+    }
+
+    /// The kubeconfig's context; `None` in a pod.
+    #[must_use]
+    pub fn context(&self) -> Option<&str> {
+        self.context.as_deref()
+    }
+
+    /// The server's address.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// The server's version when the connection was made.
+    #[must_use]
+    pub fn version(&self) -> &ServerVersion {
+        &self.version
+    }
+
+    async fn ask_version(&self) -> Result<ServerVersion, Error> {
+        #[derive(Deserialize)]
+        struct Answer {
+            major: String,
+            minor: String,
+            #[serde(rename = "gitVersion")]
+            git_version: String,
+        }
+        let doing = "ask for the server's version";
+        let answer: Answer = self.read_json("/version", doing).await?;
+        match (number(&answer.major), number(&answer.minor)) {
+            (Some(major), Some(minor)) => Ok(ServerVersion {
+                major,
+                minor,
+                text: bounded(&answer.git_version),
+            }),
+            _ => Err(Error::Answer {
+                doing: doing.to_owned(),
+                problem: bounded(&format!("not a version: {}.{}", answer.major, answer.minor)),
+            }),
+        }
+    }
+}
+
+/// Some distributions write `28+`.
+fn number(text: &str) -> Option<u32> {
+    text.trim_end_matches('+').parse().ok()
+}
+
+/// Two providers may be compiled in by somebody else's choice of features, and then nothing is chosen by itself.
+fn install_crypto() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // An error means that the program has installed one already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+}
+
+async fn from_files(
+    paths: &[PathBuf],
+    context: Option<&str>,
+) -> Result<(kube::Config, Option<String>), Error> {
+    let merged = merge(paths)?;
+    let context = context
+        .map(str::to_owned)
+        .or_else(|| merged.current_context.clone());
+    let proxy = proxy_of(&merged, context.as_deref());
+    let options = KubeConfigOptions {
+        context: context.clone(),
+        cluster: None,
+        user: None,
+    };
+    let mut config = kube::Config::from_custom_kubeconfig(merged, &options)
+        .await
+        .map_err(kubeconfig_error)?;
+    // Without this line, the environment of the process would decide.
+    config.proxy_url = proxy
+        .map(|url| url.parse())
+        .transpose()
+        .map_err(|_| kubeconfig("has a proxy-url that is no URL"))?;
+    Ok((config, context))
+}
+
+/// Merges the files that exist.
+fn merge(paths: &[PathBuf]) -> Result<Kubeconfig, Error> {
+    let mut merged: Option<Kubeconfig> = None;
+    for path in paths {
+        let next = match Kubeconfig::read_from(path) {
+            Ok(next) => next,
+            Err(KubeconfigError::ReadConfig(source, _))
+                if source.kind() == std::io::ErrorKind::NotFound =>
+            {
+                continue;
+            }
+            Err(KubeconfigError::ReadConfig(source, path)) => {
+                return Err(Error::ReadKubeconfig { path, source });
+            }
+            Err(KubeconfigError::Parse(_)) => {
+                return Err(kubeconfig(&format!(
+                    "{} is not valid: cannot be parsed",
+                    path.display()
+                )));
+            }
+            Err(other) => return Err(kubeconfig_error(other)),
+        };
+        merged = Some(match merged {
+            None => next,
+            Some(first) => first.merge(next).map_err(kubeconfig_error)?,
+        });
+    }
+    merged.ok_or_else(|| Error::NoKubeconfig(paths.to_vec()))
+}
+
+fn proxy_of(config: &Kubeconfig, context: Option<&str>) -> Option<String> {
+    let context = config
+        .contexts
+        .iter()
+        .find(|named| Some(named.name.as_str()) == context)?;
+    let name = &context.context.as_ref()?.cluster;
+    let cluster = config.clusters.iter().find(|named| &named.name == name)?;
+    cluster
+        .cluster
+        .as_ref()?
+        .proxy_url
+        .clone()
+        .filter(|url| !url.is_empty())
+}
+
+fn in_cluster() -> Result<kube::Config, Error> {
+    kube::Config::incluster_dns()
+        .map_err(|error| kubeconfig(&format!("of a pod is missing: {error}")))
+}
+
+fn kubeconfig(what: &str) -> Error {
+    Error::Kubeconfig {
+        what: bounded(what),
+    }
+}
+
+/// The library's words, where they cannot quote the file's content.
+fn kubeconfig_error(error: KubeconfigError) -> Error {
+    match error {
+        KubeconfigError::CurrentContextNotSet => kubeconfig("names no current context"),
+        KubeconfigError::LoadContext(name) => kubeconfig(&format!("has no context {name}")),
+        KubeconfigError::LoadClusterOfContext(name) => {
+            kubeconfig(&format!("has no cluster {name}"))
+        }
+        KubeconfigError::Parse(_) => kubeconfig("is not valid: cannot be parsed"),
+        other => kubeconfig(&format!("cannot be used: {other}")),
+    }
+}
+
+/// What a credential plugin wrote may hold a token, so only its name and state are told.
+pub(crate) fn credentials_problem(error: &kube::client::AuthError) -> String {
+    use kube::client::AuthError;
+    match error {
+        AuthError::AuthExecRun { cmd, out } => format!("{cmd} failed with {}", out.status),
+        AuthError::AuthExecParse(_) => "the plugin's output is no credential".to_owned(),
+        AuthError::AuthExec(_) => "the plugin failed".to_owned(),
+        AuthError::ParseTokenKey(_) => "the token could not be parsed".to_owned(),
+        other => bounded(&other.to_string()),
+    }
+}
+
+fn setup_error(server: &str, error: kube::Error) -> Error {
+    let server = server.to_owned();
+    match error {
+        kube::Error::Auth(error) => Error::Credentials {
+            server,
+            what: credentials_problem(&error),
+        },
+        other => Error::Setup {
+            server,
+            source: Source::from(other),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const FIRST: &str = "
+apiVersion: v1
+kind: Config
+contexts: [{name: one, context: {cluster: here, user: me}}]
+clusters: [{name: here, cluster: {server: 'https://first.test:6443', proxy-url: 'http://proxy.test:3128'}}]
+";
+    const SECOND: &str = "
+apiVersion: v1
+kind: Config
+current-context: two
+contexts: [{name: one, context: {cluster: there}}, {name: two, context: {cluster: there, user: me}}]
+clusters: [{name: here, cluster: {server: 'https://lost.test'}}, {name: there, cluster: {server: 'https://second.test'}}]
+users: [{name: me, user: {token: very-secret}}]
+";
+
+    fn files(texts: &[&str]) -> (tempfile::TempDir, Vec<PathBuf>) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut paths = vec![dir.path().join("missing")];
+        for (i, text) in texts.iter().enumerate() {
+            let path = dir.path().join(i.to_string());
+            fs::write(&path, text).unwrap();
+            paths.push(path);
+        }
+        (dir, paths)
+    }
+
+    #[tokio::test]
+    async fn the_first_file_that_sets_a_value_wins() {
+        let (_dir, paths) = files(&[FIRST, SECOND]);
+        let (config, context) = from_files(&paths, None).await.unwrap();
+        assert_eq!(context.as_deref(), Some("two"));
+        assert_eq!(config.cluster_url, "https://second.test/");
+        assert_eq!(config.proxy_url, None);
+        let (config, context) = from_files(&paths, Some("one")).await.unwrap();
+        assert_eq!(context.as_deref(), Some("one"));
+        assert_eq!(config.cluster_url, "https://first.test:6443/");
+        assert_eq!(config.proxy_url.unwrap(), "http://proxy.test:3128/");
+    }
+
+    #[tokio::test]
+    async fn what_is_missing_is_named() {
+        let (_dir, paths) = files(&[FIRST]);
+        let says = |error: Error| error.to_string();
+        assert_eq!(
+            says(from_files(&paths, None).await.unwrap_err()),
+            "kubeconfig names no current context"
+        );
+        assert_eq!(
+            says(from_files(&paths, Some("x")).await.unwrap_err()),
+            "kubeconfig has no context x"
+        );
+        assert!(matches!(
+            from_files(&paths[..1], None).await,
+            Err(Error::NoKubeconfig(_))
+        ));
+    }
+
+    #[tokio::test]
+    async fn a_broken_file_is_not_quoted() {
+        let (_dir, paths) = files(&["users: [{name: me, user: {token: very-secret"]);
+        let error = from_files(&paths, None).await.unwrap_err();
+        assert!(error.to_string().contains("cannot be parsed"), "{error}");
+        assert!(!format!("{error:?}").contains("very-secret"));
+    }
+
+    #[test]
+    fn versions_of_all_distributions_are_numbers() {
+        assert_eq!(number("36"), Some(36));
+        assert_eq!(number("28+"), Some(28));
+        assert_eq!(number("x"), None);
+    }
+}

@@ -1,0 +1,262 @@
+//! From the state of pods to the cause that keeps a rollout from coming. Pure: it looks at what was read.
+
+use serde_json::Value;
+
+use crate::error::bounded;
+use crate::limits;
+use crate::read::condition;
+use crate::stuck::{PullProblem, Stuck};
+
+/// Whether a cause goes away by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Passing {
+    /// It does not: report it at once.
+    Never,
+    /// It may: report it when it lasts.
+    Perhaps,
+    /// It is normal for a while: report it when time is up.
+    Likely,
+}
+
+/// What a diagnosis looks at. Without rights to read them, the parts are empty.
+#[derive(Debug)]
+pub(crate) struct Scene {
+    pub(crate) deployment: Value,
+    /// That of the Deployment's current version.
+    pub(crate) replica_set: Option<Value>,
+    /// Those of that replica set.
+    pub(crate) pods: Vec<Value>,
+    pub(crate) events: Vec<Value>,
+}
+
+/// A cause, and where it was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub(crate) stuck: Stuck,
+    pub(crate) pod: Option<String>,
+    pub(crate) container: Option<String>,
+    pub(crate) detail: String,
+}
+
+impl Finding {
+    /// Time is up and nothing is seen.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            stuck: Stuck::NoCause,
+            pod: None,
+            container: None,
+            detail: String::new(),
+        }
+    }
+
+    fn of_pod(pod: &Value, stuck: Stuck, detail: &str) -> Self {
+        Self {
+            stuck,
+            pod: text(&pod["metadata"]["name"]),
+            container: None,
+            detail: bounded(detail),
+        }
+    }
+
+    fn of_container(pod: &Value, status: &Value, stuck: Stuck, detail: &str) -> Self {
+        Self {
+            container: text(&status["name"]),
+            ..Self::of_pod(pod, stuck, detail)
+        }
+    }
+}
+
+/// The cause that is surest to stay, the first of several.
+pub(crate) fn diagnose(scene: &Scene) -> Option<Finding> {
+    let pods = scene
+        .pods
+        .iter()
+        .filter_map(|pod| of_pod(pod, &scene.events));
+    refused_pods(scene)
+        .into_iter()
+        .chain(pods)
+        .min_by_key(|finding| match finding.stuck.passing() {
+            Passing::Never => 0,
+            Passing::Perhaps => 1,
+            Passing::Likely => 2,
+        })
+}
+
+/// Pods that could not even be made.
+fn refused_pods(scene: &Scene) -> Option<Finding> {
+    let of_set = scene
+        .replica_set
+        .as_ref()
+        .and_then(|set| condition(set, "ReplicaFailure"));
+    let failure = of_set.or_else(|| condition(&scene.deployment, "ReplicaFailure"))?;
+    if failure["status"] != "True" {
+        return None;
+    }
+    let message = failure["message"].as_str().unwrap_or_default();
+    let stuck = if message.contains("violates PodSecurity") {
+        Stuck::PodSecurity
+    } else if message.contains("exceeded quota") || message.contains("failed quota") {
+        Stuck::Quota
+    } else {
+        Stuck::PodRefused
+    };
+    Some(Finding {
+        stuck,
+        pod: None,
+        container: None,
+        detail: bounded(message),
+    })
+}
+
+fn of_pod(pod: &Value, events: &[Value]) -> Option<Finding> {
+    let statuses = ["initContainerStatuses", "containerStatuses"];
+    let mut containers = statuses
+        .iter()
+        .filter_map(|list| pod["status"][*list].as_array())
+        .flatten();
+    let found = containers.find_map(|status| of_container(pod, status, events));
+    found
+        .or_else(|| unschedulable(pod))
+        .or_else(|| not_ready(pod))
+}
+
+fn unschedulable(pod: &Value) -> Option<Finding> {
+    let scheduled = condition(pod, "PodScheduled")?;
+    if scheduled["reason"] != "Unschedulable" || scheduled["status"] != "False" {
+        return None;
+    }
+    Some(Finding::of_pod(
+        pod,
+        Stuck::Unschedulable,
+        scheduled["message"].as_str().unwrap_or_default(),
+    ))
+}
+
+fn not_ready(pod: &Value) -> Option<Finding> {
+    let running = pod["status"]["containerStatuses"].as_array()?.iter();
+    let status = running
+        .filter(|status| status["state"]["running"].is_object())
+        .find(|status| status["ready"] == false)?;
+    Some(Finding::of_container(pod, status, Stuck::NotReady, ""))
+}
+
+fn of_container(pod: &Value, status: &Value, events: &[Value]) -> Option<Finding> {
+    let waiting = &status["state"]["waiting"];
+    let message = waiting["message"].as_str().unwrap_or_default();
+    let finding = |stuck, detail: &str| Some(Finding::of_container(pod, status, stuck, detail));
+    match waiting["reason"].as_str().unwrap_or_default() {
+        "ErrImagePull" | "ImagePullBackOff" | "ErrImageNeverPull" | "RegistryUnavailable" => {
+            let (problem, detail) = pull_problem(pod, message, events);
+            finding(Stuck::Pull(problem), &detail)
+        }
+        "InvalidImageName" => finding(Stuck::Pull(PullProblem::BadReference), message),
+        "CreateContainerConfigError" => finding(Stuck::Configuration, message),
+        "CreateContainerError" | "RunContainerError" => match start_problem(message) {
+            Some(stuck) => finding(stuck, message),
+            None => crash(pod, status).or_else(|| finding(Stuck::PodRefused, message)),
+        },
+        _ => crash(pod, status),
+    }
+}
+
+/// A container that has ended several times, or never started.
+fn crash(pod: &Value, status: &Value) -> Option<Finding> {
+    let ended = [
+        &status["state"]["terminated"],
+        &status["lastState"]["terminated"],
+    ];
+    let last = ended.into_iter().find(|ended| ended.is_object())?;
+    let message = last["message"].as_str().unwrap_or_default();
+    let exit_code = last["exitCode"].as_i64().unwrap_or(-1);
+    if let Some(stuck) = start_problem(message) {
+        return Some(Finding::of_container(pod, status, stuck, message));
+    }
+    if exit_code == 0 && last["reason"] == "Completed" && status["ready"] == true {
+        return None;
+    }
+    if status["restartCount"].as_u64().unwrap_or(0) < limits::CRASHES {
+        return None;
+    }
+    let stuck = if last["reason"] == "OOMKilled" {
+        Stuck::OutOfMemory
+    } else {
+        Stuck::Crash { exit_code }
+    };
+    Some(Finding::of_container(pod, status, stuck, message))
+}
+
+fn start_problem(message: &str) -> Option<Stuck> {
+    if message.contains("exec format error") {
+        Some(Stuck::WrongMachine)
+    } else if message.contains("executable file not found")
+        || message.contains("no such file or directory")
+    {
+        Some(Stuck::NoProgram)
+    } else {
+        None
+    }
+}
+
+/// Older kubelets tell the cause in an event only, and while backing off in no status at all.
+fn pull_problem(pod: &Value, message: &str, events: &[Value]) -> (PullProblem, String) {
+    let of_message = classify_pull(message);
+    if of_message != PullProblem::Other {
+        return (of_message, message.to_owned());
+    }
+    let uid = &pod["metadata"]["uid"];
+    let messages = events
+        .iter()
+        .filter(|event| event["involvedObject"]["uid"] == *uid && event["reason"] == "Failed")
+        .filter_map(|event| event["message"].as_str());
+    let known = messages
+        .map(|text| (classify_pull(text), text))
+        .find(|(problem, _)| *problem != PullProblem::Other);
+    known.map_or(
+        (PullProblem::Other, message.to_owned()),
+        |(problem, text)| (problem, text.to_owned()),
+    )
+}
+
+/// By the words of containerd and CRI-O. The order matters: a message may hold several.
+fn classify_pull(message: &str) -> PullProblem {
+    const WORDS: [(&str, PullProblem); 22] = [
+        ("unknown authority", PullProblem::UnknownAuthority),
+        ("x509", PullProblem::Certificate),
+        (
+            "server gave http response to https client",
+            PullProblem::PlainHttp,
+        ),
+        (
+            "first record does not look like a tls handshake",
+            PullProblem::PlainHttp,
+        ),
+        ("wrong version number", PullProblem::PlainHttp),
+        ("no match for platform", PullProblem::Platform),
+        (
+            "no image found in manifest list for architecture",
+            PullProblem::Platform,
+        ),
+        ("401 unauthorized", PullProblem::Unauthorized),
+        ("403 forbidden", PullProblem::Unauthorized),
+        ("no basic auth credentials", PullProblem::Unauthorized),
+        ("authentication required", PullProblem::Unauthorized),
+        ("authorization failed", PullProblem::Unauthorized),
+        ("unauthorized", PullProblem::Unauthorized),
+        ("connection refused", PullProblem::Refused),
+        ("no such host", PullProblem::NoSuchHost),
+        ("server misbehaving", PullProblem::NoSuchHost),
+        ("manifest unknown", PullProblem::NotFound),
+        ("name unknown", PullProblem::NotFound),
+        (": not found", PullProblem::NotFound),
+        ("i/o timeout", PullProblem::TimedOut),
+        ("deadline exceeded", PullProblem::TimedOut),
+        ("couldn't parse image", PullProblem::BadReference),
+    ];
+    let message = message.to_lowercase();
+    let known = WORDS.iter().find(|(words, _)| message.contains(words));
+    known.map_or(PullProblem::Other, |(_, problem)| *problem)
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}

@@ -1,0 +1,254 @@
+//! What can go wrong, and whether trying again may help.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::apply::FieldConflict;
+use crate::limits;
+use crate::object::{Gvk, ObjectRef};
+use crate::rollout::RolloutFailure;
+
+/// The cause of a failure in a library below.
+pub type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why something could not be done. `doing` says what it was, for example "apply Deployment shop/shop-operator".
+///
+/// No message holds a credential: what the kubeconfig parser or a credential plugin said is not repeated.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// None of the kubeconfig files exists.
+    #[error("no kubeconfig found, looked at: {}", show_paths(.0))]
+    NoKubeconfig(Vec<PathBuf>),
+    /// A kubeconfig file is there and cannot be read.
+    #[error("cannot read kubeconfig {path}", path = path.display())]
+    ReadKubeconfig {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The kubeconfig makes no sense, or files named in it are missing.
+    #[error("kubeconfig {what}")]
+    Kubeconfig {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// No credentials could be had from the kubeconfig's plugin or file.
+    #[error("cannot get credentials for {server}: {what}")]
+    Credentials {
+        /// The server's address.
+        server: String,
+        /// What failed, without the plugin's own words: they may hold a token.
+        what: String,
+    },
+    /// The HTTP client could not be made of the kubeconfig.
+    #[error("cannot set up a client for {server}")]
+    Setup {
+        /// The server's address.
+        server: String,
+        /// Why.
+        source: Source,
+    },
+    /// No answer came from the server.
+    #[error("cannot {doing}: no answer from {server}")]
+    Unreachable {
+        /// What was being done.
+        doing: String,
+        /// The server's address.
+        server: String,
+        /// Why.
+        source: Source,
+    },
+    /// A request or a wait took too long.
+    #[error("cannot {doing}: not done after {}", show_duration(*after))]
+    Timeout {
+        /// What was being done.
+        doing: String,
+        /// How long it was tried.
+        after: Duration,
+    },
+    /// The server does not know who we are (401).
+    #[error("cannot {doing}: {server} does not accept the credentials")]
+    Unauthorized {
+        /// What was being done.
+        doing: String,
+        /// The server's address.
+        server: String,
+    },
+    /// The server knows us and says no (403).
+    #[error("cannot {doing}: {message}")]
+    Forbidden {
+        /// What was being done.
+        doing: String,
+        /// The server's words: who may not do which verb on what.
+        message: String,
+    },
+    /// What is addressed is not there (404), for example the namespace.
+    #[error("cannot {doing}: {message}")]
+    NotFound {
+        /// What was being done.
+        doing: String,
+        /// The server's words.
+        message: String,
+    },
+    /// The server has no such kind.
+    #[error("the cluster has no kind {0}")]
+    NoSuchKind(Gvk),
+    /// An object of a namespaced kind has no namespace, or the other way round.
+    #[error("{object} {problem}")]
+    Scope {
+        /// The object.
+        object: Box<ObjectRef>,
+        /// What is wrong about its namespace.
+        problem: &'static str,
+    },
+    /// Others own fields that the object sets differently.
+    #[error(
+        "cannot {doing}: other field managers own {}",
+        show_conflicts(conflicts)
+    )]
+    Conflict {
+        /// What was being done.
+        doing: String,
+        /// Who owns which field.
+        conflicts: Vec<FieldConflict>,
+    },
+    /// Somebody else changed the object at the same time, or it is not the one that was meant.
+    #[error("cannot {doing}: it was changed by somebody else: {message}")]
+    Changed {
+        /// What was being done.
+        doing: String,
+        /// The server's words.
+        message: String,
+    },
+    /// The server does not accept the content (400, 422).
+    #[error("cannot {doing}: {message}")]
+    Invalid {
+        /// What was being done.
+        doing: String,
+        /// The server's words.
+        message: String,
+    },
+    /// The server failed or was busy, again after several attempts.
+    #[error("cannot {doing}: the server answers {status}: {message}")]
+    Server {
+        /// What was being done.
+        doing: String,
+        /// The HTTP status.
+        status: u16,
+        /// The server's words.
+        message: String,
+    },
+    /// The answer is not what the API promises, or too large.
+    #[error("cannot {doing}: {problem}")]
+    Answer {
+        /// What was being done.
+        doing: String,
+        /// What is wrong with the answer.
+        problem: String,
+    },
+    /// More than this crate handles.
+    #[error("cannot {doing}: more than {limit}")]
+    TooMany {
+        /// What was being done.
+        doing: String,
+        /// The limit.
+        limit: usize,
+    },
+    /// A rollout does not come.
+    #[error(transparent)]
+    Rollout(Box<RolloutFailure>),
+    /// Objects that should go are still there.
+    #[error("still there after {}: {}", show_duration(*after), objects.join(", "))]
+    StillThere {
+        /// The objects, each with what holds it.
+        objects: Vec<String>,
+        /// How long was waited.
+        after: Duration,
+    },
+    /// A custom resource definition cannot be established.
+    #[error("the custom resource definition {name} is not established: {message}")]
+    NotEstablished {
+        /// Its name.
+        name: String,
+        /// The server's words.
+        message: String,
+    },
+    /// Somebody else holds the lease.
+    #[error("{holder} holds the lease {namespace}/{name}, for {} more unless renewed", show_duration(*expires_in))]
+    LeaseHeld {
+        /// The lease's namespace.
+        namespace: String,
+        /// The lease's name.
+        name: String,
+        /// Who holds it.
+        holder: String,
+        /// After this time it can be taken if it is not renewed.
+        expires_in: Duration,
+    },
+    /// The lease was ours and is not any more.
+    #[error("the lease {namespace}/{name} is lost: {why}")]
+    LeaseLost {
+        /// The lease's namespace.
+        namespace: String,
+        /// The lease's name.
+        name: String,
+        /// What happened to it.
+        why: String,
+    },
+}
+
+impl Error {
+    /// Whether the same call may work later although nobody changes anything on this side.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::Unreachable { .. }
+            | Self::Timeout { .. }
+            | Self::Changed { .. }
+            | Self::Server { .. }
+            | Self::StillThere { .. }
+            | Self::LeaseHeld { .. }
+            | Self::LeaseLost { .. } => true,
+            Self::Rollout(failure) => failure.stuck.is_temporary(),
+            _ => false,
+        }
+    }
+}
+
+/// A server's words, cut to what a message may hold and free of control characters.
+pub(crate) fn bounded(message: &str) -> String {
+    cut(message, limits::MAX_MESSAGE)
+}
+
+/// The first `limit` bytes of a text, control characters but line feeds replaced.
+pub(crate) fn cut(text: &str, limit: usize) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        if out.len() + c.len_utf8() > limit {
+            out.push('…');
+            break;
+        }
+        out.push(if c.is_control() && c != '\n' { ' ' } else { c });
+    }
+    out
+}
+
+fn show_paths(paths: &[PathBuf]) -> String {
+    let shown: Vec<_> = paths.iter().map(|p| p.display().to_string()).collect();
+    if shown.is_empty() {
+        "no file".to_owned()
+    } else {
+        shown.join(", ")
+    }
+}
+
+fn show_duration(duration: Duration) -> String {
+    format!("{} s", duration.as_secs_f64().ceil())
+}
+
+fn show_conflicts(conflicts: &[FieldConflict]) -> String {
+    let shown: Vec<_> = conflicts.iter().map(ToString::to_string).collect();
+    shown.join("; ")
+}

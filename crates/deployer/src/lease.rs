@@ -1,0 +1,310 @@
+//! One writer at a time: a Lease that is renewed while its guard lives, and taken over when its holder is gone.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use http::Method;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::connect::Cluster;
+use crate::error::{Error, cut};
+use crate::limits;
+use crate::object::{Object, ObjectRef};
+use crate::read::object_in;
+use crate::wire::{Call, chain_text};
+
+/// How often a race for the lease is run again before it is given up.
+const RACES: usize = 5;
+
+/// The time of day. The caller's, since the crate reads no clock.
+pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
+
+/// Which lease, and for whom.
+#[derive(Debug, Clone)]
+pub struct LeaseRequest {
+    /// The lease's namespace, which must exist.
+    pub namespace: String,
+    /// The lease's name.
+    pub name: String,
+    /// Who we are, for others to read; must differ between any two that may want the lease at the same time.
+    pub holder: String,
+    /// After this time without renewal others may take it. Renewed three times as often; at least one second.
+    pub ttl: Duration,
+}
+
+impl LeaseRequest {
+    fn reference(&self) -> ObjectRef {
+        ObjectRef::namespaced(
+            "coordination.k8s.io/v1",
+            "Lease",
+            &self.namespace,
+            &self.name,
+        )
+    }
+
+    /// Leases count whole seconds.
+    fn seconds(&self) -> u64 {
+        self.ttl.as_secs().max(1)
+    }
+
+    fn lost(&self, why: impl Into<String>) -> Error {
+        Error::LeaseLost {
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            why: why.into(),
+        }
+    }
+}
+
+/// Holds a lease. Dropping it gives the lease back in the background; [`LeaseGuard::release`] waits until that is done.
+pub struct LeaseGuard {
+    request: LeaseRequest,
+    state: watch::Receiver<Option<String>>,
+    /// Closing it ends the renewal.
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<Result<(), Error>>,
+}
+
+impl fmt::Debug for LeaseGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaseGuard")
+            .field("request", &self.request)
+            .finish_non_exhaustive()
+    }
+}
+
+impl LeaseGuard {
+    /// An error once the lease is not ours any more. To be asked before each step that must have one writer.
+    pub fn check(&self) -> Result<(), Error> {
+        match &*self.state.borrow() {
+            None => Ok(()),
+            Some(why) => Err(self.request.lost(why)),
+        }
+    }
+
+    /// Gives the lease back.
+    pub async fn release(mut self) -> Result<(), Error> {
+        drop(self.stop.take());
+        match self.task.await {
+            Ok(result) => result,
+            Err(error) => Err(self.request.lost(error.to_string())),
+        }
+    }
+}
+
+/// What holding needs.
+struct Keeper {
+    cluster: Cluster,
+    request: LeaseRequest,
+    clock: Clock,
+}
+
+impl Cluster {
+    /// Takes a lease that is free or whose holder has not renewed it in time, and renews it from then on. Must be
+    /// called in a tokio runtime that goes on running while the lease is held.
+    pub async fn acquire_lease(
+        &self,
+        request: LeaseRequest,
+        clock: Clock,
+    ) -> Result<LeaseGuard, Error> {
+        let keeper = Keeper {
+            cluster: self.clone(),
+            request: request.clone(),
+            clock,
+        };
+        keeper.take().await?;
+        let (lost, state) = watch::channel(None);
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(async move { keeper.keep(lost, stopped).await });
+        Ok(LeaseGuard {
+            request,
+            state,
+            stop: Some(stop),
+            task,
+        })
+    }
+}
+
+impl Keeper {
+    async fn take(&self) -> Result<(), Error> {
+        for _ in 0..RACES {
+            let attempt = match self.cluster.get(&self.request.reference()).await? {
+                None => self.create().await,
+                Some(lease) => {
+                    self.check_free(&lease)?;
+                    self.replace(&lease, Some(&self.request.holder)).await
+                }
+            };
+            match attempt {
+                // Somebody else was quicker, or our own first attempt did arrive: look again.
+                Err(Error::Changed { .. }) => {}
+                other => return other,
+            }
+        }
+        Err(self.request.lost("others keep changing it"))
+    }
+
+    fn check_free(&self, lease: &Object) -> Result<(), Error> {
+        let spec = &lease.as_value()["spec"];
+        let holder = spec["holderIdentity"].as_str().unwrap_or_default();
+        if holder.is_empty() || holder == self.request.holder {
+            return Ok(());
+        }
+        let left = time_left(spec, (self.clock)());
+        if left.is_zero() {
+            return Ok(());
+        }
+        Err(Error::LeaseHeld {
+            namespace: self.request.namespace.clone(),
+            name: self.request.name.clone(),
+            holder: cut(holder, limits::MAX_SHOWN_VALUE),
+            expires_in: left,
+        })
+    }
+
+    async fn create(&self) -> Result<(), Error> {
+        let reference = self.request.reference();
+        let doing = format!("create {reference}");
+        let body = json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": self.request.name, "namespace": self.request.namespace},
+            "spec": self.spec(Some(&self.request.holder), &Value::Null),
+        });
+        let path = self
+            .cluster
+            .collection_path(&reference.gvk, Some(&self.request.namespace))
+            .await?;
+        self.cluster
+            .call(&Call::json(Method::POST, path, &body, &doing)?)
+            .await?;
+        Ok(())
+    }
+
+    /// Writes a lease that was just read; [`Error::Changed`] when it has changed since.
+    async fn replace(&self, lease: &Object, holder: Option<&str>) -> Result<(), Error> {
+        let reference = lease.reference();
+        let doing = format!("write {reference}");
+        let mut body = lease.as_value().clone();
+        body["spec"] = self.spec(holder, &lease.as_value()["spec"]);
+        let path = self.cluster.object_path(reference).await?;
+        let reply = self
+            .cluster
+            .call(&Call::json(Method::PUT, path, &body, &doing)?)
+            .await?;
+        object_in(&reply, &doing).map(|_| ())
+    }
+
+    fn spec(&self, holder: Option<&str>, old: &Value) -> Value {
+        let now = micro_time((self.clock)());
+        let transitions = old["leaseTransitions"].as_u64().unwrap_or(0);
+        let same = old["holderIdentity"].as_str() == holder;
+        let acquired = if same {
+            old["acquireTime"].clone()
+        } else {
+            json!(now)
+        };
+        let mut spec = json!({
+            "leaseDurationSeconds": self.request.seconds(),
+            "renewTime": now,
+            "acquireTime": acquired,
+            "leaseTransitions": if same { transitions } else { transitions.saturating_add(1) },
+        });
+        if let Some(holder) = holder {
+            spec["holderIdentity"] = json!(holder);
+        }
+        spec
+    }
+
+    /// Renews until told to stop, then gives the lease back; or until the lease is lost, and says so.
+    async fn keep(
+        self,
+        lost: watch::Sender<Option<String>>,
+        mut stopped: oneshot::Receiver<()>,
+    ) -> Result<(), Error> {
+        let period = Duration::from_secs(self.request.seconds()) / 3;
+        let mut renewed = Instant::now();
+        loop {
+            tokio::select! {
+                _ = &mut stopped => return self.give_back().await,
+                () = tokio::time::sleep(period) => {}
+            }
+            let began = Instant::now();
+            let why = match tokio::time::timeout(period, self.renew()).await {
+                Ok(Ok(())) => {
+                    renewed = began;
+                    continue;
+                }
+                Ok(Err(error))
+                    if !error.is_temporary() || matches!(error, Error::LeaseLost { .. }) =>
+                {
+                    chain_text(&error)
+                }
+                // An unanswered renewal may be tried again as long as nobody may take the lease.
+                _ if renewed.elapsed() + period < period * 3 => continue,
+                Ok(Err(error)) => chain_text(&error),
+                Err(_) => "the server did not answer in time".to_owned(),
+            };
+            lost.send_replace(Some(why.clone()));
+            return Err(self.request.lost(why));
+        }
+    }
+
+    async fn renew(&self) -> Result<(), Error> {
+        let lease = self.ours().await?;
+        self.replace(&lease, Some(&self.request.holder)).await
+    }
+
+    async fn give_back(&self) -> Result<(), Error> {
+        let lease = self.ours().await?;
+        self.replace(&lease, None).await
+    }
+
+    async fn ours(&self) -> Result<Object, Error> {
+        let lease = self
+            .cluster
+            .get(&self.request.reference())
+            .await?
+            .ok_or_else(|| self.request.lost("it was deleted"))?;
+        let holder = lease.as_value()["spec"]["holderIdentity"]
+            .as_str()
+            .unwrap_or_default();
+        if holder == self.request.holder {
+            return Ok(lease);
+        }
+        let holder = if holder.is_empty() { "nobody" } else { holder };
+        Err(self
+            .request
+            .lost(format!("{} holds it", cut(holder, limits::MAX_SHOWN_VALUE))))
+    }
+}
+
+/// How long a lease still holds; zero when it does not, or when its times make no sense.
+fn time_left(spec: &Value, now: SystemTime) -> Duration {
+    let renewed = spec["renewTime"]
+        .as_str()
+        .and_then(|text| text.parse::<Timestamp>().ok());
+    let (Some(renewed), Some(seconds)) = (renewed, spec["leaseDurationSeconds"].as_u64()) else {
+        return Duration::ZERO;
+    };
+    let renewed = SystemTime::from(renewed);
+    let lasts = Duration::from_secs(seconds).saturating_add(limits::CLOCK_SKEW);
+    match renewed.checked_add(lasts) {
+        // A clock far ahead must not keep a lease for ever: never wait longer than it lasts.
+        Some(end) => end.duration_since(now).unwrap_or_default().min(lasts),
+        None => Duration::ZERO,
+    }
+}
+
+/// As the API server reads it: always six digits.
+fn micro_time(time: SystemTime) -> String {
+    Timestamp::try_from(time)
+        .unwrap_or(Timestamp::UNIX_EPOCH)
+        .strftime("%Y-%m-%dT%H:%M:%S.%6fZ")
+        .to_string()
+}

@@ -1,0 +1,325 @@
+//! Kubernetes objects as JSON, checked for what every object must have.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::limits;
+
+/// Longest name, namespace or kind: Kubernetes' own limit for names.
+const MAX_NAME: usize = 253;
+
+/// Group, version and kind. The core group is the empty string.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Gvk {
+    /// The API group, for example `apps`; empty for the core group.
+    pub group: String,
+    /// The version in the group.
+    pub version: String,
+    /// The kind.
+    pub kind: String,
+}
+
+impl Gvk {
+    /// From an object's `apiVersion` and `kind`.
+    #[must_use]
+    pub fn new(api_version: &str, kind: &str) -> Self {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+        }
+    }
+
+    /// As an object spells it: `apps/v1`, or `v1` in the core group.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+}
+
+impl fmt::Display for Gvk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}", self.kind, self.api_version())
+    }
+}
+
+/// Which object: kind, namespace and name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectRef {
+    /// Its kind.
+    pub gvk: Gvk,
+    /// Its namespace; `None` for cluster-scoped kinds.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+impl ObjectRef {
+    /// An object in a namespace.
+    #[must_use]
+    pub fn namespaced(api_version: &str, kind: &str, namespace: &str, name: &str) -> Self {
+        Self {
+            gvk: Gvk::new(api_version, kind),
+            namespace: Some(namespace.to_owned()),
+            name: name.to_owned(),
+        }
+    }
+
+    /// An object of a cluster-scoped kind.
+    #[must_use]
+    pub fn cluster_scoped(api_version: &str, kind: &str, name: &str) -> Self {
+        Self {
+            gvk: Gvk::new(api_version, kind),
+            namespace: None,
+            name: name.to_owned(),
+        }
+    }
+
+    /// Whether both mean the same stored object: the version is only a way to look at it.
+    #[must_use]
+    pub fn is_same_object(&self, other: &Self) -> bool {
+        self.gvk.group == other.gvk.group
+            && self.gvk.kind == other.gvk.kind
+            && self.namespace == other.namespace
+            && self.name == other.name
+    }
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{} {namespace}/{}", self.gvk.kind, self.name),
+            None => write!(f, "{} {}", self.gvk.kind, self.name),
+        }
+    }
+}
+
+/// Why a JSON value is not a Kubernetes object.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ObjectError {
+    /// A field that every object has is missing, empty, too long or not a string.
+    #[error("not a Kubernetes object: `{0}` is missing or no proper string")]
+    Field(&'static str),
+    /// Deeper than [`limits::MAX_DEPTH`].
+    #[error("an object is nested deeper than {}", limits::MAX_DEPTH)]
+    TooDeep,
+}
+
+/// A Kubernetes object: `apiVersion`, `kind` and `metadata.name` are there, and it is not too deep. Everything else is
+/// the server's to check. Its `Debug` shows which object it is and no content, which may be secret.
+#[derive(Clone, PartialEq)]
+pub struct Object {
+    value: Value,
+    reference: ObjectRef,
+}
+
+impl Object {
+    /// Checks a value.
+    pub fn new(value: Value) -> Result<Self, ObjectError> {
+        check_depth(&value)?;
+        let api_version =
+            string_at(&value, "/apiVersion").ok_or(ObjectError::Field("apiVersion"))?;
+        let kind = string_at(&value, "/kind").ok_or(ObjectError::Field("kind"))?;
+        let name =
+            string_at(&value, "/metadata/name").ok_or(ObjectError::Field("metadata.name"))?;
+        let namespace = match value.pointer("/metadata/namespace") {
+            None | Some(Value::Null) => None,
+            Some(_) => Some(
+                string_at(&value, "/metadata/namespace")
+                    .ok_or(ObjectError::Field("metadata.namespace"))?,
+            ),
+        };
+        let reference = ObjectRef {
+            gvk: Gvk::new(api_version, kind),
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+        };
+        Ok(Self { value, reference })
+    }
+
+    /// Which object it is.
+    #[must_use]
+    pub fn reference(&self) -> &ObjectRef {
+        &self.reference
+    }
+
+    /// Its group, version and kind.
+    #[must_use]
+    pub fn gvk(&self) -> &Gvk {
+        &self.reference.gvk
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.reference.name
+    }
+
+    /// Its namespace.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
+        self.reference.namespace.as_deref()
+    }
+
+    /// Its unique id; only objects that came from a cluster have one.
+    #[must_use]
+    pub fn uid(&self) -> Option<&str> {
+        string_at(&self.value, "/metadata/uid")
+    }
+
+    /// The version of its stored content.
+    #[must_use]
+    pub fn resource_version(&self) -> Option<&str> {
+        string_at(&self.value, "/metadata/resourceVersion")
+    }
+
+    /// Whether it is on its way out.
+    #[must_use]
+    pub fn is_being_deleted(&self) -> bool {
+        string_at(&self.value, "/metadata/deletionTimestamp").is_some()
+    }
+
+    /// Its labels.
+    #[must_use]
+    pub fn labels(&self) -> BTreeMap<&str, &str> {
+        self.strings("/metadata/labels")
+    }
+
+    /// Its annotations.
+    #[must_use]
+    pub fn annotations(&self) -> BTreeMap<&str, &str> {
+        self.strings("/metadata/annotations")
+    }
+
+    /// The whole object.
+    #[must_use]
+    pub fn as_value(&self) -> &Value {
+        &self.value
+    }
+
+    /// The whole object.
+    #[must_use]
+    pub fn into_value(self) -> Value {
+        self.value
+    }
+
+    /// Whether its content must not be shown.
+    pub(crate) fn is_secret(&self) -> bool {
+        self.gvk().group.is_empty() && self.gvk().kind == "Secret"
+    }
+
+    fn strings(&self, pointer: &str) -> BTreeMap<&str, &str> {
+        let map = self.value.pointer(pointer).and_then(Value::as_object);
+        map.into_iter()
+            .flatten()
+            .filter_map(|(k, v)| Some((k.as_str(), v.as_str()?)))
+            .collect()
+    }
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Object({})", self.reference)
+    }
+}
+
+impl TryFrom<Value> for Object {
+    type Error = ObjectError;
+
+    fn try_from(value: Value) -> Result<Self, ObjectError> {
+        Self::new(value)
+    }
+}
+
+/// The string at a JSON pointer, if it is one that may be an identifier.
+fn string_at<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
+    let text = value.pointer(pointer)?.as_str()?;
+    (!text.is_empty() && text.len() <= MAX_NAME && !text.contains(char::is_control)).then_some(text)
+}
+
+/// Walks with a list of its own instead of the call stack.
+fn check_depth(value: &Value) -> Result<(), ObjectError> {
+    let mut open = vec![(value, 1)];
+    while let Some((value, depth)) = open.pop() {
+        if depth > limits::MAX_DEPTH {
+            return Err(ObjectError::TooDeep);
+        }
+        match value {
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(fields) => open.extend(fields.values().map(|field| (field, depth + 1))),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_object_knows_what_it_is() {
+        let object = Object::new(json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "a", "namespace": "b", "labels": {"x": "y"}}}))
+        .unwrap();
+        assert_eq!(
+            object.reference(),
+            &ObjectRef::namespaced("apps/v1", "Deployment", "b", "a")
+        );
+        assert_eq!(object.gvk().api_version(), "apps/v1");
+        assert_eq!(object.labels().get("x"), Some(&"y"));
+        assert_eq!(format!("{object:?}"), "Object(Deployment b/a)");
+    }
+
+    #[test]
+    fn what_every_object_has_must_be_there() {
+        for (value, field) in [
+            (
+                json!({"kind": "A", "metadata": {"name": "a"}}),
+                "apiVersion",
+            ),
+            (
+                json!({"apiVersion": "v1", "metadata": {"name": "a"}}),
+                "kind",
+            ),
+            (
+                json!({"apiVersion": "v1", "kind": "A", "metadata": {"name": ""}}),
+                "metadata.name",
+            ),
+            (
+                json!({"apiVersion": "v1", "kind": "A", "metadata": {"name": "a", "namespace": 1}}),
+                "metadata.namespace",
+            ),
+            (json!([]), "apiVersion"),
+        ] {
+            assert_eq!(Object::new(value).unwrap_err(), ObjectError::Field(field));
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let mut deep = json!(1);
+        for _ in 0..limits::MAX_DEPTH {
+            deep = json!([deep]);
+        }
+        let value =
+            json!({"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}, "spec": deep});
+        assert_eq!(Object::new(value).unwrap_err(), ObjectError::TooDeep);
+    }
+
+    #[test]
+    fn the_version_does_not_make_another_object() {
+        let a = ObjectRef::namespaced("x.io/v1", "A", "n", "a");
+        assert!(a.is_same_object(&ObjectRef::namespaced("x.io/v2", "A", "n", "a")));
+        assert!(!a.is_same_object(&ObjectRef::namespaced("y.io/v1", "A", "n", "a")));
+        assert!(!a.is_same_object(&ObjectRef::namespaced("x.io/v1", "A", "m", "a")));
+    }
+}

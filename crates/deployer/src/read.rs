@@ -1,0 +1,222 @@
+//! Reading: single objects, lists in pages, nodes.
+
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::connect::Cluster;
+use crate::error::Error;
+use crate::limits;
+use crate::object::{Gvk, Object, ObjectRef};
+use crate::wire::{Reply, escape};
+
+/// Which labels an object must have; at least one, so that "ours" can never mean everything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selector {
+    first: Requirement,
+    more: Vec<Requirement>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Requirement {
+    key: String,
+    value: Option<String>,
+}
+
+impl Selector {
+    /// Objects that have a label with this value.
+    #[must_use]
+    pub fn label(key: &str, value: &str) -> Self {
+        Self {
+            first: Requirement {
+                key: key.to_owned(),
+                value: Some(value.to_owned()),
+            },
+            more: Vec::new(),
+        }
+    }
+
+    /// Objects that have a label, whatever its value.
+    #[must_use]
+    pub fn has(key: &str) -> Self {
+        Self {
+            first: Requirement {
+                key: key.to_owned(),
+                value: None,
+            },
+            more: Vec::new(),
+        }
+    }
+
+    /// And that have this label too.
+    #[must_use]
+    pub fn and(mut self, key: &str, value: &str) -> Self {
+        self.more.push(Requirement {
+            key: key.to_owned(),
+            value: Some(value.to_owned()),
+        });
+        self
+    }
+
+    fn query(&self) -> String {
+        let all = std::iter::once(&self.first).chain(&self.more);
+        let texts: Vec<_> = all
+            .map(|requirement| match &requirement.value {
+                Some(value) => format!("{}={value}", requirement.key),
+                None => requirement.key.clone(),
+            })
+            .collect();
+        texts.join(",")
+    }
+}
+
+/// A machine of the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Operating system in OCI words, for example `linux`.
+    pub os: String,
+    /// Architecture in OCI words, for example `amd64`.
+    pub architecture: String,
+    /// Whether it reports that it can run pods.
+    pub ready: bool,
+    /// Whether new pods may be put on it (it is not cordoned).
+    pub schedulable: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Page {
+    #[serde(default)]
+    metadata: PageMetadata,
+    #[serde(default)]
+    items: Option<Vec<Value>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct PageMetadata {
+    #[serde(default, rename = "continue")]
+    next: Option<String>,
+}
+
+impl Cluster {
+    /// One object, or `None` when there is none. A kind that the cluster does not have is [`Error::NoSuchKind`].
+    pub async fn get(&self, object: &ObjectRef) -> Result<Option<Object>, Error> {
+        let path = self.object_path(object).await?;
+        let doing = format!("read {object}");
+        match self.read_json::<Value>(&path, &doing).await {
+            Ok(value) => Ok(Some(known(value, &doing)?)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// All objects of a kind, in one namespace or everywhere, that have certain labels.
+    pub async fn list(
+        &self,
+        gvk: &Gvk,
+        namespace: Option<&str>,
+        selector: Option<&Selector>,
+    ) -> Result<Vec<Object>, Error> {
+        let doing = format!(
+            "list {gvk}{}",
+            namespace
+                .map(|n| format!(", namespace {n}"))
+                .unwrap_or_default()
+        );
+        let mut query = format!(
+            "{}?limit={}",
+            self.collection_path(gvk, namespace).await?,
+            limits::PAGE
+        );
+        if let Some(selector) = selector {
+            write!(query, "&labelSelector={}", escape(&selector.query()))
+                .expect("writing to a string never fails");
+        }
+        self.all_pages(gvk, &query, &doing).await
+    }
+
+    pub(crate) async fn all_pages(
+        &self,
+        gvk: &Gvk,
+        query: &str,
+        doing: &str,
+    ) -> Result<Vec<Object>, Error> {
+        let mut objects = Vec::new();
+        let mut path = query.to_owned();
+        loop {
+            let page: Page = self.read_json(&path, doing).await?;
+            for item in page.items.unwrap_or_default() {
+                objects.push(known(with_type(item, gvk), doing)?);
+            }
+            if objects.len() > limits::MAX_LISTED {
+                return Err(Error::TooMany {
+                    doing: doing.to_owned(),
+                    limit: limits::MAX_LISTED,
+                });
+            }
+            match page.metadata.next.filter(|next| !next.is_empty()) {
+                Some(next) => path = format!("{query}&continue={}", escape(&next)),
+                None => return Ok(objects),
+            }
+        }
+    }
+
+    /// The machines of the cluster.
+    pub async fn nodes(&self) -> Result<Vec<Node>, Error> {
+        let nodes = self.list(&Gvk::new("v1", "Node"), None, None).await?;
+        Ok(nodes.iter().map(node).collect())
+    }
+}
+
+/// What the server sent must be an object too.
+pub(crate) fn known(value: Value, doing: &str) -> Result<Object, Error> {
+    Object::new(value).map_err(|error| Error::Answer {
+        doing: doing.to_owned(),
+        problem: error.to_string(),
+    })
+}
+
+/// The object in a reply.
+pub(crate) fn object_in(reply: &Reply, doing: &str) -> Result<Object, Error> {
+    known(reply.parse(doing)?, doing)
+}
+
+/// The items of a list of a built-in kind do not repeat its type.
+fn with_type(mut item: Value, gvk: &Gvk) -> Value {
+    if let Some(fields) = item.as_object_mut() {
+        fields
+            .entry("apiVersion")
+            .or_insert_with(|| gvk.api_version().into());
+        fields
+            .entry("kind")
+            .or_insert_with(|| gvk.kind.clone().into());
+    }
+    item
+}
+
+fn node(object: &Object) -> Node {
+    let value = object.as_value();
+    let info = |name: &str| {
+        value["status"]["nodeInfo"][name]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    Node {
+        name: object.name().to_owned(),
+        os: info("operatingSystem"),
+        architecture: info("architecture"),
+        ready: condition(value, "Ready").is_some_and(|ready| ready["status"] == "True"),
+        schedulable: value["spec"]["unschedulable"] != true,
+    }
+}
+
+/// The condition of a type in an object's status.
+pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    object["status"]["conditions"]
+        .as_array()?
+        .iter()
+        .find(|condition| condition["type"] == kind)
+}

@@ -1,0 +1,177 @@
+//! Removing: one object, and what a new version no longer has.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::connect::Cluster;
+use crate::error::Error;
+use crate::limits;
+use crate::object::{Gvk, Object, ObjectRef};
+use crate::read::Selector;
+use crate::wire::Call;
+
+/// What happens to the objects that belong to a deleted one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Propagation {
+    /// They go first; the object stays visible until then.
+    Foreground,
+    /// The object goes at once, they later.
+    Background,
+}
+
+/// Whether there was anything to delete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deleted {
+    /// The server has taken the request; the object may stay for a while, see [`Cluster::wait_gone`].
+    Requested,
+    /// There was none.
+    WasAbsent,
+}
+
+/// Where our own objects are looked for.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    /// The kinds that we may ever have made.
+    pub kinds: Vec<Gvk>,
+    /// The namespace; `None` for cluster-scoped kinds.
+    pub namespace: Option<String>,
+    /// The labels that make them ours.
+    pub selector: Selector,
+}
+
+impl Cluster {
+    /// Asks for an object to be deleted. With a uid, an object of the same name that is another one is left alone
+    /// ([`Error::Changed`]).
+    pub async fn delete(
+        &self,
+        object: &ObjectRef,
+        propagation: Propagation,
+        uid: Option<&str>,
+    ) -> Result<Deleted, Error> {
+        let doing = format!("delete {object}");
+        let policy = match propagation {
+            Propagation::Foreground => "Foreground",
+            Propagation::Background => "Background",
+        };
+        let mut options =
+            json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy});
+        if let Some(uid) = uid {
+            options["preconditions"] = json!({"uid": uid});
+        }
+        let path = self.object_path(object).await?;
+        match self
+            .call(&Call::json(Method::DELETE, path, &options, &doing)?)
+            .await
+        {
+            Ok(_) => Ok(Deleted::Requested),
+            Err(Error::NotFound { .. }) => Ok(Deleted::WasAbsent),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits until none of the objects is there any more; else says which are and what holds them.
+    pub async fn wait_gone(&self, objects: &[ObjectRef], deadline: Duration) -> Result<(), Error> {
+        let end = Instant::now() + deadline;
+        let mut waiting = objects.to_vec();
+        loop {
+            let mut left = Vec::new();
+            for object in waiting {
+                match self.get(&object).await {
+                    Ok(Some(live)) => left.push((object, live)),
+                    Ok(None) | Err(Error::NoSuchKind(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            if left.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() >= end {
+                let objects = left
+                    .iter()
+                    .map(|(object, live)| held(object, live))
+                    .collect();
+                return Err(Error::StillThere {
+                    objects,
+                    after: deadline,
+                });
+            }
+            waiting = left.into_iter().map(|(object, _)| object).collect();
+            tokio::time::sleep(limits::POLL.min(deadline)).await;
+        }
+    }
+
+    /// Objects of ours that are not among those to keep, for a plan. Objects that belong to another object (a
+    /// Deployment's `ReplicaSet`) are their owner's business, and those on their way out are not named again. Kinds
+    /// that the cluster does not have are passed over.
+    pub async fn stale(&self, scope: &Scope, keep: &[ObjectRef]) -> Result<Vec<Object>, Error> {
+        let mut stale = Vec::new();
+        for gvk in &scope.kinds {
+            let found = match self
+                .list(gvk, scope.namespace.as_deref(), Some(&scope.selector))
+                .await
+            {
+                Err(Error::NoSuchKind(_)) => continue,
+                other => other?,
+            };
+            stale.extend(found.into_iter().filter(|object| is_stale(object, keep)));
+        }
+        Ok(stale)
+    }
+
+    /// Deletes what [`Cluster::stale`] finds, each only if it is still the one that was found. Says what was deleted;
+    /// on an error, some may have been.
+    pub async fn prune(
+        &self,
+        scope: &Scope,
+        keep: &[ObjectRef],
+        propagation: Propagation,
+    ) -> Result<Vec<ObjectRef>, Error> {
+        let mut removed = Vec::new();
+        for object in self.stale(scope, keep).await? {
+            if self
+                .delete(object.reference(), propagation, object.uid())
+                .await?
+                == Deleted::Requested
+            {
+                removed.push(object.reference().clone());
+            }
+        }
+        Ok(removed)
+    }
+}
+
+fn is_stale(object: &Object, keep: &[ObjectRef]) -> bool {
+    let owners = object
+        .as_value()
+        .pointer("/metadata/ownerReferences")
+        .and_then(Value::as_array);
+    let owned = owners.is_some_and(|owners| owners.iter().any(|owner| owner["controller"] == true));
+    !owned
+        && !object.is_being_deleted()
+        && !keep
+            .iter()
+            .any(|keep| keep.is_same_object(object.reference()))
+}
+
+fn held(object: &ObjectRef, live: &Object) -> String {
+    let finalizers = live
+        .as_value()
+        .pointer("/metadata/finalizers")
+        .and_then(Value::as_array);
+    let names: Vec<&str> = finalizers
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    match (live.is_being_deleted(), names.is_empty()) {
+        (false, _) => format!("{object} (not being deleted)"),
+        (true, true) => object.to_string(),
+        (true, false) => format!(
+            "{object} (held by {})",
+            crate::error::cut(&names.join(", "), limits::MAX_SHOWN_VALUE)
+        ),
+    }
+}

@@ -1,0 +1,220 @@
+//! The causes that keep a rollout from coming, in words, each with its fix.
+
+use std::fmt;
+
+use crate::diagnose::Passing;
+
+/// Why pods do not come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stuck {
+    /// The node cannot pull an image.
+    Pull(PullProblem),
+    /// A `ConfigMap`, Secret or key that the pod names is not there.
+    Configuration,
+    /// The container ends again and again.
+    Crash {
+        /// Its last exit code.
+        exit_code: i64,
+    },
+    /// The container needs more memory than it may use.
+    OutOfMemory,
+    /// The program in the image is for another machine.
+    WrongMachine,
+    /// The image has no program at the path that is started.
+    NoProgram,
+    /// The namespace's quota is used up.
+    Quota,
+    /// The namespace's pod security level does not allow such pods.
+    PodSecurity,
+    /// Pods are refused for another reason.
+    PodRefused,
+    /// No node takes the pod.
+    Unschedulable,
+    /// The container runs and does not get ready.
+    NotReady,
+    /// Nothing is wrong that can be seen.
+    NoCause,
+}
+
+/// Why an image cannot be pulled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PullProblem {
+    /// The registry's certificate is by an authority that the node does not trust.
+    UnknownAuthority,
+    /// The registry's certificate is bad in another way: expired, for another name.
+    Certificate,
+    /// The registry speaks plain HTTP and the node HTTPS.
+    PlainHttp,
+    /// The registry wants credentials, or others.
+    Unauthorized,
+    /// The registry does not have the image.
+    NotFound,
+    /// The image has nothing for the node's platform.
+    Platform,
+    /// Nobody listens at the registry's address.
+    Refused,
+    /// The registry's name has no address.
+    NoSuchHost,
+    /// The registry does not answer in time.
+    TimedOut,
+    /// The reference is no proper one.
+    BadReference,
+    /// Another.
+    Other,
+}
+
+impl Stuck {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Pull(problem) => problem.hint(),
+            Self::Configuration => {
+                "create what is missing, or correct its name where the pod names it"
+            }
+            Self::Crash { .. } => "read the end of its log: the program itself says why it stops",
+            Self::OutOfMemory => "give the container a higher memory limit in the site file",
+            Self::WrongMachine => {
+                "use an archive with the node's platform, or keep the pod off that node with a node selector"
+            }
+            Self::NoProgram => "check the command in the manifest against the image's content",
+            Self::Quota => {
+                "raise the namespace's ResourceQuota, or lower the pod's requests in the site file"
+            }
+            Self::PodSecurity => {
+                "give the pod a security context that the level allows, or set another level on the namespace (label pod-security.kubernetes.io/enforce)"
+            }
+            Self::PodRefused => {
+                "read the message: an admission rule or a missing ServiceAccount refuses the pods"
+            }
+            Self::Unschedulable => {
+                "check free resources, taints and the node selector: `kubectl describe pod` lists why each node says no"
+            }
+            Self::NotReady => "check the readiness probe and the container's log",
+            Self::NoCause => {
+                "check that the controllers and a node of the cluster work, or allow more time"
+            }
+        }
+    }
+
+    pub(crate) fn passing(&self) -> Passing {
+        match self {
+            Self::Pull(problem) => problem.passing(),
+            Self::Configuration | Self::Quota | Self::PodRefused | Self::Unschedulable => {
+                Passing::Perhaps
+            }
+            Self::NotReady | Self::NoCause => Passing::Likely,
+            Self::Crash { .. }
+            | Self::OutOfMemory
+            | Self::WrongMachine
+            | Self::NoProgram
+            | Self::PodSecurity => Passing::Never,
+        }
+    }
+
+    /// Whether the same rollout may come later although nobody changes anything.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::Pull(problem) => problem.passing() != Passing::Never,
+            Self::Unschedulable => true,
+            other => other.passing() == Passing::Likely,
+        }
+    }
+
+    pub(crate) fn has_log(&self) -> bool {
+        matches!(
+            self,
+            Self::Crash { .. } | Self::OutOfMemory | Self::NotReady
+        )
+    }
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Self::Pull(problem) => return write!(f, "the image cannot be pulled, {problem}"),
+            Self::Crash { exit_code } => {
+                return write!(f, "the container crashes with exit code {exit_code}");
+            }
+            Self::Configuration => "something that the pod names is missing",
+            Self::OutOfMemory => "the container runs out of memory",
+            Self::WrongMachine => "the program is not for this kind of machine",
+            Self::NoProgram => "the image does not have the program that is started",
+            Self::Quota => "the namespace's quota is used up",
+            Self::PodSecurity => "the namespace's pod security level refuses the pods",
+            Self::PodRefused => "the pods are refused",
+            Self::Unschedulable => "no node takes the pod",
+            Self::NotReady => "the container runs and is not ready",
+            Self::NoCause => "not finished in time, and no cause can be seen",
+        };
+        f.write_str(text)
+    }
+}
+
+impl PullProblem {
+    fn hint(self) -> &'static str {
+        match self {
+            Self::UnknownAuthority => {
+                "install the registry's CA on every node (containerd: certs.d/<registry>/hosts.toml with `ca`)"
+            }
+            Self::Certificate => {
+                "renew the registry's certificate, or use the name that stands in it"
+            }
+            Self::PlainHttp => {
+                "give the registry a certificate, or tell every node to use plain HTTP for it (containerd: certs.d/<registry>/hosts.toml with `server = \"http://...\"`)"
+            }
+            Self::Unauthorized => {
+                "name a Secret of type kubernetes.io/dockerconfigjson with `--pull-secret`, or correct its credentials"
+            }
+            Self::NotFound => {
+                "import the archive again: the registry the nodes use lacks the image; check `--pull-registry` too"
+            }
+            Self::Platform => {
+                "use an archive with the node's platform, or keep the pod off that node with a node selector"
+            }
+            Self::Refused => {
+                "check that the registry runs and that the nodes reach its address and port"
+            }
+            Self::NoSuchHost => {
+                "make the registry's name known to the nodes, or set `--pull-registry` to a name they know"
+            }
+            Self::TimedOut => "check the network between the nodes and the registry",
+            Self::BadReference => "check the image reference in the manifest and `--pull-registry`",
+            Self::Other => "read the message, and check with `crictl pull` on the node",
+        }
+    }
+
+    fn passing(self) -> Passing {
+        match self {
+            Self::UnknownAuthority
+            | Self::Certificate
+            | Self::PlainHttp
+            | Self::Unauthorized
+            | Self::NotFound
+            | Self::Platform
+            | Self::BadReference => Passing::Never,
+            Self::Refused | Self::NoSuchHost | Self::TimedOut | Self::Other => Passing::Perhaps,
+        }
+    }
+}
+
+impl fmt::Display for PullProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UnknownAuthority => "the node does not trust the registry's certificate (x509)",
+            Self::Certificate => "the registry's certificate is not valid (x509)",
+            Self::PlainHttp => "the registry speaks plain HTTP and the node HTTPS",
+            Self::Unauthorized => "the registry does not accept the credentials",
+            Self::NotFound => "the registry does not have it",
+            Self::Platform => "it has nothing for the node's platform",
+            Self::Refused => "the registry refuses the connection",
+            Self::NoSuchHost => "the registry's name is unknown to the node",
+            Self::TimedOut => "the registry does not answer",
+            Self::BadReference => "its reference is not valid",
+            Self::Other => "for another reason",
+        })
+    }
+}

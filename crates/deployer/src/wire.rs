@@ -1,0 +1,344 @@
+//! One request: sent with a time limit, tried again where that may help, its answer read up to a limit and its failure
+//! put into words. Everything this crate sends may be sent twice: it names the object and the state wanted.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use kube::client::Body;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::apply::FieldConflict;
+use crate::connect::{Cluster, credentials_problem};
+use crate::error::{Error, Source, bounded, cut};
+use crate::limits;
+
+/// A request in the making.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) method: Method,
+    /// Path and query.
+    pub(crate) path: String,
+    /// Content type and bytes.
+    pub(crate) body: Option<(&'static str, Vec<u8>)>,
+    /// For messages: "cannot {doing}".
+    pub(crate) doing: &'a str,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn get(path: impl Into<String>, doing: &'a str) -> Self {
+        Self {
+            method: Method::GET,
+            path: path.into(),
+            body: None,
+            doing,
+        }
+    }
+
+    pub(crate) fn json(
+        method: Method,
+        path: String,
+        body: &Value,
+        doing: &'a str,
+    ) -> Result<Self, Error> {
+        Self::typed(method, path, "application/json", body, doing)
+    }
+
+    pub(crate) fn typed(
+        method: Method,
+        path: String,
+        content_type: &'static str,
+        body: &Value,
+        doing: &'a str,
+    ) -> Result<Self, Error> {
+        let bytes = body.to_string().into_bytes();
+        if bytes.len() > limits::MAX_OBJECT {
+            return Err(Error::TooMany {
+                doing: format!("{doing}: bytes of one object"),
+                limit: limits::MAX_OBJECT,
+            });
+        }
+        Ok(Self {
+            method,
+            path,
+            body: Some((content_type, bytes)),
+            doing,
+        })
+    }
+
+    fn request(&self) -> Result<Request<Body>, Error> {
+        let mut request = Request::builder()
+            .method(&self.method)
+            .uri(&self.path)
+            .header(ACCEPT, "application/json");
+        let body = match &self.body {
+            None => Body::empty(),
+            Some((content_type, bytes)) => {
+                request = request.header(CONTENT_TYPE, *content_type);
+                Body::from(bytes.clone())
+            }
+        };
+        request.body(body).map_err(|error| Error::Invalid {
+            doing: self.doing.to_owned(),
+            message: bounded(&error.to_string()),
+        })
+    }
+}
+
+/// A successful answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Reply {
+    pub(crate) fn parse<T: DeserializeOwned>(&self, doing: &str) -> Result<T, Error> {
+        serde_json::from_slice(&self.bytes).map_err(|error| Error::Answer {
+            doing: doing.to_owned(),
+            // The parser's own words may quote the content.
+            problem: format!(
+                "the answer is not the JSON expected (line {}, column {})",
+                error.line(),
+                error.column()
+            ),
+        })
+    }
+}
+
+/// One attempt's end: final, or worth another try after a pause the server may have named.
+enum Outcome {
+    Done(Reply),
+    Failed(Error),
+    Again(Error, Option<Duration>),
+}
+
+impl Cluster {
+    pub(crate) async fn read_json<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        doing: &str,
+    ) -> Result<T, Error> {
+        self.call(&Call::get(path, doing)).await?.parse(doing)
+    }
+
+    pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Reply, Error> {
+        let mut pause = limits::FIRST_PAUSE;
+        for attempt in 1.. {
+            let (error, wait) = match self.attempt(call).await? {
+                Outcome::Done(reply) => return Ok(reply),
+                Outcome::Failed(error) => return Err(error),
+                Outcome::Again(error, wait) => (error, wait),
+            };
+            if attempt == limits::ATTEMPTS {
+                return Err(error);
+            }
+            tokio::time::sleep(wait.unwrap_or(pause).min(limits::LONGEST_PAUSE)).await;
+            pause *= 2;
+        }
+        unreachable!("the loop ends at the last attempt")
+    }
+
+    async fn attempt(&self, call: &Call<'_>) -> Result<Outcome, Error> {
+        let request = call.request()?;
+        match tokio::time::timeout(self.timeout, self.exchange(request, call.doing)).await {
+            Ok(outcome) => Ok(outcome),
+            Err(_) => Err(Error::Timeout {
+                doing: call.doing.to_owned(),
+                after: self.timeout,
+            }),
+        }
+    }
+
+    async fn exchange(&self, request: Request<Body>, doing: &str) -> Outcome {
+        let response = match self.client.send(request).await {
+            Ok(response) => response,
+            Err(error) => return self.no_answer(error, doing),
+        };
+        let (parts, body) = response.into_parts();
+        let bytes = match Limited::new(body, limits::MAX_ANSWER).collect().await {
+            Ok(collected) => collected.to_bytes().to_vec(),
+            Err(source) => return self.broken_off(source, doing),
+        };
+        if parts.status.is_success() {
+            return Outcome::Done(Reply {
+                status: parts.status,
+                bytes,
+            });
+        }
+        let error = self.refusal(parts.status, &bytes, doing);
+        let again = matches!(error, Error::Server { .. });
+        if again {
+            Outcome::Again(error, retry_after(&parts.headers))
+        } else {
+            Outcome::Failed(error)
+        }
+    }
+
+    fn no_answer(&self, error: kube::Error, doing: &str) -> Outcome {
+        let server = self.server().to_owned();
+        let source = match error {
+            kube::Error::Service(source) => source,
+            other => Source::from(other),
+        };
+        match source.downcast::<kube::client::AuthError>() {
+            Ok(auth) => Outcome::Failed(Error::Credentials {
+                server,
+                what: credentials_problem(&auth),
+            }),
+            Err(source) => Outcome::Again(
+                Error::Unreachable {
+                    doing: doing.to_owned(),
+                    server,
+                    source,
+                },
+                None,
+            ),
+        }
+    }
+
+    fn broken_off(&self, source: Source, doing: &str) -> Outcome {
+        let doing = doing.to_owned();
+        if source.is::<http_body_util::LengthLimitError>() {
+            let problem = format!("the answer has more than {} bytes", limits::MAX_ANSWER);
+            return Outcome::Failed(Error::Answer { doing, problem });
+        }
+        Outcome::Again(
+            Error::Unreachable {
+                doing,
+                server: self.server().to_owned(),
+                source,
+            },
+            None,
+        )
+    }
+
+    /// What the server's refusal means.
+    fn refusal(&self, status: StatusCode, bytes: &[u8], doing: &str) -> Error {
+        let words = Words::parse(bytes);
+        let (doing, message) = (doing.to_owned(), words.message(status));
+        match status.as_u16() {
+            401 => Error::Unauthorized {
+                doing,
+                server: self.server().to_owned(),
+            },
+            403 => Error::Forbidden { doing, message },
+            404 => Error::NotFound { doing, message },
+            409 => match words.conflicts() {
+                conflicts if conflicts.is_empty() => Error::Changed { doing, message },
+                conflicts => Error::Conflict { doing, conflicts },
+            },
+            410 => Error::Changed { doing, message },
+            429 | 500..=599 => Error::Server {
+                doing,
+                status: status.as_u16(),
+                message,
+            },
+            400..=499 => Error::Invalid { doing, message },
+            other => Error::Answer {
+                doing,
+                problem: format!("unexpected HTTP status {other}"),
+            },
+        }
+    }
+}
+
+/// The parts of a `Status` object that are used.
+#[derive(Debug, Default, Deserialize)]
+struct Words {
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    details: Option<Details>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Details {
+    #[serde(default)]
+    causes: Vec<Cause>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Cause {
+    reason: String,
+    message: String,
+    field: String,
+}
+
+impl Words {
+    /// Proxies answer with something else than a `Status`; then its first line must do.
+    fn parse(bytes: &[u8]) -> Self {
+        serde_json::from_slice(bytes).unwrap_or_else(|_| {
+            let text = String::from_utf8_lossy(&bytes[..bytes.len().min(limits::MAX_MESSAGE)]);
+            Self {
+                message: text.lines().next().unwrap_or_default().to_owned(),
+                details: None,
+            }
+        })
+    }
+
+    fn message(&self, status: StatusCode) -> String {
+        if self.message.is_empty() {
+            status.to_string()
+        } else {
+            bounded(&self.message)
+        }
+    }
+
+    fn conflicts(&self) -> Vec<FieldConflict> {
+        let causes = self.details.iter().flat_map(|details| &details.causes);
+        causes
+            .filter(|cause| cause.reason == "FieldManagerConflict")
+            .take(limits::MAX_CONFLICTS)
+            .map(|cause| FieldConflict {
+                field: cut(&cause.field, limits::MAX_SHOWN_VALUE),
+                // The message is: conflict with "kubectl" using apps/v1
+                manager: cut(
+                    cause.message.split('"').nth(1).unwrap_or(&cause.message),
+                    limits::MAX_SHOWN_VALUE,
+                ),
+            })
+            .collect()
+    }
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    headers
+        .get(RETRY_AFTER)?
+        .to_str()
+        .ok()?
+        .parse()
+        .ok()
+        .map(Duration::from_secs)
+}
+
+/// Whether an error's chain of causes ends in a refused certificate; a person is then told about authorities.
+pub(crate) fn chain_text(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        text.push_str(": ");
+        text.push_str(&source.to_string());
+        next = source.source();
+    }
+    cut(&text, limits::MAX_MESSAGE)
+}
+
+/// One segment of a path, or one value of a query.
+pub(crate) fn escape(text: &str) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            write!(out, "%{byte:02X}").expect("writing to a string never fails");
+        }
+    }
+    out
+}
