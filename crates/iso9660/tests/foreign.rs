@@ -1,6 +1,7 @@
 //! Foreign programs and libraries judge our images, and our reader reads theirs.
 //!
 //! Writer and plan share code, so these are the independent check of the layout. A missing program fails the test.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
 

@@ -43,7 +43,7 @@ pub(super) fn read(image: &impl ReadAt, limits: &Limits) -> Result<Volumes, Read
         }
         match sector[0] {
             TYPE_PRIMARY if primary.is_none() => {
-                primary = Some((info(&sector, offset)?, root(&sector, offset)?))
+                primary = Some((info(&sector, offset)?, root(&sector, offset)?));
             }
             TYPE_SUPPLEMENTARY if joliet.is_none() && JOLIET_ESCAPES.contains(&&sector[88..91]) => {
                 joliet = Some(root(&sector, offset)?);

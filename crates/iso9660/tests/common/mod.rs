@@ -96,7 +96,11 @@ pub(crate) fn digest(bytes: &[u8]) -> [u8; 32] {
 
 /// Lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
+    bytes
+        .iter()
+        .flat_map(|&byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
 }
 
 /// Bytes that look random and are the same every time.
