@@ -87,14 +87,14 @@ fn the_earliest_time_and_the_longest_identifiers() {
 fn what_a_small_image_looks_like() {
     let file = |path: &str, bytes: &[u8]| (path.to_owned(), bytes.to_vec());
     let head = [
-        file("statement.dsse.json", &[b' '; 65_536]),
+        file("statement.dsse.json", &b" ".repeat(65_536)),
         file("CONTENTS", b"list"),
     ];
     let body = [
         file("manifest.yaml", b"m"),
         file("empty", b""),
-        file("a/b/big", &[1; 5000]),
-        file("a/same", &[1; 5000]),
+        file("a/b/big", &b"x".repeat(5000)),
+        file("a/same", &b"x".repeat(5000)),
     ];
     let (_, image) = image(&head, &body);
     let tree = read_tree(&image, image.size, &Limits::default()).unwrap();
