@@ -1,1 +1,37 @@
-//! The OCI distribution protocol, verified while sent.
+//! The OCI distribution protocol, verified while sent: a client that pushes images from a source that is read once,
+//! hashes every byte on the way, and holds back the end of each blob until its digest is right.
+//!
+//! This crate knows registries, repositories, blobs and manifests. It must not know archives or Kubernetes, and it
+//! reads no environment variable: logins and certificates are given by the caller as bytes.
+
+mod address;
+mod auth;
+mod blobs;
+mod challenge;
+mod client;
+mod credentials;
+mod error;
+mod events;
+mod job;
+pub mod limits;
+mod manifests;
+mod push;
+mod retry;
+mod source;
+mod tls;
+mod transport;
+mod upload;
+
+pub use address::{AddressError, Reference, RegistryAddress, Repository};
+pub use client::{Client, Options, PlainHttp, SystemRoots};
+pub use credentials::{Credentials, CredentialsError, Secret};
+pub use error::{Error, Operation};
+pub use events::{Arrival, Event, Progress};
+pub use job::{
+    BlobPush, FailedBlob, ManifestOutcome, ManifestPush, PushJob, PushReport, ReadConcurrency,
+    Tally,
+};
+pub use manifests::Manifest;
+pub use push::push;
+pub use retry::RetryPolicy;
+pub use source::BlobContent;

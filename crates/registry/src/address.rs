@@ -1,0 +1,281 @@
+//! Where images go: the address of a registry, repositories below it, and references inside a repository.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+use schemas::{Digest, ImageName, Tag};
+
+use crate::limits;
+
+/// Why a text is not an address or a repository.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// A URL was given.
+    #[error("`{0}` has a scheme: expected HOST[:PORT][/PREFIX]")]
+    Scheme(String),
+    /// The host is neither a DNS name nor an IP address.
+    #[error("`{0}` is not a host: expected HOST[:PORT][/PREFIX]")]
+    Host(String),
+    /// The port is not between 1 and 65535.
+    #[error("`{0}` is not a port")]
+    Port(String),
+    /// A component is outside the grammar of the distribution specification ("Pulling manifests").
+    #[error(
+        "`{0}` is not a repository: expected components of lower-case letters, digits and single separators, joined by `/`"
+    )]
+    Repository(String),
+    /// Longer than registries store.
+    #[error("repository `{0}` has more than {max} characters", max = limits::REPOSITORY)]
+    TooLong(String),
+}
+
+/// The address of a registry, `HOST[:PORT][/PREFIX]`: the prefix stands before every repository.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RegistryAddress {
+    host: String,
+    prefix: Option<Repository>,
+}
+
+impl RegistryAddress {
+    /// Host and port as they stand in image references.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// What stands before every repository.
+    #[must_use]
+    pub fn prefix(&self) -> Option<&Repository> {
+        self.prefix.as_ref()
+    }
+
+    /// The repository with this path below the prefix.
+    pub fn repository(&self, path: &str) -> Result<Repository, AddressError> {
+        match &self.prefix {
+            Some(prefix) => format!("{prefix}/{path}").parse(),
+            None => path.parse(),
+        }
+    }
+
+    /// Whether the host is this machine, by name or address. No name is looked up.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        let host = host_without_port(&self.host);
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    }
+}
+
+fn host_without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+impl FromStr for RegistryAddress {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.contains("://") {
+            return Err(AddressError::Scheme(shorten(text)));
+        }
+        let text = text.strip_suffix('/').unwrap_or(text);
+        let (host, prefix) = match text.split_once('/') {
+            Some((host, prefix)) => (host, Some(prefix.parse()?)),
+            None => (text, None),
+        };
+        let host = check_host(host)?;
+        Ok(Self { host, prefix })
+    }
+}
+
+fn check_host(text: &str) -> Result<String, AddressError> {
+    let refuse = || AddressError::Host(shorten(text));
+    let (name, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (ip, after) = rest.split_once(']').ok_or_else(refuse)?;
+            ip.parse::<Ipv6Addr>().map_err(|_| refuse())?;
+            let port = match after {
+                "" => None,
+                after => Some(after.strip_prefix(':').ok_or_else(refuse)?),
+            };
+            (format!("[{ip}]"), port)
+        }
+        None => match text.split_once(':') {
+            Some((name, port)) => (name.to_owned(), Some(port)),
+            None => (text.to_owned(), None),
+        },
+    };
+    let name = name.to_ascii_lowercase();
+    if !name.starts_with('[') && !is_dns_name(&name) {
+        return Err(refuse());
+    }
+    match port {
+        None => Ok(name),
+        Some(port) => match port.parse::<u16>() {
+            Ok(number) if number > 0 && number.to_string() == port => Ok(format!("{name}:{port}")),
+            _ => Err(AddressError::Port(shorten(port))),
+        },
+    }
+}
+
+/// RFC 1123 names and IPv4 addresses.
+fn is_dns_name(name: &str) -> bool {
+    let part = |part: &str| {
+        (1..=63).contains(&part.len())
+            && part
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+            && !part.starts_with('-')
+            && !part.ends_with('-')
+    };
+    name.len() <= 253 && name.split('.').all(part)
+}
+
+impl fmt::Display for RegistryAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.prefix {
+            Some(prefix) => write!(f, "{}/{prefix}", self.host),
+            None => f.write_str(&self.host),
+        }
+    }
+}
+
+impl fmt::Debug for RegistryAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_string())
+    }
+}
+
+/// The full path of a repository below the host, prefix included.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Repository(String);
+
+impl Repository {
+    /// The text form.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Repository {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.len() > limits::REPOSITORY {
+            return Err(AddressError::TooLong(shorten(text)));
+        }
+        // One component of an image name has the grammar of one component of a repository.
+        if text
+            .split('/')
+            .all(|part| part.parse::<ImageName>().is_ok())
+        {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(AddressError::Repository(shorten(text)))
+        }
+    }
+}
+
+impl fmt::Display for Repository {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Repository {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+/// What names a manifest in its repository.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reference {
+    /// The content itself.
+    Digest(Digest),
+    /// A name that can move.
+    Tag(Tag),
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Digest(digest) => fmt::Display::fmt(digest, f),
+            Self::Tag(tag) => fmt::Display::fmt(tag, f),
+        }
+    }
+}
+
+impl From<Digest> for Reference {
+    fn from(digest: Digest) -> Self {
+        Self::Digest(digest)
+    }
+}
+
+impl From<Tag> for Reference {
+    fn from(tag: Tag) -> Self {
+        Self::Tag(tag)
+    }
+}
+
+fn shorten(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_round_trip() {
+        for text in [
+            "registry.example",
+            "registry.example:5000",
+            "localhost:5000/a/b",
+            "127.0.0.1:5000",
+            "[::1]:5000/prefix",
+        ] {
+            assert_eq!(text.parse::<RegistryAddress>().unwrap().to_string(), text);
+        }
+        let upper: RegistryAddress = "Registry.Example/a/".parse().unwrap();
+        assert_eq!(upper.to_string(), "registry.example/a");
+        assert_eq!(upper.repository("b/c").unwrap().as_str(), "a/b/c");
+    }
+
+    #[test]
+    fn other_addresses_are_refused() {
+        for text in [
+            "",
+            "https://registry.example",
+            "user@registry.example",
+            "registry.example:",
+            "registry.example:0",
+            "registry.example:65536",
+            "registry.example:+1",
+            "registry.example//",
+            "registry.example/A",
+            "registry.example/../x",
+            "registry.example?x",
+            "a b",
+            "[::1",
+            "[::1]5000",
+            "-a",
+        ] {
+            assert!(text.parse::<RegistryAddress>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn loopback_is_known_without_a_lookup() {
+        let loopback = |text: &str| text.parse::<RegistryAddress>().unwrap().is_loopback();
+        assert!(loopback("localhost"));
+        assert!(loopback("127.8.0.1:5000"));
+        assert!(loopback("[::1]:5000"));
+        assert!(!loopback("localhost.example"));
+        assert!(!loopback("10.0.0.1:5000"));
+    }
+}

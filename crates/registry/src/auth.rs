@@ -1,0 +1,309 @@
+//! Logging in: Basic directly, Bearer through a token server (distribution's token authentication specification).
+//!
+//! Known attacks and where each is stopped: a registry that names a token server without TLS (`realm`), a token
+//! answer without end (`fetch`, limit), a redirect that carries the login to another host (`Transport`, which
+//! attaches it to the registry's own origin only).
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use reqwest::header::{AUTHORIZATION, HeaderValue};
+use reqwest::{Method, Request, Url};
+use serde::Deserialize;
+use tokio::sync::Mutex;
+
+use crate::address::Repository;
+use crate::challenge::Challenge;
+use crate::credentials::Credentials;
+use crate::error::{Error, Operation};
+use crate::limits;
+use crate::transport::Transport;
+
+/// What a token is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Pull,
+    PullPush,
+    Delete,
+}
+
+/// The repositories that a request touches, and how; the first is its target.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope(Vec<String>);
+
+impl Scope {
+    pub(crate) fn none() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn of(repository: &Repository, access: Access) -> Self {
+        Self::default().and(repository, access)
+    }
+
+    pub(crate) fn and(mut self, repository: &Repository, access: Access) -> Self {
+        let actions = match access {
+            Access::Pull => "pull",
+            Access::PullPush => "pull,push",
+            Access::Delete => "delete,pull",
+        };
+        self.0.push(format!("repository:{repository}:{actions}"));
+        self
+    }
+
+    fn key(&self) -> String {
+        self.0.join(" ")
+    }
+}
+
+/// Credentials of one registry and the tokens they have earned.
+pub(crate) struct Auth {
+    credentials: Credentials,
+    // Held while a token is fetched, so that eight connections fetch one token and not eight.
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    wanted: Option<Wanted>,
+    tokens: HashMap<String, Token>,
+}
+
+#[derive(Clone)]
+enum Wanted {
+    Basic,
+    Bearer { realm: Url, service: Option<String> },
+}
+
+struct Token {
+    header: HeaderValue,
+    good_until: Instant,
+}
+
+/// What came of a 401.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Learned {
+    /// The same request may succeed now.
+    TryAgain,
+    /// It cannot.
+    Nothing,
+}
+
+impl Auth {
+    pub(crate) fn new(credentials: Credentials) -> Self {
+        Self {
+            credentials,
+            state: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn is_anonymous(&self) -> bool {
+        self.credentials == Credentials::Anonymous
+    }
+
+    /// The header for a request of this scope; `None` while the registry has asked for nothing.
+    pub(crate) async fn header(
+        &self,
+        transport: &Transport,
+        operation: &Operation,
+        scope: &Scope,
+    ) -> Result<Option<HeaderValue>, Error> {
+        let mut state = self.state.lock().await;
+        match state.wanted.clone() {
+            None => Ok(None),
+            Some(Wanted::Basic) => self.basic(operation).map(Some),
+            Some(Wanted::Bearer { realm, service }) => {
+                if let Credentials::RegistryToken(token) = &self.credentials {
+                    return secret_header("Bearer ", token.reveal(), operation).map(Some);
+                }
+                let key = scope.key();
+                if let Some(token) = state.tokens.get(&key)
+                    && token.good_until > Instant::now()
+                {
+                    return Ok(Some(token.header.clone()));
+                }
+                let token = self
+                    .fetch(transport, operation, &realm, service.as_deref(), scope)
+                    .await?;
+                let header = token.header.clone();
+                state.tokens.insert(key, token);
+                Ok(Some(header))
+            }
+        }
+    }
+
+    /// Takes in the challenge of a 401. `sent` is the header that was refused.
+    pub(crate) async fn learn(
+        &self,
+        operation: &Operation,
+        challenge: Option<Challenge>,
+        sent: Option<&HeaderValue>,
+        scope: &Scope,
+        registry: &Url,
+    ) -> Result<Learned, Error> {
+        let mut state = self.state.lock().await;
+        let first = state.wanted.is_none();
+        match challenge {
+            None => Ok(Learned::Nothing),
+            Some(Challenge::Basic) => {
+                state.wanted = Some(Wanted::Basic);
+                Ok(if sent.is_none() {
+                    Learned::TryAgain
+                } else {
+                    Learned::Nothing
+                })
+            }
+            Some(Challenge::Bearer { realm, service }) => {
+                let realm = check_realm(&realm, registry, operation)?;
+                state.wanted = Some(Wanted::Bearer { realm, service });
+                // A refused token is forgotten unless another request has already replaced it.
+                let key = scope.key();
+                if state
+                    .tokens
+                    .get(&key)
+                    .is_some_and(|token| Some(&token.header) == sent)
+                {
+                    state.tokens.remove(&key);
+                }
+                let usable = first || !matches!(self.credentials, Credentials::RegistryToken(_));
+                Ok(if usable {
+                    Learned::TryAgain
+                } else {
+                    Learned::Nothing
+                })
+            }
+        }
+    }
+
+    fn basic(&self, operation: &Operation) -> Result<HeaderValue, Error> {
+        match &self.credentials {
+            Credentials::Password { username, password } => {
+                let pair = format!("{username}:{}", password.reveal());
+                secret_header("Basic ", &STANDARD.encode(pair), operation)
+            }
+            Credentials::Anonymous => Err(Error::LoginRequired {
+                operation: Box::new(operation.clone()),
+            }),
+            Credentials::IdentityToken(_) | Credentials::RegistryToken(_) => Err(unsupported(
+                operation,
+                "it wants a user name and a password, and the login holds a token",
+            )),
+        }
+    }
+
+    async fn fetch(
+        &self,
+        transport: &Transport,
+        operation: &Operation,
+        realm: &Url,
+        service: Option<&str>,
+        scope: &Scope,
+    ) -> Result<Token, Error> {
+        let request = self.token_request(operation, realm, service, scope)?;
+        let answer = transport.send_bare(operation, request).await?;
+        let status = answer.status();
+        if status.is_client_error() && status.as_u16() != 429 {
+            let operation = Box::new(operation.clone());
+            return Err(if self.is_anonymous() {
+                Error::LoginRequired { operation }
+            } else {
+                Error::LoginRefused { operation }
+            });
+        }
+        let answer = answer.success(operation).await?;
+        let body = answer.body(operation, limits::TOKEN_BODY).await?;
+        token(&body, operation)
+    }
+
+    fn token_request(
+        &self,
+        operation: &Operation,
+        realm: &Url,
+        service: Option<&str>,
+        scope: &Scope,
+    ) -> Result<Request, Error> {
+        let mut url = realm.clone();
+        if let Credentials::IdentityToken(token) = &self.credentials {
+            let mut form = Url::parse("form:").expect("a constant URL");
+            form.query_pairs_mut()
+                .append_pair("grant_type", "refresh_token")
+                .append_pair("client_id", "solution")
+                .append_pair("service", service.unwrap_or_default())
+                .append_pair("scope", &scope.key())
+                .append_pair("refresh_token", token.reveal());
+            let mut request = Request::new(Method::POST, url);
+            let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
+            request
+                .headers_mut()
+                .insert(reqwest::header::CONTENT_TYPE, kind);
+            *request.body_mut() = form.query().map(|form| form.to_owned().into());
+            return Ok(request);
+        }
+        {
+            let mut query = url.query_pairs_mut();
+            query.extend_pairs(service.map(|service| ("service", service)));
+            query.extend_pairs(scope.0.iter().map(|scope| ("scope", scope)));
+        }
+        let mut request = Request::new(Method::GET, url);
+        if matches!(self.credentials, Credentials::Password { .. }) {
+            let header = self.basic(operation)?;
+            request.headers_mut().insert(AUTHORIZATION, header);
+        }
+        Ok(request)
+    }
+}
+
+/// The password goes to the realm, so it must be as well protected as the registry itself.
+fn check_realm(realm: &str, registry: &Url, operation: &Operation) -> Result<Url, Error> {
+    let url = Url::parse(realm)
+        .map_err(|_| unsupported(operation, "the address of its token server is not a URL"))?;
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if registry.scheme() == "http" => Ok(url),
+        _ => Err(unsupported(
+            operation,
+            "its token server does not use HTTPS",
+        )),
+    }
+}
+
+fn unsupported(operation: &Operation, reason: &'static str) -> Error {
+    Error::LoginUnsupported {
+        operation: Box::new(operation.clone()),
+        reason,
+    }
+}
+
+#[derive(Deserialize)]
+struct TokenAnswer {
+    token: Option<String>,
+    access_token: Option<String>,
+    expires_in: Option<u64>,
+}
+
+fn token(body: &[u8], operation: &Operation) -> Result<Token, Error> {
+    let unusable = || unsupported(operation, "the answer of its token server holds no token");
+    let answer: TokenAnswer = serde_json::from_slice(body).map_err(|_| unusable())?;
+    let text = answer.token.or(answer.access_token).ok_or_else(unusable)?;
+    let lifetime = answer
+        .expires_in
+        .map_or(limits::TOKEN_LIFETIME, Duration::from_secs)
+        .clamp(limits::TOKEN_LIFETIME, limits::TOKEN_LIFETIME * 60);
+    Ok(Token {
+        header: secret_header("Bearer ", &text, operation)?,
+        // Renewed at three quarters, so that a request on its way does not meet the end.
+        good_until: Instant::now() + lifetime / 4 * 3,
+    })
+}
+
+fn secret_header(prefix: &str, secret: &str, operation: &Operation) -> Result<HeaderValue, Error> {
+    let mut value = HeaderValue::from_str(&format!("{prefix}{secret}")).map_err(|_| {
+        unsupported(
+            operation,
+            "the token or password holds characters that HTTP cannot carry",
+        )
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}

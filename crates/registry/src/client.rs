@@ -1,0 +1,327 @@
+//! The client of one registry: how it is reached, and the questions that can be asked.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode, Url};
+use schemas::Digest;
+use tokio::sync::OnceCell;
+
+use crate::address::{Reference, RegistryAddress, Repository};
+use crate::auth::{Access, Auth, Scope};
+use crate::credentials::Credentials;
+use crate::error::{Error, Operation, Verb};
+use crate::limits;
+use crate::manifests::Manifest;
+use crate::retry::RetryPolicy;
+use crate::tls;
+use crate::transport::{Answer, Ask, Transport};
+
+/// When HTTP without TLS is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlainHttp {
+    /// Never.
+    Never,
+    /// Where the registry is this machine and does not speak TLS: nobody listens on that wire.
+    #[default]
+    Loopback,
+    /// Always. Passwords and images can be read and changed on the way.
+    Always,
+}
+
+/// Whether the certificate authorities of the system count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SystemRoots {
+    /// They do, beside those given.
+    #[default]
+    Trusted,
+    /// Only those given count.
+    Ignored,
+}
+
+/// How a registry is reached.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Additional certificate authorities: the bytes of PEM files with one or more certificates each.
+    pub ca: Vec<Vec<u8>>,
+    /// Whether the system's authorities count.
+    pub system_roots: SystemRoots,
+    /// When HTTP without TLS is spoken.
+    pub plain_http: PlainHttp,
+    /// How to log in.
+    pub credentials: Credentials,
+    /// Blobs under way at a time. Four to eight are worth twice the speed of one; more are not.
+    pub connections: NonZeroUsize,
+    /// `User-Agent`, such as `solution/0.1.0`.
+    pub user_agent: String,
+    /// When to give up.
+    pub retry: RetryPolicy,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            ca: Vec::new(),
+            system_roots: SystemRoots::default(),
+            plain_http: PlainHttp::default(),
+            credentials: Credentials::Anonymous,
+            connections: NonZeroUsize::new(6).expect("six is not zero"),
+            user_agent: concat!("solution/", env!("CARGO_PKG_VERSION")).to_owned(),
+            retry: RetryPolicy::default(),
+        }
+    }
+}
+
+/// The client of one registry. Clones share connections, login and what was learned about the registry.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    transport: Transport,
+    address: RegistryAddress,
+    plain_http: PlainHttp,
+    connections: NonZeroUsize,
+    retry: RetryPolicy,
+    base: OnceCell<Url>,
+    // Bytes per PATCH once the registry has refused a whole blob; 0 before.
+    chunk: AtomicU64,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("address", &self.inner.address)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client for the registry at this address. Nothing is sent yet.
+    pub fn new(address: &RegistryAddress, options: Options) -> Result<Self, Error> {
+        let tls = tls::client_config(&options.ca, options.system_roots)?;
+        let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .user_agent(options.user_agent)
+            .redirect(reqwest::redirect::Policy::none())
+            // The environment's proxies are the caller's business, and a site's registry is not behind one.
+            .no_proxy()
+            // One request per connection at a time: an upload that is aborted takes its own connection with it.
+            .http1_only()
+            .connect_timeout(limits::CONNECT_TIMEOUT)
+            .tcp_keepalive(Duration::from_secs(30))
+            .pool_max_idle_per_host(options.connections.get())
+            .referer(false)
+            .build()
+            .map_err(Error::Setup)?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                transport: Transport::new(http, Auth::new(options.credentials)),
+                address: address.clone(),
+                plain_http: options.plain_http,
+                connections: options.connections,
+                retry: options.retry,
+                base: OnceCell::new(),
+                chunk: AtomicU64::new(0),
+            }),
+        })
+    }
+
+    /// The registry's address.
+    #[must_use]
+    pub fn address(&self) -> &RegistryAddress {
+        &self.inner.address
+    }
+
+    /// Whether the registry can be reached, is one, and takes the credentials. Tried once: the user is waiting.
+    pub async fn ping(&self) -> Result<(), Error> {
+        let operation = self.operation(Verb::Ping, None);
+        let url = self.url(&operation, "").await?;
+        let answer = self
+            .send(&operation, Ask::new(Method::GET, url, Scope::none()))
+            .await?;
+        let status = answer.status();
+        if status.as_u16() == 429 || status.is_server_error() {
+            return answer.success(&operation).await.map(drop);
+        }
+        let named = answer.header("docker-distribution-api-version").is_some();
+        let body = answer.error_body(&operation).await;
+        // Any web site answers something: a registry's answer is empty or JSON.
+        let json =
+            body.is_empty() || serde_json::from_slice::<serde::de::IgnoredAny>(&body).is_ok();
+        if status.is_success() && (named || json) {
+            return Ok(());
+        }
+        Err(Error::NotARegistry {
+            operation: Box::new(operation),
+            status: status.as_u16(),
+        })
+    }
+
+    /// Whether blobs may be written to a repository: opens an upload and cancels it, so that nothing is left.
+    pub async fn check_push(&self, repository: &Repository) -> Result<(), Error> {
+        let operation = self.operation(Verb::CheckPush, Some(repository));
+        self.retrying(|| async {
+            let upload = self.open_upload(&operation, repository).await?;
+            self.cancel_upload(repository, upload.location).await;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Whether a repository holds a blob.
+    pub async fn has_blob(&self, repository: &Repository, digest: &Digest) -> Result<bool, Error> {
+        let found = self
+            .retrying(|| self.find_blob(repository, digest, Access::Pull))
+            .await?;
+        Ok(found.is_some())
+    }
+
+    /// The digest of a manifest; `None` if the repository or the manifest does not exist.
+    pub async fn manifest_digest(
+        &self,
+        repository: &Repository,
+        reference: &Reference,
+    ) -> Result<Option<Digest>, Error> {
+        self.retrying(|| self.find_manifest(repository, reference, Access::Pull))
+            .await
+    }
+
+    /// A manifest or index, at most [`limits::MANIFEST_BODY`] bytes, its digest computed from the bytes.
+    pub async fn manifest(
+        &self,
+        repository: &Repository,
+        reference: &Reference,
+    ) -> Result<Option<Manifest>, Error> {
+        self.retrying(|| self.read_manifest(repository, reference, Access::Pull))
+            .await
+    }
+
+    /// Deletes a manifest and every tag that points to it. Whether it existed.
+    pub async fn delete_manifest(
+        &self,
+        repository: &Repository,
+        digest: &Digest,
+    ) -> Result<bool, Error> {
+        let operation = self.operation(Verb::DeleteManifest(*digest), Some(repository));
+        self.retrying(|| async {
+            let path = format!("{repository}/manifests/{digest}");
+            let url = self.url(&operation, &path).await?;
+            let scope = Scope::of(repository, Access::Delete);
+            let answer = self
+                .send(&operation, Ask::new(Method::DELETE, url, scope))
+                .await?;
+            if answer.status() == StatusCode::NOT_FOUND {
+                return Ok(false);
+            }
+            answer.success(&operation).await.map(|_| true)
+        })
+        .await
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.inner.connections.get()
+    }
+
+    pub(crate) fn retry(&self) -> RetryPolicy {
+        self.inner.retry
+    }
+
+    /// Bytes per `PATCH`, if the registry is known to refuse whole blobs.
+    pub(crate) fn chunk(&self) -> Option<u64> {
+        Some(self.inner.chunk.load(Ordering::Relaxed)).filter(|chunk| *chunk > 0)
+    }
+
+    pub(crate) fn set_chunk(&self, chunk: u64) {
+        let smaller = |known| (known == 0 || chunk < known).then_some(chunk);
+        let cell = &self.inner.chunk;
+        // Of several blobs that are refused at the same time the smallest limit stays.
+        let _ = cell.fetch_update(Ordering::Relaxed, Ordering::Relaxed, smaller);
+    }
+
+    pub(crate) fn operation(&self, verb: Verb, repository: Option<&Repository>) -> Operation {
+        Operation {
+            verb,
+            host: self.inner.address.host().to_owned(),
+            repository: repository.cloned(),
+        }
+    }
+
+    pub(crate) async fn send(&self, operation: &Operation, ask: Ask) -> Result<Answer, Error> {
+        let base = self.base(operation).await?;
+        self.inner.transport.send(operation, base, ask).await
+    }
+
+    /// A URL below `/v2/`. The path is made of checked names only.
+    pub(crate) async fn url(&self, operation: &Operation, path: &str) -> Result<Url, Error> {
+        let base = self.base(operation).await?;
+        Ok(base
+            .join(&format!("/v2/{path}"))
+            .expect("names and digests need no escaping"))
+    }
+
+    /// The registry's origin, found out with the first request.
+    pub(crate) async fn base(&self, operation: &Operation) -> Result<&Url, Error> {
+        let inner = &self.inner;
+        inner
+            .base
+            .get_or_try_init(async || {
+                let https = origin("https", &inner.address);
+                let http = origin("http", &inner.address);
+                match inner.plain_http {
+                    PlainHttp::Always => Ok(http),
+                    PlainHttp::Loopback if inner.address.is_loopback() => {
+                        let probe = https.join("/v2/").expect("a constant path");
+                        let request = reqwest::Request::new(Method::GET, probe);
+                        match inner.transport.send_bare(operation, request).await {
+                            Ok(_) => Ok(https),
+                            Err(Error::PlainHttpAnswer { .. }) => Ok(http),
+                            Err(error) => Err(error),
+                        }
+                    }
+                    PlainHttp::Never | PlainHttp::Loopback => Ok(https),
+                }
+            })
+            .await
+    }
+
+    async fn retrying<T, F>(&self, step: impl Fn() -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        self.retrying_aloud(step, |_, _| ()).await
+    }
+
+    /// Does something until it succeeds, fails for good, or the policy gives up.
+    pub(crate) async fn retrying_aloud<T, F>(
+        &self,
+        step: impl Fn() -> F,
+        say: impl Fn(&Error, Duration),
+    ) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        let mut failures = 0;
+        loop {
+            let error = match step().await {
+                Err(error) if error.is_temporary() => error,
+                result => return result,
+            };
+            failures += 1;
+            let Some(wait) = self.retry().wait(failures, error.retry_after()) else {
+                return Err(error);
+            };
+            say(&error, wait);
+            tokio::time::sleep(wait).await;
+        }
+    }
+}
+
+fn origin(scheme: &str, address: &RegistryAddress) -> Url {
+    let url = format!("{scheme}://{}/", address.host());
+    Url::parse(&url).expect("an address is a valid authority")
+}

@@ -1,0 +1,43 @@
+//! The named limits of everything a registry answers or is asked, each with its reason.
+
+use std::time::Duration;
+
+/// Bytes of one read from the source, and of one piece handed to the connection. At 64 KiB the calls cost more than
+/// the copying; beyond 1 MiB only memory grows.
+pub const BUFFER: usize = 1024 * 1024;
+/// Buffers between the reading thread and the connection: one is sent while the next is read.
+pub const BUFFERS_AHEAD: usize = 2;
+/// Bytes between two remembered hash states, so that a resumed upload reads at most this much twice.
+pub const CHECKPOINT: u64 = 16 * 1024 * 1024;
+/// Bytes of one `PATCH` where a registry or a proxy refuses whole blobs: 1 MiB chunks cost twice the time.
+pub const CHUNK: u64 = 16 * 1024 * 1024;
+/// The smallest `PATCH` tried after refusals for size: the default body limit of nginx.
+pub const CHUNK_SMALLEST: u64 = 1024 * 1024;
+/// The largest chunk that a registry may demand (`OCI-Chunk-Min-Length`).
+pub const CHUNK_LARGEST: u64 = 1024 * 1024 * 1024;
+/// Bytes read of an error answer.
+pub const ERROR_BODY: usize = 64 * 1024;
+/// Bytes read of a manifest or index: what registries accept (distribution specification, "Pushing manifests").
+pub const MANIFEST_BODY: usize = 4 * 1024 * 1024;
+/// Bytes read of a token answer: tokens with long scope lists have some 10 KiB.
+pub const TOKEN_BODY: usize = 1024 * 1024;
+/// Characters shown of a registry's own words.
+pub const MESSAGE: usize = 300;
+/// Redirects followed for one `GET` or `HEAD`: registries use one, to their storage.
+pub const REDIRECTS: usize = 5;
+/// Characters of an upload location. Signed states have about 500.
+pub const LOCATION: usize = 16 * 1024;
+/// Characters of a repository name with its host, as distribution itself limits it.
+pub const REPOSITORY: usize = 255;
+/// Bytes of a docker `config.json` or podman `auth.json`.
+pub const CREDENTIALS_FILE: usize = 4 * 1024 * 1024;
+/// Time to connect, TLS included.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time without a byte in either direction.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time from the last byte of a blob to the answer: registries hash and copy the whole blob once more.
+pub const COMMIT_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+/// The longest wait that a registry can impose with `Retry-After`.
+pub const RETRY_AFTER: Duration = Duration::from_secs(120);
+/// Lifetime of a token that states none (distribution's token specification).
+pub const TOKEN_LIFETIME: Duration = Duration::from_secs(60);

@@ -1,0 +1,152 @@
+//! The requests about manifests and indexes, each sent once.
+
+use bytes::Bytes;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use reqwest::{Method, StatusCode};
+use schemas::Digest;
+use sha2::{Digest as _, Sha256};
+
+use crate::address::{Reference, Repository};
+use crate::auth::{Access, Scope};
+use crate::client::Client;
+use crate::error::{Error, Operation, Verb};
+use crate::limits;
+use crate::transport::{Answer, Ask, Body};
+
+/// All that registries store as manifests. Without the list, old ones answer with a converted schema 1 manifest, which
+/// has another digest.
+const ACCEPTED: &str = "application/vnd.oci.image.manifest.v1+json, \
+application/vnd.oci.image.index.v1+json, \
+application/vnd.docker.distribution.manifest.v2+json, \
+application/vnd.docker.distribution.manifest.list.v2+json";
+
+/// A manifest or index as a registry holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    /// The exact bytes.
+    pub bytes: Bytes,
+    /// `Content-Type` as answered; empty if missing.
+    pub media_type: String,
+    /// Computed from the bytes.
+    pub digest: Digest,
+}
+
+pub(crate) fn digest_of(bytes: &[u8]) -> Digest {
+    Digest::new(Sha256::digest(bytes).into())
+}
+
+impl Client {
+    /// The digest of a manifest, by `HEAD`; by `GET` where the registry does not state it.
+    pub(crate) async fn find_manifest(
+        &self,
+        repository: &Repository,
+        reference: &Reference,
+        access: Access,
+    ) -> Result<Option<Digest>, Error> {
+        let operation = self.operation(Verb::FindManifest(reference.clone()), Some(repository));
+        let answer = self
+            .ask_manifest(&operation, Method::HEAD, repository, reference, access)
+            .await?;
+        let stated = match answer {
+            None => return Ok(None),
+            Some(answer) if answer.status() == StatusCode::METHOD_NOT_ALLOWED => None,
+            Some(answer) => stated_digest(&answer.success(&operation).await?),
+        };
+        match (stated, reference) {
+            (Some(actual), Reference::Digest(expected)) if actual != *expected => {
+                Err(other_digest(&operation, *expected, actual))
+            }
+            (Some(digest), _) => Ok(Some(digest)),
+            (None, _) => {
+                let manifest = self.read_manifest(repository, reference, access).await?;
+                Ok(manifest.map(|manifest| manifest.digest))
+            }
+        }
+    }
+
+    pub(crate) async fn read_manifest(
+        &self,
+        repository: &Repository,
+        reference: &Reference,
+        access: Access,
+    ) -> Result<Option<Manifest>, Error> {
+        let operation = self.operation(Verb::ReadManifest(reference.clone()), Some(repository));
+        let answer = self
+            .ask_manifest(&operation, Method::GET, repository, reference, access)
+            .await?;
+        let Some(answer) = answer else {
+            return Ok(None);
+        };
+        let answer = answer.success(&operation).await?;
+        let media_type = answer.header(CONTENT_TYPE.as_str()).unwrap_or_default();
+        let media_type = media_type.to_owned();
+        let stated = stated_digest(&answer);
+        let bytes = answer.body(&operation, limits::MANIFEST_BODY).await?;
+        let digest = digest_of(&bytes);
+        let wanted = match reference {
+            Reference::Digest(wanted) => Some(*wanted),
+            Reference::Tag(_) => stated,
+        };
+        match wanted {
+            Some(expected) if expected != digest => Err(other_digest(&operation, expected, digest)),
+            _ => Ok(Some(Manifest {
+                bytes,
+                media_type,
+                digest,
+            })),
+        }
+    }
+
+    async fn ask_manifest(
+        &self,
+        operation: &Operation,
+        method: Method,
+        repository: &Repository,
+        reference: &Reference,
+        access: Access,
+    ) -> Result<Option<Answer>, Error> {
+        let path = format!("{repository}/manifests/{reference}");
+        let url = self.url(operation, &path).await?;
+        let mut ask = Ask::new(method, url, Scope::of(repository, access));
+        let accepted = HeaderValue::from_static(ACCEPTED);
+        ask.headers.insert(ACCEPT, accepted);
+        let answer = self.send(operation, ask).await?;
+        Ok(Some(answer).filter(|answer| answer.status() != StatusCode::NOT_FOUND))
+    }
+
+    /// Pushes exactly these bytes and compares the digest that the registry answers ("Pushing Manifests").
+    pub(crate) async fn put_manifest(
+        &self,
+        repository: &Repository,
+        reference: &Reference,
+        media_type: &HeaderValue,
+        bytes: &Bytes,
+        digest: Digest,
+    ) -> Result<(), Error> {
+        let operation = self.operation(Verb::PushManifest(reference.clone()), Some(repository));
+        let path = format!("{repository}/manifests/{reference}");
+        let url = self.url(&operation, &path).await?;
+        let mut ask = Ask::new(Method::PUT, url, Scope::of(repository, Access::PullPush));
+        ask.headers.insert(CONTENT_TYPE, media_type.clone());
+        ask.body = Body::Bytes(bytes.clone());
+        let answer = self.send(&operation, ask).await?;
+        let answer = answer.success(&operation).await?;
+        match stated_digest(&answer) {
+            Some(actual) if actual != digest => Err(other_digest(&operation, digest, actual)),
+            // 201 by the specification; 202 from some registries.
+            _ => Ok(()),
+        }
+    }
+}
+
+fn stated_digest(answer: &Answer) -> Option<Digest> {
+    answer.header("docker-content-digest")?.parse().ok()
+}
+
+fn other_digest(operation: &Operation, expected: Digest, actual: Digest) -> Error {
+    Error::OtherDigest {
+        operation: Box::new(operation.clone()),
+        expected,
+        actual,
+    }
+}

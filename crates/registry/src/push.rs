@@ -1,0 +1,426 @@
+//! A whole push: blobs, largest first and several at a time; then manifests, children before indexes; then tags. A
+//! manifest is pushed only when everything it needs is in place, so that no reader ever finds half an image, and what
+//! fails takes nothing else with it.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use reqwest::header::HeaderValue;
+use schemas::Digest;
+use tokio::sync::Semaphore;
+
+use crate::address::{Reference, Repository};
+use crate::auth::Access;
+use crate::blobs::{Mount, OpenUpload};
+use crate::client::Client;
+use crate::error::{Error, Verb};
+use crate::events::{Arrival, Event, Progress};
+use crate::job::{
+    BlobPush, FailedBlob, ManifestOutcome, ManifestPush, PushJob, PushReport, ReadConcurrency,
+};
+use crate::manifests::digest_of;
+use crate::source::Source;
+use crate::transport;
+use crate::upload::Upload;
+
+/// Puts everything of a job in place, and says what it did. Nothing of it is an error of the whole: each failure is in
+/// the report. Pushing the same job again sends only what is missing. Dropping the future stops the push; uploads
+/// that were under way are purged by the registry in its own time.
+pub async fn push(client: &Client, job: PushJob, progress: Arc<dyn Progress>) -> PushReport {
+    let readers = match job.reads {
+        ReadConcurrency::One => 1,
+        ReadConcurrency::Many => client.connections(),
+    };
+    let run = Run {
+        client,
+        mount_from: &job.mount_from,
+        readers: Semaphore::new(readers),
+        progress,
+        stopped: OnceLock::new(),
+    };
+    let mut report = PushReport::default();
+    let mut in_place = run.push_blobs(&job.blobs, &mut report).await;
+    report.manifests = run.push_manifests(&job.manifests, &mut in_place).await;
+    report
+}
+
+type InPlace<'a> = HashSet<(&'a Repository, Digest)>;
+
+struct Run<'a> {
+    client: &'a Client,
+    mount_from: &'a [Repository],
+    readers: Semaphore,
+    progress: Arc<dyn Progress>,
+    /// Why nothing more is tried: a registry that is gone or refuses the login would fail every blob in turn, each
+    /// after all its attempts.
+    stopped: OnceLock<Arc<Error>>,
+}
+
+/// What came of one blob in one repository.
+struct Placed<'a> {
+    repository: &'a Repository,
+    digest: Digest,
+    size: u64,
+    result: Result<Arrival, Arc<Error>>,
+}
+
+impl Run<'_> {
+    async fn push_blobs<'a>(&self, blobs: &'a [BlobPush], report: &mut PushReport) -> InPlace<'a> {
+        let mut order: Vec<&BlobPush> = blobs.iter().collect();
+        order.sort_by_key(|blob| (Reverse(blob.size), blob.digest));
+        let mut in_place = InPlace::new();
+        let mut waiting = order.into_iter();
+        // Not `buffer_unordered`: a closure over borrowed blobs makes the future unfit for other threads.
+        let mut running = FuturesUnordered::new();
+        loop {
+            let free = self.client.connections().saturating_sub(running.len());
+            for blob in waiting.by_ref().take(free) {
+                running.push(self.place(blob));
+            }
+            let Some(placed) = running.next().await else {
+                break;
+            };
+            for one in placed {
+                match one.result {
+                    Ok(arrival) => {
+                        in_place.insert((one.repository, one.digest));
+                        match arrival {
+                            Arrival::Uploaded => report.uploaded.add(one.size),
+                            Arrival::Mounted => report.mounted.add(one.size),
+                            Arrival::Present => report.present.add(one.size),
+                        }
+                    }
+                    Err(error) => report.failed_blobs.push(FailedBlob {
+                        digest: one.digest,
+                        repository: one.repository.clone(),
+                        error,
+                    }),
+                }
+            }
+        }
+        report
+            .failed_blobs
+            .sort_by_key(|failed| (failed.digest, failed.repository.clone()));
+        in_place
+    }
+
+    /// Brings one blob into all its repositories: looked for everywhere first, then mounted or sent where it is
+    /// missing, and mounted from where it was sent.
+    async fn place<'a>(&self, blob: &'a BlobPush) -> Vec<Placed<'a>> {
+        let source = Source::new(blob.digest, blob.size, Arc::clone(&blob.content));
+        let mut holders: Vec<&Repository> = Vec::new();
+        let mut missing: Vec<&Repository> = Vec::new();
+        let mut placed = Vec::new();
+        for repository in unique(&blob.repositories) {
+            match self.is_present(repository, blob).await {
+                Ok(true) => {
+                    holders.push(repository);
+                    placed.push(self.placed(repository, blob, Ok(Arrival::Present)));
+                }
+                Ok(false) => missing.push(repository),
+                Err(error) => placed.push(self.placed(repository, blob, Err(error))),
+            }
+        }
+        let mut source_error: Option<Arc<Error>> = None;
+        for repository in missing {
+            let result = match &source_error {
+                Some(error) => Err(Arc::clone(error)),
+                None => self.bring(repository, &source, &holders).await,
+            };
+            match &result {
+                Ok(_) => holders.push(repository),
+                Err(error) if error.is_source() => source_error = Some(Arc::clone(error)),
+                Err(_) => {}
+            }
+            placed.push(self.placed(repository, blob, result));
+        }
+        placed
+    }
+
+    fn placed<'a>(
+        &self,
+        repository: &'a Repository,
+        blob: &BlobPush,
+        result: Result<Arrival, Arc<Error>>,
+    ) -> Placed<'a> {
+        let (digest, size) = (blob.digest, blob.size);
+        if let Ok(arrival) = result {
+            self.progress.event(Event::BlobInPlace {
+                digest,
+                repository: repository.clone(),
+                size,
+                arrival,
+            });
+        }
+        Placed {
+            repository,
+            digest,
+            size,
+            result,
+        }
+    }
+
+    async fn is_present(
+        &self,
+        repository: &Repository,
+        blob: &BlobPush,
+    ) -> Result<bool, Arc<Error>> {
+        self.check_stopped()?;
+        let find = || {
+            self.client
+                .find_blob(repository, &blob.digest, Access::PullPush)
+        };
+        let found = self.client.retrying_aloud(find, self.say()).await;
+        let found = found.map_err(|error| self.failed(error))?;
+        // A blob of another size is a broken one: sending it again is what can heal it.
+        Ok(found.is_some_and(|found| found.size.is_none_or(|size| size == blob.size)))
+    }
+
+    async fn bring(
+        &self,
+        repository: &Repository,
+        source: &Arc<Source>,
+        holders: &[&Repository],
+    ) -> Result<Arrival, Arc<Error>> {
+        self.check_stopped()?;
+        let opened = match self.mount(repository, source.digest(), holders).await {
+            Some(Mount::Mounted) => return Ok(Arrival::Mounted),
+            Some(Mount::Upload(opened)) => Some(opened),
+            None => None,
+        };
+        self.upload(repository, source, opened).await
+    }
+
+    async fn upload(
+        &self,
+        repository: &Repository,
+        source: &Arc<Source>,
+        opened: Option<OpenUpload>,
+    ) -> Result<Arrival, Arc<Error>> {
+        let upload = Upload {
+            client: self.client,
+            repository,
+            source,
+            progress: &self.progress,
+            readers: &self.readers,
+        };
+        match upload.run(opened).await {
+            Ok(()) => Ok(Arrival::Uploaded),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// Mounts from where the blob is known to be. A mount that fails costs nothing but the upload it would have saved.
+    async fn mount(
+        &self,
+        repository: &Repository,
+        digest: Digest,
+        holders: &[&Repository],
+    ) -> Option<Mount> {
+        let from = match holders.first() {
+            Some(holder) => holder,
+            None => self.earlier_holder(repository, digest).await?,
+        };
+        let mounted = self.client.mount_blob(repository, from, &digest).await;
+        mounted.ok()
+    }
+
+    async fn earlier_holder(&self, repository: &Repository, digest: Digest) -> Option<&Repository> {
+        for candidate in self.mount_from.iter().filter(|from| *from != repository) {
+            let found = self
+                .client
+                .find_blob(candidate, &digest, Access::Pull)
+                .await;
+            if let Ok(Some(_)) = found {
+                return Some(candidate);
+            }
+        }
+        None
+    }
+
+    async fn push_manifests<'a>(
+        &self,
+        manifests: &'a [ManifestPush],
+        in_place: &mut InPlace<'a>,
+    ) -> Vec<ManifestOutcome> {
+        let mut outcomes: Vec<Option<ManifestOutcome>> = vec![None; manifests.len()];
+        let by_digest = |m: &ManifestPush| matches!(m.reference, Reference::Digest(_));
+        let with_digest: HashSet<(&Repository, Digest)> = manifests
+            .iter()
+            .filter(|manifest| by_digest(manifest))
+            .map(|manifest| (&manifest.repository, manifest.digest))
+            .collect();
+        // All digests before any tag: a tag is what readers look for.
+        for tags in [false, true] {
+            loop {
+                let ready: Vec<usize> = (0..manifests.len())
+                    .filter(|i| outcomes[*i].is_none() && by_digest(&manifests[*i]) != tags)
+                    .filter(|i| unmet(&manifests[*i], &with_digest, in_place).is_empty())
+                    .collect();
+                if ready.is_empty() {
+                    break;
+                }
+                let mut waiting = ready.into_iter();
+                let mut running = FuturesUnordered::new();
+                loop {
+                    let free = self.client.connections().saturating_sub(running.len());
+                    for i in waiting.by_ref().take(free) {
+                        running.push(self.manifest(i, &manifests[i]));
+                    }
+                    let Some((i, result)) = running.next().await else {
+                        break;
+                    };
+                    if matches!(result, ManifestOutcome::Pushed | ManifestOutcome::Present) {
+                        in_place.insert((&manifests[i].repository, manifests[i].digest));
+                    }
+                    outcomes[i] = Some(result);
+                }
+            }
+        }
+        let blocked = |manifest| ManifestOutcome::Blocked {
+            on: unmet(manifest, &with_digest, in_place),
+        };
+        let pairs = outcomes.into_iter().zip(manifests);
+        pairs
+            .map(|(outcome, manifest)| outcome.unwrap_or_else(|| blocked(manifest)))
+            .collect()
+    }
+
+    async fn manifest(&self, index: usize, manifest: &ManifestPush) -> (usize, ManifestOutcome) {
+        let outcome = match self.put_manifest(manifest).await {
+            Ok(arrival) => {
+                self.progress.event(Event::ManifestInPlace {
+                    repository: manifest.repository.clone(),
+                    reference: manifest.reference.clone(),
+                    arrival,
+                });
+                match arrival {
+                    Arrival::Present => ManifestOutcome::Present,
+                    Arrival::Uploaded | Arrival::Mounted => ManifestOutcome::Pushed,
+                }
+            }
+            Err(error) => ManifestOutcome::Failed(error),
+        };
+        (index, outcome)
+    }
+
+    async fn put_manifest(&self, manifest: &ManifestPush) -> Result<Arrival, Arc<Error>> {
+        self.check_stopped()?;
+        let media_type = self.check(manifest).map_err(Arc::new)?;
+        let (repository, reference) = (&manifest.repository, &manifest.reference);
+        let put = || async {
+            let found = self
+                .client
+                .find_manifest(repository, reference, Access::PullPush)
+                .await?;
+            if found == Some(manifest.digest) {
+                return Ok(Arrival::Present);
+            }
+            self.client
+                .put_manifest(
+                    repository,
+                    reference,
+                    &media_type,
+                    &manifest.bytes,
+                    manifest.digest,
+                )
+                .await
+                .map(|()| Arrival::Uploaded)
+        };
+        let result = self.client.retrying_aloud(put, self.say()).await;
+        result.map_err(|error| self.failed(error))
+    }
+
+    /// Whether the manifest is what it says it is.
+    fn check(&self, manifest: &ManifestPush) -> Result<HeaderValue, Error> {
+        let actual = digest_of(&manifest.bytes);
+        let named = match manifest.reference {
+            Reference::Digest(named) => named,
+            Reference::Tag(_) => manifest.digest,
+        };
+        if actual != manifest.digest || actual != named {
+            let digest = if actual == manifest.digest {
+                named
+            } else {
+                manifest.digest
+            };
+            return Err(Error::ManifestDamaged { digest, actual });
+        }
+        HeaderValue::from_str(&manifest.media_type).map_err(|_| {
+            let verb = Verb::PushManifest(manifest.reference.clone());
+            let operation = self.client.operation(verb, Some(&manifest.repository));
+            transport::bad(&operation, "its media type cannot be sent")
+        })
+    }
+
+    fn check_stopped(&self) -> Result<(), Arc<Error>> {
+        match self.stopped.get() {
+            Some(error) => Err(Arc::clone(error)),
+            None => Ok(()),
+        }
+    }
+
+    fn failed(&self, error: Error) -> Arc<Error> {
+        let error = Arc::new(error);
+        if error.is_everywhere() {
+            // The first reason is the one that everything else shares.
+            let _ = self.stopped.set(Arc::clone(&error));
+        }
+        error
+    }
+
+    fn say(&self) -> impl Fn(&Error, Duration) {
+        |error, wait| {
+            self.progress.event(Event::Retrying {
+                reason: error.to_string(),
+                wait,
+            });
+        }
+    }
+}
+
+/// The needs of a manifest that are not in place; for a tag also the manifest itself, if it is pushed by digest, too.
+fn unmet(
+    manifest: &ManifestPush,
+    with_digest: &HashSet<(&Repository, Digest)>,
+    in_place: &InPlace<'_>,
+) -> Vec<Digest> {
+    let repository = &manifest.repository;
+    let itself = match manifest.reference {
+        Reference::Tag(_) if with_digest.contains(&(repository, manifest.digest)) => {
+            Some(&manifest.digest)
+        }
+        _ => None,
+    };
+    let needs = manifest.needs.iter().chain(itself);
+    needs
+        .filter(|need| !in_place.contains(&(repository, **need)))
+        .copied()
+        .collect()
+}
+
+fn unique(repositories: &[Repository]) -> Vec<&Repository> {
+    let mut seen = HashSet::new();
+    repositories
+        .iter()
+        .filter(|one| seen.insert(*one))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_send<T: Send>(_: &T) {}
+
+    #[test]
+    fn a_push_can_run_on_any_thread() {
+        let address = "registry.example".parse().unwrap();
+        let client = Client::new(&address, crate::Options::default()).unwrap();
+        is_send(&push(&client, PushJob::default(), Arc::new(|_: Event| ())));
+    }
+}

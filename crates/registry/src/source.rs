@@ -1,0 +1,311 @@
+//! A blob read once, hashed while it is read, and handed on only as far as that is safe.
+//!
+//! The buffer that completes a blob is released after size and SHA-256 have matched. A registry therefore never gets
+//! all bytes of a blob that is not what it should be, whatever it does with them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::Stream;
+use schemas::Digest;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::mpsc;
+
+use crate::error::Error;
+use crate::limits;
+use crate::transport::{Activity, Moment};
+
+/// Where the bytes of a blob come from. Called on threads that may wait.
+pub trait BlobContent: Send + Sync + 'static {
+    /// Fills the buffer with the bytes from `offset` (from the blob's beginning) on, or fails.
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<()>;
+}
+
+impl BlobContent for Bytes {
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
+        let from = usize::try_from(offset).ok();
+        let range = from.and_then(|from| Some(from..from.checked_add(buffer.len())?));
+        match range.and_then(|range| self.get(range)) {
+            Some(bytes) => {
+                buffer.copy_from_slice(bytes);
+                Ok(())
+            }
+            None => Err(std::io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+/// A blob that is about to be sent.
+pub(crate) struct Source {
+    digest: Digest,
+    size: u64,
+    content: Arc<dyn BlobContent>,
+    // The hash of everything before an offset, at multiples of `limits::CHECKPOINT`.
+    states: Mutex<BTreeMap<u64, Sha256>>,
+}
+
+impl Source {
+    pub(crate) fn new(digest: Digest, size: u64, content: Arc<dyn BlobContent>) -> Arc<Self> {
+        Arc::new(Self {
+            digest,
+            size,
+            content,
+            states: Mutex::new(BTreeMap::from([(0, Sha256::new())])),
+        })
+    }
+
+    pub(crate) fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Starts reading the bytes `from..to` on a thread of its own, and waits until the first buffer is there: what
+    /// cannot be read is known before anything is asked of the registry, and a blob of one buffer is known to be good.
+    pub(crate) async fn read(self: &Arc<Self>, from: u64, to: u64) -> Result<Pieces, Error> {
+        let (sender, mut receiver) = mpsc::channel(limits::BUFFERS_AHEAD);
+        let source = Arc::clone(self);
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = source.read_range(from, to, &sender) {
+                // Nobody listens once the request has failed for another reason.
+                let _ = sender.blocking_send(Err(error));
+            }
+        });
+        let first = receiver.recv().await.transpose()?;
+        Ok(Pieces {
+            first,
+            rest: receiver,
+            position: from,
+            end: to,
+        })
+    }
+
+    /// Reads from the last remembered hash state before `from`, and sends what lies in the range.
+    fn read_range(&self, from: u64, to: u64, sender: &Sender) -> Result<(), Error> {
+        let (mut position, mut hash) = self.state_before(from);
+        if self.size == 0 {
+            return self.check(&hash);
+        }
+        while position < to {
+            // Never across a checkpoint, so that each one is met.
+            let boundary = (position / limits::CHECKPOINT + 1).saturating_mul(limits::CHECKPOINT);
+            let length = (to.min(boundary) - position).min(limits::BUFFER as u64);
+            let mut buffer = vec![0; usize::try_from(length).expect("at most a buffer")];
+            self.content
+                .read_exact_at(&mut buffer, position)
+                .map_err(|source| Error::Read {
+                    digest: self.digest,
+                    offset: position,
+                    source,
+                })?;
+            hash.update(&buffer);
+            let start = position;
+            position += length;
+            if position % limits::CHECKPOINT == 0 {
+                self.remember(position, &hash);
+            }
+            if position == self.size {
+                self.check(&hash)?;
+            }
+            let mut piece = Bytes::from(buffer);
+            if start < from {
+                let skipped = (from - start).min(length);
+                piece = piece.slice(usize::try_from(skipped).expect("at most a buffer")..);
+            }
+            if !piece.is_empty() && sender.blocking_send(Ok(piece)).is_err() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, hash: &Sha256) -> Result<(), Error> {
+        let actual = Digest::new(hash.clone().finalize().into());
+        if actual == self.digest {
+            Ok(())
+        } else {
+            Err(Error::Damaged {
+                digest: self.digest,
+                actual,
+            })
+        }
+    }
+
+    fn state_before(&self, offset: u64) -> (u64, Sha256) {
+        let states = self.states.lock().expect("no panic while held");
+        let (offset, state) = states
+            .range(..=offset)
+            .next_back()
+            .expect("there is one at 0");
+        (*offset, state.clone())
+    }
+
+    fn remember(&self, offset: u64, hash: &Sha256) {
+        let mut states = self.states.lock().expect("no panic while held");
+        states.insert(offset, hash.clone());
+    }
+}
+
+type Sender = mpsc::Sender<Result<Bytes, Error>>;
+
+/// The bytes of a range, in order.
+pub(crate) struct Pieces {
+    first: Option<Bytes>,
+    rest: mpsc::Receiver<Result<Bytes, Error>>,
+    position: u64,
+    end: u64,
+}
+
+/// Why a stream ended early, for the caller: the HTTP client only knows that it did.
+pub(crate) type Fault = Arc<Mutex<Option<Error>>>;
+
+/// Called with the offset up to which bytes have been handed to the connection.
+pub(crate) type OnSent = Box<dyn FnMut(u64) + Send + Sync>;
+
+impl Pieces {
+    /// Where the range begins and ends, before anything of it was taken.
+    pub(crate) fn range(&self) -> (u64, u64) {
+        (self.position, self.end)
+    }
+
+    /// The body of a request, what tells its idleness, and where the source's error will be.
+    pub(crate) fn into_body(self, on_sent: OnSent) -> (reqwest::Body, Activity, Fault) {
+        let activity = Activity::new();
+        let fault = Fault::default();
+        let stream = PieceStream {
+            pieces: self,
+            activity: activity.clone(),
+            fault: Arc::clone(&fault),
+            on_sent,
+        };
+        (reqwest::Body::wrap_stream(stream), activity, fault)
+    }
+}
+
+struct PieceStream {
+    pieces: Pieces,
+    activity: Activity,
+    fault: Fault,
+    on_sent: OnSent,
+}
+
+/// Breaks off a request. The real error is in the [`Fault`].
+#[derive(Debug, thiserror::Error)]
+#[error("the source of the upload failed")]
+struct SourceFailed;
+
+impl Stream for PieceStream {
+    type Item = Result<Bytes, SourceFailed>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let next = match this.pieces.first.take() {
+            Some(first) => Some(Ok(first)),
+            None => match this.pieces.rest.poll_recv(context) {
+                Poll::Ready(next) => next,
+                Poll::Pending => {
+                    this.activity.mark(Moment::Reading);
+                    return Poll::Pending;
+                }
+            },
+        };
+        match next {
+            None => {
+                this.activity.mark(Moment::Sent);
+                Poll::Ready(None)
+            }
+            Some(Ok(piece)) => {
+                this.pieces.position += piece.len() as u64;
+                let all = this.pieces.position == this.pieces.end;
+                this.activity
+                    .mark(if all { Moment::Sent } else { Moment::Sending });
+                (this.on_sent)(this.pieces.position);
+                Poll::Ready(Some(Ok(piece)))
+            }
+            Some(Err(error)) => {
+                *this.fault.lock().expect("no panic while held") = Some(error);
+                Poll::Ready(Some(Err(SourceFailed)))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source")
+            .field("digest", &self.digest)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifests::digest_of;
+
+    async fn collect(source: &Arc<Source>, from: u64, to: u64) -> (u64, Option<Error>) {
+        let mut pieces = match source.read(from, to).await {
+            Ok(pieces) => pieces,
+            Err(error) => return (0, Some(error)),
+        };
+        let mut count = pieces.first.map_or(0, |piece| piece.len() as u64);
+        while let Some(piece) = pieces.rest.recv().await {
+            match piece {
+                Ok(piece) => count += piece.len() as u64,
+                Err(error) => return (count, Some(error)),
+            }
+        }
+        (count, None)
+    }
+
+    fn blob(size: usize) -> Bytes {
+        (0..size).map(|i| (i / 7 % 251) as u8).collect()
+    }
+
+    #[tokio::test]
+    async fn good_content_comes_whole_and_in_ranges() {
+        let content = blob(40 * 1024 * 1024 + 5);
+        let size = content.len() as u64;
+        let source = Source::new(digest_of(&content), size, Arc::new(content));
+        assert_eq!(collect(&source, 0, size).await.0, size);
+        for from in [1, limits::CHECKPOINT - 1, limits::CHECKPOINT, size - 1] {
+            let (count, error) = collect(&source, from, size).await;
+            assert_eq!((count, error.is_none()), (size - from, true), "{from}");
+        }
+        assert_eq!(
+            collect(&source, 3, limits::CHECKPOINT + 9).await.0,
+            limits::CHECKPOINT + 6
+        );
+    }
+
+    #[tokio::test]
+    async fn the_last_buffer_of_damaged_content_is_held_back() {
+        for size in [0, 1, limits::BUFFER, limits::BUFFER + 1, 3 * limits::BUFFER] {
+            let content = blob(size);
+            let source = Source::new(Digest::new([7; 32]), size as u64, Arc::new(content));
+            let (count, error) = collect(&source, 0, size as u64).await;
+            assert!(matches!(error, Some(Error::Damaged { .. })), "{size}");
+            assert!(count <= (size.saturating_sub(1) / limits::BUFFER * limits::BUFFER) as u64);
+        }
+    }
+
+    #[tokio::test]
+    async fn content_that_ends_early_is_named_with_its_offset() {
+        let content = blob(limits::BUFFER + 10);
+        let size = content.len() as u64 + 1;
+        let source = Source::new(digest_of(&content), size, Arc::new(content));
+        let (_, error) = collect(&source, 0, size).await;
+        let offset = match error {
+            Some(Error::Read { offset, .. }) => offset,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(offset, limits::BUFFER as u64);
+    }
+}

@@ -1,0 +1,80 @@
+//! TLS: one provider (ring), the system's certificate authorities and those that the caller gives.
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use std::sync::Arc;
+
+use crate::client::SystemRoots;
+use crate::error::Error;
+
+/// Where the distributions keep all authorities in one file; the first that exists is used.
+const SYSTEM_BUNDLES: [&str; 5] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+pub(crate) fn client_config(
+    ca: &[Vec<u8>],
+    system_roots: SystemRoots,
+) -> Result<ClientConfig, Error> {
+    let mut roots = RootCertStore::empty();
+    if system_roots == SystemRoots::Trusted {
+        add_system_roots(&mut roots);
+    }
+    for (index, pem) in ca.iter().enumerate() {
+        add_authority(&mut roots, pem).ok_or(Error::CertificateAuthority { index })?;
+    }
+    // The provider is named here and never taken from the process: whoever else links rustls cannot change it.
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring has the cipher suites of TLS 1.2 and 1.3")
+        .with_root_certificates(roots)
+        .with_no_client_auth())
+}
+
+/// A machine without authorities, or with one broken among hundreds, can still reach registries whose authority is
+/// given: what cannot be read is left out, as every TLS client does.
+fn add_system_roots(roots: &mut RootCertStore) {
+    let Some(bundle) = SYSTEM_BUNDLES
+        .iter()
+        .find_map(|path| std::fs::read(path).ok())
+    else {
+        return;
+    };
+    roots.add_parsable_certificates(CertificateDer::pem_slice_iter(&bundle).filter_map(Result::ok));
+}
+
+/// All certificates of the text must be good: the user named this file, so leaving one out would be a silent no.
+fn add_authority(roots: &mut RootCertStore, pem: &[u8]) -> Option<()> {
+    let before = roots.len();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        roots.add(certificate.ok()?).ok()?;
+    }
+    (roots.len() > before).then_some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_authority_must_hold_a_certificate() {
+        for pem in [
+            &b""[..],
+            b"not pem",
+            b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        ] {
+            let result = client_config(&[pem.to_vec()], SystemRoots::Ignored);
+            assert!(matches!(
+                result,
+                Err(Error::CertificateAuthority { index: 0 })
+            ));
+        }
+        assert!(client_config(&[], SystemRoots::Ignored).is_ok());
+    }
+}

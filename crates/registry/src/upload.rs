@@ -1,0 +1,453 @@
+//! One blob into one repository: whole first, in chunks where that is refused, resumed where the registry says how far
+//! it got, and given back when it cannot be finished.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, HeaderValue};
+use reqwest::{Method, StatusCode, Url};
+use tokio::sync::Semaphore;
+
+use crate::address::Repository;
+use crate::auth::{Access, Scope};
+use crate::blobs::OpenUpload;
+use crate::client::Client;
+use crate::error::{Error, Operation, Verb};
+use crate::events::{Event, Progress};
+use crate::limits;
+use crate::source::{OnSent, Pieces, Source};
+use crate::transport::{self, Answer, Ask, Body};
+
+/// An upload and how far it got.
+struct Session {
+    upload: OpenUpload,
+    /// Bytes that the registry has acknowledged.
+    acknowledged: u64,
+    /// Bytes that were handed to a connection: no registry can have more.
+    sent: Arc<AtomicU64>,
+    /// A request was under way when something broke, so that `acknowledged` may be behind.
+    broken: bool,
+}
+
+impl Session {
+    fn new(upload: OpenUpload) -> Self {
+        Self {
+            upload,
+            acknowledged: 0,
+            sent: Arc::default(),
+            broken: false,
+        }
+    }
+}
+
+/// Why one attempt did not finish the upload.
+enum Trouble {
+    /// As the error says.
+    Failed(Error),
+    /// The registry no longer knows the upload, or holds other bytes: only a new one helps.
+    Lost(Error),
+    /// The registry or a proxy does not take requests of this kind or size.
+    Refused(Smaller),
+}
+
+/// What may be taken instead.
+enum Smaller {
+    /// Chunks of this many bytes, by every blob from now on.
+    Chunks(u64),
+    /// Chunks for this blob: the reason of the refusal is not clear.
+    OnlyHere,
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// One blob on its way into one repository.
+pub(crate) struct Upload<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) repository: &'a Repository,
+    pub(crate) source: &'a Arc<Source>,
+    pub(crate) progress: &'a Arc<dyn Progress>,
+    /// As many permits as blobs may be read at a time.
+    pub(crate) readers: &'a Semaphore,
+}
+
+/// What went wrong since the last progress.
+#[derive(Default)]
+struct Failures {
+    count: u32,
+    /// Breaks of a whole upload: some proxies cut large bodies off without a word.
+    breaks: u32,
+    /// Bytes per chunk, for this blob only.
+    chunk: Option<u64>,
+}
+
+impl Upload<'_> {
+    /// Uploads the blob. `opened` is an upload that a refused mount has left behind.
+    pub(crate) async fn run(&self, opened: Option<OpenUpload>) -> Result<(), Error> {
+        let mut session = opened.map(Session::new);
+        let mut failures = Failures::default();
+        loop {
+            let before = position(session.as_ref());
+            let attempt = {
+                let _reading = self.readers.acquire().await.expect("never closed");
+                self.attempt(&mut session, &failures).await
+            };
+            let Err(trouble) = attempt else {
+                return Ok(());
+            };
+            if position(session.as_ref()) > before {
+                failures.count = 0;
+            }
+            let next = self.recover(trouble, &mut session, &mut failures).await;
+            if let ControlFlow::Break(error) = next {
+                self.give_back(session).await;
+                return Err(error);
+            }
+        }
+    }
+
+    /// Decides how to go on, and waits.
+    async fn recover(
+        &self,
+        trouble: Trouble,
+        session: &mut Option<Session>,
+        failures: &mut Failures,
+    ) -> ControlFlow<Error> {
+        let error = match trouble {
+            Trouble::Refused(smaller) => {
+                match smaller {
+                    Smaller::Chunks(chunk) => self.client.set_chunk(chunk),
+                    Smaller::OnlyHere => failures.chunk = Some(limits::CHUNK),
+                }
+                self.give_back(session.take()).await;
+                return ControlFlow::Continue(());
+            }
+            Trouble::Lost(error) => {
+                self.give_back(session.take()).await;
+                error
+            }
+            Trouble::Failed(error) if !error.is_temporary() => return ControlFlow::Break(error),
+            Trouble::Failed(error) => error,
+        };
+        failures.count += 1;
+        let policy = self.client.retry();
+        let Some(wait) = policy.wait(failures.count, error.retry_after()) else {
+            return ControlFlow::Break(error);
+        };
+        if matches!(error, Error::Interrupted { .. }) {
+            failures.breaks += 1;
+        }
+        if failures.breaks >= 2 && self.source.size() > limits::CHUNK {
+            failures.chunk = Some(limits::CHUNK);
+        }
+        if let Some(session) = session {
+            session.broken = true;
+        }
+        self.progress.event(Event::Retrying {
+            reason: error.to_string(),
+            wait,
+        });
+        tokio::time::sleep(wait).await;
+        ControlFlow::Continue(())
+    }
+
+    async fn give_back(&self, session: Option<Session>) {
+        if let Some(session) = session {
+            let location = session.upload.location;
+            self.client.cancel_upload(self.repository, location).await;
+        }
+    }
+
+    async fn attempt(
+        &self,
+        session: &mut Option<Session>,
+        failures: &Failures,
+    ) -> Result<(), Trouble> {
+        if session.as_ref().is_some_and(|session| session.broken) {
+            self.find_position(session).await?;
+        }
+        let size = self.source.size();
+        let chunk = match (failures.chunk, self.client.chunk()) {
+            (Some(here), Some(everywhere)) => Some(here.min(everywhere)),
+            (here, everywhere) => here.or(everywhere),
+        };
+        let from = position(session.as_ref());
+        let whole = from == 0 && chunk.is_none();
+        // Read before anything is asked of the registry: what is unreadable, or small and damaged, opens no upload.
+        let smallest = session.as_ref().map_or(0, |s| s.upload.smallest_chunk);
+        let mut pieces = self.read(from, chunk, smallest).await?;
+        if session.is_none() {
+            let operation = self.operation();
+            let opened = self.client.open_upload(&operation, self.repository).await?;
+            *session = Some(Session::new(opened));
+        }
+        let open = session.as_mut().expect("opened above");
+        if whole {
+            return self.put_whole(open, pieces).await;
+        }
+        while open.acknowledged < size {
+            let smallest = open.upload.smallest_chunk;
+            if pieces.range()
+                != (
+                    open.acknowledged,
+                    self.end(open.acknowledged, chunk, smallest),
+                )
+            {
+                pieces = self.read(open.acknowledged, chunk, smallest).await?;
+            }
+            self.patch(open, pieces).await?;
+            pieces = self.read(open.acknowledged, chunk, smallest).await?;
+        }
+        self.finish(open).await
+    }
+
+    /// The end of the chunk that begins at `from`.
+    fn end(&self, from: u64, chunk: Option<u64>, smallest: u64) -> u64 {
+        let size = self.source.size();
+        let length = chunk.unwrap_or(size).max(smallest);
+        from.saturating_add(length).min(size)
+    }
+
+    async fn read(&self, from: u64, chunk: Option<u64>, smallest: u64) -> Result<Pieces, Error> {
+        let end = self.end(from, chunk, smallest);
+        self.source.read(from, end).await
+    }
+
+    /// "Pushing a blob monolithically", `POST` then `PUT`.
+    async fn put_whole(&self, open: &mut Session, pieces: Pieces) -> Result<(), Trouble> {
+        let size = self.source.size();
+        let ask = self.ask(Method::PUT, self.with_digest(&open.upload.location));
+        let answer = self.send(ask, open, pieces).await?;
+        if answer.status().is_success() {
+            return self.committed(&answer);
+        }
+        let status = answer.status();
+        let (error, code) = answer.into_error(&self.operation()).await;
+        let smaller = match status.as_u16() {
+            413 => smaller(size).map(Smaller::Chunks),
+            405 | 411 | 415 | 501 => Some(Smaller::Chunks(limits::CHUNK)),
+            400 | 404 if code.as_deref() != Some("DIGEST_INVALID") => Some(Smaller::OnlyHere),
+            _ => None,
+        };
+        Err(match smaller {
+            Some(smaller) => Trouble::Refused(smaller),
+            None => refused(status, error),
+        })
+    }
+
+    /// "Pushing a blob in chunks", `PATCH`.
+    async fn patch(&self, open: &mut Session, pieces: Pieces) -> Result<(), Trouble> {
+        let (from, to) = pieces.range();
+        let operation = self.operation();
+        let mut ask = self.ask(Method::PATCH, open.upload.location.clone());
+        let range = HeaderValue::from_str(&format!("{from}-{}", to.saturating_sub(1)));
+        let range = range.expect("digits and a hyphen");
+        ask.headers.insert(CONTENT_RANGE, range);
+        let answer = self.send(ask, open, pieces).await?;
+        let status = answer.status();
+        if !status.is_success() {
+            let (error, _) = answer.into_error(&operation).await;
+            let smaller = smaller(to - from).filter(|next| *next >= open.upload.smallest_chunk);
+            return Err(match smaller {
+                Some(smaller) if status == StatusCode::PAYLOAD_TOO_LARGE => {
+                    Trouble::Refused(Smaller::Chunks(smaller))
+                }
+                _ => refused(status, error),
+            });
+        }
+        self.take_location(open, &answer).await?;
+        // Registries that do not say how far they got have taken all of it.
+        let end = answer.header("range").and_then(range_end);
+        let end = end.filter(|end| *end > 1).unwrap_or(to);
+        if end <= from || end > to {
+            let reason = "it acknowledges bytes that were not sent";
+            return Err(Trouble::Lost(transport::bad(&operation, reason)));
+        }
+        open.acknowledged = end;
+        Ok(())
+    }
+
+    async fn finish(&self, open: &Session) -> Result<(), Trouble> {
+        let ask = self.ask(Method::PUT, self.with_digest(&open.upload.location));
+        let operation = self.operation();
+        let answer = self.client.send(&operation, ask).await?;
+        if answer.status().is_success() {
+            return self.committed(&answer);
+        }
+        let status = answer.status();
+        let (error, _) = answer.into_error(&operation).await;
+        Err(refused(status, error))
+    }
+
+    fn committed(&self, answer: &Answer) -> Result<(), Trouble> {
+        let stated = answer.header("docker-content-digest");
+        match stated.and_then(|digest| digest.parse().ok()) {
+            Some(actual) if actual != self.source.digest() => {
+                Err(Trouble::Failed(Error::OtherDigest {
+                    operation: Box::new(self.operation()),
+                    expected: self.source.digest(),
+                    actual,
+                }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Streams a range. The source's own error comes first: a broken connection is only its consequence.
+    async fn send(&self, ask: Ask, open: &Session, pieces: Pieces) -> Result<Answer, Error> {
+        let (from, to) = pieces.range();
+        let (body, activity, fault) = pieces.into_body(self.on_sent(open));
+        let mut ask = ask;
+        ask.body = Body::Stream {
+            body,
+            size: to - from,
+            activity,
+        };
+        let answer = self.client.send(&self.operation(), ask).await;
+        match fault.lock().expect("no panic while held").take() {
+            Some(error) => Err(error),
+            None => answer,
+        }
+    }
+
+    fn on_sent(&self, open: &Session) -> OnSent {
+        let progress = Arc::clone(self.progress);
+        let sent = Arc::clone(&open.sent);
+        let (digest, repository) = (self.source.digest(), self.repository.clone());
+        Box::new(move |position| {
+            sent.fetch_max(position, Ordering::Relaxed);
+            progress.event(Event::BlobSent {
+                digest,
+                repository: repository.clone(),
+                position,
+            });
+        })
+    }
+
+    /// Asks how far a broken upload got (`GET` on its location). No answer that makes sense means that it is lost.
+    async fn find_position(&self, session: &mut Option<Session>) -> Result<(), Error> {
+        let Some(mut open) = session.take() else {
+            return Ok(());
+        };
+        let ask = self.ask(Method::GET, open.upload.location.clone());
+        let answer = match self.client.send(&self.operation(), ask).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                *session = Some(open);
+                return Err(error);
+            }
+        };
+        let sent = open.sent.load(Ordering::Relaxed);
+        let end = answer.header("range").and_then(range_end);
+        // `0-0` stands for nothing as well as for one byte, and some registries never say anything else: then what
+        // was acknowledged last is the best guess, and the registry refuses it if it is wrong.
+        let end = end.filter(|end| *end > 1).unwrap_or(open.acknowledged);
+        let known = answer.status().is_success() && end <= sent.max(open.acknowledged);
+        if known && self.take_location(&mut open, &answer).await.is_ok() {
+            open.acknowledged = end;
+            open.broken = false;
+            *session = Some(open);
+        } else {
+            self.give_back(Some(open)).await;
+        }
+        Ok(())
+    }
+
+    async fn take_location(&self, open: &mut Session, answer: &Answer) -> Result<(), Error> {
+        if let Some(location) = answer.location() {
+            let operation = self.operation();
+            let registry = self.client.base(&operation).await?;
+            let from = &open.upload.location;
+            open.upload.location = transport::resolve(&operation, registry, from, Some(location))?;
+        }
+        Ok(())
+    }
+
+    fn with_digest(&self, location: &Url) -> Url {
+        let mut url = location.clone();
+        // Added to the text as it is: parsing and writing a signed query again could change its spelling.
+        let digest = format!("digest={}", self.source.digest());
+        let query = match url.query() {
+            Some(query) if !query.is_empty() => format!("{query}&{digest}"),
+            _ => digest,
+        };
+        url.set_query(Some(&query));
+        url
+    }
+
+    fn ask(&self, method: Method, url: Url) -> Ask {
+        let scope = Scope::of(self.repository, Access::PullPush);
+        let mut ask = Ask::new(method, url, scope);
+        let kind = HeaderValue::from_static("application/octet-stream");
+        ask.headers.insert(CONTENT_TYPE, kind);
+        ask
+    }
+
+    fn operation(&self) -> Operation {
+        let verb = Verb::UploadBlob(self.source.digest());
+        self.client.operation(verb, Some(self.repository))
+    }
+}
+
+fn position(session: Option<&Session>) -> u64 {
+    session.map_or(0, |session| session.acknowledged)
+}
+
+/// The next smaller request to try after one of this size was too large.
+fn smaller(size: u64) -> Option<u64> {
+    match size {
+        size if size > limits::CHUNK => Some(limits::CHUNK),
+        size if size > limits::CHUNK_SMALLEST => Some((size / 4).max(limits::CHUNK_SMALLEST)),
+        _ => None,
+    }
+}
+
+/// What these answers to a part of an upload mean: the registry has forgotten it, or has other bytes than were sent.
+fn refused(status: StatusCode, error: Error) -> Trouble {
+    match status.as_u16() {
+        400 | 404 | 409 | 416 => Trouble::Lost(error),
+        _ => Trouble::Failed(error),
+    }
+}
+
+/// The number of bytes that `Range: 0-N` stands for.
+fn range_end(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let text = text.strip_prefix("bytes=").unwrap_or(text);
+    text.strip_prefix("0-")?.parse::<u64>().ok()?.checked_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_as_registries_write_them() {
+        assert_eq!(range_end("0-0"), Some(1));
+        assert_eq!(range_end("bytes=0-1048575"), Some(1_048_576));
+        for text in [
+            "",
+            "0-",
+            "5-9",
+            "0--1",
+            "0-18446744073709551615",
+            "0-99999999999999999999",
+        ] {
+            assert_eq!(range_end(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn refused_sizes_shrink_to_the_smallest_and_end() {
+        let mut sizes = vec![5_000_000_000];
+        while let Some(next) = smaller(sizes[sizes.len() - 1]) {
+            sizes.push(next);
+        }
+        let mib = 1024 * 1024;
+        assert_eq!(sizes[1..], [16 * mib, 4 * mib, mib]);
+    }
+}

@@ -1,0 +1,3 @@
+//! Against the registry of Debian.
+
+fn main() {}
