@@ -1,1 +1,41 @@
-//! Source directory to signed archive.
+//! Source directory to signed archive: *load* reads the texts, *collect* pins every image to a digest, *assemble* makes
+//! the list of files, and `archive` plans, signs and writes.
+//!
+//! This crate must not know how archives are checked or imported (`validator`, `importer`), nor the terminal, the
+//! environment or the clock.
+
+mod check;
+mod error;
+mod files;
+mod limits;
+mod load;
+mod operator;
+mod platform;
+mod source;
+#[cfg(test)]
+mod testing;
+
+use schemas::ImagePlace;
+use std::path::Path;
+
+pub use error::{PackError, SourceError};
+pub use files::ReadError;
+
+/// What happens while an archive is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// A CRD directory or file of roles lies in the source directory, but there is no operator that would use it.
+    Unused(&'a Path),
+    /// An image is looked for.
+    Collecting {
+        /// The image.
+        place: &'a ImagePlace,
+        /// Which one it is, from 1.
+        number: usize,
+        /// How many there are.
+        of: usize,
+    },
+}
+
+/// Is told what happens; called from several threads.
+pub type Progress<'a> = dyn Fn(Event<'_>) + Sync + 'a;

@@ -1,0 +1,317 @@
+//! What can be wrong among the images and in the operator's block although every single value is inside its grammar.
+//! `solution validate` refuses archives with these faults; here they are reported by their place in `solution.yaml`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemas::{ImageName, ImagePlace, Operator, SourceImage};
+
+use crate::error::PackError;
+use crate::{limits, platform};
+
+/// Checks the list of images: places, references and platforms.
+pub(crate) fn images(images: &[SourceImage]) -> Result<(), PackError> {
+    if images.is_empty() {
+        return Err(PackError::NoImages);
+    }
+    let mut places: Vec<ImagePlace> = images.iter().map(SourceImage::place).collect();
+    places.sort();
+    check_directories(&places)?;
+    check_references(images)?;
+    images.iter().try_for_each(|image| {
+        let bad = platform::not_a_platform(&image.platforms);
+        bad.map_or(Ok(()), |text| {
+            Err(PackError::Platform {
+                place: image.place(),
+                text: text.to_owned(),
+            })
+        })
+    })
+}
+
+/// Every image has a directory of its own, outside all others, also where upper and lower case are the same.
+fn check_directories(places: &[ImagePlace]) -> Result<(), PackError> {
+    let mut images: BTreeMap<String, &ImagePlace> = BTreeMap::new();
+    for place in places {
+        if let Some(other) = images.insert(directory(place).to_lowercase(), place) {
+            return Err(if other == place {
+                PackError::Twice(place.clone())
+            } else {
+                PackError::Case {
+                    one: other.clone(),
+                    other: place.clone(),
+                }
+            });
+        }
+    }
+    for inner in places {
+        let path = directory(inner).to_lowercase();
+        for (end, _) in path.match_indices('/') {
+            if let Some(outer) = images.get(&path[..end]) {
+                return Err(PackError::Inside {
+                    inner: inner.clone(),
+                    outer: (*outer).clone(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn directory(place: &ImagePlace) -> String {
+    format!("{}/{}", place.name, place.tag)
+}
+
+fn check_references(images: &[SourceImage]) -> Result<(), PackError> {
+    let mut seen = BTreeMap::new();
+    for image in images {
+        let Some(reference) = &image.reference else {
+            continue;
+        };
+        if let Some(one) = seen.insert(reference, image) {
+            return Err(PackError::Reference {
+                one: one.place(),
+                other: image.place(),
+                reference: reference.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Checks the operator's block against the images.
+pub(crate) fn operator(operator: &Operator, images: &[SourceImage]) -> Result<(), PackError> {
+    let places: Vec<ImagePlace> = images.iter().map(SourceImage::place).collect();
+    if !places.contains(&operator.image.place()) {
+        return Err(PackError::OperatorImage {
+            image: operator.image.place(),
+            images: list(&places),
+        });
+    }
+    check_variables(operator)?;
+    for (field, text) in expandable(operator) {
+        check_expansions(&field, text, &places)?;
+    }
+    Ok(())
+}
+
+fn check_variables(operator: &Operator) -> Result<(), PackError> {
+    let mut seen = BTreeSet::new();
+    for variable in &operator.env {
+        let name = variable.name.as_str();
+        let problem = if name.is_empty()
+            || !name
+                .bytes()
+                .all(|b| (b' '..=b'~').contains(&b) && b != b'=')
+        {
+            "whose name Kubernetes refuses: write printable ASCII without `=`"
+        } else if !seen.insert(name) {
+            "twice; keep one"
+        } else {
+            continue;
+        };
+        return Err(PackError::Variable {
+            name: name.to_owned(),
+            problem,
+        });
+    }
+    Ok(())
+}
+
+/// The texts in which `$(image:NAME)` is expanded at the site, with the fields they stand in.
+fn expandable(operator: &Operator) -> impl Iterator<Item = (String, &str)> {
+    let command = operator.command.iter().flatten().enumerate();
+    let command = command.map(|(number, text)| (format!("spec.operator.command[{number}]"), text));
+    let args = operator.args.iter().enumerate();
+    let args = args.map(|(number, text)| (format!("spec.operator.args[{number}]"), text));
+    let env = operator.env.iter();
+    let env = env.map(|variable| {
+        (
+            format!("spec.operator.env.{}", variable.name),
+            &variable.value,
+        )
+    });
+    let all = command.chain(args).chain(env);
+    all.map(|(field, text)| (field, text.as_str()))
+}
+
+const EXPANSION: &str = "$(image:";
+
+fn check_expansions(field: &str, text: &str, places: &[ImagePlace]) -> Result<(), PackError> {
+    for (start, _) in text.match_indices(EXPANSION) {
+        let rest = &text[start + EXPANSION.len()..];
+        let Some((name, _)) = rest.split_once(')') else {
+            return Err(PackError::OpenExpansion {
+                field: field.to_owned(),
+            });
+        };
+        check_expansion(field, name, places)?;
+    }
+    Ok(())
+}
+
+fn check_expansion(field: &str, name: &str, places: &[ImagePlace]) -> Result<(), PackError> {
+    let parsed: Option<ImageName> = name.parse().ok();
+    let found = |name: &ImageName| -> Vec<ImagePlace> {
+        let same = places.iter().filter(|place| place.name == *name);
+        same.cloned().collect()
+    };
+    match parsed.map(|name| (found(&name), name)) {
+        Some((one, _)) if one.len() == 1 => Ok(()),
+        Some((several, name)) if several.len() > 1 => Err(PackError::AmbiguousExpansion {
+            field: field.to_owned(),
+            name,
+            places: list(&several),
+        }),
+        _ => Err(PackError::UnknownExpansion {
+            field: field.to_owned(),
+            name: name.chars().take(80).collect(),
+            images: list(places),
+        }),
+    }
+}
+
+/// Values for a message, as `` `a`, `b` and 3 more ``.
+pub(crate) fn list<T: std::fmt::Display>(values: &[T]) -> String {
+    let shown: Vec<String> = values
+        .iter()
+        .take(limits::LISTED)
+        .map(|value| format!("`{value}`"))
+        .collect();
+    match values.len().saturating_sub(limits::LISTED) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::SolutionSource;
+
+    use super::*;
+
+    fn source(images: &str, operator: &str) -> Result<(), PackError> {
+        let text = format!(
+            "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: SolutionSource\nmetadata: {{name: demo}}\nspec:\n  version: 1.0.0\n  images: [{images}]\n  operator: {{image: {{name: app, tag: '1'}}{operator}}}\n"
+        );
+        let source = SolutionSource::from_slice(text.as_bytes()).unwrap();
+        super::images(&source.spec.images)?;
+        super::operator(source.spec.operator.as_ref().unwrap(), &source.spec.images)
+    }
+
+    fn image(name: &str, tag: &str, more: &str) -> String {
+        format!("{{name: {name}, tag: '{tag}', source: 'oci:x'{more}}}")
+    }
+
+    fn refused(images: &[String], operator: &str) -> String {
+        source(&images.join(", "), operator)
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn places_must_be_apart() {
+        let app = image("app", "1", "");
+        assert!(
+            source(
+                &[app.clone(), image("app", "2", ""), image("app2", "1", "")].join(","),
+                ""
+            )
+            .is_ok()
+        );
+        assert!(refused(&[], "").contains("`spec.images` is empty"));
+        assert!(refused(&[app.clone(), app.clone()], "").contains("has `app:1` twice"));
+        assert!(
+            refused(
+                &[app.clone(), image("x", "rc", ""), image("x", "RC", "")],
+                ""
+            )
+            .contains(
+                "has `x:RC` and `x:rc`, whose directories differ only in upper and lower case"
+            )
+        );
+        assert!(
+            refused(
+                &[app.clone(), image("a", "b", ""), image("a/b", "c", "")],
+                ""
+            )
+            .starts_with("the directory of image `a/b:c` would lie inside that of image `a:b`")
+        );
+        assert!(
+            refused(&[app, image("a", "B", ""), image("a/b/c", "d", "")], "")
+                .contains("inside that of image `a:B`")
+        );
+    }
+
+    #[test]
+    fn a_reference_means_one_image() {
+        let with = |name: &str| image(name, "1", ", ref: 'quay.io/app:1'");
+        assert_eq!(
+            refused(&[with("app"), with("other")], ""),
+            "images `app:1` and `other:1` have the same `ref: quay.io/app:1`; workloads could get either"
+        );
+    }
+
+    #[test]
+    fn platforms_are_checked_before_images_are_read() {
+        for text in ["linux", "linux/", "linux/arm/v7/x", "Linux amd64"] {
+            let image = image("app", "1", &format!(", platforms: ['{text}']"));
+            assert!(
+                refused(&[image], "")
+                    .contains(&format!("`{text}` in `platforms` is not a platform"))
+            );
+        }
+    }
+
+    #[test]
+    fn the_operators_image_is_one_of_the_images() {
+        assert_eq!(
+            refused(&[image("app", "2", "")], ""),
+            "`spec.operator.image` is `app:1`, which is not in `spec.images`; add it there, or name one of: `app:2`"
+        );
+    }
+
+    #[test]
+    fn expansions_name_images() {
+        let app = image("app", "1", "");
+        let ok = ", args: ['--image=$(image:app)', '$(HOME) $$'], env: [{name: A, value: '$(image:app),$(image:app)'}]";
+        assert!(source(&app, ok).is_ok());
+        let unknown = refused(
+            std::slice::from_ref(&app),
+            ", args: [x, '$(image:app)$(image:other)']",
+        );
+        assert_eq!(
+            unknown,
+            "`spec.operator.args[1]`: `$(image:other)` names no image of `spec.images`; name one of: `app:1`"
+        );
+        let open = refused(
+            std::slice::from_ref(&app),
+            ", env: [{name: A, value: '$(image:app'}]",
+        );
+        assert_eq!(
+            open,
+            "`spec.operator.env.A`: `$(image:` is not closed by `)`"
+        );
+        let two = refused(&[app, image("app", "2", "")], ", command: ['$(image:app)']");
+        assert!(
+            two.contains("`$(image:app)` could be each of `app:1`, `app:2`"),
+            "{two}"
+        );
+    }
+
+    #[test]
+    fn variables_are_named_once() {
+        let app = image("app", "1", "");
+        let twice = refused(
+            std::slice::from_ref(&app),
+            ", env: [{name: A, value: x}, {name: A, value: y}]",
+        );
+        assert!(twice.contains("has a variable `A` twice"), "{twice}");
+        assert!(refused(&[app], ", env: [{name: 'A=', value: x}]").contains("Kubernetes refuses"));
+    }
+
+    #[test]
+    fn long_lists_are_cut() {
+        let numbers: Vec<usize> = (0..30).collect();
+        assert!(list(&numbers).ends_with("`19` and 10 more"));
+    }
+}

@@ -1,0 +1,380 @@
+//! What can go wrong between a source directory and its archive. Each variant says which file, which place in it and
+//! what mends it; no message repeats its source's.
+
+use std::io;
+use std::path::PathBuf;
+
+use schemas::{
+    Digest, DigestError, ImageDocumentError, ImageName, ImagePlace, ImageReference, ImageSource,
+};
+
+use crate::files::ReadError;
+
+/// Why there is no archive.
+#[derive(Debug, thiserror::Error)]
+pub enum PackError {
+    /// A file of the source directory cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The directory has no `solution.yaml`.
+    #[error("`{}` has no `solution.yaml`; `solution init` writes one to begin with", .0.display())]
+    NoSource(PathBuf),
+    /// `solution.yaml` is not YAML of its kind, or a value in it is outside its grammar.
+    #[error("`{}` cannot be understood", path.display())]
+    Source {
+        /// The file.
+        path: PathBuf,
+        /// The reason, with line and column.
+        source: schemas::ManifestError,
+    },
+    /// A field that names a file of the source directory names one outside.
+    #[error("`{field}` is `{}`, which is not below the directory of `solution.yaml`; write a relative path without `..`", path.display())]
+    Outside {
+        /// The field of `solution.yaml`.
+        field: &'static str,
+        /// Its value.
+        path: PathBuf,
+    },
+    /// No image at all.
+    #[error("`spec.images` is empty: a Solution brings at least one image")]
+    NoImages,
+    /// One place twice.
+    #[error("`spec.images` has `{0}` twice; give one of them another tag, or remove it")]
+    Twice(ImagePlace),
+    /// Two places that a file system without upper and lower case takes for one.
+    #[error(
+        "`spec.images` has `{one}` and `{other}`, whose directories differ only in upper and lower case; rename one"
+    )]
+    Case {
+        /// The one that sorts first.
+        one: ImagePlace,
+        /// The other.
+        other: ImagePlace,
+    },
+    /// The directory of one image lies inside that of another.
+    #[error(
+        "the directory of image `{inner}` would lie inside that of image `{outer}`; rename one, or give `{outer}` another tag"
+    )]
+    Inside {
+        /// The image inside.
+        inner: ImagePlace,
+        /// The image around it.
+        outer: ImagePlace,
+    },
+    /// Two images are said to be what one reference means.
+    #[error(
+        "images `{one}` and `{other}` have the same `ref: {reference}`; workloads could get either"
+    )]
+    Reference {
+        /// The first of them.
+        one: ImagePlace,
+        /// The other.
+        other: ImagePlace,
+        /// The reference.
+        reference: ImageReference,
+    },
+    /// A text of `platforms` is not a platform.
+    #[error(
+        "image `{place}`: `{text}` in `platforms` is not a platform; write `os/architecture[/variant]`, such as `linux/arm64`"
+    )]
+    Platform {
+        /// The image.
+        place: ImagePlace,
+        /// The text.
+        text: String,
+    },
+    /// The operator's image is not in the Solution.
+    #[error(
+        "`spec.operator.image` is `{image}`, which is not in `spec.images`; add it there, or name one of: {images}"
+    )]
+    OperatorImage {
+        /// The image.
+        image: ImagePlace,
+        /// The images there are.
+        images: String,
+    },
+    /// `$(image:NAME)` names no image of the Solution.
+    #[error("`{field}`: `$(image:{name})` names no image of `spec.images`; name one of: {images}")]
+    UnknownExpansion {
+        /// The field of `solution.yaml`.
+        field: String,
+        /// What stands between the parentheses.
+        name: String,
+        /// The images there are.
+        images: String,
+    },
+    /// `$(image:NAME)` could be several images.
+    #[error("`{field}`: `$(image:{name})` could be each of {places}; give them different names")]
+    AmbiguousExpansion {
+        /// The field of `solution.yaml`.
+        field: String,
+        /// The name.
+        name: ImageName,
+        /// The images of this name.
+        places: String,
+    },
+    /// `$(image:` without its end.
+    #[error("`{field}`: `$(image:` is not closed by `)`")]
+    OpenExpansion {
+        /// The field of `solution.yaml`.
+        field: String,
+    },
+    /// An environment variable twice, or one that cannot be.
+    #[error("`spec.operator.env` has a variable `{name}` {problem}")]
+    Variable {
+        /// The variable's name.
+        name: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// The operator's CRDs or roles are not where they should be.
+    #[error("`{field}` is `{}`, which does not exist; {mend}", path.display())]
+    NoOperatorFiles {
+        /// The field of `solution.yaml`.
+        field: &'static str,
+        /// Where they should be.
+        path: PathBuf,
+        /// What to do.
+        mend: &'static str,
+    },
+    /// A file of CRDs or roles is not YAML.
+    #[error("`{}` is not usable YAML", path.display())]
+    Yaml {
+        /// The file.
+        path: PathBuf,
+        /// The reason, with line and column.
+        source: schemas::yaml::YamlError,
+    },
+    /// A file or an object in it may not be in an archive.
+    #[error("`{}`: {problem}", path.display())]
+    OperatorFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and what mends it.
+        problem: String,
+    },
+    /// Two objects or files that would be one.
+    #[error("`{}` and `{}` both have {what}; keep one", one.display(), other.display())]
+    OperatorTwice {
+        /// The first file.
+        one: PathBuf,
+        /// The second file.
+        other: PathBuf,
+        /// What they both have.
+        what: String,
+    },
+    /// An image cannot be taken from where it should come from.
+    #[error("image `{place}` from `{from}`")]
+    Image {
+        /// The image.
+        place: ImagePlace,
+        /// Where it comes from.
+        from: ImageSource,
+        /// The reason.
+        source: Box<SourceError>,
+    },
+    /// `init` would overwrite a file.
+    #[error("`{}` exists already; nothing was written", .0.display())]
+    Exists(PathBuf),
+    /// `init` could not write a file.
+    #[error("cannot write `{}`", path.display())]
+    Init {
+        /// The file or directory.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
+/// Why an image cannot be taken from its source.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// A transport that is not built yet.
+    #[error(
+        "`{transport}` cannot be read yet; run `skopeo copy {options}{from} {layout}` in the directory of `solution.yaml` and write `source: {layout}`"
+    )]
+    NotYet {
+        /// The transport.
+        transport: &'static str,
+        /// The options that skopeo needs.
+        options: &'static str,
+        /// The source as it stands in `solution.yaml`.
+        from: ImageSource,
+        /// An OCI layout to copy it to.
+        layout: ImageSource,
+    },
+    /// A file cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Not an OCI image layout.
+    #[error("`{}` is not an OCI image layout: it has no file `oci-layout`", .0.display())]
+    NotALayout(PathBuf),
+    /// An OCI image layout of another version.
+    #[error("`{}` has layout version `{version}`; only 1.0.0 is known", path.display())]
+    LayoutVersion {
+        /// The file.
+        path: PathBuf,
+        /// The version.
+        version: String,
+    },
+    /// Not a directory of skopeo's `dir:` transport.
+    #[error("`{}` does not begin with `Directory Transport Version: 1.`, so this is not what `skopeo copy … dir:` writes", .0.display())]
+    NotADirectoryTransport(PathBuf),
+    /// A JSON file beside the image documents cannot be read.
+    #[error("`{}` cannot be understood", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: schemas::json::JsonError,
+    },
+    /// A layout without images.
+    #[error("`{}` names no image", .0.display())]
+    Empty(PathBuf),
+    /// A layout with several images, and no tag to choose one.
+    #[error("`{}` holds several images; write `oci:DIR:TAG` with one of: {tags}", path.display())]
+    Ambiguous {
+        /// The layout's `index.json`.
+        path: PathBuf,
+        /// Their tags.
+        tags: String,
+    },
+    /// No image with the tag.
+    #[error("`{}` has no image with tag `{tag}`; it has: {tags}", path.display())]
+    NoSuchTag {
+        /// The layout's `index.json`.
+        path: PathBuf,
+        /// The tag.
+        tag: String,
+        /// The tags there are.
+        tags: String,
+    },
+    /// Several images with the tag.
+    #[error("`{}` has tag `{tag}` for several images, so it is not known which is meant; write the layout anew", path.display())]
+    TagTwice {
+        /// The layout's `index.json`.
+        path: PathBuf,
+        /// The tag.
+        tag: String,
+    },
+    /// A digest of another kind than SHA-256.
+    #[error("`{}` names a content by an unusable digest", path.display())]
+    Digest {
+        /// The layout's `index.json`.
+        path: PathBuf,
+        /// The reason.
+        source: DigestError,
+    },
+    /// A document is not an image manifest or index.
+    #[error("`{}` is no image manifest or index that can be taken", path.display())]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: ImageDocumentError,
+    },
+    /// A descriptor and its document disagree on what the document is.
+    #[error("`{}` is of type `{found}`, but what refers to it says `{expected}`", path.display())]
+    MediaType {
+        /// The file.
+        path: PathBuf,
+        /// What the descriptor says.
+        expected: String,
+        /// What the document says.
+        found: String,
+    },
+    /// A manifest or index that another refers to is not there.
+    #[error("manifest {digest} is missing at `{}`; copy the image with `skopeo copy --all`, or choose the platform that is there with `platforms`", path.display())]
+    MissingDocument {
+        /// Its digest.
+        digest: Digest,
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// A layer or configuration is not there.
+    #[error("blob {digest} is missing at `{}`; copy the image anew", path.display())]
+    MissingBlob {
+        /// Its digest.
+        digest: Digest,
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// A file has another size than the descriptor says.
+    #[error("`{}` has {found} bytes instead of {expected}; copy the image anew", path.display())]
+    Size {
+        /// The file.
+        path: PathBuf,
+        /// The descriptor's size in bytes.
+        expected: u64,
+        /// The file's size in bytes.
+        found: u64,
+    },
+    /// A file has another content than the descriptor says.
+    #[error("`{}` has digest {found} instead of {expected}; copy the image anew", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// The descriptor's digest.
+        expected: Digest,
+        /// The file's digest.
+        found: Digest,
+    },
+    /// One content with two sizes.
+    #[error("content {0} is given with two different sizes")]
+    TwoSizes(Digest),
+    /// Indexes in indexes in indexes.
+    #[error("index {digest} lies deeper than {max} indexes", max = schemas::limits::INDEX_DEPTH)]
+    Depth {
+        /// The index or manifest.
+        digest: Digest,
+    },
+    /// More manifests than an image has.
+    #[error("has more than {max} manifests below one tag", max = crate::limits::DOCUMENTS)]
+    Documents,
+    /// More bytes of manifests than fit into memory.
+    #[error("the manifests and indexes of all images have more than {max} bytes together", max = crate::limits::DOCUMENT_BYTES)]
+    DocumentBytes,
+    /// A configuration that does not say what the image runs on.
+    #[error("`{}` does not name the image's platform; leave out `platforms`", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: serde_json::Error,
+    },
+    /// A platform that the image does not have.
+    #[error("has no platform `{wanted}`; it has: {available}")]
+    NoSuchPlatform {
+        /// The platform of `platforms`.
+        wanted: String,
+        /// The platforms there are.
+        available: String,
+    },
+    /// Some but not all, and more than one, of an index's platforms.
+    #[error(
+        "taking {chosen} out of {available} would change the index's digest and cannot be done yet; choose one platform, or all by leaving out `platforms`"
+    )]
+    Subset {
+        /// The platforms chosen.
+        chosen: String,
+        /// The platforms there are.
+        available: String,
+    },
+}
+
+impl PackError {
+    /// Whether the input is at fault: trying again without changing it gives the same error. Otherwise a file could
+    /// not be read or written, and trying again may help.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Read(error) => error.is_refusal(),
+            Self::Image { source, .. } => match source.as_ref() {
+                SourceError::Read(error) => error.is_refusal(),
+                _ => true,
+            },
+            Self::Init { .. } => false,
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Reading a small file whole, within a limit.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use schemas::Digest;
+use sha2::Digest as _;
+
+/// Why a file could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file system said no.
+    #[error("cannot read `{}`", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// A directory, a device or a pipe.
+    #[error("`{}` is not a regular file", .0.display())]
+    Kind(PathBuf),
+    /// Larger than this kind of file ever needs to be.
+    #[error("`{}` has {size} bytes; at most {limit} are read", path.display())]
+    Size {
+        /// The file.
+        path: PathBuf,
+        /// Its size in bytes.
+        size: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+}
+
+impl ReadError {
+    /// Whether the file itself is at fault, not the reading of it.
+    pub(crate) fn is_refusal(&self) -> bool {
+        !matches!(self, Self::Io { .. }) || self.is_missing()
+    }
+
+    /// Whether the file or directory does not exist.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+/// The size in bytes of a regular file. Asked before opening, since opening a pipe would wait for its other end.
+pub(crate) fn size(path: &Path) -> Result<u64, ReadError> {
+    let metadata = fs::metadata(path).map_err(|source| failed(path, source))?;
+    if metadata.is_file() {
+        Ok(metadata.len())
+    } else {
+        Err(ReadError::Kind(path.to_owned()))
+    }
+}
+
+/// The bytes of a regular file of at most `limit` bytes.
+pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+    let too_large = |size| ReadError::Size {
+        path: path.to_owned(),
+        size,
+        limit,
+    };
+    let size = size(path)?;
+    if size > limit {
+        return Err(too_large(size));
+    }
+    let mut bytes = Vec::new();
+    // One byte more than allowed, to notice a file that grows while it is read.
+    File::open(path)
+        .and_then(|file| file.take(limit + 1).read_to_end(&mut bytes))
+        .map_err(|source| failed(path, source))?;
+    let read = bytes.len() as u64;
+    if read > limit {
+        return Err(too_large(read));
+    }
+    Ok(bytes)
+}
+
+/// The error of a file system call on `path`.
+pub(crate) fn failed(path: &Path, source: io::Error) -> ReadError {
+    ReadError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// The SHA-256 of bytes in memory.
+pub(crate) fn digest(bytes: &[u8]) -> Digest {
+    Digest::new(sha2::Sha256::digest(bytes).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_exactly_the_limit_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        fs::write(&path, b"12345").unwrap();
+        assert_eq!(read(&path, 5).unwrap(), b"12345");
+        let message = read(&path, 4).unwrap_err().to_string();
+        assert!(message.contains("has 5 bytes; at most 4"), "{message}");
+    }
+
+    #[test]
+    fn what_is_no_file_is_said_to_be_none() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(matches!(read(directory.path(), 5), Err(ReadError::Kind(_))));
+        assert!(
+            read(&directory.path().join("x"), 5)
+                .unwrap_err()
+                .is_missing()
+        );
+        assert!(matches!(
+            read(Path::new("/dev/zero"), 5),
+            Err(ReadError::Kind(_))
+        ));
+    }
+
+    #[test]
+    fn the_digest_is_sha256() {
+        assert_eq!(
+            digest(b"").hex(),
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        );
+    }
+}

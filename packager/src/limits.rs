@@ -1,0 +1,17 @@
+//! The named limits of what is read from a source directory beside those of the documents themselves
+//! ([`schemas::limits`]), each with its reason.
+
+/// Bytes of an OCI layout's `index.json`: a layout of a thousand images has some 300 KiB.
+pub(crate) const LAYOUT_INDEX_SIZE: u64 = 16 * 1024 * 1024;
+/// Bytes of `oci-layout` and of a `dir:` directory's `version`: both are one short line.
+pub(crate) const MARKER_SIZE: u64 = 4096;
+/// Bytes of an image's configuration, which is read only to find its platform: registries take at most 4 MiB.
+pub(crate) const CONFIG_SIZE: u64 = 4 * 1024 * 1024;
+/// Manifests and indexes below one tag: the largest indexes in use have some fifty.
+pub(crate) const DOCUMENTS: usize = 1000;
+/// Bytes of all manifests and indexes of a Solution, since they are kept in memory: 10 000 images have some 50 MiB.
+pub(crate) const DOCUMENT_BYTES: u64 = 512 * 1024 * 1024;
+/// Files in the directory of CRDs: the largest operators in use bring some two hundred.
+pub(crate) const CRD_FILES: usize = 10_000;
+/// Tags that an error message lists before it says how many more there are.
+pub(crate) const LISTED: usize = 20;

@@ -1,0 +1,168 @@
+//! The first stage: `solution.yaml` and the operator's files, read and checked. Only the disk is touched, and no image
+//! yet, so that a mistake in the text is reported before anything takes time.
+
+use std::path::{Component, Path, PathBuf};
+
+use schemas::{SolutionId, SolutionSource};
+
+use crate::error::PackError;
+use crate::operator::{self, OperatorFile};
+use crate::{check, files};
+
+/// A source directory whose texts are in order.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    /// The directory; relative sources of images begin here.
+    pub(crate) directory: PathBuf,
+    /// `solution.yaml`.
+    pub(crate) source: SolutionSource,
+    /// Name and version.
+    pub(crate) id: SolutionId,
+    /// The CRDs and roles; none without an operator.
+    pub(crate) operator: Vec<OperatorFile>,
+    /// CRDs and roles that lie there although there is no operator to use them.
+    pub(crate) unused: Vec<PathBuf>,
+}
+
+/// Reads the texts of a source directory and checks all that can be known without the images.
+pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
+    let path = directory.join("solution.yaml");
+    let bytes = files::read(&path, schemas::limits::MANIFEST_SIZE).map_err(|error| {
+        if error.is_missing() {
+            PackError::NoSource(directory.to_owned())
+        } else {
+            error.into()
+        }
+    })?;
+    let understood = SolutionSource::from_slice(&bytes)
+        .and_then(|source| source.id().map(|id| (source, id)).map_err(Into::into));
+    let (source, id) = understood.map_err(|source| PackError::Source { path, source })?;
+    check::images(&source.spec.images)?;
+    let crds = below(directory, "spec.crds", &source.spec.crds)?;
+    let roles = below(directory, "spec.roles", &source.spec.roles)?;
+    let (operator, unused) = if let Some(operator) = &source.spec.operator {
+        check::operator(operator, &source.spec.images)?;
+        (operator::read(&crds, &roles)?, Vec::new())
+    } else {
+        let unused = [crds, roles].into_iter().filter(|path| path.exists());
+        (Vec::new(), unused.collect())
+    };
+    Ok(Loaded {
+        directory: directory.to_owned(),
+        source,
+        id,
+        operator,
+        unused,
+    })
+}
+
+/// A path of `solution.yaml` that must stay inside its directory, so that the directory can be moved and handed over.
+fn below(directory: &Path, field: &'static str, path: &Path) -> Result<PathBuf, PackError> {
+    let inside = |component| matches!(component, Component::Normal(_) | Component::CurDir);
+    if path.components().all(inside) && !path.as_os_str().is_empty() {
+        return Ok(directory.join(path));
+    }
+    Err(PackError::Outside {
+        field,
+        path: path.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+    use std::fs;
+
+    use super::*;
+    use crate::testing::{self, SOLUTION};
+
+    fn refused(from: &str, to: &str) -> PackError {
+        assert!(SOLUTION.contains(from), "{from}");
+        let tree = testing::texts(&SOLUTION.replacen(from, to, 1));
+        load(tree.path()).unwrap_err()
+    }
+
+    #[test]
+    fn a_good_tree_is_loaded() {
+        let tree = testing::texts(SOLUTION);
+        let loaded = load(tree.path()).unwrap();
+        assert_eq!(loaded.id.to_string(), "demo-1.0.0");
+        let paths: Vec<_> = loaded
+            .operator
+            .iter()
+            .map(|file| file.path.as_str())
+            .collect();
+        assert_eq!(
+            paths,
+            [
+                "operator/deploy/crds/demos_crd.yaml",
+                "operator/deploy/role.yaml"
+            ]
+        );
+        assert!(loaded.unused.is_empty());
+    }
+
+    #[test]
+    fn a_directory_without_solution_yaml_says_what_to_do() {
+        let tree = tempfile::tempdir().unwrap();
+        let message = load(tree.path()).unwrap_err().to_string();
+        assert!(
+            message.ends_with("has no `solution.yaml`; `solution init` writes one to begin with"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn an_unknown_field_is_named_with_its_line() {
+        let error = refused("  version:", "  verison: 1.0.0\n  version:");
+        assert!(
+            error
+                .to_string()
+                .ends_with("solution.yaml` cannot be understood"),
+            "{error}"
+        );
+        let reason = error.source().unwrap().to_string();
+        assert!(
+            reason.contains("verison") && reason.contains("line"),
+            "{reason}"
+        );
+    }
+
+    #[test]
+    fn files_outside_the_directory_are_refused() {
+        for (path, shown) in [
+            ("../crds", "../crds"),
+            ("/etc", "/etc"),
+            ("a/../../b", "a/../../b"),
+        ] {
+            let error = refused("  version:", &format!("  crds: {path}\n  version:"));
+            let message = error.to_string();
+            assert_eq!(
+                message,
+                format!(
+                    "`spec.crds` is `{shown}`, which is not below the directory of `solution.yaml`; write a relative path without `..`"
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn operator_files_without_an_operator_are_left_out_and_told() {
+        let (before, _) = SOLUTION.split_once("  operator:").unwrap();
+        let tree = testing::texts(before);
+        let loaded = load(tree.path()).unwrap();
+        assert!(loaded.operator.is_empty());
+        assert_eq!(loaded.unused.len(), 2);
+        fs::remove_dir_all(tree.path().join("operator")).unwrap();
+        assert!(load(tree.path()).unwrap().unused.is_empty());
+    }
+
+    #[test]
+    fn missing_operator_files_say_what_to_do() {
+        let tree = testing::texts(SOLUTION);
+        fs::remove_file(tree.path().join("operator/deploy/role.yaml")).unwrap();
+        let message = load(tree.path()).unwrap_err().to_string();
+        assert!(message.starts_with("`spec.roles` is `"), "{message}");
+        assert!(message.contains("which does not exist; "), "{message}");
+    }
+}

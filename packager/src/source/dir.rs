@@ -1,0 +1,32 @@
+//! Directories of skopeo's `dir:` transport: `manifest.json`, `version`, blobs by bare digest, children of an index as
+//! `<hex>.manifest.json`. Signatures that lie beside them are not taken.
+
+use std::path::Path;
+
+use schemas::ImageDocument;
+
+use super::Document;
+use super::walk::Store;
+use crate::error::SourceError;
+use crate::{files, limits};
+
+/// What every version that skopeo has written so far begins with; versions differ in what lies beside the blobs.
+const VERSION: &[u8] = b"Directory Transport Version: 1.";
+
+/// Finds the image of a directory. Its digest is that of `manifest.json`: nothing says what it should be.
+pub(super) fn open(directory: &Path) -> Result<(Store, Document), SourceError> {
+    let version = directory.join("version");
+    if !files::read(&version, limits::MARKER_SIZE)?.starts_with(VERSION) {
+        return Err(SourceError::NotADirectoryTransport(version));
+    }
+    let path = directory.join("manifest.json");
+    let bytes = files::read(&path, schemas::limits::IMAGE_MANIFEST_SIZE)?;
+    let document = ImageDocument::from_slice(&bytes)
+        .map_err(|source| SourceError::Document { path, source })?;
+    let root = Document {
+        digest: files::digest(&bytes),
+        media_type: document.media_type().to_owned(),
+        bytes,
+    };
+    Ok((Store::Flat(directory.to_owned()), root))
+}

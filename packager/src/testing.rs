@@ -1,0 +1,48 @@
+//! A small source tree for the unit tests.
+
+use std::fs;
+
+use schemas::SolutionSource;
+use tempfile::TempDir;
+
+pub(crate) const SOLUTION: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionSource
+metadata: {name: demo}
+spec:
+  version: 1.0.0
+  images:
+    - {name: demo-operator, tag: 1.0.0, source: 'oci:images/demo-operator', ref: 'r.test/demo:1'}
+  operator:
+    image: {name: demo-operator, tag: 1.0.0}
+";
+
+pub(crate) const CRD: &str = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: demos.demo.test
+spec:
+  group: demo.test
+  names: {kind: Demo, plural: demos}
+";
+
+pub(crate) const ROLE: &str = "apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: demo}
+rules: []
+";
+
+/// [`SOLUTION`] as a value.
+pub(crate) fn source() -> SolutionSource {
+    SolutionSource::from_slice(SOLUTION.as_bytes()).unwrap()
+}
+
+/// A source tree without images.
+pub(crate) fn texts(solution: &str) -> TempDir {
+    let tree = tempfile::tempdir().unwrap();
+    let deploy = tree.path().join("operator/deploy");
+    fs::create_dir_all(deploy.join("crds")).unwrap();
+    fs::write(tree.path().join("solution.yaml"), solution).unwrap();
+    fs::write(deploy.join("crds/demos.yaml"), CRD).unwrap();
+    fs::write(deploy.join("role.yaml"), ROLE).unwrap();
+    tree
+}
