@@ -64,16 +64,17 @@ start() {
 
 running() { kill -0 "$(cat "$DIR/run/$1.pid")" 2>/dev/null; }
 
-# wait_for NAME SECONDS COMMAND...: like wait_until, for something that server NAME has to bring about. It stops at once
-# when that server has ended, and a failure shows the end of its log, where the reason nearly always is.
+# wait_for NAME COMMAND...: waits until the command succeeds, which server NAME has to bring about. A server that has ended
+# is noticed at once, so this can be patient with slow machines. A failure shows the end of the server's log, where the
+# reason nearly always is.
 wait_for() {
-  local name=$1 seconds=$2
-  shift 2
+  local name=$1 patience=180
+  shift
   ready_or_dead() { "$@" || ! running "$name"; }
-  if wait_until "$seconds" ready_or_dead "$@" && "$@" >/dev/null 2>&1; then return; fi
+  if wait_until $patience ready_or_dead "$@" && "$@" >/dev/null 2>&1; then return; fi
   say "--- the end of $DIR/logs/$name.log"
   tail -n 15 "$DIR/logs/$name.log" | cut -c 1-400 >&2
   say '---'
   running "$name" || fail "'$CURRENT_STEP': $name has ended"
-  fail "'$CURRENT_STEP': not there after $seconds s"
+  fail "'$CURRENT_STEP': not there after $patience s"
 }

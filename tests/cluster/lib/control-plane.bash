@@ -25,7 +25,7 @@ start_apiserver() {
 
 apiserver_ready() { kubectl get --raw /readyz; }
 
-wait_apiserver() { wait_for kube-apiserver 60 apiserver_ready; }
+wait_apiserver() { wait_for kube-apiserver apiserver_ready; }
 
 # start_client NAME FLAG...: a program that works on the API server with a kubeconfig of its own name. The limits on its
 # requests are lifted: with the usual ones the controller manager takes five seconds longer to start.
@@ -47,4 +47,4 @@ start_controllers() {
 
 default_service_account() { kubectl get serviceaccount default --namespace default; }
 
-wait_controllers() { wait_for kube-controller-manager 60 default_service_account; }
+wait_controllers() { wait_for kube-controller-manager default_service_account; }

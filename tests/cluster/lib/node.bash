@@ -68,7 +68,7 @@ containerd_answers() { ctr --address "$CONTAINERD_SOCKET" version; }
 
 # The image that holds every pod's namespaces goes straight into containerd: it must be there before any registry is.
 import_pause_image() {
-  wait_for containerd 20 containerd_answers
+  wait_for containerd containerd_answers
   scratch_image "$DIR/node/pause" "$CLUSTER_HOME/images/pause.c" "$PAUSE_IMAGE"
   tar -C "$DIR/node/pause" -cf - . | ctr --address "$CONTAINERD_SOCKET" --namespace k8s.io images import - >/dev/null
 }
@@ -114,4 +114,4 @@ node_takes_pods() {
   [ "$(kubectl get node "$NODE_NAME" -o jsonpath='{.status.conditions[?(@.type=="Ready")].status} {.spec.taints}')" = 'True ' ]
 }
 
-wait_node() { wait_for kubelet 60 node_takes_pods; }
+wait_node() { wait_for kubelet node_takes_pods; }

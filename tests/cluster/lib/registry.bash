@@ -47,4 +47,4 @@ registry_answers() {
   [ "$(curl -s --max-time 2 --cacert "$DIR/registry/ca/ca.crt" -o /dev/null -w '%{http_code}' "https://$PUSH_REGISTRY/v2/")" = 401 ]
 }
 
-wait_registry() { wait_for registry 20 registry_answers; }
+wait_registry() { wait_for registry registry_answers; }

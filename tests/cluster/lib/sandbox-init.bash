@@ -4,9 +4,7 @@
 set -euo pipefail
 DIR=$1
 CLUSTER_HOME=$(dirname "$(dirname "$(readlink -f "$0")")")
-# shellcheck source=/dev/null
 . "$CLUSTER_HOME/lib/common.bash"
-# shellcheck source=/dev/null
 . "$CLUSTER_HOME/lib/sandbox.bash"
 
 # Leaves word of how the outside sees this process, its id and its start (/proc is still the outer one), joins the cgroups

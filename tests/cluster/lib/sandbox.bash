@@ -65,7 +65,7 @@ HOSTS
   make_cgroups
   setsid unshare --net --mount --pid --uts --ipc --fork --kill-child \
     bash "$CLUSTER_HOME/lib/sandbox-init.bash" "$DIR" >"$DIR/logs/sandbox.log" 2>&1 </dev/null &
-  if wait_until 10 test -e "$DIR/sandbox/ready"; then return; fi
+  if wait_until 60 test -e "$DIR/sandbox/ready"; then return; fi
   cat "$DIR/logs/sandbox.log" >&2
   fail "the sandbox did not come up"
 }

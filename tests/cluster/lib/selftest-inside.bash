@@ -3,7 +3,6 @@
 # runs by the nodes' name; every wrong way fails, and says why. usage: selftest-inside.bash OCI_LAYOUT
 set -euo pipefail
 CLUSTER_HOME=$(dirname "$(dirname "$(readlink -f "$0")")")
-# shellcheck source=/dev/null
 . "$CLUSTER_HOME/lib/common.bash"
 LAYOUT=$1
 AUTHORITY=$(dirname "$SOLUTION_TEST_REGISTRY_CA")
@@ -71,8 +70,8 @@ YAML
 pod_field() { kubectl get pod -n $SPACE -l "app=$1" -o jsonpath="{.items[0].$2}"; }
 
 check_running() {
-  kubectl rollout status -n $SPACE deployment/works --timeout=60s
-  [ "$(curl -sS --max-time 5 "http://$(pod_field works status.podIP):8080/")" = hello ] || fail "the pod does not answer"
+  kubectl rollout status -n $SPACE deployment/works --timeout=180s
+  [ "$(curl -sS --max-time 20 "http://$(pod_field works status.podIP):8080/")" = hello ] || fail "the pod does not answer"
   kubectl logs -n $SPACE deployment/works >/dev/null
 }
 
@@ -80,7 +79,7 @@ check_running() {
 check_apiserver_from_pod() {
   local address
   address=$(kubectl get service kubernetes -n default -o jsonpath='{.spec.clusterIP}:{.spec.ports[0].port}')
-  nsenter --net --target "$(pgrep -x hello)" curl -fsS --max-time 5 --cacert <(kubectl get configmap kube-root-ca.crt \
+  nsenter --net --target "$(pgrep -x hello)" curl -fsS --max-time 20 --cacert <(kubectl get configmap kube-root-ca.crt \
     -n $SPACE -o jsonpath='{.data.ca\.crt}') "https://$address/version" >/dev/null
 }
 
@@ -92,7 +91,7 @@ pull_failures() {
 # no_pull NAME WORDS: it does not run, and its own events say why.
 no_pull() {
   says_why() { pull_failures "$1" | grep -q "$2"; }
-  wait_until 30 says_why "$1" "$2" || fail "no event of $1 says '$2': $(pull_failures "$1")"
+  wait_until 120 says_why "$1" "$2" || fail "no event of $1 says '$2': $(pull_failures "$1")"
   [ "$(pod_field "$1" 'status.containerStatuses[0].ready')" = false ] || fail "$1 must not run"
 }
 

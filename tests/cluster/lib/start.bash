@@ -4,7 +4,6 @@ set -euo pipefail
 DIR=$1
 CLUSTER_HOME=$(dirname "$(dirname "$(readlink -f "$0")")")
 for part in common pki registry control-plane image node; do
-  # shellcheck source=/dev/null
   . "$CLUSTER_HOME/lib/$part.bash"
 done
 
