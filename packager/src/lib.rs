@@ -7,6 +7,7 @@
 mod check;
 mod error;
 mod files;
+mod init;
 mod limits;
 mod load;
 mod operator;
@@ -20,6 +21,7 @@ use std::path::Path;
 
 pub use error::{PackError, SourceError};
 pub use files::ReadError;
+pub use init::init;
 
 /// What happens while an archive is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

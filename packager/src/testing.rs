@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use schemas::SolutionSource;
 use tempfile::TempDir;
 
 pub(crate) const SOLUTION: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
@@ -30,11 +29,6 @@ kind: Role
 metadata: {name: demo}
 rules: []
 ";
-
-/// [`SOLUTION`] as a value.
-pub(crate) fn source() -> SolutionSource {
-    SolutionSource::from_slice(SOLUTION.as_bytes()).unwrap()
-}
 
 /// A source tree without images.
 pub(crate) fn texts(solution: &str) -> TempDir {

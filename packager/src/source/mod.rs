@@ -3,9 +3,11 @@
 
 mod dir;
 mod oci;
+#[cfg(test)]
+mod tests;
 mod walk;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemas::{Digest, ImagePlace, ImageReference, ImageSource, SourceImage};
 
@@ -66,7 +68,7 @@ pub(crate) fn collect(
             number: number + 1,
             of,
         });
-        collect_one(loaded, image, &mut budget).map_err(|error| PackError::Image {
+        collect_one(&loaded.directory, image, &mut budget).map_err(|error| PackError::Image {
             place,
             from: image.source.clone(),
             source: Box::new(error),
@@ -76,15 +78,13 @@ pub(crate) fn collect(
 }
 
 fn collect_one(
-    loaded: &Loaded,
+    base: &Path,
     image: &SourceImage,
     budget: &mut walk::Budget,
 ) -> Result<Collected, SourceError> {
     let (store, root) = match &image.source {
-        ImageSource::Oci { directory, tag } => {
-            oci::open(&loaded.directory.join(directory), tag.as_deref())?
-        }
-        ImageSource::Dir { directory } => dir::open(&loaded.directory.join(directory))?,
+        ImageSource::Oci { directory, tag } => oci::open(&base.join(directory), tag.as_deref())?,
+        ImageSource::Dir { directory } => dir::open(&base.join(directory))?,
         ImageSource::OciArchive { .. } => return Err(not_yet("oci-archive:", "--all ", image)),
         ImageSource::DockerArchive { .. } => return Err(not_yet("docker-archive:", "", image)),
         ImageSource::Docker(_) => return Err(not_yet("docker://", "--all ", image)),
@@ -117,63 +117,5 @@ fn not_yet(transport: &'static str, options: &'static str, image: &SourceImage) 
             directory: PathBuf::from("images").join(image.name.as_str()),
             tag: Some(image.tag.to_string()),
         },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn image(source: &str) -> SourceImage {
-        SourceImage {
-            name: "org/app".parse().unwrap(),
-            tag: "1.0".parse().unwrap(),
-            source: source.parse().unwrap(),
-            reference: None,
-            platforms: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn the_reference_is_where_the_image_came_from_when_that_is_a_registry() {
-        let of = |source| reference(&image(source)).map(|reference| reference.to_string());
-        assert_eq!(
-            of("docker://quay.io/org/app:1.2").as_deref(),
-            Some("quay.io/org/app:1.2")
-        );
-        assert_eq!(of("oci:images/app"), None);
-        let given = SourceImage {
-            reference: Some("r.test/app:1".parse().unwrap()),
-            ..image("docker://quay.io/org/app:1.2")
-        };
-        assert_eq!(reference(&given).unwrap().to_string(), "r.test/app:1");
-    }
-
-    #[test]
-    fn other_transports_name_what_to_use_instead() {
-        let tree = tempfile::tempdir().unwrap();
-        let loaded = Loaded {
-            source: crate::testing::source(),
-            id: crate::testing::source().id().unwrap(),
-            directory: tree.path().to_owned(),
-            operator: Vec::new(),
-            unused: Vec::new(),
-        };
-        for (source, command) in [
-            (
-                "docker://quay.io/org/app:1.2",
-                "--all docker://quay.io/org/app:1.2",
-            ),
-            ("oci-archive:a.tar:x", "--all oci-archive:a.tar:x"),
-            ("docker-archive:a.tar", "docker-archive:a.tar"),
-            ("docker-daemon:app:1", "docker-daemon:app:1"),
-        ] {
-            let error = collect_one(&loaded, &image(source), &mut walk::Budget::new()).unwrap_err();
-            let message = error.to_string();
-            let expected = format!(
-                "cannot be read yet; run `skopeo copy {command} oci:images/org/app:1.0` in the directory of `solution.yaml` and write `source: oci:images/org/app:1.0`"
-            );
-            assert!(message.ends_with(&expected), "{message}");
-        }
     }
 }

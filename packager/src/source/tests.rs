@@ -1,0 +1,397 @@
+//! Layouts and directories built by our own fixtures, then damaged one way at a time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fixtures::image::{Artifact, Format, Image, ImageBuilder, Index, Platform};
+use fixtures::layer::Layer;
+use fixtures::layout::{self, OciLayout};
+use tempfile::TempDir;
+
+use super::*;
+use crate::files;
+
+struct Tree {
+    directory: TempDir,
+    artifact: Artifact,
+}
+
+fn image(architecture: &str) -> Image {
+    ImageBuilder::new()
+        .platform(Platform::linux(architecture))
+        .layer(Layer::random(7, 5000))
+        .file("/app", architecture, 0o755)
+        .build()
+}
+
+fn index() -> Artifact {
+    Index::new(Format::Oci, vec![image("amd64"), image("arm64")]).into()
+}
+
+impl Tree {
+    /// `artifact` as the layout `layout`, with the tag `1`, and as the directory `dir`.
+    fn new(artifact: Artifact) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let layout = OciLayout::create(directory.path().join("layout")).unwrap();
+        layout.add(&artifact, Some("1")).unwrap().finish().unwrap();
+        layout::write_dir(&directory.path().join("dir"), &artifact).unwrap();
+        Self {
+            directory,
+            artifact,
+        }
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.directory.path().join(path)
+    }
+
+    fn blob(&self, digest: &str) -> PathBuf {
+        let hex = digest.strip_prefix("sha256:").unwrap();
+        self.path("layout/blobs/sha256").join(hex)
+    }
+
+    fn edit(&self, path: &Path, from: &str, to: &str) {
+        let text = fs::read_to_string(path).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(path, text.replacen(from, to, 1)).unwrap();
+    }
+
+    fn collect(&self, source: &str, platforms: &[&str]) -> Result<Collected, SourceError> {
+        let image = SourceImage {
+            platforms: platforms.iter().map(|text| (*text).to_owned()).collect(),
+            ..source_image(source)
+        };
+        collect_one(self.directory.path(), &image, &mut walk::Budget::new())
+    }
+
+    fn refused(&self, source: &str) -> String {
+        let message = self.collect(source, &[]).unwrap_err().to_string();
+        message.replace(&self.directory.path().display().to_string(), "DIR")
+    }
+}
+
+fn digests(collected: &Collected) -> Vec<String> {
+    let documents = collected.documents.iter();
+    documents
+        .map(|document| document.digest.to_string())
+        .collect()
+}
+
+#[test]
+fn an_index_comes_with_all_it_refers_to() {
+    let tree = Tree::new(index());
+    let expected: Vec<String> = std::iter::once(tree.artifact.descriptor())
+        .chain(tree.artifact.images().iter().map(Image::descriptor))
+        .map(|descriptor| descriptor.digest.clone())
+        .collect();
+    for source in ["oci:layout:1", "oci:layout", "dir:dir"] {
+        let collected = tree.collect(source, &[]).unwrap();
+        assert_eq!(digests(&collected), expected, "{source}");
+        assert_eq!(collected.documents[0].bytes, tree.artifact.manifest());
+        // Two configurations, two layers of their own, one shared.
+        assert_eq!(collected.blobs.len(), 5, "{source}");
+        for blob in &collected.blobs {
+            let bytes = fs::read(&blob.path).unwrap();
+            assert_eq!(
+                (files::digest(&bytes), bytes.len() as u64),
+                (blob.digest, blob.size)
+            );
+        }
+    }
+}
+
+#[test]
+fn one_platform_becomes_the_image() {
+    let tree = Tree::new(index());
+    let arm = &tree.artifact.images()[1].descriptor().digest;
+    for source in ["oci:layout:1", "dir:dir"] {
+        let collected = tree.collect(source, &["linux/arm64"]).unwrap();
+        assert_eq!(digests(&collected), [arm.clone()]);
+        assert_eq!(collected.blobs.len(), 3);
+        let all = tree
+            .collect(source, &["linux/arm64", "linux/amd64"])
+            .unwrap();
+        assert_eq!(all.documents.len(), 3);
+    }
+}
+
+#[test]
+fn one_platform_can_be_taken_from_a_layout_that_lacks_the_others() {
+    let tree = Tree::new(index());
+    fs::remove_file(tree.blob(&tree.artifact.images()[1].descriptor().digest)).unwrap();
+    assert!(tree.collect("oci:layout:1", &["linux/amd64"]).is_ok());
+    let message = tree.refused("oci:layout:1");
+    assert!(message.starts_with("manifest sha256:"), "{message}");
+    assert!(message.ends_with("copy the image with `skopeo copy --all`, or choose the platform that is there with `platforms`"), "{message}");
+}
+
+#[test]
+fn a_single_image_tells_its_platform_by_its_configuration() {
+    let tree = Tree::new(image("arm64").into());
+    assert!(tree.collect("oci:layout", &["linux/arm64"]).is_ok());
+    let error = tree.collect("dir:dir", &["linux/amd64"]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "has no platform `linux/amd64`; it has: `linux/arm64`"
+    );
+}
+
+#[test]
+fn a_tag_is_needed_only_when_there_are_several_images() {
+    let tree = Tree::new(image("amd64").into());
+    let several = OciLayout::create(tree.path("several")).unwrap();
+    let several = several.add(&tree.artifact, Some("1")).unwrap();
+    let several = several.add(&tree.artifact, Some("same")).unwrap();
+    several.finish().unwrap();
+    assert!(tree.collect("oci:several", &[]).is_ok());
+
+    let several = OciLayout::create(tree.path("several")).unwrap();
+    let several = several.add(&tree.artifact, Some("1")).unwrap();
+    several.add(&index(), Some("2")).unwrap().finish().unwrap();
+    assert_eq!(
+        tree.refused("oci:several"),
+        "`DIR/several/index.json` holds several images; write `oci:DIR:TAG` with one of: `1`, `2`"
+    );
+    assert_eq!(
+        tree.refused("oci:several:3"),
+        "`DIR/several/index.json` has no image with tag `3`; it has: `1`, `2`"
+    );
+    tree.edit(&tree.path("several/index.json"), r#":"2""#, r#":"1""#);
+    assert!(
+        tree.refused("oci:several:1")
+            .contains("has tag `1` for several images")
+    );
+    OciLayout::create(tree.path("none"))
+        .unwrap()
+        .finish()
+        .unwrap();
+    assert_eq!(
+        tree.refused("oci:none"),
+        "`DIR/none/index.json` names no image"
+    );
+    assert_eq!(
+        tree.refused("oci:none:1"),
+        "`DIR/none/index.json` names no image"
+    );
+}
+
+#[test]
+fn what_is_no_layout_is_said_to_be_none() {
+    let tree = Tree::new(image("amd64").into());
+    assert_eq!(
+        tree.refused("oci:dir"),
+        "`DIR/dir` is not an OCI image layout: it has no file `oci-layout`"
+    );
+    assert_eq!(
+        tree.refused("oci:absent"),
+        "cannot read `DIR/absent/oci-layout`"
+    );
+    assert_eq!(
+        tree.refused("dir:layout"),
+        "cannot read `DIR/layout/version`"
+    );
+    fs::write(
+        tree.path("layout/oci-layout"),
+        r#"{"imageLayoutVersion":"2.0.0"}"#,
+    )
+    .unwrap();
+    assert_eq!(
+        tree.refused("oci:layout"),
+        "`DIR/layout/oci-layout` has layout version `2.0.0`; only 1.0.0 is known"
+    );
+    fs::write(tree.path("dir/version"), "Version 7\n").unwrap();
+    assert!(
+        tree.refused("dir:dir")
+            .starts_with("`DIR/dir/version` does not begin with")
+    );
+}
+
+#[test]
+fn documents_are_verified_when_they_are_read() {
+    let tree = Tree::new(image("amd64").into());
+    let path = tree.blob(&tree.artifact.descriptor().digest);
+    let bytes = fs::read(&path).unwrap();
+
+    let mut flipped = bytes.clone();
+    *flipped.last_mut().unwrap() = b' ';
+    fs::write(&path, &flipped).unwrap();
+    let message = tree.refused("oci:layout");
+    assert!(message.contains(" has digest sha256:"), "{message}");
+    assert!(message.ends_with("; copy the image anew"), "{message}");
+
+    fs::write(&path, &bytes[1..]).unwrap();
+    let message = tree.refused("oci:layout");
+    assert!(
+        message.contains(&format!(
+            "has {} bytes instead of {}",
+            bytes.len() - 1,
+            bytes.len()
+        )),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_document_must_be_what_its_descriptor_says() {
+    let tree = Tree::new(image("amd64").into());
+    tree.edit(
+        &tree.path("layout/index.json"),
+        "vnd.oci.image.manifest.v1",
+        "vnd.docker.distribution.manifest.v2",
+    );
+    let message = tree.refused("oci:layout");
+    assert!(message.ends_with("is of type `application/vnd.oci.image.manifest.v1+json`, but what refers to it says `application/vnd.docker.distribution.manifest.v2+json`"), "{message}");
+}
+
+#[test]
+fn documents_that_readers_could_understand_differently_are_refused() {
+    let tree = Tree::new(image("amd64").into());
+    tree.edit(
+        &tree.path("dir/manifest.json"),
+        "{",
+        r#"{"schemaVersion":2,"#,
+    );
+    let error = tree.collect("dir:dir", &[]).unwrap_err();
+    let SourceError::Document { source, .. } = error else {
+        panic!("{error}")
+    };
+    let reason = std::error::Error::source(&source).unwrap().to_string();
+    assert!(reason.contains("duplicate key `schemaVersion`"), "{reason}");
+}
+
+#[test]
+fn blobs_must_be_there_in_their_size() {
+    let tree = Tree::new(image("amd64").into());
+    let layer = Layer::random(7, 5000);
+    let hex = layer.digest().strip_prefix("sha256:").unwrap();
+    for (source, blob) in [
+        ("oci:layout", tree.blob(layer.digest())),
+        ("dir:dir", tree.path("dir").join(hex)),
+    ] {
+        fs::write(&blob, [0; 4999]).unwrap();
+        let message = tree.refused(source);
+        assert!(
+            message.ends_with("has 4999 bytes instead of 5000; copy the image anew"),
+            "{message}"
+        );
+        fs::remove_file(&blob).unwrap();
+        let message = tree.refused(source);
+        assert!(
+            message.starts_with(&format!("blob sha256:{hex} is missing at `DIR/")),
+            "{message}"
+        );
+        fs::create_dir(&blob).unwrap();
+        assert!(tree.refused(source).ends_with("is not a regular file"));
+    }
+}
+
+#[test]
+fn other_digests_are_a_problem_only_where_they_are_needed() {
+    let tree = Tree::new(image("amd64").into());
+    let digest = &tree.artifact.descriptor().digest;
+    let index = tree.path("layout/index.json");
+    let other = format!(
+        r#"{{"mediaType":"m","digest":"sha512:{}","size":1}},{{"mediaType""#,
+        "0".repeat(128)
+    );
+    let text = fs::read_to_string(&index).unwrap();
+    fs::write(
+        &index,
+        text.replacen(r#"[{"mediaType""#, &format!("[{other}"), 1),
+    )
+    .unwrap();
+    assert_eq!(
+        digests(&tree.collect("oci:layout:1", &[]).unwrap()),
+        [digest.clone()]
+    );
+    tree.edit(&index, digest, "sha512:00");
+    let message = tree.refused("oci:layout:1");
+    assert!(
+        message.ends_with("names a content by an unusable digest"),
+        "{message}"
+    );
+}
+
+/// An index of indexes, each around the one before.
+fn nested(levels: usize) -> TempDir {
+    let tree = Tree::new(index());
+    let mut child = tree.artifact.descriptor().clone();
+    for _ in 0..levels {
+        let text = format!(
+            r#"{{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[{{"mediaType":"{}","digest":"{}","size":{}}}]}}"#,
+            child.media_type, child.digest, child.size
+        );
+        child.digest = files::digest(text.as_bytes()).to_string();
+        child.size = text.len() as u64;
+        fs::write(tree.blob(&child.digest), text).unwrap();
+    }
+    let text = format!(
+        r#"{{"schemaVersion":2,"manifests":[{{"mediaType":"{}","digest":"{}","size":{}}}]}}"#,
+        child.media_type, child.digest, child.size
+    );
+    fs::write(tree.path("layout/index.json"), text).unwrap();
+    tree.directory
+}
+
+#[test]
+fn nested_indexes_are_followed_to_a_bound() {
+    for (levels, documents) in [(1, Some(4)), (3, Some(6)), (4, None)] {
+        let directory = nested(levels);
+        let image = source_image("oci:layout");
+        let collected = collect_one(directory.path(), &image, &mut walk::Budget::new());
+        match documents {
+            Some(number) => assert_eq!(collected.unwrap().documents.len(), number),
+            None => assert!(
+                collected
+                    .unwrap_err()
+                    .to_string()
+                    .ends_with("lies deeper than 4 indexes")
+            ),
+        }
+    }
+}
+
+fn source_image(source: &str) -> SourceImage {
+    SourceImage {
+        name: "org/app".parse().unwrap(),
+        tag: "1.0".parse().unwrap(),
+        source: source.parse().unwrap(),
+        reference: None,
+        platforms: Vec::new(),
+    }
+}
+
+#[test]
+fn the_reference_is_where_the_image_came_from_when_that_is_a_registry() {
+    let of = |source| reference(&source_image(source)).map(|reference| reference.to_string());
+    let registry = "docker://quay.io/org/app:1.2";
+    assert_eq!(of(registry).as_deref(), Some("quay.io/org/app:1.2"));
+    assert_eq!(of("oci:images/app"), None);
+    let given = SourceImage {
+        reference: Some("r.test/app:1".parse().unwrap()),
+        ..source_image(registry)
+    };
+    assert_eq!(reference(&given).unwrap().to_string(), "r.test/app:1");
+}
+
+#[test]
+fn other_transports_name_what_to_use_instead() {
+    let tree = tempfile::tempdir().unwrap();
+    for (source, command) in [
+        (
+            "docker://quay.io/org/app:1.2",
+            "--all docker://quay.io/org/app:1.2",
+        ),
+        ("oci-archive:a.tar:x", "--all oci-archive:a.tar:x"),
+        ("docker-archive:a.tar", "docker-archive:a.tar"),
+        ("docker-daemon:app:1", "docker-daemon:app:1"),
+    ] {
+        let image = source_image(source);
+        let error = collect_one(tree.path(), &image, &mut walk::Budget::new()).unwrap_err();
+        let message = error.to_string();
+        let expected = format!(
+            "cannot be read yet; run `skopeo copy {command} oci:images/org/app:1.0` in the directory of `solution.yaml` and write `source: oci:images/org/app:1.0`"
+        );
+        assert!(message.ends_with(&expected), "{message}");
+    }
+}
