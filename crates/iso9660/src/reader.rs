@@ -10,6 +10,8 @@
 //!
 //! Nothing recurses. Numbers are checked before they are added.
 
+mod identity;
+mod medium;
 mod record;
 mod susp;
 mod volume;

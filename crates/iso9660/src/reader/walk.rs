@@ -2,18 +2,15 @@
 
 use std::collections::HashSet;
 
-use super::record::{RawRecord, is_safe, joliet_name, primary_name};
+use super::identity::{kind, name};
+use super::medium::{Medium, byte_offset};
+use super::record::{RawRecord, is_safe};
 use super::susp::{RockRidge, skip_from_sp};
 use super::volume::Volumes;
 use super::{Entry, EntryKind, FileExtent, Names, ReadError};
 use crate::ReadAt;
-use crate::format::{Place, SECTOR_LEN, SECTOR_SIZE};
+use crate::format::{Place, SECTOR_SIZE};
 use crate::limits::Limits;
-
-const TYPE_MASK: u32 = 0o170_000;
-const TYPE_FILE: u32 = 0o100_000;
-const TYPE_DIRECTORY: u32 = 0o040_000;
-const TYPE_SYMLINK: u32 = 0o120_000;
 
 /// A directory still to be read.
 #[derive(Debug)]
@@ -51,12 +48,10 @@ struct OpenFile {
 
 /// What is known and what may still be spent.
 pub(super) struct Walk<'a, R> {
-    image: &'a R,
-    size: u64,
+    medium: Medium<'a, R>,
     limits: &'a Limits,
     /// Bytes to leave out of System Use areas.
     skip: usize,
-    metadata_left: u64,
     name_bytes_left: usize,
     seen: HashSet<u32>,
     pending: Vec<Directory>,
@@ -66,11 +61,9 @@ pub(super) struct Walk<'a, R> {
 impl<'a, R: ReadAt> Walk<'a, R> {
     pub(super) fn new(image: &'a R, size: u64, limits: &'a Limits) -> Self {
         Self {
-            image,
-            size,
+            medium: Medium::new(image, size, limits.metadata_bytes),
             limits,
             skip: 0,
-            metadata_left: limits.metadata_bytes,
             name_bytes_left: limits.name_bytes,
             seen: HashSet::new(),
             pending: Vec::new(),
@@ -82,7 +75,7 @@ impl<'a, R: ReadAt> Walk<'a, R> {
     pub(super) fn choose_names(&mut self, volumes: &Volumes) -> Result<Names, ReadError> {
         let root = Directory::root(volumes.primary_root);
         let offset = byte_offset(root.place.lba);
-        let sector = self.sector(root.place.lba, &root.path)?;
+        let sector = self.medium.sector(root.place.lba, &root.path)?;
         let record =
             RawRecord::parse(&sector[..usize::from(sector[0])]).map_err(root.bad(offset))?;
         if let Some(skip) = skip_from_sp(record.system_use)
@@ -121,7 +114,7 @@ impl<'a, R: ReadAt> Walk<'a, R> {
 
     fn push_directory(&mut self, directory: Directory) -> Result<(), ReadError> {
         let Directory { path, depth, place } = &directory;
-        self.check_extent(path, *place)?;
+        self.medium.check_extent(path, *place)?;
         if *depth > self.limits.depth {
             return Err(too_much("levels of directories", path, self.limits.depth));
         }
@@ -144,7 +137,7 @@ impl<'a, R: ReadAt> Walk<'a, R> {
         for lba in (u64::from(directory.place.lba)..)
             .take_while(|lba| lba - u64::from(directory.place.lba) < sectors)
         {
-            let sector = self.sector(low32(lba), &directory.path)?;
+            let sector = self.medium.sector(low32(lba), &directory.path)?;
             let mut used = 0;
             // A length of zero ends the records of a sector (ECMA-119 6.8.1.1).
             while let Some(len) = sector
@@ -297,7 +290,7 @@ impl<'a, R: ReadAt> Walk<'a, R> {
         if place.size == 0 {
             return Ok(());
         }
-        self.check_extent(&entry.path, place)?;
+        self.medium.check_extent(&entry.path, place)?;
         let (offset, size) = (byte_offset(place.lba), u64::from(place.size));
         entry.size += size;
         match entry.extents.last_mut() {
@@ -307,22 +300,9 @@ impl<'a, R: ReadAt> Walk<'a, R> {
         Ok(())
     }
 
-    fn check_extent(&self, path: &str, place: Place) -> Result<(), ReadError> {
-        let (offset, size) = (byte_offset(place.lba), u64::from(place.size));
-        if offset + size <= self.size {
-            return Ok(());
-        }
-        Err(ReadError::OutOfImage {
-            path: path.to_owned(),
-            offset,
-            size,
-            end: self.size,
-        })
-    }
-
     /// The place of a directory whose record is elsewhere (RRIP 4.1.5.1): it stands in its record of itself.
     fn relocated(&mut self, path: &str, lba: u32) -> Result<Place, ReadError> {
-        let sector = self.sector(lba, path)?;
+        let sector = self.medium.sector(lba, path)?;
         let bad = |problem| ReadError::Record {
             directory: path.to_owned(),
             offset: byte_offset(lba),
@@ -349,7 +329,7 @@ impl<'a, R: ReadAt> Walk<'a, R> {
         let mut next = found.read_area(area).map_err(directory.bad(offset))?;
         for _ in 0..self.limits.continuations {
             let Some(area) = next else { return Ok(found) };
-            let sector = self.sector(area.lba, &directory.path)?;
+            let sector = self.medium.sector(area.lba, &directory.path)?;
             let area = &sector[area.offset..area.offset + area.len];
             next = found.read_area(area).map_err(directory.bad(offset))?;
         }
@@ -358,33 +338,6 @@ impl<'a, R: ReadAt> Walk<'a, R> {
             Some(_) => Err(directory.bad(offset)("too many continuation areas")),
         }
     }
-
-    /// Reads one sector of metadata, inside the medium and within the budget.
-    fn sector(&mut self, lba: u32, path: &str) -> Result<[u8; SECTOR_LEN], ReadError> {
-        let left = self.metadata_left.checked_sub(SECTOR_SIZE);
-        let limit = self.limits.metadata_bytes;
-        let what = "bytes of directories";
-        self.metadata_left = left.ok_or_else(|| ReadError::Limit {
-            what,
-            path: path.to_owned(),
-            limit,
-        })?;
-        self.check_extent(path, Place { lba, size: 2048 })?;
-        let (offset, mut sector) = (byte_offset(lba), [0; SECTOR_LEN]);
-        let what = "a directory";
-        self.image
-            .read_exact_at(&mut sector, offset)
-            .map_err(|source| ReadError::Io {
-                what,
-                offset,
-                source,
-            })?;
-        Ok(sector)
-    }
-}
-
-fn byte_offset(lba: u32) -> u64 {
-    u64::from(lba) * SECTOR_SIZE
 }
 
 /// A sector of a directory that was found to be inside the medium; a medium beyond 8 TiB is out of reach anyway.
@@ -398,39 +351,4 @@ fn too_much(what: &'static str, path: &str, limit: usize) -> ReadError {
         path: path.to_owned(),
         limit: limit as u64,
     }
-}
-
-fn name(record: &RawRecord<'_>, found: &RockRidge, names: Names) -> Option<String> {
-    match names {
-        Names::RockRidge => match &found.name {
-            Some(name) => String::from_utf8(name.clone()).ok(),
-            None => primary_name(record.identifier),
-        },
-        Names::Joliet => joliet_name(record.identifier),
-        Names::Primary => primary_name(record.identifier),
-    }
-}
-
-/// What an entry is; Rock Ridge's word and the record's must agree, except where a link stands for a directory.
-fn kind(record: &RawRecord<'_>, found: &RockRidge) -> Result<EntryKind, &'static str> {
-    let kind = match found.mode.map(|mode| mode & TYPE_MASK) {
-        _ if found.child.is_some() => EntryKind::Directory,
-        None if record.is_directory => EntryKind::Directory,
-        None | Some(TYPE_FILE) => EntryKind::File,
-        Some(TYPE_DIRECTORY) => EntryKind::Directory,
-        Some(TYPE_SYMLINK) => {
-            let target = found
-                .target
-                .clone()
-                .ok_or("a symbolic link without a target")?;
-            EntryKind::Symlink(
-                String::from_utf8(target).map_err(|_| "a link target that is not UTF-8")?,
-            )
-        }
-        Some(_) => EntryKind::Other,
-    };
-    if found.child.is_none() && record.is_directory != (kind == EntryKind::Directory) {
-        return Err("the record and Rock Ridge disagree on whether this is a directory");
-    }
-    Ok(kind)
 }

@@ -1,0 +1,46 @@
+//! What a record is called and what it is, by Rock Ridge's word or its own.
+
+use super::record::{RawRecord, joliet_name, primary_name};
+use super::susp::RockRidge;
+use super::{EntryKind, Names};
+
+const TYPE_MASK: u32 = 0o170_000;
+const TYPE_FILE: u32 = 0o100_000;
+const TYPE_DIRECTORY: u32 = 0o040_000;
+const TYPE_SYMLINK: u32 = 0o120_000;
+
+/// The name of an entry; none if it is not text.
+pub(super) fn name(record: &RawRecord<'_>, found: &RockRidge, names: Names) -> Option<String> {
+    match names {
+        Names::RockRidge => match &found.name {
+            Some(name) => String::from_utf8(name.clone()).ok(),
+            None => primary_name(record.identifier),
+        },
+        Names::Joliet => joliet_name(record.identifier),
+        Names::Primary => primary_name(record.identifier),
+    }
+}
+
+/// What an entry is; Rock Ridge's word and the record's must agree, except where a link stands for a directory.
+pub(super) fn kind(record: &RawRecord<'_>, found: &RockRidge) -> Result<EntryKind, &'static str> {
+    let kind = match found.mode.map(|mode| mode & TYPE_MASK) {
+        _ if found.child.is_some() => EntryKind::Directory,
+        None if record.is_directory => EntryKind::Directory,
+        None | Some(TYPE_FILE) => EntryKind::File,
+        Some(TYPE_DIRECTORY) => EntryKind::Directory,
+        Some(TYPE_SYMLINK) => {
+            let target = found
+                .target
+                .clone()
+                .ok_or("a symbolic link without a target")?;
+            EntryKind::Symlink(
+                String::from_utf8(target).map_err(|_| "a link target that is not UTF-8")?,
+            )
+        }
+        Some(_) => EntryKind::Other,
+    };
+    if found.child.is_none() && record.is_directory != (kind == EntryKind::Directory) {
+        return Err("the record and Rock Ridge disagree on whether this is a directory");
+    }
+    Ok(kind)
+}

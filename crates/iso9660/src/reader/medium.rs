@@ -1,0 +1,66 @@
+//! The medium as the walk may use it: nothing outside it, and no more than the budget.
+
+use super::ReadError;
+use crate::ReadAt;
+use crate::format::{Place, SECTOR_LEN, SECTOR_SIZE};
+
+/// A medium with a size and a budget for metadata.
+pub(super) struct Medium<'a, R> {
+    image: &'a R,
+    size: u64,
+    budget: u64,
+    left: u64,
+}
+
+impl<'a, R: ReadAt> Medium<'a, R> {
+    pub(super) fn new(image: &'a R, size: u64, budget: u64) -> Self {
+        Self {
+            image,
+            size,
+            budget,
+            left: budget,
+        }
+    }
+
+    /// Refuses what reaches beyond the end.
+    pub(super) fn check_extent(&self, path: &str, place: Place) -> Result<(), ReadError> {
+        let (offset, size) = (byte_offset(place.lba), u64::from(place.size));
+        if offset + size <= self.size {
+            return Ok(());
+        }
+        Err(ReadError::OutOfImage {
+            path: path.to_owned(),
+            offset,
+            size,
+            end: self.size,
+        })
+    }
+
+    /// Reads one sector of metadata, inside the medium and within the budget.
+    pub(super) fn sector(&mut self, lba: u32, path: &str) -> Result<[u8; SECTOR_LEN], ReadError> {
+        let left = self.left.checked_sub(SECTOR_SIZE);
+        let limit = self.budget;
+        let what = "bytes of directories";
+        self.left = left.ok_or_else(|| ReadError::Limit {
+            what,
+            path: path.to_owned(),
+            limit,
+        })?;
+        self.check_extent(path, Place { lba, size: 2048 })?;
+        let (offset, mut sector) = (byte_offset(lba), [0; SECTOR_LEN]);
+        let what = "a directory";
+        self.image
+            .read_exact_at(&mut sector, offset)
+            .map_err(|source| ReadError::Io {
+                what,
+                offset,
+                source,
+            })?;
+        Ok(sector)
+    }
+}
+
+/// Where a sector starts.
+pub(super) fn byte_offset(lba: u32) -> u64 {
+    u64::from(lba) * SECTOR_SIZE
+}
