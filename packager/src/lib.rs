@@ -4,6 +4,7 @@
 //! This crate must not know how archives are checked or imported (`validator`, `importer`), nor the terminal, the
 //! environment or the clock.
 
+mod assemble;
 mod check;
 mod error;
 mod files;
@@ -12,6 +13,7 @@ mod limits;
 mod load;
 mod operator;
 mod platform;
+mod readme;
 mod source;
 #[cfg(test)]
 mod testing;
