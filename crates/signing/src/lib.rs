@@ -1,1 +1,16 @@
-//! Keys, signatures and the threshold rule.
+//! Keys, signatures and the threshold rule: Ed25519 over DSSE's pre-authentication encoding.
+//!
+//! The only crate that depends on a signature algorithm. It must not know paths, images or archives, and reads no
+//! files: keys come as the PEM text that `openssl genpkey -algorithm ed25519` makes.
+//!
+//! The algorithm of a signature follows from the public key (its `SubjectPublicKeyInfo`), never from the envelope, so
+//! another algorithm can be added without a way to choose the weaker one.
+
+mod key;
+pub mod limits;
+mod sign;
+mod trust;
+
+pub use key::{KeyError, PublicKey, SecretKey};
+pub use sign::pre_authentication_encoding;
+pub use trust::{Signers, Trust, TrustError, VerifyError, verify};

@@ -1,0 +1,237 @@
+//! Key pairs and their PEM files: PKCS#8 for secret keys (RFC 5958, RFC 8410), `SubjectPublicKeyInfo` for public ones.
+//!
+//! What could go wrong with a key, and where it stops: another algorithm, an encrypted key or the wrong half of a pair
+//! (here, each by its name); a point of small order, for which one signature fits many messages, or a second
+//! spelling of a point, which would count one key twice (`PublicKey::checked`); secrets in messages (`Debug` shows key
+//! ids only) or left in memory (everything that holds one erases itself).
+
+use std::fmt;
+
+use ed25519_dalek::pkcs8::spki::SubjectPublicKeyInfoRef;
+use ed25519_dalek::pkcs8::spki::der::pem::{LineEnding, decode_label};
+use ed25519_dalek::pkcs8::{
+    DecodePublicKey as _, Document, EncodePrivateKey as _, EncodePublicKey as _, KeypairBytes,
+    ObjectIdentifier, PrivateKeyInfoRef, SecretDocument,
+};
+use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use schemas::{Digest, EnvelopeSignature, KeyId, PAYLOAD_TYPE};
+use sha2::{Digest as _, Sha256};
+use zeroize::Zeroizing;
+
+use crate::{limits, pre_authentication_encoding};
+
+/// A publisher's secret key. Erased from memory when dropped; never shown.
+#[derive(Clone)]
+pub struct SecretKey(SigningKey);
+
+/// A public key, checked: of an algorithm that is known, and neither weak nor in a second spelling.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PublicKey {
+    key: VerifyingKey,
+    id: KeyId,
+}
+
+/// Why a text is not a key, or none can be made.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// Larger than [`limits::PEM_SIZE`].
+    #[error("a key file of {0} bytes is too large; at most {max} are read", max = limits::PEM_SIZE)]
+    Size(usize),
+    /// No PEM at all, or more than one block of it.
+    #[error("the key is not one PEM block (`-----BEGIN … KEY-----`)")]
+    NotPem,
+    /// Encrypted.
+    #[error(
+        "the secret key is encrypted, which is not supported yet; decrypt it with `openssl pkey -in KEY -out PLAIN-KEY`"
+    )]
+    Encrypted,
+    /// A public key in place of a secret one.
+    #[error("this is a public key; a secret key is needed here")]
+    SecretExpected,
+    /// A secret key in place of a public one.
+    #[error(
+        "this is a secret key; a public key is needed here: `openssl pkey -in KEY -pubout -out PUBLIC-KEY`"
+    )]
+    PublicExpected,
+    /// PEM of something else.
+    #[error("`{0}` is not a key as `openssl genpkey -algorithm ed25519` makes it")]
+    Label(String),
+    /// Another algorithm.
+    #[error("the key is of algorithm {0}; only Ed25519 is supported")]
+    Algorithm(String),
+    /// Not the encoding that its label promises.
+    #[error("the key is malformed")]
+    Malformed,
+    /// A public key for which signatures can be made without its secret.
+    #[error("the public key is weak (a point of small order or not in its one spelling)")]
+    Weak,
+    /// The system has no random numbers.
+    #[error("cannot draw random numbers for a key")]
+    Random(#[source] getrandom::Error),
+}
+
+impl SecretKey {
+    /// Draws a new key.
+    pub fn generate() -> Result<Self, KeyError> {
+        let mut seed = Zeroizing::new([0; 32]);
+        getrandom::fill(seed.as_mut_slice()).map_err(KeyError::Random)?;
+        Ok(Self(SigningKey::from_bytes(&seed)))
+    }
+
+    /// Reads PKCS#8 PEM, not encrypted.
+    pub fn from_pem(pem: &str) -> Result<Self, KeyError> {
+        match label(pem)? {
+            "PRIVATE KEY" => {}
+            "PUBLIC KEY" => return Err(KeyError::SecretExpected),
+            other => return Err(refuse_label(other)),
+        }
+        let (_, document) = SecretDocument::from_pem(pem).map_err(|_| KeyError::Malformed)?;
+        let info =
+            PrivateKeyInfoRef::try_from(document.as_bytes()).map_err(|_| KeyError::Malformed)?;
+        check_algorithm(&info.algorithm.oid)?;
+        SigningKey::try_from(info)
+            .map(Self)
+            .map_err(|_| KeyError::Malformed)
+    }
+
+    /// PKCS#8 PEM, version 1: with the public key inside (version 2), OpenSSL 3.0 refuses to read it.
+    ///
+    /// # Panics
+    ///
+    /// Never: 32 bytes always have this form.
+    #[must_use]
+    pub fn to_pem(&self) -> Zeroizing<String> {
+        let pair = KeypairBytes {
+            secret_key: self.0.to_bytes(),
+            public_key: None,
+        };
+        pair.to_pkcs8_pem(LineEnding::LF)
+            .expect("32 bytes always have a PKCS#8 form")
+    }
+
+    /// The public half.
+    #[must_use]
+    pub fn public(&self) -> PublicKey {
+        PublicKey::with_id(self.0.verifying_key())
+    }
+
+    pub(crate) fn sign_bytes(&self, message: &[u8]) -> Vec<u8> {
+        self.0.sign(message).to_bytes().to_vec()
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "secret key of {}", self.public().id.short())
+    }
+}
+
+impl PublicKey {
+    /// Reads `SubjectPublicKeyInfo` PEM.
+    pub fn from_pem(pem: &str) -> Result<Self, KeyError> {
+        match label(pem)? {
+            "PUBLIC KEY" => {}
+            "PRIVATE KEY" | "ENCRYPTED PRIVATE KEY" => return Err(KeyError::PublicExpected),
+            other => return Err(refuse_label(other)),
+        }
+        let (_, document) = Document::from_pem(pem).map_err(|_| KeyError::Malformed)?;
+        let info = SubjectPublicKeyInfoRef::try_from(document.as_bytes())
+            .map_err(|_| KeyError::Malformed)?;
+        check_algorithm(&info.algorithm.oid)?;
+        let key = VerifyingKey::from_public_key_der(document.as_bytes())
+            .map_err(|_| KeyError::Malformed)?;
+        Self::checked(key)
+    }
+
+    /// `SubjectPublicKeyInfo` PEM, as `openssl pkey -pubout` writes it.
+    ///
+    /// # Panics
+    ///
+    /// Never: 32 bytes always have this form.
+    #[must_use]
+    pub fn to_pem(&self) -> String {
+        self.key
+            .to_public_key_pem(LineEnding::LF)
+            .expect("32 bytes always have a SubjectPublicKeyInfo form")
+    }
+
+    /// The SHA-256 of the `SubjectPublicKeyInfo` (DER).
+    #[must_use]
+    pub fn id(&self) -> KeyId {
+        self.id
+    }
+
+    /// Whether this key made a signature over an archive's payload, whatever key the signature names. The strict
+    /// rule of RFC 8032 5.1.7: no second spelling of a signature, no points of small order.
+    #[must_use]
+    pub fn verifies(&self, payload: &[u8], signature: &EnvelopeSignature) -> bool {
+        let message = pre_authentication_encoding(PAYLOAD_TYPE, payload);
+        Signature::from_slice(&signature.bytes)
+            .is_ok_and(|signature| self.key.verify_strict(&message, &signature).is_ok())
+    }
+
+    fn checked(key: VerifyingKey) -> Result<Self, KeyError> {
+        if key.is_weak() || !is_canonical(key.as_bytes()) {
+            return Err(KeyError::Weak);
+        }
+        Ok(Self::with_id(key))
+    }
+
+    fn with_id(key: VerifyingKey) -> Self {
+        let der = key
+            .to_public_key_der()
+            .expect("32 bytes always have a SubjectPublicKeyInfo form");
+        let id = KeyId::new(Digest::new(Sha256::digest(der.as_bytes()).into()));
+        Self { key, id }
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "public key {}", self.id.short())
+    }
+}
+
+/// Whether the y coordinate is below the field's prime 2^255 - 19 (RFC 8032 5.1.3 step 1). The decoder reduces instead
+/// of refusing, and so would take two texts for one key.
+fn is_canonical(bytes: &[u8; 32]) -> bool {
+    let top = bytes[31] & 0x7f;
+    !(top == 0x7f && bytes[1..31].iter().all(|byte| *byte == 0xff) && bytes[0] >= 0xed)
+}
+
+/// The label of the only PEM block in a text.
+fn label(pem: &str) -> Result<&str, KeyError> {
+    if pem.len() > limits::PEM_SIZE {
+        return Err(KeyError::Size(pem.len()));
+    }
+    if pem.matches("-----BEGIN ").count() != 1 {
+        return Err(KeyError::NotPem);
+    }
+    decode_label(pem.as_bytes()).map_err(|_| KeyError::NotPem)
+}
+
+fn refuse_label(label: &str) -> KeyError {
+    match label {
+        "ENCRYPTED PRIVATE KEY" => KeyError::Encrypted,
+        "RSA PRIVATE KEY" | "RSA PUBLIC KEY" => KeyError::Algorithm("RSA".to_owned()),
+        "EC PRIVATE KEY" => KeyError::Algorithm("ECDSA".to_owned()),
+        "DSA PRIVATE KEY" => KeyError::Algorithm("DSA".to_owned()),
+        other => KeyError::Label(other.chars().take(80).collect()),
+    }
+}
+
+fn check_algorithm(oid: &ObjectIdentifier) -> Result<(), KeyError> {
+    let text = oid.to_string();
+    let name = match text.as_str() {
+        "1.3.101.112" => return Ok(()),
+        "1.3.101.110" => "X25519",
+        "1.3.101.111" => "X448",
+        "1.3.101.113" => "Ed448",
+        "1.2.840.10045.2.1" => "ECDSA",
+        "1.2.840.113549.1.1.1" => "RSA",
+        "1.2.840.113549.1.1.10" => "RSA-PSS",
+        "1.2.840.10040.4.1" => "DSA",
+        other => other,
+    };
+    Err(KeyError::Algorithm(name.to_owned()))
+}

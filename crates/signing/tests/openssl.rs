@@ -1,0 +1,1 @@
+//! The openssl program judges keys and signatures, both ways.
