@@ -235,7 +235,10 @@ fn outcome(status: StatusCode, before: Option<&Object>, after: &Object, run: Run
 /// The server's words about a Secret may quote it.
 fn guarded(object: &Object, error: Error) -> Error {
     match error {
-        Error::Invalid { doing, .. } if object.is_secret() => Error::Invalid {
+        Error::Invalid { doing, .. }
+        | Error::Server {
+            doing, status: 500, ..
+        } if object.is_secret() => Error::Invalid {
             doing,
             message: "the server does not accept its content".to_owned(),
         },

@@ -263,11 +263,11 @@ fn kubeconfig_error(error: KubeconfigError) -> Error {
     }
 }
 
-/// What a credential plugin wrote may hold a token, so only its name and state are told.
+/// What a credential plugin wrote, and what it was started with, may hold a token; so only its end is told.
 pub(crate) fn credentials_problem(error: &kube::client::AuthError) -> String {
     use kube::client::AuthError;
     match error {
-        AuthError::AuthExecRun { cmd, out } => format!("{cmd} failed with {}", out.status),
+        AuthError::AuthExecRun { out, .. } => format!("the plugin ended with {}", out.status),
         AuthError::AuthExecParse(_) => "the plugin's output is no credential".to_owned(),
         AuthError::AuthExec(_) => "the plugin failed".to_owned(),
         AuthError::ParseTokenKey(_) => "the token could not be parsed".to_owned(),

@@ -159,8 +159,11 @@ fn of_container(pod: &Value, status: &Value, events: &[Value]) -> Option<Finding
     }
 }
 
-/// A container that has ended several times, or never started.
+/// A container that has ended several times, or could not be started. One that runs may have got over it.
 fn crash(pod: &Value, status: &Value) -> Option<Finding> {
+    if status["state"]["running"].is_object() {
+        return None;
+    }
     let ended = [
         &status["state"]["terminated"],
         &status["lastState"]["terminated"],
@@ -171,10 +174,9 @@ fn crash(pod: &Value, status: &Value) -> Option<Finding> {
     if let Some(stuck) = start_problem(message) {
         return Some(Finding::of_container(pod, status, stuck, message));
     }
-    if exit_code == 0 && last["reason"] == "Completed" && status["ready"] == true {
-        return None;
-    }
-    if status["restartCount"].as_u64().unwrap_or(0) < limits::CRASHES {
+    // An init container that is done.
+    let done = exit_code == 0 && status["ready"] == true;
+    if done || status["restartCount"].as_u64().unwrap_or(0) < limits::CRASHES {
         return None;
     }
     let stuck = if last["reason"] == "OOMKilled" {

@@ -72,3 +72,7 @@ pub const CRASHES: u64 = 2;
 
 /// How much two machines' clocks may differ before a lease is taken from a living holder.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(5);
+
+/// How long a rollout without a readiness probe must stay complete: "ready" then only says that the process was
+/// started, and a program that stops because of its settings or rights does so in its first seconds.
+pub const SETTLED: Duration = Duration::from_secs(5);

@@ -74,6 +74,9 @@ impl fmt::Display for RolloutFailure {
 
 impl std::error::Error for RolloutFailure {}
 
+/// What a kubelet sends, as if it were the log, when the container is cleaned away already.
+const NO_LOG: &[u8] = b"unable to retrieve container logs for ";
+
 /// Since when a cause that may pass by itself is seen without a break.
 struct Suspicion {
     stuck: Stuck,
@@ -81,7 +84,8 @@ struct Suspicion {
 }
 
 impl Cluster {
-    /// Waits until all pods of a Deployment are of its current version and available. Ends early with
+    /// Waits until all pods of a Deployment are of its current version and available, and stay so for
+    /// [`limits::SETTLED`] if it has no readiness probe. Ends early with
     /// [`Error::Rollout`] when the pods' state shows that they will not come. `on_progress` is called whenever the
     /// numbers change. Reads Deployments; and `ReplicaSet`s, Pods, their log and Events as far as we may.
     pub async fn wait_rollout(
@@ -93,7 +97,7 @@ impl Cluster {
     ) -> Result<(), Error> {
         let reference = ObjectRef::namespaced("apps/v1", "Deployment", namespace, deployment);
         let end = Instant::now() + deadline;
-        let (mut shown, mut suspicion) = (None, None);
+        let (mut shown, mut suspicion, mut complete_since) = (None, None, None);
         loop {
             let Some(object) = self.get(&reference).await? else {
                 return Err(Error::NotFound {
@@ -106,12 +110,18 @@ impl Cluster {
                 on_progress(&progress);
                 shown = Some(progress);
             }
+            let now = Instant::now();
             if is_complete(object.as_value(), &progress) {
-                return Ok(());
-            }
-            let late = Instant::now() >= end || gave_up(object.as_value());
-            if let Some(failure) = self.why_not(&object, late, &mut suspicion).await? {
-                return Err(Error::Rollout(Box::new(failure)));
+                let since = *complete_since.get_or_insert(now);
+                if now.duration_since(since) >= settling(object.as_value()) {
+                    return Ok(());
+                }
+            } else {
+                complete_since = None;
+                let late = now >= end || gave_up(object.as_value());
+                if let Some(failure) = self.why_not(&object, late, &mut suspicion).await? {
+                    return Err(Error::Rollout(Box::new(failure)));
+                }
             }
             tokio::time::sleep(limits::POLL.min(deadline)).await;
         }
@@ -221,14 +231,14 @@ impl Cluster {
         })
     }
 
-    /// The log of the run that crashed, or of the one that is about to.
+    /// The log of the last run; while that has not said anything or is cleaned away, of the one before.
     async fn last_log(
         &self,
         namespace: &str,
         pod: &str,
         container: &str,
     ) -> Result<Option<String>, Error> {
-        for previous in [true, false] {
+        for previous in [false, true] {
             let path = format!(
                 "/api/v1/namespaces/{}/pods/{}/log?container={}&previous={previous}&tailLines={}&limitBytes={}",
                 escape(namespace),
@@ -242,6 +252,7 @@ impl Cluster {
                 .call(&Call::get(path, "read a crashed container's log"))
                 .await
                 && !reply.bytes.is_empty()
+                && !reply.bytes.starts_with(NO_LOG)
             {
                 return Ok(Some(cut(
                     String::from_utf8_lossy(&reply.bytes).trim_end(),
@@ -292,6 +303,17 @@ fn is_complete(deployment: &Value, progress: &RolloutProgress) -> bool {
     seen && progress.updated >= progress.wanted
         && progress.existing <= progress.updated
         && progress.available >= progress.updated
+}
+
+/// How long a complete rollout must stay so to be believed.
+fn settling(deployment: &Value) -> Duration {
+    let containers = deployment["spec"]["template"]["spec"]["containers"].as_array();
+    let probed = |container: &Value| container["readinessProbe"].is_object();
+    if containers.is_some_and(|containers| containers.iter().all(probed)) {
+        Duration::ZERO
+    } else {
+        limits::SETTLED
+    }
 }
 
 /// Whether the Deployment's own deadline has passed.

@@ -17,6 +17,12 @@ use crate::connect::{Cluster, credentials_problem};
 use crate::error::{Error, Source, bounded, cut};
 use crate::limits;
 
+/// Server-side apply answers content that does not fit the schema with 500, as if trying again could help.
+const BAD_CONTENT: [&str; 2] = [
+    "failed to create typed patch object",
+    "failed to convert new object",
+];
+
 /// A request in the making.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
@@ -233,6 +239,9 @@ impl Cluster {
                 conflicts => Error::Conflict { doing, conflicts },
             },
             410 => Error::Changed { doing, message },
+            500 if BAD_CONTENT.iter().any(|start| message.starts_with(start)) => {
+                Error::Invalid { doing, message }
+            }
             429 | 500..=599 => Error::Server {
                 doing,
                 status: status.as_u16(),
@@ -317,7 +326,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         .map(Duration::from_secs)
 }
 
-/// Whether an error's chain of causes ends in a refused certificate; a person is then told about authorities.
+/// An error with all its causes, for where only text can be kept.
 pub(crate) fn chain_text(error: &Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

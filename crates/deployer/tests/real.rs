@@ -1,1 +1,0 @@
-//! Against a real API server, named by `SOLUTION_TEST_KUBECONFIG`.

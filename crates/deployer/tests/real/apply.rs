@@ -1,0 +1,342 @@
+//! Applying, trying and comparing.
+
+use deployer::{Applied, Conflicts, Error, FieldManager, Gvk, Object, ObjectRef, Selector, Trial};
+use serde_json::{Value, json};
+
+use crate::setup::{
+    DEADLINE, admin, apply, config_map, config_map_ref, manager, namespace, object,
+};
+
+#[tokio::test]
+async fn applying_says_what_it_did() {
+    let cluster = admin().await;
+    let ns = namespace(&cluster, "apply").await;
+    assert_eq!(
+        apply(&cluster, config_map(&ns, "a", &json!({"x": "1"}))).await,
+        Applied::Created
+    );
+    assert_eq!(
+        apply(&cluster, config_map(&ns, "a", &json!({"x": "1"}))).await,
+        Applied::Unchanged
+    );
+    assert_eq!(
+        apply(&cluster, config_map(&ns, "a", &json!({"x": "2"}))).await,
+        Applied::Changed
+    );
+    let live = cluster
+        .get(&config_map_ref(&ns, "a"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(live.as_value()["data"], json!({"x": "2"}));
+    assert!(
+        cluster
+            .get(&config_map_ref(&ns, "b"))
+            .await
+            .unwrap()
+            .is_none()
+    );
+}
+
+#[tokio::test]
+async fn a_field_that_is_not_ours_any_more_goes() {
+    let cluster = admin().await;
+    let ns = namespace(&cluster, "fields").await;
+    apply(&cluster, config_map(&ns, "a", &json!({"x": "1", "y": "1"}))).await;
+    apply(&cluster, config_map(&ns, "a", &json!({"x": "1"}))).await;
+    let live = cluster
+        .get(&config_map_ref(&ns, "a"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(live.as_value()["data"], json!({"x": "1"}));
+}
+
+#[tokio::test]
+async fn a_conflict_names_the_owner_and_the_field() {
+    let cluster = admin().await;
+    let ns = namespace(&cluster, "conflict").await;
+    let other = FieldManager::new("somebody-else").unwrap();
+    apply(&cluster, config_map(&ns, "a", &json!({"x": "1"}))).await;
+    let changed = object(config_map(&ns, "a", &json!({"x": "2"})));
+    let error = cluster
+        .apply(&changed, &other, Conflicts::Refuse)
+        .await
+        .unwrap_err();
+    let Error::Conflict { conflicts, .. } = &error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(conflicts.len(), 1);
+    assert_eq!(
+        (conflicts[0].field.as_str(), conflicts[0].manager.as_str()),
+        (".data.x", "solution-test")
+    );
+    assert!(!error.is_temporary());
+    assert_eq!(
+        cluster
+            .apply(&changed, &other, Conflicts::Force)
+            .await
+            .unwrap(),
+        Applied::Changed
+    );
+}
+
+#[tokio::test]
+async fn a_difference_is_shown_and_nothing_is_written() {
+    let cluster = admin().await;
+    let ns = namespace(&cluster, "diff").await;
+    let want = object(config_map(&ns, "a", &json!({"x": "1"})));
+    let (applied, changes) = cluster
+        .diff(&want, &manager(), Conflicts::Refuse)
+        .await
+        .unwrap();
+    assert_eq!(applied, Applied::Created);
+    assert!(
+        changes.iter().any(|change| change.path == ".data"),
+        "{changes:?}"
+    );
+    assert!(
+        cluster.get(want.reference()).await.unwrap().is_none(),
+        "a trial must not write"
+    );
+
+    apply(&cluster, want.as_value().clone()).await;
+    let (applied, changes) = cluster
+        .diff(&want, &manager(), Conflicts::Refuse)
+        .await
+        .unwrap();
+    assert_eq!((applied, changes.len()), (Applied::Unchanged, 0));
+
+    let next = object(config_map(&ns, "a", &json!({"x": "2"})));
+    let (applied, changes) = cluster
+        .diff(&next, &manager(), Conflicts::Refuse)
+        .await
+        .unwrap();
+    assert_eq!(applied, Applied::Changed);
+    assert_eq!(
+        changes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        [r#".data.x: "1" -> "2""#]
+    );
+}
+
+#[tokio::test]
+async fn secrets_stay_secret() {
+    let cluster = admin().await;
+    let ns = namespace(&cluster, "secret").await;
+    let secret = |data: Value| {
+        object(
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": ns}, "data": data}),
+        )
+    };
+    let good = secret(json!({"x": "aGVsbG8="}));
+    let (_, changes) = cluster
+        .diff(&good, &manager(), Conflicts::Refuse)
+        .await
+        .unwrap();
+    assert!(!format!("{changes:?}").contains("aGVsbG8="), "{changes:?}");
+    let bad = secret(json!({"x": "very-secret!"}));
+    let error = cluster
+        .apply(&bad, &manager(), Conflicts::Refuse)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, Error::Invalid { .. }), "{error:?}");
+    assert!(!format!("{error:?}").contains("very-secret"), "{error:?}");
+}
+
+fn crd(group: &str) -> Object {
+    object(json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("widgets.{group}")},
+        "spec": {
+            "group": group, "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object",
+                "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
+            }}}],
+        },
+    }))
+}
+
+fn widget(group: &str, namespace: &str, size: &Value) -> Object {
+    object(json!({
+        "apiVersion": format!("{group}/v1"), "kind": "Widget",
+        "metadata": {"name": "a", "namespace": namespace}, "spec": {"size": size},
+    }))
+}
+
+#[tokio::test]
+async fn a_definition_can_be_used_once_it_is_established() {
+    let cluster = admin().await;
+    let ns = namespace(&cluster, "crd").await;
+    let group = format!("established{}.test", std::process::id());
+    let (crd, widget) = (crd(&group), widget(&group, &ns, &json!(1)));
+    assert!(
+        matches!(cluster.get(widget.reference()).await, Err(Error::NoSuchKind(gvk)) if gvk == *widget.gvk())
+    );
+    apply(&cluster, crd.as_value().clone()).await;
+    cluster
+        .wait_crd_established(crd.name(), DEADLINE)
+        .await
+        .unwrap();
+    assert_eq!(
+        apply(&cluster, widget.as_value().clone()).await,
+        Applied::Created
+    );
+    cluster
+        .delete(crd.reference(), deployer::Propagation::Background, None)
+        .await
+        .unwrap();
+    cluster
+        .wait_gone(&[crd.reference().clone()], DEADLINE)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_definition_whose_names_are_taken_is_refused_at_once() {
+    let cluster = admin().await;
+    let group = format!("taken{}.test", std::process::id());
+    let first = crd(&group);
+    apply(&cluster, first.as_value().clone()).await;
+    cluster
+        .wait_crd_established(first.name(), DEADLINE)
+        .await
+        .unwrap();
+    let mut value = first.as_value().clone();
+    value["metadata"]["name"] = json!(format!("gadgets.{group}"));
+    value["spec"]["names"]["plural"] = json!("gadgets");
+    let second = object(value);
+    apply(&cluster, second.as_value().clone()).await;
+    let error = cluster
+        .wait_crd_established(second.name(), DEADLINE)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, Error::NotEstablished { message, .. } if message.contains("already in use")),
+        "{error:?}"
+    );
+    for crd in [first, second] {
+        cluster
+            .delete(crd.reference(), deployer::Propagation::Background, None)
+            .await
+            .unwrap();
+    }
+}
+
+/// Good ones, ones that need others of the list first, and bad ones.
+fn mixed_list(ns: &str, new_ns: &str, group: &str) -> [Object; 9] {
+    [
+        object(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": new_ns}})),
+        object(config_map(new_ns, "a", &json!({}))),
+        crd(group),
+        widget(group, ns, &json!(1)),
+        object(config_map(ns, "fine", &json!({"x": "y"}))),
+        object(
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "typo", "namespace": ns}, "dta": {}}),
+        ),
+        object(config_map("deployer-nowhere", "a", &json!({}))),
+        object(json!({"apiVersion": "no.such/v1", "kind": "Thing", "metadata": {"name": "a"}})),
+        object(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})),
+    ]
+}
+
+#[tokio::test]
+async fn a_trial_of_a_list_tells_each_object_its_fate() {
+    let cluster = admin().await;
+    let ns = namespace(&cluster, "trial").await;
+    let group = format!("trial{}.test", std::process::id());
+    let list = mixed_list(&ns, &format!("{ns}-new"), &group);
+    let trials = cluster
+        .dry_run(&list, &manager(), Conflicts::Refuse)
+        .await
+        .unwrap();
+    assert!(
+        trials
+            .iter()
+            .map(|(object, _)| object)
+            .eq(list.iter().map(Object::reference))
+    );
+    let trials: Vec<&Trial> = trials.iter().map(|(_, trial)| trial).collect();
+    for created in [0, 2, 4] {
+        assert!(
+            matches!(
+                trials[created],
+                Trial::Would {
+                    applied: Applied::Created,
+                    ..
+                }
+            ),
+            "{:?}",
+            trials[created]
+        );
+    }
+    assert!(
+        matches!(trials[1], Trial::Later { missing } if missing == list[0].reference()),
+        "{:?}",
+        trials[1]
+    );
+    assert!(
+        matches!(trials[3], Trial::Later { missing } if missing == list[2].reference()),
+        "{:?}",
+        trials[3]
+    );
+    assert!(
+        matches!(trials[5], Trial::Refused(Error::Invalid { message, .. }) if message.contains("dta")),
+        "{:?}",
+        trials[5]
+    );
+    assert!(
+        matches!(trials[6], Trial::Refused(Error::NotFound { .. })),
+        "{:?}",
+        trials[6]
+    );
+    assert!(
+        matches!(trials[7], Trial::Refused(Error::NoSuchKind(_))),
+        "{:?}",
+        trials[7]
+    );
+    assert!(
+        matches!(trials[8], Trial::Refused(Error::Scope { .. })),
+        "{:?}",
+        trials[8]
+    );
+    for object in [&list[0], &list[2], &list[4]] {
+        assert!(
+            cluster.get(object.reference()).await.unwrap().is_none(),
+            "{object:?} must not be written"
+        );
+    }
+}
+
+#[tokio::test]
+async fn lists_are_complete_over_several_pages() {
+    let cluster = admin().await;
+    let ns = namespace(&cluster, "pages").await;
+    let count = deployer::limits::PAGE + 3;
+    for i in 0..count {
+        let mut value = config_map(&ns, &format!("n{i}"), &json!({}));
+        value["metadata"]["labels"] =
+            json!({"set": if i % 2 == 0 { "even" } else { "odd" }, "all": "yes"});
+        apply(&cluster, value).await;
+    }
+    let gvk = Gvk::new("v1", "ConfigMap");
+    let listed = cluster
+        .list(&gvk, Some(&ns), Some(&Selector::has("set")))
+        .await
+        .unwrap();
+    assert_eq!(listed.len(), count);
+    assert_eq!(
+        listed[0].reference(),
+        &ObjectRef::namespaced("v1", "ConfigMap", &ns, listed[0].name())
+    );
+    let odd = Selector::label("set", "odd").and("all", "yes");
+    assert_eq!(
+        cluster
+            .list(&gvk, Some(&ns), Some(&odd))
+            .await
+            .unwrap()
+            .len(),
+        count / 2
+    );
+}

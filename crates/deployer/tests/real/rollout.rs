@@ -1,0 +1,201 @@
+//! Rollouts on a real node: one that comes, and one of each kind that does not.
+
+use deployer::{Cluster, Error, PullProblem, RolloutFailure, RolloutProgress, Stuck};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+use crate::setup::{DEADLINE, admin, apply, namespace, namespace_with, variable};
+
+/// The image that the node has for its own pods; it does nothing.
+const IMAGE: &str = "solution.invalid/pause:1";
+
+fn deployment(namespace: &str, name: &str, container: &Value, pod: &Value) -> Value {
+    let mut main = json!({"name": "main", "image": IMAGE, "imagePullPolicy": "IfNotPresent"});
+    let mut spec = json!({"terminationGracePeriodSeconds": 1});
+    for (target, source) in [(&mut main, container), (&mut spec, pod)] {
+        for (key, value) in source.as_object().unwrap() {
+            target[key] = value.clone();
+        }
+    }
+    spec["containers"] = json!([main]);
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": spec},
+        },
+    })
+}
+
+async fn wait(cluster: &Cluster, ns: &str, name: &str) -> Result<(), Error> {
+    cluster.wait_rollout(ns, name, DEADLINE, |_| {}).await
+}
+
+async fn failure(cluster: &Cluster, ns: &str, container: Value, pod: Value) -> RolloutFailure {
+    apply(cluster, deployment(ns, "app", &container, &pod)).await;
+    match wait(cluster, ns, "app").await {
+        Err(Error::Rollout(failure)) => *failure,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn fails(name: &str, container: Value, pod: Value) -> RolloutFailure {
+    let cluster = admin().await;
+    let ns = namespace(&cluster, name).await;
+    let failure = failure(&cluster, &ns, container, pod).await;
+    assert!(!failure.hint().is_empty());
+    failure
+}
+
+#[tokio::test]
+async fn a_rollout_comes_and_so_does_its_next_version() {
+    let cluster = admin().await;
+    let ns = namespace(&cluster, "rollout").await;
+    let first = deployment(&ns, "app", &json!({}), &json!({}));
+    apply(&cluster, first.clone()).await;
+    let mut seen: Vec<RolloutProgress> = Vec::new();
+    cluster
+        .wait_rollout(&ns, "app", DEADLINE, |progress| seen.push(*progress))
+        .await
+        .unwrap();
+    let last = seen.last().unwrap();
+    assert_eq!(
+        (last.wanted, last.updated, last.available, last.existing),
+        (1, 1, 1, 1)
+    );
+
+    let mut second = first;
+    second["spec"]["template"]["metadata"]["annotations"] = json!({"config": "2"});
+    apply(&cluster, second).await;
+    wait(&cluster, &ns, "app").await.unwrap();
+}
+
+#[tokio::test]
+async fn an_upgrade_that_fails_is_not_hidden_by_the_old_version() {
+    let cluster = admin().await;
+    let ns = namespace(&cluster, "upgrade").await;
+    apply(&cluster, deployment(&ns, "app", &json!({}), &json!({}))).await;
+    wait(&cluster, &ns, "app").await.unwrap();
+    let failure = failure(
+        &cluster,
+        &ns,
+        json!({"command": ["/no/such/program"]}),
+        json!({}),
+    )
+    .await;
+    assert_eq!(failure.stuck, Stuck::NoProgram, "{failure:?}");
+}
+
+#[tokio::test]
+async fn an_unknown_authority_is_told_from_a_missing_login() {
+    let image = format!("{}/no/such:1", variable("SOLUTION_TEST_PUSH_REGISTRY"));
+    let failure = fails("x509", json!({"image": image}), json!({})).await;
+    assert_eq!(
+        failure.stuck,
+        Stuck::Pull(PullProblem::UnknownAuthority),
+        "{failure:?}"
+    );
+    assert!(failure.hint().contains("CA") && failure.pod.is_some());
+
+    let image = format!("{}/no/such:1", variable("SOLUTION_TEST_PULL_REGISTRY"));
+    let failure = fails("login", json!({"image": image}), json!({})).await;
+    assert_eq!(
+        failure.stuck,
+        Stuck::Pull(PullProblem::Unauthorized),
+        "{failure:?}"
+    );
+    assert!(failure.hint().contains("--pull-secret"));
+}
+
+#[tokio::test]
+async fn a_registry_that_is_not_there_is_waited_for_a_while() {
+    let failure = fails(
+        "refused",
+        json!({"image": "127.0.0.1:1/no/such:1"}),
+        json!({}),
+    )
+    .await;
+    assert_eq!(
+        failure.stuck,
+        Stuck::Pull(PullProblem::Refused),
+        "{failure:?}"
+    );
+    assert!(Error::Rollout(Box::new(failure)).is_temporary());
+}
+
+#[tokio::test]
+async fn a_crash_is_reported_with_code_and_log() {
+    let mount = |path: &str| json!({"name": path.trim_start_matches('/'), "mountPath": path, "readOnly": true});
+    let volume =
+        |path: &str| json!({"name": path.trim_start_matches('/'), "hostPath": {"path": path}});
+    let places = ["/usr", "/lib", "/lib64"];
+    let script = "echo cannot read the settings; exit 3";
+    let container = json!({
+        "command": ["/usr/bin/sh", "-c", script], "volumeMounts": places.map(mount),
+    });
+    let failure = fails("crash", container, json!({"volumes": places.map(volume)})).await;
+    assert_eq!(failure.stuck, Stuck::Crash { exit_code: 3 }, "{failure:?}");
+    assert_eq!(failure.log.as_deref(), Some("cannot read the settings"));
+}
+
+#[tokio::test]
+async fn refused_pods_are_reported() {
+    let cluster = admin().await;
+    let ns = namespace_with(
+        &cluster,
+        "podsec",
+        json!({"pod-security.kubernetes.io/enforce": "restricted"}),
+    )
+    .await;
+    let refused = failure(&cluster, &ns, json!({}), json!({})).await;
+    assert_eq!(refused.stuck, Stuck::PodSecurity, "{refused:?}");
+
+    let ns = namespace(&cluster, "quota").await;
+    apply(
+        &cluster,
+        json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none", "namespace": ns},
+            "spec": {"hard": {"pods": "0"}}}),
+    )
+    .await;
+    let refused = failure(&cluster, &ns, json!({}), json!({})).await;
+    assert_eq!(refused.stuck, Stuck::Quota, "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_pod_without_a_node_is_reported() {
+    let failure = fails("node", json!({}), json!({"nodeSelector": {"no": "such"}})).await;
+    assert_eq!(failure.stuck, Stuck::Unschedulable, "{failure:?}");
+    assert!(failure.detail.contains("node"), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_missing_config_map_is_reported() {
+    let failure = fails(
+        "config",
+        json!({"envFrom": [{"configMapRef": {"name": "absent"}}]}),
+        json!({}),
+    )
+    .await;
+    assert_eq!(failure.stuck, Stuck::Configuration, "{failure:?}");
+    assert!(failure.detail.contains("absent"), "{failure:?}");
+}
+
+#[tokio::test]
+async fn time_runs_out() {
+    let cluster = admin().await;
+    let ns = namespace(&cluster, "late").await;
+    let probe = json!({"readinessProbe": {"tcpSocket": {"port": 1}, "periodSeconds": 1}});
+    apply(&cluster, deployment(&ns, "app", &probe, &json!({}))).await;
+    let result = cluster
+        .wait_rollout(&ns, "app", Duration::from_secs(5), |_| {})
+        .await;
+    let Err(Error::Rollout(failure)) = result else {
+        panic!("{result:?}")
+    };
+    assert_eq!(failure.stuck, Stuck::NotReady, "{failure:?}");
+    assert!(matches!(
+        wait(&cluster, &ns, "absent").await,
+        Err(Error::NotFound { .. })
+    ));
+}

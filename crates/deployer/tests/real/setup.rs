@@ -1,0 +1,135 @@
+//! What every test needs: a connection, a namespace of its own, and users with few rights.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use deployer::{Account, Applied, Cluster, Conflicts, Connect, FieldManager, Object, ObjectRef};
+use serde_json::{Value, json};
+
+pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
+
+/// A variable that the tests cannot do without.
+pub(crate) fn variable(name: &str) -> String {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests are told by the environment where the cluster is"
+    )]
+    std::env::var(name)
+        .unwrap_or_else(|_| panic!("{name} must be set: these tests need a real cluster"))
+}
+
+pub(crate) fn kubeconfig() -> PathBuf {
+    variable("SOLUTION_TEST_KUBECONFIG").into()
+}
+
+pub(crate) fn with(paths: Vec<PathBuf>, context: Option<&str>) -> Connect {
+    let account = Account::Kubeconfig {
+        paths,
+        context: context.map(str::to_owned),
+    };
+    Connect {
+        account,
+        timeout: Duration::from_secs(10),
+    }
+}
+
+pub(crate) async fn admin() -> Cluster {
+    Cluster::connect(&with(vec![kubeconfig()], None))
+        .await
+        .unwrap()
+}
+
+/// The first cluster and user of the administrator's kubeconfig.
+pub(crate) fn parts() -> (Value, Value) {
+    let text = std::fs::read_to_string(kubeconfig()).unwrap();
+    let config: Value = serde_saphyr::from_str(&text).unwrap();
+    (
+        config["clusters"][0].clone(),
+        config["users"][0]["user"].clone(),
+    )
+}
+
+/// Somebody else, whom the administrator may speak for; he has only the rights that a test gives him.
+pub(crate) async fn user(name: &str) -> Cluster {
+    let (cluster, mut user) = parts();
+    user["as"] = json!(name);
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config",
+        "contexts": [{"name": name, "context": {"cluster": cluster["name"], "user": name}}],
+        "users": [{"name": name, "user": user}],
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("user");
+    std::fs::write(&path, config.to_string()).unwrap();
+    Cluster::connect(&with(vec![path, kubeconfig()], Some(name)))
+        .await
+        .unwrap()
+}
+
+pub(crate) fn manager() -> FieldManager {
+    FieldManager::new("solution-test").unwrap()
+}
+
+pub(crate) fn object(value: Value) -> Object {
+    Object::new(value).unwrap()
+}
+
+pub(crate) async fn apply(cluster: &Cluster, value: Value) -> Applied {
+    cluster
+        .apply(&object(value), &manager(), Conflicts::Refuse)
+        .await
+        .unwrap()
+}
+
+/// A namespace that no earlier run has left behind.
+pub(crate) async fn namespace(cluster: &Cluster, name: &str) -> String {
+    namespace_with(cluster, name, json!({})).await
+}
+
+pub(crate) async fn namespace_with(cluster: &Cluster, name: &str, labels: Value) -> String {
+    let name = format!("deployer-{name}-{}", std::process::id());
+    let made = apply(
+        cluster,
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}),
+    )
+    .await;
+    assert_eq!(made, Applied::Created);
+    name
+}
+
+pub(crate) fn config_map(namespace: &str, name: &str, data: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}, "data": data})
+}
+
+pub(crate) fn config_map_ref(namespace: &str, name: &str) -> ObjectRef {
+    ObjectRef::namespaced("v1", "ConfigMap", namespace, name)
+}
+
+/// Gives a user a role, in a namespace or everywhere.
+pub(crate) async fn grant(cluster: &Cluster, user: &str, namespace: Option<&str>, rules: Value) {
+    let (role, binding) = if namespace.is_some() {
+        ("Role", "RoleBinding")
+    } else {
+        ("ClusterRole", "ClusterRoleBinding")
+    };
+    let name = format!("{user}-{}", std::process::id());
+    let mut metadata = json!({"name": name});
+    if let Some(namespace) = namespace {
+        metadata["namespace"] = json!(namespace);
+    }
+    let api = "rbac.authorization.k8s.io/v1";
+    apply(
+        cluster,
+        json!({"apiVersion": api, "kind": role, "metadata": metadata, "rules": rules}),
+    )
+    .await;
+    apply(
+        cluster,
+        json!({
+            "apiVersion": api, "kind": binding, "metadata": metadata,
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+        }),
+    )
+    .await;
+}
