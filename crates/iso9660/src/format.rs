@@ -272,3 +272,100 @@ fn set_text(field: &mut [u8], tree: TreeKind, text: &str) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Expected bytes are written out by hand from the standards.
+
+    #[test]
+    fn records_are_padded_twice() {
+        let mut out = vec![0xAA];
+        let place = Place {
+            lba: 0x0102_0304,
+            size: 0x0A0B,
+        };
+        let time = [80, 1, 2, 3, 4, 5, 0];
+        Record {
+            place,
+            flags: FLAG_MORE_SECTIONS,
+            time,
+            identifier: b"AB",
+            system_use: &[9],
+        }
+        .append_to(&mut out);
+        let expected = [
+            &[0xAA, 38, 0][..],
+            &[4, 3, 2, 1, 1, 2, 3, 4],
+            &[0x0B, 0x0A, 0, 0, 0, 0, 0x0A, 0x0B],
+            &time,
+            &[0x80, 0, 0],
+            &[1, 0, 0, 1],
+            b"\x02AB\0",
+            &[9, 0],
+        ];
+        // 33 + 2, a pad byte, one byte of System Use, a pad byte: 38.
+        assert_eq!(out, expected.concat());
+    }
+
+    #[test]
+    fn path_table_records_differ_in_byte_order_only() {
+        let record = |order| {
+            let mut out = Vec::new();
+            append_path_table_record(&mut out, order, 0x0102_0304, 0x0506, b"ABC");
+            out
+        };
+        assert_eq!(
+            record(ByteOrder::Little),
+            b"\x03\0\x04\x03\x02\x01\x06\x05ABC\0"
+        );
+        assert_eq!(
+            record(ByteOrder::Big),
+            b"\x03\0\x01\x02\x03\x04\x05\x06ABC\0"
+        );
+    }
+
+    #[test]
+    fn system_use_entries_have_the_lengths_they_say() {
+        let mut out = Vec::new();
+        append_sp(&mut out);
+        append_px(&mut out, MODE_FILE, 2, 7);
+        append_nm(&mut out, "name");
+        append_tf(&mut out, [1; 7]);
+        append_ce(&mut out, 100, 200);
+        out.extend(er());
+        let mut signatures = Vec::new();
+        let mut rest = out.as_slice();
+        while let [a, b, len, version, ..] = *rest {
+            signatures.push((String::from_utf8(vec![a, b]).unwrap(), len, version));
+            rest = &rest[usize::from(len)..];
+        }
+        let expected = [
+            ("SP", 7),
+            ("PX", 44),
+            ("NM", 9),
+            ("TF", 26),
+            ("CE", 28),
+            ("ER", 8 + 10 + 72 + 93),
+        ];
+        assert_eq!(
+            signatures,
+            expected.map(|(signature, len)| (signature.to_owned(), len, 1))
+        );
+    }
+
+    #[test]
+    fn joliet_text_is_cut_to_its_field_and_padded_with_two_byte_spaces() {
+        let mut field = [0xFF; 7];
+        set_text(&mut field[..5], TreeKind::Joliet, "a");
+        assert_eq!(&field, b"\0a\0 \xFF\xFF\xFF");
+        set_text(&mut field, TreeKind::Joliet, "abcdef");
+        assert_eq!(&field, b"\0a\0b\0c\xFF");
+    }
+
+    #[test]
+    fn the_terminator_ends_the_descriptors() {
+        assert_eq!(&terminator()[..8], b"\xFFCD001\x01\0");
+    }
+}

@@ -82,3 +82,25 @@ pub struct Input {
     /// All other files in data order: the first file with a content decides that content's place.
     pub body: Vec<File>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts_are_numbers_outside() {
+        assert_eq!(Layout::try_from(1), Ok(Layout::V1));
+        assert_eq!(u64::from(Layout::V1), 1);
+        for number in [0, 2, u64::MAX] {
+            assert_eq!(Layout::try_from(number), Err(UnknownLayout(number)));
+        }
+    }
+
+    #[test]
+    fn content_ids_show_as_digits() {
+        assert_eq!(
+            format!("{:?}", ContentId([0x0A; 32])),
+            format!("ContentId({})", "0a".repeat(32))
+        );
+    }
+}

@@ -329,3 +329,209 @@ fn group_by_content(files: &[File]) -> Result<Vec<u32>, PlanError> {
     }
     Ok(first)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Timestamp;
+
+    fn file(path: &str, size: u64, id: u8) -> File {
+        File {
+            path: path.to_owned(),
+            size,
+            content: Some(ContentId([id; 32])),
+        }
+    }
+
+    fn volume(id: &str, set_id: &str) -> Volume {
+        Volume {
+            id: id.to_owned(),
+            set_id: set_id.to_owned(),
+            time: Timestamp::EARLIEST,
+        }
+    }
+
+    fn planned(head: Vec<File>, body: Vec<File>) -> Result<Plan, PlanError> {
+        plan(
+            Layout::V1,
+            Input {
+                volume: volume("V", ""),
+                head,
+                body,
+            },
+        )
+    }
+
+    #[test]
+    fn the_head_is_contiguous_from_sector_32() {
+        let head = vec![
+            file("s", 65_536, 1),
+            file("c", 5000, 2),
+            file("e", 0, 3),
+            file("d", 1, 4),
+        ];
+        let plan = planned(head, vec![file("b", 5000, 5)]).unwrap();
+        let offsets: Vec<_> = plan
+            .extents()
+            .iter()
+            .map(|extent| extent.offset / 2048)
+            .collect();
+        // After the head: 4 path tables, one directory in each tree, continuation area, zero block.
+        assert_eq!(offsets, [32, 64, 67, 76]);
+        assert_eq!(plan.extent_of("e"), None);
+    }
+
+    #[test]
+    fn the_first_file_in_data_order_decides_the_place() {
+        let body = vec![
+            file("z", 9, 1),
+            file("m", 7, 2),
+            file("a", 9, 1),
+            file("h", 9, 3),
+        ];
+        let plan = planned(vec![file("x/head", 9, 3)], body).unwrap();
+        let firsts: Vec<_> = plan
+            .extents()
+            .iter()
+            .map(|extent| plan.path_of(extent))
+            .collect();
+        assert_eq!(firsts, ["x/head", "z", "m"]);
+        assert_eq!(plan.extent_of("a"), plan.extent_of("z"));
+        assert_eq!(plan.extent_of("h"), plan.extent_of("x/head"));
+        assert_eq!(plan.extent_of("x"), None, "a directory");
+        assert_eq!(plan.file("a").map(|file| file.size), Some(9));
+        assert_eq!(
+            (0..5)
+                .map(|index| plan.inode(index).links)
+                .collect::<Vec<_>>(),
+            [2, 2, 1, 2, 2]
+        );
+    }
+
+    #[test]
+    fn files_without_identity_share_nothing() {
+        let anonymous = |path: &str| File {
+            content: None,
+            ..file(path, 3, 0)
+        };
+        let plan = planned(vec![], vec![anonymous("a"), anonymous("b")]).unwrap();
+        assert_eq!(plan.extents().len(), 2);
+    }
+
+    #[test]
+    fn contents_of_4_kib_start_on_a_boundary() {
+        let plan = planned(
+            vec![],
+            vec![
+                file("a", 1, 1),
+                file("b", 4096, 2),
+                file("c", 4095, 3),
+                file("d", 1, 4),
+            ],
+        )
+        .unwrap();
+        let offsets: Vec<_> = plan
+            .extents()
+            .iter()
+            .map(|extent| extent.offset / 2048)
+            .collect();
+        // Sector 40 is the first after the zero block.
+        assert_eq!(offsets, [40, 42, 44, 46]);
+        let odd = planned(
+            vec![],
+            vec![file("a", 4096, 1), file("b", 1, 2), file("c", 4096, 3)],
+        )
+        .unwrap();
+        let offsets: Vec<_> = odd
+            .extents()
+            .iter()
+            .map(|extent| extent.offset / 2048)
+            .collect();
+        assert_eq!(offsets, [40, 42, 44]);
+    }
+
+    #[test]
+    fn volume_names_are_checked() {
+        let check = |id: &str, set_id: &str| {
+            plan(
+                Layout::V1,
+                Input {
+                    volume: volume(id, set_id),
+                    head: vec![],
+                    body: vec![],
+                },
+            )
+        };
+        assert!(check(&"V".repeat(32), &"s".repeat(128)).is_ok());
+        for id in ["", "lower", "A B", "A-1", &"V".repeat(33)] {
+            assert_eq!(
+                check(id, "").unwrap_err(),
+                PlanError::VolumeId { id: id.to_owned() }
+            );
+        }
+        for set_id in [" a", "a ", "a\n", "é", &"s".repeat(129)] {
+            assert_eq!(
+                check("V", set_id).unwrap_err(),
+                PlanError::SetId {
+                    set_id: set_id.to_owned()
+                }
+            );
+        }
+    }
+
+    #[test]
+    fn one_identity_has_one_size() {
+        let error = planned(vec![file("a", 1, 1)], vec![file("b", 2, 1)]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "files `a` and `b` have the same content identity and different sizes"
+        );
+    }
+
+    #[test]
+    fn files_are_limited() {
+        let many = |count| (0..count).map(|n| file(&format!("{n}"), 0, 0)).collect();
+        assert_eq!(
+            planned(vec![], many(MAX_FILES + 1)).unwrap_err(),
+            PlanError::TooManyFiles {
+                count: MAX_FILES + 1
+            }
+        );
+    }
+
+    #[test]
+    fn the_same_input_gives_the_same_plan() {
+        let body = vec![file("b/x", 3, 1), file("a/y", 3, 1), file("c", 5000, 2)];
+        let shown = |plan: &Plan| {
+            let mut all = Vec::new();
+            let walked = plan.visit_metadata(&mut |region| {
+                all.push(format!("{region:?}"));
+                Ok::<_, std::convert::Infallible>(())
+            });
+            walked.map(|()| all).unwrap()
+        };
+        let first = planned(vec![], body.clone()).unwrap();
+        assert_eq!(
+            shown(&first),
+            shown(&planned(vec![], body.clone()).unwrap())
+        );
+        let swapped = planned(
+            vec![],
+            vec![body[1].clone(), body[0].clone(), body[2].clone()],
+        )
+        .unwrap();
+        let paths = |plan: &Plan| {
+            plan.extents()
+                .iter()
+                .map(|extent| plan.path_of(extent).to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (paths(&first), paths(&swapped)),
+            (
+                vec!["b/x".into(), "c".into()],
+                vec!["a/y".into(), "c".into()]
+            )
+        );
+    }
+}

@@ -2,8 +2,8 @@
 
 /// Seconds since 1970-01-01T00:00:00Z, from 1980-01-01 to the end of 2099.
 ///
-/// The lower end is what FAT and ZIP can show; the upper end keeps the two-digit-minded readers right, and the
-/// year in a directory record is one byte counted from 1900.
+/// The lower end is the first time that FAT and ZIP can say, the upper end the last of the century that programs with
+/// two-digit years still guess right; directory records count years from 1900 in one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
 
@@ -14,6 +14,7 @@ pub struct TimestampOutOfRange(pub u64);
 
 const SECONDS_PER_DAY: u64 = 86_400;
 
+/// A time as calendars and clocks say it, in UTC.
 struct Civil {
     year: u16,
     month: u8,
