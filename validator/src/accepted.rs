@@ -1,0 +1,78 @@
+//! The proof that an archive was checked: everything the importer uses, and nothing that was not checked.
+
+use archive::{Blob, Listed};
+use schemas::{Digest, Solution, Statement};
+use serde_json::Value;
+use signing::Signers;
+
+use crate::images::AcceptedImage;
+use crate::operator::Definition;
+
+/// An archive without errors, for which trusted keys vouch or which was allowed by its id. Only [`crate::check`] makes
+/// one, and only [`crate::Report::accept`] hands it out.
+#[derive(Debug)]
+pub struct Accepted {
+    pub(crate) listed: Listed,
+    pub(crate) solution: Solution,
+    pub(crate) images: Vec<AcceptedImage>,
+    pub(crate) definitions: Vec<Definition>,
+    pub(crate) roles: Vec<Value>,
+    pub(crate) signers: Option<Signers>,
+    pub(crate) archive_id: Digest,
+}
+
+impl Accepted {
+    /// What was signed.
+    #[must_use]
+    pub fn statement(&self) -> &Statement {
+        self.listed.statement()
+    }
+
+    /// SHA-256 of the signed statement.
+    #[must_use]
+    pub fn archive_id(&self) -> Digest {
+        self.archive_id
+    }
+
+    /// Who vouches for the archive; none when it is unsigned and was allowed by its id.
+    #[must_use]
+    pub fn signers(&self) -> Option<&Signers> {
+        self.signers.as_ref()
+    }
+
+    /// The manifest.
+    #[must_use]
+    pub fn manifest(&self) -> &Solution {
+        &self.solution
+    }
+
+    /// The images in the order of their places.
+    #[must_use]
+    pub fn images(&self) -> &[AcceptedImage] {
+        &self.images
+    }
+
+    /// The custom resource definitions in the order of their files.
+    #[must_use]
+    pub fn crds(&self) -> &[Definition] {
+        &self.definitions
+    }
+
+    /// The Role and ClusterRole documents in their order in the file.
+    #[must_use]
+    pub fn roles(&self) -> &[Value] {
+        &self.roles
+    }
+
+    /// A content of the archive, to be verified while it is read; none when the archive does not have it.
+    #[must_use]
+    pub fn blob(&self, digest: &Digest) -> Option<Blob> {
+        self.listed.blob(digest)
+    }
+
+    /// The archive, for what else is read of it: the order of data, the kind of medium.
+    #[must_use]
+    pub fn listed(&self) -> &Listed {
+        &self.listed
+    }
+}

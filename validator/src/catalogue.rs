@@ -1,0 +1,81 @@
+//! Every finding that there is. Checks name these constants, documentation and tests read [`FINDINGS`].
+
+pub(crate) mod container;
+pub(crate) mod signature;
+pub(crate) mod integrity;
+pub(crate) mod manifest;
+pub(crate) mod images;
+pub(crate) mod operator;
+pub(crate) mod practice;
+
+use crate::finding::FindingInfo;
+
+/// Every finding, in the order in which reports list them. Ids are stable.
+pub const FINDINGS: &[FindingInfo] = &[
+    container::NOT_ISO,
+    container::FOREIGN,
+    container::TRUNCATED,
+    container::TOO_LARGE,
+    container::METADATA,
+    container::LAYOUT,
+    container::TREE,
+    container::UNDECLARED,
+    signature::ENVELOPE,
+    signature::UNSIGNED,
+    signature::UNTRUSTED,
+    signature::THRESHOLD,
+    signature::INVALID,
+    signature::STATEMENT,
+    signature::SKIPPED,
+    signature::ALLOWED,
+    signature::EXPIRED,
+    integrity::LIST,
+    integrity::DAMAGED,
+    manifest::MISSING,
+    manifest::YAML,
+    manifest::KIND,
+    manifest::ID,
+    manifest::IDENTITY,
+    manifest::IMAGE_ABSENT,
+    manifest::IMAGE_UNLISTED,
+    manifest::IMAGE_REPEATED,
+    manifest::OPERATOR_IMAGE,
+    manifest::EXPANSION,
+    manifest::VARIABLE,
+    manifest::RELATED_IMAGE,
+    images::PLACE,
+    images::DOCUMENT,
+    images::FOREIGN,
+    images::NESTING,
+    images::EMPTY,
+    images::MISSING,
+    images::SIZE,
+    images::MEDIA_TYPE,
+    images::CONFIG,
+    images::PLATFORM,
+    images::INDEX,
+    images::INCOMPLETE,
+    images::DIFFERS,
+    images::UNREFERENCED,
+    images::BUDGET,
+    operator::UNEXPECTED,
+    operator::IGNORED,
+    operator::BUDGET,
+    operator::YAML,
+    operator::CRD_COUNT,
+    operator::CRD_KIND,
+    operator::CRD_SHAPE,
+    operator::CRD_NAME,
+    operator::CRD_VERSIONS,
+    operator::CRD_CONVERSION,
+    operator::CRD_REPEATED,
+    operator::ROLE_KIND,
+    operator::ROLE_NAME,
+    operator::ROLE_RULES,
+    operator::WILDCARD,
+    operator::CLUSTER_RULE,
+    practice::LATEST,
+    practice::NESTED_NAME,
+    practice::DISPLAY_NAME,
+    practice::TEMPLATE,
+];

@@ -1,0 +1,88 @@
+//! `$(image:NAME)` in an operator's arguments and environment: the one place that knows its grammar. The validator
+//! checks with it, the importer expands with it.
+
+use schemas::{ImageName, NameError, Operator};
+
+const OPEN: &str = "$(image:";
+
+/// A piece of a text with expansions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// Stands for itself.
+    Text(&'a str),
+    /// The pull address of the image with this name.
+    Image(ImageName),
+}
+
+/// Why a text cannot be expanded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExpansionError {
+    /// `$(image:` without `)`.
+    #[error("`$(image:` is not closed by `)`")]
+    Open,
+    /// What stands between is not an image's name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
+/// Splits a text at its expansions. All other `$` stand for themselves.
+pub fn split_expansions(text: &str) -> Result<Vec<Piece<'_>>, ExpansionError> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(OPEN) {
+        let (name, after) = after.split_once(')').ok_or(ExpansionError::Open)?;
+        if !before.is_empty() {
+            pieces.push(Piece::Text(before));
+        }
+        pieces.push(Piece::Image(name.parse()?));
+        rest = after;
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Text(rest));
+    }
+    Ok(pieces)
+}
+
+/// Every text of an operator in which images are expanded, with its place in the manifest.
+pub(crate) fn expandable(operator: &Operator) -> impl Iterator<Item = (String, &str)> {
+    let command = operator.command.iter().flatten().enumerate();
+    let args = operator.args.iter().enumerate();
+    let env = operator.env.iter();
+    command
+        .map(|(index, text)| (format!("spec.operator.command[{index}]"), text.as_str()))
+        .chain(args.map(|(index, text)| (format!("spec.operator.args[{index}]"), text.as_str())))
+        .chain(env.map(|variable| {
+            let place = format!("spec.operator.env[{}]", variable.name);
+            (place, variable.value.as_str())
+        }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_split_at_their_expansions() {
+        let image = |name: &str| Piece::Image(name.parse().unwrap());
+        assert_eq!(split_expansions("").unwrap(), []);
+        assert_eq!(split_expansions("a $(B) $x").unwrap(), [Piece::Text("a $(B) $x")]);
+        assert_eq!(
+            split_expansions("--a=$(image:org/app),$(image:b)!").unwrap(),
+            [
+                Piece::Text("--a="),
+                image("org/app"),
+                Piece::Text(","),
+                image("b"),
+                Piece::Text("!")
+            ]
+        );
+    }
+
+    #[test]
+    fn malformed_expansions_are_refused() {
+        assert_eq!(split_expansions("$(image:a"), Err(ExpansionError::Open));
+        for text in ["$(image:)", "$(image:A)", "$(image:a:1)", "$(image:$(image:a))"] {
+            assert!(matches!(split_expansions(text), Err(ExpansionError::Name(_))), "{text}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The listed files as the checks see them: each is read once, within a limit, and only as the bytes that were listed.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+
+use schemas::{ArchivePath, Contents, ContentsEntry, Digest};
+
+use crate::error::CheckError;
+use crate::finding::{FindingInfo, Findings};
+
+/// Why a file has no bytes.
+#[derive(Debug)]
+pub(crate) enum ReadProblem {
+    /// Its bytes are not those that were listed.
+    Damaged,
+    /// It could not be found out.
+    Failed(CheckError),
+}
+
+/// Reads a file whole and compares it with its listed digest.
+pub(crate) type Read<'a> = dyn Fn(&ArchivePath) -> Result<Vec<u8>, ReadProblem> + 'a;
+
+/// The listed files.
+pub(crate) struct Files<'a> {
+    contents: &'a Contents,
+    by_digest: HashMap<Digest, &'a ContentsEntry>,
+    read: &'a Read<'a>,
+    damaged: RefCell<BTreeSet<Digest>>,
+}
+
+impl<'a> Files<'a> {
+    pub(crate) fn new(contents: &'a Contents, read: &'a Read<'a>) -> Self {
+        let entries = contents.entries();
+        Self {
+            contents,
+            by_digest: entries.iter().map(|entry| (entry.digest, entry)).collect(),
+            read,
+            damaged: RefCell::default(),
+        }
+    }
+
+    /// All files in the order of their paths.
+    pub(crate) fn entries(&self) -> &'a [ContentsEntry] {
+        self.contents.entries()
+    }
+
+    /// The files whose path begins with `prefix`.
+    pub(crate) fn below(&self, prefix: &'static str) -> impl Iterator<Item = &'a ContentsEntry> {
+        let entries = self.contents.entries();
+        let start = entries.partition_point(|entry| entry.path.as_str() < prefix);
+        entries[start..]
+            .iter()
+            .take_while(move |entry| entry.path.as_str().starts_with(prefix))
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Option<&'a ContentsEntry> {
+        self.contents.get(path)
+    }
+
+    /// A file with this content.
+    pub(crate) fn with_digest(&self, digest: &Digest) -> Option<&'a ContentsEntry> {
+        self.by_digest.get(digest).copied()
+    }
+
+    /// The bytes of a file of at most `limit` bytes. A larger file is a finding of the kind `too_large`; a damaged one
+    /// is remembered, and reported with all others by the pass over the data.
+    pub(crate) fn read(
+        &self,
+        entry: &ContentsEntry,
+        limit: u64,
+        too_large: &FindingInfo,
+        findings: &mut Findings,
+    ) -> Result<Option<Vec<u8>>, CheckError> {
+        if entry.size > limit {
+            let size = entry.size;
+            let message = format_args!("has {size} bytes; at most {limit} are read");
+            findings.add(too_large, &entry.path, message);
+            return Ok(None);
+        }
+        if self.damaged.borrow().contains(&entry.digest) {
+            return Ok(None);
+        }
+        match (self.read)(&entry.path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(ReadProblem::Damaged) => {
+                self.damaged.borrow_mut().insert(entry.digest);
+                Ok(None)
+            }
+            Err(ReadProblem::Failed(error)) => Err(error),
+        }
+    }
+
+    /// The contents that turned out damaged when they were read.
+    pub(crate) fn into_damaged(self) -> BTreeSet<Digest> {
+        self.damaged.into_inner()
+    }
+}

@@ -1,0 +1,223 @@
+//! Findings: what is wrong with an archive, as values. All are collected, bounded, and put in a fixed order.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+
+use serde::Serialize;
+
+use crate::catalogue::FINDINGS;
+use crate::limits;
+
+/// How much a finding weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The archive is refused.
+    Error,
+    /// The archive is accepted; somebody should know.
+    Warning,
+}
+
+/// What all findings with one id have in common. [`FINDINGS`] is the list of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FindingInfo {
+    /// `<group>.<name>`; never changes its meaning once released.
+    pub id: &'static str,
+    /// How much it weighs.
+    pub severity: Severity,
+    /// What it means, in one line.
+    pub summary: &'static str,
+    /// What to do about it, in one line.
+    pub fix: &'static str,
+}
+
+impl FindingInfo {
+    pub(crate) const fn error(id: &'static str, summary: &'static str, fix: &'static str) -> Self {
+        Self {
+            id,
+            severity: Severity::Error,
+            summary,
+            fix,
+        }
+    }
+
+    pub(crate) const fn warning(
+        id: &'static str,
+        summary: &'static str,
+        fix: &'static str,
+    ) -> Self {
+        Self {
+            id,
+            severity: Severity::Warning,
+            summary,
+            fix,
+        }
+    }
+
+    /// The part of the id before the dot: `container`, `signature`, `integrity`, `manifest`, `images`, `operator` or
+    /// `practice`.
+    #[must_use]
+    pub fn group(&self) -> &'static str {
+        self.id.split('.').next().unwrap_or_default()
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Which kind, one of [`FINDINGS`].
+    pub id: &'static str,
+    /// How much it weighs.
+    pub severity: Severity,
+    /// Where: a path of the archive, with the place inside the file; empty when it is the archive as a whole.
+    pub place: String,
+    /// What is wrong, in one line. Holds no control characters.
+    pub message: String,
+    /// What to do, in one line.
+    pub fix: &'static str,
+}
+
+/// Collects findings. Whatever text of the archive they hold is made printable and cut here, in one place.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    list: Vec<Finding>,
+    counts: BTreeMap<&'static str, usize>,
+}
+
+impl Findings {
+    /// Adds a finding; beyond [`limits::FINDINGS_PER_ID`] with one id it is only counted.
+    pub(crate) fn add(
+        &mut self,
+        info: &FindingInfo,
+        place: impl fmt::Display,
+        message: impl fmt::Display,
+    ) {
+        let count = self.counts.entry(info.id).or_default();
+        *count += 1;
+        if *count <= limits::FINDINGS_PER_ID {
+            self.list.push(Finding {
+                id: info.id,
+                severity: info.severity,
+                place: printable(&place.to_string()),
+                message: printable(&message.to_string()),
+                fix: info.fix,
+            });
+        }
+    }
+
+    /// Counts findings that are known without a place of their own.
+    pub(crate) fn count_more(&mut self, info: &FindingInfo, more: usize) {
+        *self.counts.entry(info.id).or_default() += more;
+    }
+
+    /// The findings in the order of [`FINDINGS`], those with one id as they were found, and after them how many were
+    /// left out.
+    pub(crate) fn into_sorted(mut self) -> Vec<Finding> {
+        for info in FINDINGS {
+            let count = self.counts.get(info.id).copied().unwrap_or_default();
+            let shown = self.list.iter().filter(|finding| finding.id == info.id);
+            let more = count.saturating_sub(shown.count());
+            if more > 0 {
+                self.list.push(Finding {
+                    id: info.id,
+                    severity: info.severity,
+                    place: String::new(),
+                    message: format!("and {more} more"),
+                    fix: info.fix,
+                });
+            }
+        }
+        self.list.sort_by_key(|finding| position(finding.id));
+        self.list
+    }
+}
+
+fn position(id: &str) -> usize {
+    FINDINGS
+        .iter()
+        .position(|info| info.id == id)
+        .unwrap_or(FINDINGS.len())
+}
+
+/// An error and its causes in one line.
+pub(crate) struct Chain<'a>(pub(crate) &'a dyn std::error::Error);
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+/// A text without control characters (an archive must not command a terminal) and of bounded length.
+fn printable(text: &str) -> String {
+    let mut result = String::new();
+    for (index, c) in text.chars().enumerate() {
+        if index == limits::TEXT {
+            result.push('…');
+            break;
+        }
+        if c.is_control() || is_direction(c) {
+            write!(result, "{}", c.escape_unicode()).expect("writing to a string cannot fail");
+        } else {
+            result.push(c);
+        }
+    }
+    result
+}
+
+/// Characters that make a terminal show the text around them in another order.
+fn is_direction(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{container, integrity, operator};
+
+    #[test]
+    fn findings_come_in_the_order_of_the_catalogue_and_are_bounded() {
+        let mut findings = Findings::default();
+        findings.add(&operator::YAML, "b", "x");
+        for index in 0..30 {
+            findings.add(&integrity::DAMAGED, index, "y");
+        }
+        findings.count_more(&integrity::DAMAGED, 5);
+        findings.add(&container::TRUNCATED, "", "z");
+        let list = findings.into_sorted();
+        assert_eq!(list.len(), 1 + 20 + 1 + 1);
+        assert_eq!(list[0].id, "container.truncated");
+        assert_eq!(list[1].place, "0");
+        assert_eq!(list[21].message, "and 15 more");
+        assert_eq!(list[22].id, "operator.yaml");
+    }
+
+    #[test]
+    fn text_of_the_archive_commands_no_terminal() {
+        assert_eq!(printable("a\x1b[2Jb\nc"), "a\\u{1b}[2Jb\\u{a}c");
+        assert_eq!(printable("a\u{202e}b"), "a\\u{202e}b");
+        assert_eq!(printable(&"é".repeat(1000)).chars().count(), limits::TEXT + 1);
+    }
+
+    #[test]
+    fn ids_are_unique_and_grouped() {
+        let mut ids: Vec<&str> = FINDINGS.iter().map(|info| info.id).collect();
+        let groups: Vec<&str> = FINDINGS.iter().map(FindingInfo::group).collect();
+        let mut distinct = groups.clone();
+        distinct.dedup();
+        assert_eq!(
+            distinct,
+            ["container", "signature", "integrity", "manifest", "images", "operator", "practice"]
+        );
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), count);
+    }
+}

@@ -1,0 +1,208 @@
+//! `role.yaml`: Role and ClusterRole documents (`rbac.authorization.k8s.io/v1`) and what their rules grant.
+
+use std::collections::BTreeSet;
+
+use schemas::OperatorScope;
+use serde_json::Value;
+
+use super::{OperatorFiles, ROLE, text};
+use crate::catalogue::operator::{CLUSTER_RULE, ROLE_KIND, ROLE_NAME, ROLE_RULES, WILDCARD};
+use crate::finding::Findings;
+
+/// Resources of Kubernetes that are not in a namespace: API group and plural. A rule for them grants nothing when it
+/// is bound in a namespace.
+const CLUSTER_SCOPED: &[(&str, &str)] = &[
+    ("", "componentstatuses"),
+    ("", "namespaces"),
+    ("", "nodes"),
+    ("", "persistentvolumes"),
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+    ("apiextensions.k8s.io", "customresourcedefinitions"),
+    ("apiregistration.k8s.io", "apiservices"),
+    ("authentication.k8s.io", "tokenreviews"),
+    ("authorization.k8s.io", "subjectaccessreviews"),
+    ("certificates.k8s.io", "certificatesigningrequests"),
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"),
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
+    ("networking.k8s.io", "ingressclasses"),
+    ("node.k8s.io", "runtimeclasses"),
+    ("rbac.authorization.k8s.io", "clusterrolebindings"),
+    ("rbac.authorization.k8s.io", "clusterroles"),
+    ("scheduling.k8s.io", "priorityclasses"),
+    ("storage.k8s.io", "csidrivers"),
+    ("storage.k8s.io", "csinodes"),
+    ("storage.k8s.io", "storageclasses"),
+    ("storage.k8s.io", "volumeattachments"),
+];
+
+/// A request for a single Namespace counts as a request in that namespace, so these verbs can be granted there.
+const NAMESPACE_VERBS: [&str; 4] = ["get", "update", "patch", "delete"];
+
+/// The fields of a rule.
+const FIELDS: [&str; 5] = ["apiGroups", "resources", "verbs", "resourceNames", "nonResourceURLs"];
+
+/// One rule of a role, its lists taken apart.
+struct Rule<'a> {
+    groups: Vec<&'a str>,
+    resources: Vec<&'a str>,
+    verbs: Vec<&'a str>,
+    urls: Vec<&'a str>,
+}
+
+/// What judges a rule.
+struct Judge<'a> {
+    /// The cluster-scoped resources that the Solution defines itself.
+    own: BTreeSet<(&'a str, &'a str)>,
+    scope: OperatorScope,
+}
+
+/// Checks every document of `role.yaml`.
+pub(super) fn check_all(files: &OperatorFiles, scope: OperatorScope, findings: &mut Findings) {
+    let own = files.definitions.iter().map(|definition| &definition.document);
+    let judge = Judge {
+        own: own.filter_map(cluster_scoped).collect(),
+        scope,
+    };
+    let mut names = BTreeSet::new();
+    for (index, role) in files.roles.iter().enumerate() {
+        let kind = text(role, "/kind").unwrap_or_default();
+        let api_version = text(role, "/apiVersion").unwrap_or_default();
+        let known = matches!(kind, "Role" | "ClusterRole");
+        if !known || api_version != "rbac.authorization.k8s.io/v1" {
+            let message = format_args!("document {} is `{api_version}` `{kind}`", index + 1);
+            findings.add(&ROLE_KIND, ROLE, message);
+            continue;
+        }
+        let name = text(role, "/metadata/name").unwrap_or_default();
+        if !is_name(name) {
+            let message = format_args!("document {} has no usable name: `{name}`", index + 1);
+            findings.add(&ROLE_NAME, ROLE, message);
+        } else if !names.insert((kind, name)) {
+            findings.add(&ROLE_NAME, ROLE, format_args!("{kind} `{name}` occurs twice"));
+        }
+        check_rules(role, &format!("{kind} {name}"), &judge, findings);
+    }
+}
+
+fn cluster_scoped(definition: &Value) -> Option<(&str, &str)> {
+    let group = text(definition, "/spec/group")?;
+    let plural = text(definition, "/spec/names/plural")?;
+    (text(definition, "/spec/scope") == Some("Cluster")).then_some((group, plural))
+}
+
+/// Roles are named by any segment of a path (`ValidatePathSegmentName` of the API server).
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= 253
+        && name != "."
+        && name != ".."
+        && !name.contains(['/', '%'])
+        && !name.chars().any(char::is_control)
+}
+
+fn check_rules(role: &Value, place: &str, judge: &Judge<'_>, findings: &mut Findings) {
+    if role.get("aggregationRule").is_some_and(|rule| !rule.is_null()) {
+        let message = format_args!("{place}: aggregationRule grants what is not in the archive");
+        findings.add(&ROLE_RULES, ROLE, message);
+    }
+    let rules = match role.get("rules") {
+        None | Some(Value::Null) => return,
+        Some(Value::Array(rules)) => rules,
+        Some(_) => {
+            findings.add(&ROLE_RULES, ROLE, format_args!("{place}: `rules` is not a list"));
+            return;
+        }
+    };
+    let namespaced = text(role, "/kind") == Some("Role");
+    for (index, rule) in rules.iter().enumerate() {
+        let place = format!("{place}, rule {}", index + 1);
+        match Rule::parse(rule, namespaced) {
+            Err(problem) => findings.add(&ROLE_RULES, ROLE, format_args!("{place}: {problem}")),
+            Ok(rule) => judge.check(&rule, namespaced, &place, findings),
+        }
+    }
+}
+
+impl<'a> Rule<'a> {
+    fn parse(rule: &'a Value, namespaced: bool) -> Result<Self, String> {
+        let fields = rule.as_object().ok_or("is not a mapping")?;
+        if let Some(field) = fields.keys().find(|key| !FIELDS.contains(&key.as_str())) {
+            return Err(format!("`{field}` is not a field of a rule"));
+        }
+        strings(rule, "resourceNames")?;
+        let rule = Self {
+            groups: strings(rule, "apiGroups")?,
+            resources: strings(rule, "resources")?,
+            verbs: strings(rule, "verbs")?,
+            urls: strings(rule, "nonResourceURLs")?,
+        };
+        rule.complete(namespaced)
+            .map_or(Ok(rule), |problem| Err(problem.to_owned()))
+    }
+
+    /// What the API server would not accept.
+    fn complete(&self, namespaced: bool) -> Option<&'static str> {
+        let resources = !self.groups.is_empty() || !self.resources.is_empty();
+        if self.verbs.is_empty() {
+            Some("has no verbs")
+        } else if !self.urls.is_empty() && namespaced {
+            Some("a Role cannot grant nonResourceURLs")
+        } else if !self.urls.is_empty() && resources {
+            Some("has resources and nonResourceURLs in one rule")
+        } else if self.urls.is_empty() && (self.groups.is_empty() || self.resources.is_empty()) {
+            Some("has no apiGroups or no resources")
+        } else {
+            None
+        }
+    }
+}
+
+fn strings<'a>(rule: &'a Value, field: &str) -> Result<Vec<&'a str>, String> {
+    let list = match rule.get(field) {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(value) => value.as_array(),
+    };
+    list.and_then(|list| list.iter().map(Value::as_str).collect())
+        .ok_or_else(|| format!("`{field}` is not a list of texts"))
+}
+
+impl Judge<'_> {
+    fn check(&self, rule: &Rule<'_>, namespaced: bool, place: &str, findings: &mut Findings) {
+        let lists = [
+            ("apiGroups", &rule.groups),
+            ("resources", &rule.resources),
+            ("verbs", &rule.verbs),
+            ("nonResourceURLs", &rule.urls),
+        ];
+        for (field, _) in lists.iter().filter(|(_, list)| list.contains(&"*")) {
+            findings.add(&WILDCARD, ROLE, format_args!("{place}: {field} has `*`"));
+        }
+        if self.scope == OperatorScope::Cluster && !namespaced {
+            return;
+        }
+        if !rule.urls.is_empty() {
+            let message = format_args!("{place}: nonResourceURLs are not in a namespace");
+            findings.add(&CLUSTER_RULE, ROLE, message);
+        }
+        for resource in &rule.resources {
+            if self.grants_nothing(rule, resource) {
+                let message = format_args!("{place}: `{resource}` are not in a namespace");
+                findings.add(&CLUSTER_RULE, ROLE, message);
+            }
+        }
+    }
+
+    /// Whether the rule names this resource in groups that have it for the whole cluster only.
+    fn grants_nothing(&self, rule: &Rule<'_>, resource: &str) -> bool {
+        let plural = resource.split('/').next().unwrap_or_default();
+        if plural == "namespaces" && rule.verbs.iter().all(|verb| NAMESPACE_VERBS.contains(verb)) {
+            return false;
+        }
+        rule.groups.iter().any(|group| {
+            CLUSTER_SCOPED.contains(&(group, plural)) || self.own.contains(&(*group, plural))
+        })
+    }
+}

@@ -1,0 +1,46 @@
+//! What a check is asked to do.
+
+use std::num::NonZeroUsize;
+
+use schemas::{SolutionId, StatementTime};
+use signing::Trust;
+
+/// Whose signatures count.
+#[derive(Clone, Debug)]
+pub enum Signatures {
+    /// Only archives that trusted keys have signed are accepted.
+    Check {
+        /// The trusted keys; none when the site has no key for this Solution.
+        trust: Option<Trust>,
+        /// One archive that may be without any signature. A signature that is there is checked all the same.
+        allow_unsigned: Option<AllowUnsigned>,
+    },
+    /// Everything but the signatures is checked, and the archive is never accepted.
+    Skip,
+}
+
+/// The decision of a person to use one unsigned archive, by its Solution id. There is no way to allow all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllowUnsigned(pub SolutionId);
+
+/// How much is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Every byte.
+    Everything,
+    /// All but the images' layers, whose bytes are verified while they are pushed.
+    Documents,
+}
+
+/// What a check is asked to do.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whose signatures count.
+    pub signatures: Signatures,
+    /// How much is read.
+    pub depth: Depth,
+    /// Threads that read and hash.
+    pub threads: NonZeroUsize,
+    /// When to judge `expires`; none leaves it unjudged. Libraries do not read the clock.
+    pub now: Option<StatementTime>,
+}

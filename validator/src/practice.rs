@@ -1,0 +1,38 @@
+//! What works but is better done otherwise. Few, and only warnings: a long list is read by nobody.
+
+use std::collections::BTreeSet;
+
+use schemas::{ImagePlace, Solution};
+
+use crate::catalogue::practice::{DISPLAY_NAME, LATEST, NESTED_NAME};
+use crate::finding::Findings;
+
+const DISPLAY_NAME_ANNOTATION: &str = "solutions.metalk8s.scality.com/display-name";
+
+/// Looks at the manifest and the images' names.
+pub(crate) fn check(
+    solution: Option<&Solution>,
+    places: &BTreeSet<ImagePlace>,
+    findings: &mut Findings,
+) {
+    for place in places {
+        let directory = format!("images/{}/{}", place.name, place.tag);
+        if place.tag.as_str() == "latest" {
+            findings.add(&LATEST, &directory, "the tag is `latest`");
+        }
+        if place.name.as_str().contains('/') {
+            let message = format_args!("the name `{}` has several components", place.name);
+            findings.add(&NESTED_NAME, &directory, message);
+        }
+    }
+    let named = |solution: &Solution| {
+        solution
+            .metadata
+            .annotations
+            .contains_key(DISPLAY_NAME_ANNOTATION)
+    };
+    if solution.is_some_and(|solution| !named(solution)) {
+        let message = format_args!("metadata.annotations has no {DISPLAY_NAME_ANNOTATION}");
+        findings.add(&DISPLAY_NAME, "manifest.yaml", message);
+    }
+}

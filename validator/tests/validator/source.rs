@@ -1,0 +1,208 @@
+//! The good archive that every case starts from, as its publisher has it: files and images, not yet packed.
+
+use std::collections::BTreeMap;
+
+use schemas::{Digest, ImageReference};
+use sha2::{Digest as _, Sha256};
+
+pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+pub const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+pub const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+
+pub const CRD: &str = "operator/deploy/crds/servers_crd.yaml";
+pub const ROLE: &str = "operator/deploy/role.yaml";
+
+/// An image as a tree of bytes. Nothing keeps it from being wrong.
+#[derive(Clone)]
+pub struct Image {
+    pub place: String,
+    pub reference: Option<ImageReference>,
+    pub root: Vec<u8>,
+    pub documents: Vec<Vec<u8>>,
+    pub blobs: Vec<Vec<u8>>,
+}
+
+/// What will be packed.
+pub struct Source {
+    /// All but what is derived from the images.
+    pub files: BTreeMap<String, Vec<u8>>,
+    pub images: Vec<Image>,
+    /// Changes what follows from the images, before it is packed.
+    pub after: fn(&mut BTreeMap<String, Vec<u8>>),
+    pub optional: Vec<String>,
+    pub requires: Vec<String>,
+    pub expires: Option<&'static str>,
+    pub version: &'static str,
+}
+
+pub fn sha256(bytes: &[u8]) -> Digest {
+    Digest::new(Sha256::digest(bytes).into())
+}
+
+pub fn descriptor(media_type: &str, bytes: &[u8]) -> String {
+    let (digest, size) = (sha256(bytes), bytes.len());
+    format!(r#"{{"mediaType":"{media_type}","digest":"{digest}","size":{size}}}"#)
+}
+
+pub fn config(architecture: &str, layers: usize) -> Vec<u8> {
+    let ids = vec![format!(r#""{}""#, sha256(b"unpacked")); layers].join(",");
+    format!(
+        r#"{{"architecture":"{architecture}","os":"linux","rootfs":{{"type":"layers","diff_ids":[{ids}]}}}}"#
+    )
+    .into_bytes()
+}
+
+pub fn manifest(config: &[u8], layers: &[&[u8]]) -> Vec<u8> {
+    let layers: Vec<String> = layers.iter().map(|layer| descriptor(LAYER, layer)).collect();
+    let (config, layers) = (descriptor(CONFIG, config), layers.join(","));
+    format!(
+        r#"{{"schemaVersion":2,"mediaType":"{MANIFEST}","config":{config},"layers":[{layers}]}}"#
+    )
+    .into_bytes()
+}
+
+pub fn index(children: &[String]) -> Vec<u8> {
+    let children = children.join(",");
+    format!(r#"{{"schemaVersion":2,"mediaType":"{INDEX}","manifests":[{children}]}}"#).into_bytes()
+}
+
+/// A child of an index, for a platform.
+pub fn child(media_type: &str, bytes: &[u8], architecture: &str) -> String {
+    let text = descriptor(media_type, bytes);
+    let platform = format!(r#","platform":{{"architecture":"{architecture}","os":"linux"}}}}"#);
+    text.trim_end_matches('}').to_owned() + &platform
+}
+
+/// An image of one manifest.
+pub fn single(place: &str, layer: &[u8]) -> Image {
+    let config = config("amd64", 1);
+    Image {
+        place: place.to_owned(),
+        reference: None,
+        root: manifest(&config, &[layer]),
+        documents: Vec::new(),
+        blobs: vec![config, layer.to_vec()],
+    }
+}
+
+/// An image of one manifest for each of two platforms.
+fn double(place: &str) -> Image {
+    let configs = ["amd64", "arm64"].map(|architecture| config(architecture, 1));
+    let layers = ["layer for amd64", "layer for arm64"].map(|text| text.as_bytes().to_vec());
+    let manifests: Vec<Vec<u8>> = configs
+        .iter()
+        .zip(&layers)
+        .map(|(config, layer)| manifest(config, &[layer]))
+        .collect();
+    let children = [
+        child(MANIFEST, &manifests[0], "amd64"),
+        child(MANIFEST, &manifests[1], "arm64"),
+    ];
+    Image {
+        place: place.to_owned(),
+        reference: Some("registry.example.test/org/server:1".parse().unwrap()),
+        root: index(&children),
+        documents: manifests,
+        blobs: configs.into_iter().chain(layers).collect(),
+    }
+}
+
+const SOLUTION: &str = r#"
+apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: Solution
+metadata:
+  name: example
+  annotations:
+    solutions.metalk8s.scality.com/display-name: Example
+spec:
+  version: 1.0.0
+  images: [example-operator:1.0.0, server:1.0.0]
+  operator:
+    image: {name: example-operator, tag: 1.0.0}
+    args: ["--server=$(image:server)"]
+    env:
+      - {name: RELATED_IMAGE_SERVER, value: "$(image:server)"}
+      - {name: RELATED_IMAGE_FIXED, value: "registry.example.test/org/server:1"}
+"#;
+
+const DEFINITION: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: servers.example.test}
+spec:
+  group: example.test
+  scope: Namespaced
+  names: {kind: Server, listKind: ServerList, plural: servers, singular: server}
+  versions:
+    - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+    - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}
+";
+
+const ROLES: &str = "
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: operator}
+rules:
+  - {apiGroups: [example.test], resources: [servers], verbs: [get, list]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: operator}
+rules:
+  - {apiGroups: ['', apps], resources: [services, deployments], verbs: [get, list, create]}
+  - {apiGroups: [''], resources: [namespaces], verbs: [get]}
+";
+
+impl Source {
+    pub fn good() -> Self {
+        let texts = [
+            ("manifest.yaml", SOLUTION),
+            ("README.txt", "how to check this archive\n"),
+            (CRD, DEFINITION),
+            (ROLE, ROLES),
+        ];
+        Self {
+            files: texts
+                .iter()
+                .map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()))
+                .collect(),
+            images: vec![
+                single("example-operator:1.0.0", b"layer of the operator"),
+                double("server:1.0.0"),
+            ],
+            after: |_| {},
+            optional: Vec::new(),
+            requires: Vec::new(),
+            expires: None,
+            version: "1.0.0",
+        }
+    }
+
+    /// Adds or replaces a file.
+    pub fn put(&mut self, path: &str, text: impl Into<Vec<u8>>) {
+        self.files.insert(path.to_owned(), text.into());
+    }
+
+    pub fn remove(&mut self, path: &str) {
+        assert!(self.files.remove(path).is_some(), "{path}");
+    }
+
+    /// Changes a text, which must be there.
+    pub fn edit(&mut self, path: &str, from: &str, to: &str) {
+        let text = String::from_utf8(self.files[path].clone()).unwrap();
+        assert!(text.contains(from), "{path} has no {from}");
+        self.put(path, text.replacen(from, to, 1));
+    }
+
+    /// Changes the root document of the first image, which is a manifest.
+    pub fn edit_image(&mut self, from: &str, to: &str) {
+        edit_bytes(&mut self.images[0].root, from, to);
+    }
+}
+
+pub fn edit_bytes(bytes: &mut Vec<u8>, from: &str, to: &str) {
+    let text = String::from_utf8(bytes.clone()).unwrap();
+    assert!(text.contains(from), "no {from} in {text}");
+    *bytes = text.replacen(from, to, 1).into_bytes();
+}
