@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{body, head, image};
+use common::{Random, body, head, image, mutated, non_zero};
 use hadris_fs::sync::FileSystem;
 use hadris_fs::{MountOptions, Resolve};
 use hadris_iso::Namespace;
@@ -436,4 +436,54 @@ fn we_read_joliet_where_there_is_no_rock_ridge() {
     );
     assert_reads(&image, source.path(), Names::Joliet);
     fs::remove_file(image).unwrap();
+}
+
+#[test]
+fn damaged_images_by_others_neither_panic_nor_run_away() {
+    let source = source();
+    std::os::unix::fs::symlink("target/".repeat(60), source.path().join("images/link")).unwrap();
+    let image = source.path().with_extension("iso");
+    let output = image.to_str().unwrap();
+    let path = source.path().to_str().unwrap();
+    run(
+        "xorriso",
+        "xorriso",
+        &[
+            "-as",
+            "mkisofs",
+            "-R",
+            "-J",
+            "-joliet-long",
+            "-iso-level",
+            "3",
+            "-o",
+            output,
+            path,
+        ],
+    );
+    let by_xorriso = fs::read(&image).unwrap();
+    // genisoimage writes link targets of this length wrongly, and such records are refused.
+    fs::remove_file(source.path().join("images/link")).unwrap();
+    let arguments = [&UPSTREAM[..], &["iso8859-1", "-o", output, path]];
+    run("genisoimage", "genisoimage", &arguments.concat());
+    let by_genisoimage = fs::read(&image).unwrap();
+    fs::remove_file(image).unwrap();
+    let limits = Limits {
+        entries: 2000,
+        metadata_bytes: 1 << 20,
+        ..Limits::default()
+    };
+    for bytes in [by_xorriso, by_genisoimage] {
+        let targets = non_zero(&bytes, &[16 * 2048..80 * 2048]);
+        let mut random = Random(21);
+        let read = |bytes: &Vec<u8>| read_tree(bytes, bytes.len() as u64, &limits);
+        read(&bytes).unwrap();
+        let refused = (0..3000)
+            .filter(|_| read(&mutated(&bytes, &targets, &mut random)).is_err())
+            .count();
+        assert!(
+            (500..2900).contains(&refused),
+            "the mutations do not reach the reader: {refused}"
+        );
+    }
 }

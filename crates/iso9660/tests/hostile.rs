@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::io;
 use std::time::{Duration, Instant};
 
-use common::{Random, body, head, image};
+use common::{Random, body, head, image, mutated, non_zero, put_both32};
 use iso9660::limits::Limits;
 use iso9660::reader::{ReadError, read_tree};
 use iso9660::{Part, Plan, ReadAt, TreeKind};
@@ -87,38 +87,16 @@ fn record(bytes: &[u8], directory: usize, name: &str) -> usize {
     }
 }
 
-fn put_both32(bytes: &mut [u8], at: usize, value: u32) {
-    bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
-    bytes[at + 4..at + 8].copy_from_slice(&value.to_be_bytes());
-}
-
 #[test]
 fn thousands_of_mutations_neither_panic_nor_run_away() {
     let (_, bytes) = sample();
     let mut random = Random(20);
-    let interesting = [0x00, 0x01, 0x7F, 0x80, 0xFF];
     // Sector 16 up to the data; the statement lies between and is left out.
-    let targets: Vec<usize> = (16 * 2048..19 * 2048)
-        .chain(64 * 2048..110 * 2048)
-        .filter(|&index| bytes[index] != 0)
-        .collect();
+    let targets = non_zero(&bytes, &[16 * 2048..19 * 2048, 64 * 2048..110 * 2048]);
     let (mut accepted, mut refused) = (0, 0);
     let started = Instant::now();
     for _ in 0..4000 {
-        let mut bad = bytes.clone();
-        for _ in 0..=random.below(6) {
-            let index = targets[random.below(targets.len())];
-            match random.below(4) {
-                0 => bad[index] ^= 1 << random.below(8),
-                1 => bad[index] = interesting[random.below(interesting.len())],
-                2 => bad[index] = random.next().to_le_bytes()[0],
-                _ => {
-                    let value = u32::try_from(random.below(1 << 32)).unwrap() >> random.below(32);
-                    put_both32(&mut bad, index, value);
-                }
-            }
-        }
-        match read(bad) {
+        match read(mutated(&bytes, &targets, &mut random)) {
             Ok(_) => accepted += 1,
             Err(_) => refused += 1,
         }

@@ -129,6 +129,41 @@ impl Random {
     }
 }
 
+/// Where bytes that are not zero stand in some ranges: most mutations of zeros are found at once.
+pub(crate) fn non_zero(bytes: &[u8], ranges: &[std::ops::Range<usize>]) -> Vec<usize> {
+    ranges
+        .iter()
+        .cloned()
+        .flatten()
+        .filter(|&index| bytes[index] != 0)
+        .collect()
+}
+
+/// The bytes with one to six changes: flipped bits, extreme bytes, and numbers in both byte orders.
+pub(crate) fn mutated(bytes: &[u8], targets: &[usize], random: &mut Random) -> Vec<u8> {
+    let extreme = [0x00, 0x01, 0x7F, 0x80, 0xFF];
+    let mut bad = bytes.to_vec();
+    for _ in 0..=random.below(6) {
+        let index = targets[random.below(targets.len())];
+        match random.below(4) {
+            0 => bad[index] ^= 1 << random.below(8),
+            1 => bad[index] = extreme[random.below(extreme.len())],
+            2 => bad[index] = random.next().to_le_bytes()[0],
+            _ => {
+                let value = u32::try_from(random.below(1 << 32)).unwrap() >> random.below(32);
+                put_both32(&mut bad, index, value);
+            }
+        }
+    }
+    bad
+}
+
+/// Writes a number as ECMA-119 7.3.3 records it.
+pub(crate) fn put_both32(bytes: &mut [u8], at: usize, value: u32) {
+    bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    bytes[at + 4..at + 8].copy_from_slice(&value.to_be_bytes());
+}
+
 pub(crate) fn volume() -> Volume {
     Volume {
         id: "EXAMPLE_SOLUTION_1_2_3".to_owned(),
