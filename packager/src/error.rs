@@ -164,7 +164,7 @@ pub enum PackError {
         what: String,
     },
     /// An image cannot be taken from where it should come from.
-    #[error("image `{place}` from `{from}`")]
+    #[error("cannot take image `{place}` from `{from}`")]
     Image {
         /// The image.
         place: ImagePlace,
@@ -199,9 +199,9 @@ pub enum SourceError {
         /// The options that skopeo needs.
         options: &'static str,
         /// The source as it stands in `solution.yaml`.
-        from: ImageSource,
-        /// An OCI layout to copy it to.
-        layout: ImageSource,
+        from: String,
+        /// An OCI layout to copy it to, as it would stand there.
+        layout: String,
     },
     /// A file cannot be read.
     #[error(transparent)]

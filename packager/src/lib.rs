@@ -13,7 +13,6 @@ mod limits;
 mod load;
 mod operator;
 mod platform;
-mod readme;
 mod source;
 #[cfg(test)]
 mod testing;

@@ -112,10 +112,7 @@ fn not_yet(transport: &'static str, options: &'static str, image: &SourceImage) 
     SourceError::NotYet {
         transport,
         options,
-        from: image.source.clone(),
-        layout: ImageSource::Oci {
-            directory: PathBuf::from("images").join(image.name.as_str()),
-            tag: Some(image.tag.to_string()),
-        },
+        from: image.source.to_string(),
+        layout: format!("oci:images/{}:{}", image.name, image.tag),
     }
 }

@@ -50,7 +50,7 @@ impl Tree {
         self.path("layout/blobs/sha256").join(hex)
     }
 
-    fn edit(&self, path: &Path, from: &str, to: &str) {
+    fn edit(path: &Path, from: &str, to: &str) {
         let text = fs::read_to_string(path).unwrap();
         assert!(text.contains(from), "{text}");
         fs::write(path, text.replacen(from, to, 1)).unwrap();
@@ -106,7 +106,7 @@ fn one_platform_becomes_the_image() {
     let arm = &tree.artifact.images()[1].descriptor().digest;
     for source in ["oci:layout:1", "dir:dir"] {
         let collected = tree.collect(source, &["linux/arm64"]).unwrap();
-        assert_eq!(digests(&collected), [arm.clone()]);
+        assert_eq!(digests(&collected), std::slice::from_ref(arm));
         assert_eq!(collected.blobs.len(), 3);
         let all = tree
             .collect(source, &["linux/arm64", "linux/amd64"])
@@ -156,7 +156,7 @@ fn a_tag_is_needed_only_when_there_are_several_images() {
         tree.refused("oci:several:3"),
         "`DIR/several/index.json` has no image with tag `3`; it has: `1`, `2`"
     );
-    tree.edit(&tree.path("several/index.json"), r#":"2""#, r#":"1""#);
+    Tree::edit(&tree.path("several/index.json"), r#":"2""#, r#":"1""#);
     assert!(
         tree.refused("oci:several:1")
             .contains("has tag `1` for several images")
@@ -234,7 +234,7 @@ fn documents_are_verified_when_they_are_read() {
 #[test]
 fn a_document_must_be_what_its_descriptor_says() {
     let tree = Tree::new(image("amd64").into());
-    tree.edit(
+    Tree::edit(
         &tree.path("layout/index.json"),
         "vnd.oci.image.manifest.v1",
         "vnd.docker.distribution.manifest.v2",
@@ -246,7 +246,7 @@ fn a_document_must_be_what_its_descriptor_says() {
 #[test]
 fn documents_that_readers_could_understand_differently_are_refused() {
     let tree = Tree::new(image("amd64").into());
-    tree.edit(
+    Tree::edit(
         &tree.path("dir/manifest.json"),
         "{",
         r#"{"schemaVersion":2,"#,
@@ -302,9 +302,9 @@ fn other_digests_are_a_problem_only_where_they_are_needed() {
     .unwrap();
     assert_eq!(
         digests(&tree.collect("oci:layout:1", &[]).unwrap()),
-        [digest.clone()]
+        std::slice::from_ref(digest)
     );
-    tree.edit(&index, digest, "sha512:00");
+    Tree::edit(&index, digest, "sha512:00");
     let message = tree.refused("oci:layout:1");
     assert!(
         message.ends_with("names a content by an unusable digest"),
