@@ -129,14 +129,9 @@ impl Random {
     }
 }
 
-/// Where bytes that are not zero stand in some ranges: most mutations of zeros are found at once.
-pub(crate) fn non_zero(bytes: &[u8], ranges: &[std::ops::Range<usize>]) -> Vec<usize> {
-    ranges
-        .iter()
-        .cloned()
-        .flatten()
-        .filter(|&index| bytes[index] != 0)
-        .collect()
+/// Which places hold bytes that are not zero: most mutations of zeros are found at once.
+pub(crate) fn non_zero(bytes: &[u8], places: impl Iterator<Item = usize>) -> Vec<usize> {
+    places.filter(|&index| bytes[index] != 0).collect()
 }
 
 /// The bytes with one to six changes: flipped bits, extreme bytes, and numbers in both byte orders.
