@@ -3,7 +3,7 @@
 //! Images follow ECMA-119 interchange level 3 with Rock Ridge (RRIP 1.12) and Joliet level 3. The heart is a pure
 //! function, [`plan()`]: from a list of paths, sizes and content ids it derives every byte of the image that is not
 //! file data, and the place of every content. Writing is then [`write_metadata`] plus the data at its places;
-//! checking is [`compare`], which reads the medium itself and finds any byte that the plan would not have written.
+//! checking is [`compare()`], which reads the medium itself and finds any byte that the plan would not have written.
 //! [`reader::read_tree`] is separate: it reads images by any tool, within fixed limits.
 //!
 //! This crate knows sectors, descriptors and records. It must not know what a Solution is, hash anything, or print.

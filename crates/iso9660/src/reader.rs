@@ -1,7 +1,7 @@
 //! A bounded reader for images by any tool: Rock Ridge names, else Joliet, else the primary tree.
 //!
 //! Everything read is hostile. The known attacks, and where each is stopped:
-//! - directories that contain themselves or share records: each directory's sector is entered once ([`walk`]);
+//! - directories that contain themselves or share records: each directory's sector is entered once (`walk`);
 //! - trees that grow without end, endless continuation areas, names that add up: counted against [`Limits`];
 //! - extents outside the medium: every place is checked before it is read or reported;
 //! - names that leave the directory, or that two readers take differently (`..`, separators, control characters,
