@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemas::{ImageName, ImagePlace, Operator, SourceImage};
 
 use crate::error::PackError;
-use crate::{limits, platform};
+use crate::{limits, platform, source};
 
 /// Checks the list of images: places, references and platforms.
 pub(crate) fn images(images: &[SourceImage]) -> Result<(), PackError> {
@@ -64,14 +64,14 @@ fn directory(place: &ImagePlace) -> String {
 fn check_references(images: &[SourceImage]) -> Result<(), PackError> {
     let mut seen = BTreeMap::new();
     for image in images {
-        let Some(reference) = &image.reference else {
+        let Some(reference) = source::reference(image) else {
             continue;
         };
-        if let Some(one) = seen.insert(reference, image) {
+        if let Some(one) = seen.insert(reference.clone(), image) {
             return Err(PackError::Reference {
                 one: one.place(),
                 other: image.place(),
-                reference: reference.clone(),
+                reference,
             });
         }
     }
@@ -88,6 +88,7 @@ pub(crate) fn operator(operator: &Operator, images: &[SourceImage]) -> Result<()
         });
     }
     check_variables(operator)?;
+    check_related_images(operator, images)?;
     for (field, text) in expandable(operator) {
         check_expansions(&field, text, &places)?;
     }
@@ -115,6 +116,26 @@ fn check_variables(operator: &Operator) -> Result<(), PackError> {
         });
     }
     Ok(())
+}
+
+/// What the variables `RELATED_IMAGE_*` list, by the convention of operators for disconnected sites, must be there.
+fn check_related_images(operator: &Operator, images: &[SourceImage]) -> Result<(), PackError> {
+    let references: BTreeSet<String> = images
+        .iter()
+        .filter_map(|image| source::reference(image).map(|reference| reference.to_string()))
+        .collect();
+    let literal = |value: &str| !value.is_empty() && !value.contains("$(");
+    let missing = operator.env.iter().find(|variable| {
+        variable.name.starts_with("RELATED_IMAGE_")
+            && literal(&variable.value)
+            && !references.contains(&variable.value)
+    });
+    missing.map_or(Ok(()), |variable| {
+        Err(PackError::RelatedImage {
+            variable: variable.name.clone(),
+            value: variable.value.clone(),
+        })
+    })
 }
 
 /// The texts in which `$(image:NAME)` is expanded at the site, with the fields they stand in.
@@ -307,6 +328,24 @@ mod tests {
         );
         assert!(twice.contains("has a variable `A` twice"), "{twice}");
         assert!(refused(&[app], ", env: [{name: 'A=', value: x}]").contains("Kubernetes refuses"));
+    }
+
+    #[test]
+    fn related_images_are_brought() {
+        let image = image("app", "1", ", ref: 'quay.io/app:1'");
+        let with = |value: &str| {
+            source(
+                &image,
+                &format!(", env: [{{name: RELATED_IMAGE_A, value: '{value}'}}]"),
+            )
+        };
+        for value in ["quay.io/app:1", "$(image:app)", ""] {
+            assert!(with(value).is_ok(), "{value}");
+        }
+        assert_eq!(
+            with("quay.io/app:2").unwrap_err().to_string(),
+            "`spec.operator.env.RELATED_IMAGE_A` is `quay.io/app:2`, the `ref` of no image; write `$(image:NAME)`, or add the image with this `ref`"
+        );
     }
 
     #[test]

@@ -127,6 +127,16 @@ pub enum PackError {
         /// What is wrong with it.
         problem: &'static str,
     },
+    /// An image that the operator will ask for by its reference, and that will not be there.
+    #[error(
+        "`spec.operator.env.{variable}` is `{value}`, the `ref` of no image; write `$(image:NAME)`, or add the image with this `ref`"
+    )]
+    RelatedImage {
+        /// The variable.
+        variable: String,
+        /// Its value.
+        value: String,
+    },
     /// The operator's CRDs or roles are not where they should be.
     #[error("`{field}` is `{}`, which does not exist; {mend}", path.display())]
     NoOperatorFiles {
@@ -322,6 +332,9 @@ pub enum SourceError {
     /// One content with two sizes.
     #[error("content {0} is given with two different sizes")]
     TwoSizes(Digest),
+    /// An index of nothing.
+    #[error("index {0} has no manifest: there is nothing to run")]
+    EmptyIndex(Digest),
     /// Indexes in indexes in indexes.
     #[error("index {digest} lies deeper than {max} indexes", max = schemas::limits::INDEX_DEPTH)]
     Depth {

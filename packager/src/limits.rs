@@ -13,5 +13,8 @@ pub(crate) const DOCUMENTS: usize = 1000;
 pub(crate) const DOCUMENT_BYTES: u64 = 512 * 1024 * 1024;
 /// Files in the directory of CRDs: the largest operators in use bring some two hundred.
 pub(crate) const CRD_FILES: usize = 10_000;
+/// Bytes of all CRDs and roles, since they are kept in memory: ten times the largest operators in use, and what
+/// `solution validate` reads.
+pub(crate) const OPERATOR_BYTES: u64 = 64 * 1024 * 1024;
 /// Tags that an error message lists before it says how many more there are.
 pub(crate) const LISTED: usize = 20;

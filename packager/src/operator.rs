@@ -32,8 +32,10 @@ fn read_crds(directory: &Path) -> Result<Vec<OperatorFile>, PackError> {
     // The keys compare without upper and lower case, as siblings in an archive must differ.
     let mut files: BTreeMap<String, (PathBuf, OperatorFile)> = BTreeMap::new();
     let mut names: BTreeMap<String, PathBuf> = BTreeMap::new();
+    let mut left = limits::OPERATOR_BYTES;
     for path in yaml_files(directory)? {
-        let bytes = files::read(&path, schemas::limits::YAML_SIZE)?;
+        let bytes = files::read(&path, schemas::limits::YAML_SIZE.min(left))?;
+        left = left.saturating_sub(bytes.len() as u64);
         let name = check_crd(&path, &bytes)?;
         if let Some(one) = names.insert(name.clone(), path.clone()) {
             return Err(twice(
@@ -146,7 +148,8 @@ fn check_crd(path: &Path, bytes: &[u8]) -> Result<String, PackError> {
             ),
         ));
     }
-    if crd["spec"]["conversion"]["strategy"] == "Webhook" {
+    let conversion = &crd["spec"]["conversion"];
+    if conversion["strategy"] == "Webhook" || conversion.get("webhook").is_some() {
         return Err(refuse(
             path,
             "converts by webhook, which would have to name one of many namespaces; serve versions that need no conversion",

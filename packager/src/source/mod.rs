@@ -14,7 +14,7 @@ use schemas::{Digest, ImagePlace, ImageReference, ImageSource, SourceImage};
 use crate::error::{PackError, SourceError};
 use crate::load::Loaded;
 use crate::{Event, Progress};
-use walk::Reader;
+use walk::{Reader, Session};
 
 /// An image, and where each of its contents is.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub(crate) fn collect(
 ) -> Result<Vec<Collected>, PackError> {
     let mut images: Vec<&SourceImage> = loaded.source.spec.images.iter().collect();
     images.sort_by_key(|image| image.place());
-    let mut budget = walk::Budget::new();
+    let mut session = Session::new();
     let of = images.len();
     let numbered = images.into_iter().enumerate();
     let collected = numbered.map(|(number, image)| {
@@ -68,7 +68,7 @@ pub(crate) fn collect(
             number: number + 1,
             of,
         });
-        collect_one(&loaded.directory, image, &mut budget).map_err(|error| PackError::Image {
+        collect_one(&loaded.directory, image, &mut session).map_err(|error| PackError::Image {
             place,
             from: image.source.clone(),
             source: Box::new(error),
@@ -80,7 +80,7 @@ pub(crate) fn collect(
 fn collect_one(
     base: &Path,
     image: &SourceImage,
-    budget: &mut walk::Budget,
+    session: &mut Session,
 ) -> Result<Collected, SourceError> {
     let (store, root) = match &image.source {
         ImageSource::Oci { directory, tag } => oci::open(&base.join(directory), tag.as_deref())?,
@@ -90,7 +90,7 @@ fn collect_one(
         ImageSource::Docker(_) => return Err(not_yet("docker://", "--all ", image)),
         ImageSource::DockerDaemon(_) => return Err(not_yet("docker-daemon:", "", image)),
     };
-    let (documents, blobs) = Reader::new(&store, budget).collect(root, &image.platforms)?;
+    let (documents, blobs) = Reader::new(&store, session).collect(root, &image.platforms)?;
     Ok(Collected {
         place: image.place(),
         reference: reference(image),
@@ -101,7 +101,7 @@ fn collect_one(
 
 /// The reference that workloads ask for: what `solution.yaml` says, or else where the image came from. Directories
 /// and files are no place that a workload could name.
-fn reference(image: &SourceImage) -> Option<ImageReference> {
+pub(crate) fn reference(image: &SourceImage) -> Option<ImageReference> {
     image.reference.clone().or_else(|| match &image.source {
         ImageSource::Docker(reference) => Some(reference.clone()),
         _ => None,

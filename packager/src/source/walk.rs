@@ -5,8 +5,8 @@
 //! number and total size are bounded, and nothing is read twice; a document called something else than it is: the
 //! media types are compared; content elsewhere on the internet: `ImageDocument` refuses it.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
 
 use schemas::{Descriptor, Digest, ImageDocument, ImageManifest, Platform};
 
@@ -41,23 +41,37 @@ impl Store {
     }
 }
 
-/// What all images together may still read into memory.
+/// What all images of a Solution have in common.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct Session {
+    /// Bytes of documents that may still be read into memory.
     bytes: u64,
+    /// The size of every content. One content has one place in the archive, so all who refer to it must agree.
+    sizes: BTreeMap<Digest, u64>,
 }
 
-impl Budget {
+impl Session {
     pub(super) fn new() -> Self {
         Self {
             bytes: limits::DOCUMENT_BYTES,
+            sizes: BTreeMap::new(),
         }
     }
 
-    fn take(&mut self, document: &Document) -> Result<(), SourceError> {
-        let left = self.bytes.checked_sub(document.bytes.len() as u64);
-        self.bytes = left.ok_or(SourceError::DocumentBytes)?;
-        Ok(())
+    fn keep(&mut self, document: &Document) -> Result<(), SourceError> {
+        let size = document.bytes.len() as u64;
+        self.bytes = self
+            .bytes
+            .checked_sub(size)
+            .ok_or(SourceError::DocumentBytes)?;
+        self.agree(document.digest, size)
+    }
+
+    fn agree(&mut self, digest: Digest, size: u64) -> Result<(), SourceError> {
+        if *self.sizes.entry(digest).or_insert(size) == size {
+            return Ok(());
+        }
+        Err(SourceError::TwoSizes(digest))
     }
 }
 
@@ -101,14 +115,14 @@ pub(super) fn document(
     })
 }
 
-fn parse(path: &std::path::Path, bytes: &[u8]) -> Result<ImageDocument, SourceError> {
+fn parse(path: &Path, bytes: &[u8]) -> Result<ImageDocument, SourceError> {
     ImageDocument::from_slice(bytes).map_err(|source| SourceError::Document {
         path: path.to_owned(),
         source,
     })
 }
 
-fn check_size(path: &std::path::Path, expected: u64, found: u64) -> Result<(), SourceError> {
+fn check_size(path: &Path, expected: u64, found: u64) -> Result<(), SourceError> {
     if expected == found {
         return Ok(());
     }
@@ -123,21 +137,21 @@ fn check_size(path: &std::path::Path, expected: u64, found: u64) -> Result<(), S
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     store: &'a Store,
-    budget: &'a mut Budget,
+    session: &'a mut Session,
     documents: Vec<Document>,
-    seen: BTreeMap<Digest, u64>,
+    seen: BTreeSet<Digest>,
     blobs: BTreeMap<Digest, Blob>,
     /// Documents whose descriptors are not followed yet, with the number of indexes above them.
     open: VecDeque<(usize, usize)>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(store: &'a Store, budget: &'a mut Budget) -> Self {
+    pub(super) fn new(store: &'a Store, session: &'a mut Session) -> Self {
         Self {
             store,
-            budget,
+            session,
             documents: Vec::new(),
-            seen: BTreeMap::new(),
+            seen: BTreeSet::new(),
             blobs: BTreeMap::new(),
             open: VecDeque::new(),
         }
@@ -154,6 +168,9 @@ impl<'a> Reader<'a> {
         while let Some((number, depth)) = self.open.pop_front() {
             match self.parsed(&self.documents[number])? {
                 ImageDocument::Index(index) => {
+                    if index.manifests.is_empty() {
+                        return Err(SourceError::EmptyIndex(self.documents[number].digest));
+                    }
                     for child in &index.manifests {
                         self.follow(child, depth + 1)?;
                     }
@@ -215,12 +232,9 @@ impl<'a> Reader<'a> {
 
     fn follow(&mut self, child: &Descriptor, depth: usize) -> Result<(), SourceError> {
         let digest = child.digest;
-        if let Some(size) = self.seen.get(&digest) {
-            return if *size == child.size {
-                Ok(())
-            } else {
-                Err(SourceError::TwoSizes(digest))
-            };
+        self.session.agree(digest, child.size)?;
+        if self.seen.contains(&digest) {
+            return Ok(());
         }
         if depth > schemas::limits::INDEX_DEPTH {
             return Err(SourceError::Depth { digest });
@@ -233,9 +247,8 @@ impl<'a> Reader<'a> {
         if self.documents.len() == limits::DOCUMENTS {
             return Err(SourceError::Documents);
         }
-        self.budget.take(&document)?;
-        self.seen
-            .insert(document.digest, document.bytes.len() as u64);
+        self.session.keep(&document)?;
+        self.seen.insert(document.digest);
         self.open.push_back((self.documents.len(), depth));
         self.documents.push(document);
         Ok(())
@@ -243,14 +256,10 @@ impl<'a> Reader<'a> {
 
     fn add_blobs(&mut self, manifest: &ImageManifest) -> Result<(), SourceError> {
         for descriptor in std::iter::once(&manifest.config).chain(&manifest.layers) {
-            let known = self.blobs.get(&descriptor.digest).map(|blob| blob.size);
-            match known {
-                Some(size) if size == descriptor.size => {}
-                Some(_) => return Err(SourceError::TwoSizes(descriptor.digest)),
-                None => {
-                    let blob = self.blob(descriptor)?;
-                    self.blobs.insert(blob.digest, blob);
-                }
+            self.session.agree(descriptor.digest, descriptor.size)?;
+            if !self.blobs.contains_key(&descriptor.digest) {
+                let blob = self.blob(descriptor)?;
+                self.blobs.insert(blob.digest, blob);
             }
         }
         Ok(())
