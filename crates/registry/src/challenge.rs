@@ -89,11 +89,11 @@ fn take_value(text: &str) -> (String, &str) {
 mod tests {
     use super::*;
 
-    fn bearer(realm: &str, service: Option<&str>) -> Option<Challenge> {
-        Some(Challenge::Bearer {
+    fn bearer(realm: &str, service: Option<&str>) -> Challenge {
+        Challenge::Bearer {
             realm: realm.to_owned(),
             service: service.map(ToOwned::to_owned),
-        })
+        }
     }
 
     #[test]
@@ -107,15 +107,15 @@ mod tests {
             one(
                 "Bearer realm=\"https://a.example/token\",service=\"r.example\",scope=\"repository:a,b:pull,push\""
             ),
-            bearer("https://a.example/token", Some("r.example"))
+            Some(bearer("https://a.example/token", Some("r.example")))
         );
         assert_eq!(
             one("Basic realm=x, BEARER realm = \"https://a/\\\"t\""),
-            bearer("https://a/\"t", None)
+            Some(bearer("https://a/\"t", None))
         );
         assert_eq!(
             parse(["Basic realm=x", "Bearer realm=\"https://a/t\""].into_iter()),
-            bearer("https://a/t", None)
+            Some(bearer("https://a/t", None))
         );
     }
 

@@ -51,7 +51,7 @@ pub enum Credentials {
         /// The password.
         password: Secret,
     },
-    /// With an OAuth2 refresh token at a token server (`identitytoken`).
+    /// With an `OAuth2` refresh token at a token server (`identitytoken`).
     IdentityToken(Secret),
     /// With a token that the registry takes as it is (`registrytoken`).
     RegistryToken(Secret),
@@ -287,11 +287,11 @@ mod tests {
         Credentials::from_config(config.as_bytes(), &address.parse().unwrap()).unwrap()
     }
 
-    fn user(name: &str) -> Option<Credentials> {
-        Some(Credentials::Password {
+    fn user(name: &str) -> Credentials {
+        Credentials::Password {
             username: name.to_owned(),
             password: Secret("pass:word".to_owned()),
-        })
+        }
     }
 
     fn auth(name: &str) -> String {
@@ -306,11 +306,11 @@ mod tests {
             auth("team"),
             auth("url")
         );
-        assert_eq!(find(&config, "r.example"), user("host"));
-        assert_eq!(find(&config, "r.example/team"), user("team"));
-        assert_eq!(find(&config, "r.example/team/app"), user("team"));
-        assert_eq!(find(&config, "r.example/teams"), user("host"));
-        assert_eq!(find(&config, "other.example:5000/x"), user("url"));
+        assert_eq!(find(&config, "r.example"), Some(user("host")));
+        assert_eq!(find(&config, "r.example/team"), Some(user("team")));
+        assert_eq!(find(&config, "r.example/team/app"), Some(user("team")));
+        assert_eq!(find(&config, "r.example/teams"), Some(user("host")));
+        assert_eq!(find(&config, "other.example:5000/x"), Some(user("url")));
         assert_eq!(find(&config, "other.example"), None);
         assert_eq!(find(&config, "sub.r.example"), None);
     }
@@ -321,7 +321,7 @@ mod tests {
         let token = Some(Credentials::IdentityToken(Secret("T".to_owned())));
         assert_eq!(find(config, "i"), token);
         assert_eq!(find(config, "e"), None);
-        assert_eq!(find(config, "u"), user("n"));
+        assert_eq!(find(config, "u"), Some(user("n")));
         let token = Some(Credentials::RegistryToken(Secret("R".to_owned())));
         assert_eq!(find(config, "r"), token);
     }

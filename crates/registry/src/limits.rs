@@ -34,10 +34,10 @@ pub const CREDENTIALS_FILE: usize = 4 * 1024 * 1024;
 /// Time to connect, TLS included.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time without a byte in either direction.
-pub const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+pub const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// Time from the last byte of a blob to the answer: registries hash and copy the whole blob once more.
-pub const COMMIT_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+pub const COMMIT_TIMEOUT: Duration = Duration::from_mins(15);
 /// The longest wait that a registry can impose with `Retry-After`.
-pub const RETRY_AFTER: Duration = Duration::from_secs(120);
+pub const RETRY_AFTER: Duration = Duration::from_mins(2);
 /// Lifetime of a token that states none (distribution's token specification).
-pub const TOKEN_LIFETIME: Duration = Duration::from_secs(60);
+pub const TOKEN_LIFETIME: Duration = Duration::from_mins(1);

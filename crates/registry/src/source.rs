@@ -266,7 +266,7 @@ mod tests {
     }
 
     fn blob(size: usize) -> Bytes {
-        (0..size).map(|i| (i / 7 % 251) as u8).collect()
+        (0..=250).cycle().take(size).collect()
     }
 
     #[tokio::test]

@@ -106,7 +106,7 @@ impl Transport {
         let mut ask = ask;
         for attempt in 0..2 {
             let sent = self.auth_header(operation, registry, &ask).await?;
-            let (request, again) = self.request(&mut ask, sent.as_ref());
+            let (request, again) = Self::request(&mut ask, sent.as_ref());
             let answer = self.execute(operation, request.0, request.1).await?;
             if answer.status() != StatusCode::UNAUTHORIZED || !same_origin(&ask.url, registry) {
                 return self.follow(operation, registry, ask, answer).await;
@@ -150,7 +150,6 @@ impl Transport {
 
     /// The request, and whether it can be made a second time.
     fn request(
-        &self,
         ask: &mut Ask,
         login: Option<&reqwest::header::HeaderValue>,
     ) -> ((Request, Activity), bool) {

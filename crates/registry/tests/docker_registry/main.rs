@@ -1,3 +1,16 @@
-//! Against the registry of Debian.
+//! The client against Debian's docker-registry with TLS and login, with faults injected on the way, and judged by
+//! skopeo. Needs the packages docker-registry, skopeo and openssl; fails without them.
 
-fn main() {}
+#![expect(
+    clippy::unwrap_used,
+    reason = "the helpers of these tests are tests, too"
+)]
+
+mod access;
+mod damage;
+mod faults;
+mod images;
+mod login;
+mod proxy;
+mod pushing;
+mod server;

@@ -1,0 +1,177 @@
+//! Reaching a registry: every way to fail has its own words and its own next step.
+
+use registry::{Client, Credentials, Error, Options, PlainHttp};
+
+use crate::images::repository;
+use crate::proxy::{Action, Proxy};
+use crate::server::{Protection, Server, client_for, free_port, options, password};
+
+async fn ping(host: &str, options: Options) -> Result<(), Error> {
+    Client::new(&host.parse().unwrap(), options)
+        .unwrap()
+        .ping()
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_way_to_fail_is_told_apart() {
+    let server = Server::start(&Protection::TlsAndLogin);
+    let host = server.host();
+    ping(&host, server.options()).await.unwrap();
+
+    let error = ping(
+        &host,
+        Options {
+            ca: Vec::new(),
+            ..server.options()
+        },
+    )
+    .await
+    .unwrap_err();
+    assert!(matches!(error, Error::Untrusted { .. }), "{error:?}");
+    assert!(error.hint().unwrap().contains("--ca-file"));
+    assert!(!error.is_temporary());
+
+    let anonymous = Options {
+        credentials: Credentials::Anonymous,
+        ..server.options()
+    };
+    let error = ping(&host, anonymous.clone()).await.unwrap_err();
+    assert!(matches!(error, Error::LoginRequired { .. }), "{error:?}");
+
+    let wrong = Options {
+        credentials: password("hunter2"),
+        ..server.options()
+    };
+    let error = ping(&host, wrong).await.unwrap_err();
+    assert!(matches!(error, Error::LoginRefused { .. }), "{error:?}");
+    assert!(!format!("{error} {error:?}").contains("hunter2"));
+
+    let token = Credentials::IdentityToken(registry::Secret::new("t0ken".to_owned()));
+    let error = ping(
+        &host,
+        Options {
+            credentials: token,
+            ..server.options()
+        },
+    )
+    .await
+    .unwrap_err();
+    assert!(matches!(error, Error::LoginUnsupported { .. }), "{error:?}");
+
+    // The certificate is for this address and `localhost`, not for others of the same machine.
+    let other = format!("127.0.0.2:{}", free_port());
+    let error = ping(&other, server.options()).await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
+    assert!(error.is_temporary());
+    ping(&format!("localhost:{}", server.port), server.options())
+        .await
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plain_http_is_spoken_only_where_allowed() {
+    let server = Server::start(&Protection::None);
+    ping(&server.host(), options()).await.unwrap();
+    let always = Options {
+        plain_http: PlainHttp::Always,
+        ..options()
+    };
+    ping(&server.host(), always.clone()).await.unwrap();
+    let never = Options {
+        plain_http: PlainHttp::Never,
+        ..options()
+    };
+    let error = ping(&server.host(), never).await.unwrap_err();
+    assert!(matches!(error, Error::PlainHttpAnswer { .. }), "{error:?}");
+    assert!(error.hint().unwrap().contains("--plain-http"));
+    let secure = Server::start(&Protection::TlsAndLogin);
+    let error = ping(&secure.host(), always).await.unwrap_err();
+    assert!(
+        matches!(error, Error::NotARegistry { status: 400, .. }),
+        "{error:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_web_site_is_no_registry() {
+    for (head, status) in [("200 OK", 200), ("404 Not Found", 404)] {
+        let site = Proxy::start(0, move |_| {
+            Action::Answer(head, "<html>welcome</html>".to_owned())
+        });
+        let error = ping(&site.host(), options()).await.unwrap_err();
+        assert!(
+            matches!(error, Error::NotARegistry { status: s, .. } if s == status),
+            "{error:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_right_is_found_before_the_push() {
+    let site = Proxy::start(0, |seen| match seen.method.as_str() {
+        "POST" => Action::Answer(
+            "403 Forbidden",
+            r#"{"errors":[{"code":"DENIED","message":"project is read-only"}]}"#.to_owned(),
+        ),
+        _ => Action::Answer("200 OK", "{}".to_owned()),
+    });
+    let client = client_for(&site.host(), Credentials::Anonymous);
+    client.ping().await.unwrap();
+    let error = client.check_push(&repository("app")).await.unwrap_err();
+    assert!(matches!(error, Error::Denied { .. }), "{error:?}");
+    assert!(
+        error.to_string().contains("project is read-only"),
+        "{error}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn redirects_are_limited_and_carry_no_login() {
+    let server = Server::start(&Protection::None);
+    let storage = Proxy::start(server.port, |_| Action::Answer("200 OK", String::new()));
+    let target: &'static str = format!(
+        "307 Temporary Redirect\r\nLocation: http://{}/x",
+        storage.host()
+    )
+    .leak();
+    let registry = Proxy::start(server.port, move |seen| {
+        if seen.path.starts_with("/v2/loop/") {
+            return Action::Answer(
+                "307 Temporary Redirect\r\nLocation: /v2/loop/again",
+                String::new(),
+            );
+        }
+        match seen.headers.get("authorization") {
+            None => Action::Answer(
+                "401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"test\"",
+                String::new(),
+            ),
+            Some(_) => Action::Answer(target, String::new()),
+        }
+    });
+    let client = client_for(&registry.host(), password("secret"));
+    let digest = schemas::Digest::new([1; 32]);
+    assert!(client.has_blob(&repository("app"), &digest).await.unwrap());
+    let seen = storage.seen();
+    assert_eq!(seen.len(), 1);
+    assert!(!seen[0].headers.contains_key("authorization"));
+    let error = client
+        .has_blob(&repository("loop"), &digest)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, Error::BadAnswer { .. }), "{error:?}");
+    assert!(registry.count("HEAD", "/v2/loop/") < 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn endless_answers_are_cut() {
+    let site = Proxy::start(0, |seen| match seen.path.as_str() {
+        "/v2/app/manifests/1" => Action::Answer("200 OK", "x".repeat(4 * 1024 * 1024 + 1)),
+        _ => Action::Answer("200 OK", String::new()),
+    });
+    let client = client_for(&site.host(), Credentials::Anonymous);
+    let tag = "1".parse::<schemas::Tag>().unwrap().into();
+    let error = client.manifest(&repository("app"), &tag).await.unwrap_err();
+    assert!(matches!(error, Error::AnswerTooLong { .. }), "{error:?}");
+}

@@ -1,0 +1,363 @@
+//! Everything between here and the registry breaks once.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use registry::{Credentials, Error, ManifestOutcome, PushReport, Reference, push};
+use schemas::Tag;
+
+use crate::images::{Job, MIB, digest_of, noise, repository, silent};
+use crate::proxy::{Action, Proxy, Seen};
+use crate::server::{Protection, Server, client_for};
+
+/// A well-formed digest that nothing has.
+const OTHER: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Pushes one image of these layers through the proxy.
+async fn push_layers(proxy: &Proxy, layers: &[bytes::Bytes]) -> (PushReport, Job) {
+    let mut job = Job::default();
+    job.image(&repository("app"), Some("1"), layers);
+    let client = client_for(&proxy.host(), Credentials::Anonymous);
+    let report = push(&client, job.job.clone(), silent()).await;
+    (report, job)
+}
+
+/// Whether the registry behind the proxy has a blob with the right bytes.
+fn holds(server: &Server, content: &[u8]) -> bool {
+    let files = server.stored(&format!("{}/data", digest_of(content).hex()));
+    files
+        .iter()
+        .any(|file| std::fs::read(file).unwrap() == content)
+}
+
+/// A rule's condition that holds a few times only.
+struct Times(AtomicU32);
+
+impl Times {
+    fn new(times: u32) -> Self {
+        Self(AtomicU32::new(times))
+    }
+
+    fn left(&self) -> bool {
+        let down = |left: u32| left.checked_sub(1);
+        self.0
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, down)
+            .is_ok()
+    }
+}
+
+fn large(seen: &Seen) -> bool {
+    seen.length() > MIB as u64
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_connection_is_tried_again() {
+    let server = Server::start(&Protection::None);
+    let once = Times::new(1);
+    let proxy = Proxy::start(server.port, move |seen| {
+        if large(seen) && once.left() {
+            Action::BreakAfter(3 * MIB as u64)
+        } else {
+            Action::Forward
+        }
+    });
+    let layer = noise(1, 8 * MIB);
+    let (report, _) = push_layers(&proxy, std::slice::from_ref(&layer)).await;
+    assert!(report.is_complete(), "{report:?}");
+    assert!(holds(&server, &layer));
+    assert_eq!(proxy.seen().iter().filter(|seen| large(seen)).count(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_goes_on_where_the_registry_says() {
+    let server = Server::start(&Protection::None);
+    let (once, kept) = (Times::new(1), 21 * MIB as u64 + 5);
+    let status = Times::new(1);
+    let proxy = Proxy::start(server.port, move |seen| {
+        if large(seen) && once.left() {
+            return Action::KeepAndBreak(kept);
+        }
+        if seen.is("GET", "/uploads/") && status.left() {
+            let head = "204 No Content\r\nRange: 0-22020100";
+            return Action::Answer(head, String::new());
+        }
+        Action::Forward
+    });
+    let layer = noise(1, 40 * MIB + 9);
+    let (report, job) = push_layers(&proxy, std::slice::from_ref(&layer)).await;
+    assert!(report.is_complete(), "{report:?}");
+    assert!(holds(&server, &layer));
+    let resumed: Vec<Seen> = proxy
+        .seen()
+        .into_iter()
+        .filter(|seen| seen.method == "PATCH")
+        .collect();
+    assert_eq!(resumed.len(), 1);
+    assert_eq!(
+        resumed[0].headers["content-range"],
+        format!("{kept}-{}", layer.len() - 1)
+    );
+    assert_eq!(resumed[0].length(), layer.len() as u64 - kept);
+    // What was read a second time begins at a checkpoint, not at the beginning.
+    let twice = job.bytes_read() - job.bytes();
+    assert!(twice < kept, "{twice}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_that_claims_bytes_nobody_sent_is_not_believed() {
+    let server = Server::start(&Protection::None);
+    let (once, lie) = (Times::new(1), Times::new(1));
+    let proxy = Proxy::start(server.port, move |seen| {
+        if large(seen) && once.left() {
+            return Action::BreakAfter(MIB as u64);
+        }
+        if seen.is("GET", "/uploads/") && lie.left() {
+            return Action::Answer("204 No Content\r\nRange: 0-999999999", String::new());
+        }
+        Action::Forward
+    });
+    let layer = noise(1, 6 * MIB);
+    let (report, _) = push_layers(&proxy, std::slice::from_ref(&layer)).await;
+    assert!(report.is_complete(), "{report:?}");
+    assert!(holds(&server, &layer));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn busy_registries_are_waited_for() {
+    let server = Server::start(&Protection::None);
+    let (limited, failing) = (Times::new(1), Times::new(2));
+    let proxy = Proxy::start(server.port, move |seen| {
+        if large(seen) && limited.left() {
+            let head = "429 Too Many Requests\r\nRetry-After: 1";
+            return Action::Answer(head, "slow down".to_owned());
+        }
+        if seen.is("PUT", "/manifests/") && failing.left() {
+            return Action::Answer("503 Service Unavailable", String::new());
+        }
+        Action::Forward
+    });
+    let (layer, start) = (noise(1, 2 * MIB), Instant::now());
+    let (report, _) = push_layers(&proxy, std::slice::from_ref(&layer)).await;
+    assert!(report.is_complete(), "{report:?}");
+    assert!(
+        start.elapsed() >= Duration::from_secs(1),
+        "Retry-After is kept"
+    );
+    assert!(holds(&server, &layer));
+    assert_eq!(proxy.count("PUT", "/manifests/"), 2 + 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn attempts_end() {
+    let server = Server::start(&Protection::None);
+    let proxy = Proxy::start(server.port, |seen| {
+        if large(seen) {
+            Action::Answer(
+                "500 Internal Server Error",
+                "disk full?_state=SECRET".to_owned(),
+            )
+        } else {
+            Action::Forward
+        }
+    });
+    let (report, _) = push_layers(&proxy, &[noise(1, 2 * MIB), noise(2, 10)]).await;
+    assert_eq!(report.failed_blobs.len(), 1);
+    let error = &report.failed_blobs[0].error;
+    assert!(
+        matches!(**error, Error::Busy { status: 500, .. }),
+        "{error:?}"
+    );
+    assert!(error.is_temporary());
+    assert_eq!(proxy.seen().iter().filter(|seen| large(seen)).count(), 4);
+    let shown = format!("{report:?} {error}");
+    assert!(
+        shown.contains("disk full") && !shown.contains("_state"),
+        "{shown}"
+    );
+    assert_eq!(report.uploaded.count, 2);
+    assert!(
+        report
+            .manifests
+            .iter()
+            .all(|outcome| matches!(outcome, ManifestOutcome::Blocked { .. }))
+    );
+    assert_eq!(
+        proxy.count("DELETE", "/uploads/"),
+        1,
+        "the upload is given back"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whole_blobs_that_are_refused_go_in_chunks() {
+    for (limit, sizes) in [(16, vec![16, 16, 8]), (1, vec![1; 40])] {
+        let server = Server::start(&Protection::None);
+        let largest = limit * MIB as u64;
+        let proxy = Proxy::start(server.port, move |seen| {
+            if seen.length() > largest {
+                Action::AnswerEarly("413 Request Entity Too Large")
+            } else {
+                Action::Forward
+            }
+        });
+        let layer = noise(1, 40 * MIB);
+        let (report, _) = push_layers(&proxy, std::slice::from_ref(&layer)).await;
+        assert!(report.is_complete(), "{report:?}");
+        assert!(holds(&server, &layer));
+        let taken =
+            |seen: &&Seen| seen.method == "PATCH" && large_part(seen) && seen.length() <= largest;
+        let chunks: Vec<u64> = proxy
+            .seen()
+            .iter()
+            .filter(taken)
+            .map(|seen| seen.length() / MIB as u64)
+            .collect();
+        assert_eq!(chunks, sizes);
+    }
+}
+
+fn large_part(seen: &Seen) -> bool {
+    seen.length() >= MIB as u64
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_chunk_is_sent_again_and_no_other() {
+    let server = Server::start(&Protection::None);
+    let (whole, second) = (Times::new(1), Times::new(1));
+    let proxy = Proxy::start(server.port, move |seen| {
+        if seen.is("PUT", "/uploads/") && large(seen) && whole.left() {
+            return Action::Answer("405 Method Not Allowed", String::new());
+        }
+        let range = seen.headers.get("content-range").map_or("", String::as_str);
+        if range.starts_with("16777216-") && second.left() {
+            return Action::Answer("502 Bad Gateway", String::new());
+        }
+        Action::Forward
+    });
+    let layer = noise(1, 40 * MIB);
+    let (report, _) = push_layers(&proxy, std::slice::from_ref(&layer)).await;
+    assert!(report.is_complete(), "{report:?}");
+    assert!(holds(&server, &layer));
+    let ranges: Vec<String> = proxy
+        .seen()
+        .iter()
+        .filter(|seen| large(seen) && seen.method == "PATCH")
+        .map(|seen| seen.headers["content-range"].clone())
+        .collect();
+    let second = "16777216-33554431";
+    assert_eq!(ranges, ["0-16777215", second, second, "33554432-41943039"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_is_found_in_chunks_and_after_a_resume() {
+    let server = Server::start(&Protection::None);
+    let proxy = Proxy::start(server.port, |seen| {
+        if seen.is("PUT", "/uploads/") && large(seen) {
+            Action::Answer("405 Method Not Allowed", String::new())
+        } else {
+            Action::Forward
+        }
+    });
+    let right = noise(1, 20 * MIB);
+    let mut damaged = right.to_vec();
+    damaged[100] ^= 1;
+    let mut job = Job::default();
+    job.image_of(
+        &repository("app"),
+        Some("1"),
+        &[(digest_of(&right), damaged.into())],
+    );
+    let client = client_for(&proxy.host(), Credentials::Anonymous);
+    let report = push(&client, job.job, silent()).await;
+    assert!(
+        matches!(*report.failed_blobs[0].error, Error::Damaged { .. }),
+        "{report:?}"
+    );
+    assert!(server.stored(&digest_of(&right).hex()).is_empty());
+    let committed = proxy.seen().into_iter().any(|seen| {
+        seen.is("PUT", "/uploads/") && seen.path.contains(&digest_of(&right).hex()) && !large(&seen)
+    });
+    assert!(!committed, "the upload is never finished");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_are_cut_off_or_lie_are_errors() {
+    let server = Server::start(&Protection::None);
+    let tag: Reference = "1".parse::<Tag>().unwrap().into();
+    let app = repository("app");
+    let straight = Proxy::start(server.port, |_| Action::Forward);
+    let (report, _) = push_layers(&straight, &[noise(1, 10)]).await;
+    assert!(report.is_complete());
+
+    let cut = Proxy::start(server.port, |seen| match seen.method.as_str() {
+        "GET" if seen.path.contains("/manifests/") => Action::Truncate(20),
+        _ => Action::Forward,
+    });
+    let client = client_for(&cut.host(), Credentials::Anonymous);
+    let error = client.manifest(&app, &tag).await.unwrap_err();
+    assert!(matches!(error, Error::Interrupted { .. }), "{error:?}");
+
+    let liar = Proxy::start(server.port, |_| {
+        Action::Replace("Docker-Content-Digest", OTHER)
+    });
+    let client = client_for(&liar.host(), Credentials::Anonymous);
+    let error = client.manifest(&app, &tag).await.unwrap_err();
+    assert!(matches!(error, Error::OtherDigest { .. }), "{error:?}");
+    let mut job = Job::default();
+    job.image(&repository("other"), Some("1"), &[noise(2, 10)]);
+    let mut run = job.job.clone();
+    run.blobs.clear();
+    run.manifests
+        .retain(|manifest| matches!(manifest.reference, Reference::Digest(_)));
+    run.manifests[0].needs.clear();
+    // The blobs by the straight way: this is about the manifest's answer.
+    let mut blobs = job.job.clone();
+    blobs.manifests.clear();
+    let straight = client_for(&straight.host(), Credentials::Anonymous);
+    assert!(push(&straight, blobs, silent()).await.is_complete());
+    let report = push(&client, run, silent()).await;
+    let lied = matches!(&report.manifests[0], ManifestOutcome::Failed(error) if matches!(**error, Error::OtherDigest { .. }));
+    assert!(lied, "{report:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_digest_that_is_not_stated_is_computed() {
+    let server = Server::start(&Protection::None);
+    let proxy = Proxy::start(server.port, |_| {
+        Action::Replace("Docker-Content-Digest", "none")
+    });
+    let (report, job) = push_layers(&proxy, &[noise(1, 10)]).await;
+    assert!(report.is_complete(), "{report:?}");
+    let client = client_for(&proxy.host(), Credentials::Anonymous);
+    let tag = "1".parse::<Tag>().unwrap().into();
+    let found = client
+        .manifest_digest(&repository("app"), &tag)
+        .await
+        .unwrap();
+    assert_eq!(found, Some(job.job.manifests[0].digest));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_that_goes_away_ends_the_push_soon() {
+    let server = Server::start(&Protection::None);
+    let port = server.port;
+    drop(server);
+    let mut job = Job::default();
+    for seed in 0..50 {
+        job.image(&repository("app"), None, &[noise(seed, 100)]);
+    }
+    let mut options = crate::server::options();
+    options.plain_http = registry::PlainHttp::Always;
+    let address = format!("127.0.0.1:{port}").parse().unwrap();
+    let client = registry::Client::new(&address, options).unwrap();
+    let report = push(&client, job.job.clone(), silent()).await;
+    assert_eq!(report.failed_blobs.len(), job.job.blobs.len());
+    // The connections under way fail each for themselves, everything else for the first of their reasons.
+    assert!(report.errors().len() <= 4, "{}", report.errors().len());
+    assert!(
+        report
+            .errors()
+            .iter()
+            .all(|error| matches!(**error, Error::Unreachable { .. }))
+    );
+}

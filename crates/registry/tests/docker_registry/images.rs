@@ -1,0 +1,192 @@
+//! Images made of noise, and the jobs that push them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use registry::{BlobContent, BlobPush, Event, ManifestPush, PushJob, Repository};
+use schemas::Digest;
+use sha2::{Digest as _, Sha256};
+
+pub(crate) const MIB: usize = 1024 * 1024;
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+
+pub(crate) fn digest_of(bytes: &[u8]) -> Digest {
+    Digest::new(Sha256::digest(bytes).into())
+}
+
+/// Bytes that nothing compresses or repeats, the same for the same seed.
+pub(crate) fn noise(seed: u64, size: usize) -> Bytes {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut bytes = Vec::with_capacity(size + 8);
+    while bytes.len() < size {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes.truncate(size);
+    bytes.into()
+}
+
+pub(crate) fn repository(text: &str) -> Repository {
+    text.parse().unwrap()
+}
+
+/// Content whose reads are counted.
+pub(crate) struct Counted {
+    bytes: Bytes,
+    pub(crate) read: AtomicU64,
+}
+
+impl BlobContent for Counted {
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
+        self.read.fetch_add(buffer.len() as u64, Ordering::Relaxed);
+        self.bytes.read_exact_at(buffer, offset)
+    }
+}
+
+/// A job, built image by image.
+#[derive(Default)]
+pub(crate) struct Job {
+    pub(crate) job: PushJob,
+    pub(crate) contents: Vec<Arc<Counted>>,
+}
+
+impl Job {
+    /// A content under a digest that need not be its own.
+    pub(crate) fn blob(&mut self, repository: &Repository, digest: Digest, bytes: &Bytes) {
+        let known = self.job.blobs.iter_mut().find(|blob| blob.digest == digest);
+        if let Some(known) = known {
+            known.repositories.push(repository.clone());
+            return;
+        }
+        let content = Arc::new(Counted {
+            bytes: bytes.clone(),
+            read: AtomicU64::new(0),
+        });
+        self.contents.push(Arc::clone(&content));
+        self.job.blobs.push(BlobPush {
+            digest,
+            size: bytes.len() as u64,
+            repositories: vec![repository.clone()],
+            content,
+        });
+    }
+
+    /// An image of these layers; pushed by digest, and by tag if there is one.
+    pub(crate) fn image(&mut self, at: &Repository, tag: Option<&str>, layers: &[Bytes]) -> Digest {
+        let layers: Vec<(Digest, Bytes)> = layers
+            .iter()
+            .map(|layer| (digest_of(layer), layer.clone()))
+            .collect();
+        self.image_of(at, tag, &layers)
+    }
+
+    pub(crate) fn image_of(
+        &mut self,
+        at: &Repository,
+        tag: Option<&str>,
+        layers: &[(Digest, Bytes)],
+    ) -> Digest {
+        let diffs: Vec<String> = layers.iter().map(|(d, _)| format!("\"{d}\"")).collect();
+        let config = Bytes::from(format!(
+            r#"{{"architecture":"amd64","os":"linux","rootfs":{{"type":"layers","diff_ids":[{}]}}}}"#,
+            diffs.join(",")
+        ));
+        let mut needs = vec![digest_of(&config)];
+        self.blob(at, needs[0], &config);
+        let mut described = Vec::new();
+        for (digest, layer) in layers {
+            self.blob(at, *digest, layer);
+            needs.push(*digest);
+            described.push(format!(
+                r#"{{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"{digest}","size":{}}}"#,
+                layer.len()
+            ));
+        }
+        let manifest = format!(
+            r#"{{"schemaVersion":2,"mediaType":"{MANIFEST}","config":{{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"{}","size":{}}},"layers":[{}]}}"#,
+            needs[0],
+            config.len(),
+            described.join(",")
+        );
+        self.manifest(at, tag, MANIFEST, manifest.into(), &needs)
+    }
+
+    pub(crate) fn index(&mut self, at: &Repository, tag: &str, children: &[Digest]) -> Digest {
+        let described: Vec<String> = children
+            .iter()
+            .map(|child| {
+                let mut manifests = self.job.manifests.iter();
+                let size = manifests.find(|m| m.digest == *child).unwrap().bytes.len();
+                format!(r#"{{"mediaType":"{MANIFEST}","digest":"{child}","size":{size},"platform":{{"architecture":"amd64","os":"linux"}}}}"#)
+            })
+            .collect();
+        let index = format!(
+            r#"{{"schemaVersion":2,"mediaType":"{INDEX}","manifests":[{}]}}"#,
+            described.join(",")
+        );
+        self.manifest(at, Some(tag), INDEX, index.into(), children)
+    }
+
+    fn manifest(
+        &mut self,
+        at: &Repository,
+        tag: Option<&str>,
+        media_type: &str,
+        bytes: Bytes,
+        needs: &[Digest],
+    ) -> Digest {
+        let digest = digest_of(&bytes);
+        let push = ManifestPush {
+            repository: at.clone(),
+            reference: digest.into(),
+            media_type: media_type.to_owned(),
+            bytes,
+            digest,
+            needs: needs.to_vec(),
+        };
+        // The tag first, to see that the order of a job does not matter.
+        if let Some(tag) = tag {
+            let reference = tag.parse::<schemas::Tag>().unwrap().into();
+            let tagged = ManifestPush {
+                reference,
+                ..push.clone()
+            };
+            self.job.manifests.insert(0, tagged);
+        }
+        self.job.manifests.push(push);
+        digest
+    }
+
+    /// Bytes read of all contents since the job was built.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.contents
+            .iter()
+            .map(|content| content.read.load(Ordering::Relaxed))
+            .sum()
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.job.blobs.iter().map(|blob| blob.size).sum()
+    }
+}
+
+/// All events of a push so far.
+pub(crate) type Events = Arc<Mutex<Vec<Event>>>;
+
+/// Keeps all events.
+pub(crate) fn recorder() -> (Events, Arc<impl Fn(Event)>) {
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&events);
+    (
+        events,
+        Arc::new(move |event| sink.lock().unwrap().push(event)),
+    )
+}
+
+pub(crate) fn silent() -> Arc<impl Fn(Event)> {
+    Arc::new(|_: Event| ())
+}

@@ -1,0 +1,180 @@
+//! Bearer tokens: the proxy plays the registry's side of it, and a token server of its own gives the tokens.
+
+use registry::{Credentials, Error, Secret, push};
+
+use crate::images::{Job, MIB, noise, repository, silent};
+use crate::proxy::{Action, Proxy, Seen};
+use crate::server::{PASSWORD, Protection, Server, USER, client_for, password};
+
+/// Gives a token that names its scopes and a number, for `USER` and `PASSWORD` or the refresh token `r3fresh`.
+fn token_server() -> Proxy {
+    Proxy::start(0, |seen| {
+        let basic = base64::Engine::encode(
+            &base64::engine::general_purpose::STANDARD,
+            format!("{USER}:{PASSWORD}"),
+        );
+        let password = seen.headers.get("authorization") == Some(&format!("Basic {basic}"));
+        if !password && seen.method != "POST" {
+            return Action::Answer("401 Unauthorized", String::new());
+        }
+        let scopes: Vec<&str> = seen
+            .path
+            .split(['?', '&'])
+            .filter_map(|part| part.strip_prefix("scope="))
+            .collect();
+        let token = format!("{}.{}", scopes.join("+"), seen.number);
+        Action::Answer(
+            "200 OK",
+            format!(r#"{{"token":"{token}","expires_in":300}}"#),
+        )
+    })
+}
+
+/// A registry that takes tokens of the right scope, and each for `uses` requests only.
+fn registry(server: &Server, tokens: &Proxy, lifetime: usize) -> Proxy {
+    let challenge: &'static str = format!(
+        "401 Unauthorized\r\nWWW-Authenticate: Bearer realm=\"http://{}/token\",service=\"test\",scope=\"x\"",
+        tokens.host()
+    )
+    .leak();
+    let used = std::sync::Mutex::new(std::collections::HashMap::<String, usize>::new());
+    Proxy::start(server.port, move |seen| {
+        let refuse = || Action::Answer(challenge, String::new());
+        let Some(token) = seen.headers.get("authorization") else {
+            return refuse();
+        };
+        let Some(token) = token.strip_prefix("Bearer ") else {
+            return refuse();
+        };
+        let mut used = used.lock().unwrap();
+        let count = used.entry(token.to_owned()).or_default();
+        *count += 1;
+        if allowed(seen, token) && *count <= lifetime {
+            Action::Forward
+        } else {
+            refuse()
+        }
+    })
+}
+
+fn allowed(seen: &Seen, token: &str) -> bool {
+    let Some(rest) = seen
+        .path
+        .strip_prefix("/v2/")
+        .filter(|rest| !rest.is_empty())
+    else {
+        return true;
+    };
+    let name = ["/blobs/", "/manifests/"]
+        .iter()
+        .find_map(|part| rest.split_once(part))
+        .map(|(name, _)| name.replace('/', "%2F"));
+    let right = if matches!(seen.method.as_str(), "GET" | "HEAD") {
+        "pull"
+    } else {
+        "pull%2Cpush"
+    };
+    name.is_some_and(|name| token.contains(&format!("repository%3A{name}%3A{right}")))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_are_fetched_for_their_scope_and_again_when_they_end() {
+    let server = Server::start(&Protection::None);
+    let tokens = token_server();
+    let registry = registry(&server, &tokens, 5);
+    let mut job = Job::default();
+    let base = noise(1, 3 * MIB);
+    job.image(
+        &repository("demo/a"),
+        Some("1"),
+        &[base.clone(), noise(2, 100)],
+    );
+    job.image(
+        &repository("demo/b"),
+        Some("1"),
+        std::slice::from_ref(&base),
+    );
+    let client = client_for(&registry.host(), password(PASSWORD));
+    client.ping().await.unwrap();
+    client.check_push(&repository("demo/a")).await.unwrap();
+    let report = push(&client, job.job, silent()).await;
+    assert!(report.is_complete(), "{report:?}");
+    assert_eq!(
+        report.mounted.count, 1,
+        "a mount's token names both repositories"
+    );
+    let asked: Vec<String> = tokens.seen().into_iter().map(|seen| seen.path).collect();
+    assert!(
+        asked.iter().all(|path| path.contains("service=test")),
+        "{asked:?}"
+    );
+    let both = |path: &&String| path.contains("demo%2Fa%3A") && path.contains("demo%2Fb%3A");
+    assert!(asked.iter().any(|path| both(&path)), "{asked:?}");
+    assert!(
+        tokens.seen().len() > 3,
+        "each token lasts for five requests"
+    );
+    assert!(
+        registry.seen().iter().all(|seen| {
+            let login = seen.headers.get("authorization");
+            login.is_none_or(|login| login.starts_with("Bearer "))
+        }),
+        "the password goes to the token server only"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_passwords_missing_logins_and_missing_rights_differ() {
+    let server = Server::start(&Protection::None);
+    let tokens = token_server();
+    let registry = registry(&server, &tokens, 0);
+    let error = client_for(&registry.host(), password("wrong"))
+        .ping()
+        .await
+        .unwrap_err();
+    assert!(matches!(error, Error::LoginRefused { .. }), "{error:?}");
+    let error = client_for(&registry.host(), Credentials::Anonymous)
+        .ping()
+        .await
+        .unwrap_err();
+    assert!(matches!(error, Error::LoginRequired { .. }), "{error:?}");
+    let client = client_for(&registry.host(), password(PASSWORD));
+    let error = client.check_push(&repository("demo")).await.unwrap_err();
+    assert!(matches!(error, Error::Denied { .. }), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_identity_token_is_exchanged() {
+    let server = Server::start(&Protection::None);
+    let tokens = token_server();
+    let registry = registry(&server, &tokens, 100);
+    let credentials = Credentials::IdentityToken(Secret::new("r3fresh".to_owned()));
+    client_for(&registry.host(), credentials)
+        .ping()
+        .await
+        .unwrap();
+    assert_eq!(tokens.count("POST", "/token"), 1);
+    assert!(
+        tokens
+            .seen()
+            .iter()
+            .all(|seen| !seen.path.contains("r3fresh"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_never_goes_to_a_token_server_without_tls() {
+    let tokens = token_server();
+    let header = format!(
+        "401 Unauthorized\r\nWWW-Authenticate: Bearer realm=\"ftp://{}/token\"",
+        tokens.host()
+    );
+    let header: &'static str = header.leak();
+    let registry = Proxy::start(0, move |_| Action::Answer(header, String::new()));
+    let error = client_for(&registry.host(), password(PASSWORD))
+        .ping()
+        .await
+        .unwrap_err();
+    assert!(matches!(error, Error::LoginUnsupported { .. }), "{error:?}");
+    assert!(tokens.seen().is_empty());
+}
