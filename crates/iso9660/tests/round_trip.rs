@@ -97,7 +97,7 @@ fn without_rock_ridge(plan: &Plan, image: &Sparse) -> Sparse {
     copy
 }
 
-/// Identifiers of a directory's records, in order, for a check of ECMA-119 9.3.
+/// What the layout promises about places: alignment, sharing, ascending order, the tail.
 fn assert_layout(plan: &Plan, files: &[Content]) {
     let mut places = BTreeMap::new();
     for (path, bytes) in files {
