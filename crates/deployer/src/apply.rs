@@ -169,7 +169,7 @@ impl Cluster {
                 Some(missing) => Trial::Later { missing },
                 None => Trial::Refused(Error::NoSuchKind(gvk)),
             },
-            Err(error) if error.is_temporary() => return Err(error),
+            Err(error) if error.is_about_the_server() => return Err(error),
             Err(error) => Trial::Refused(error),
         };
         Ok((object.reference().clone(), trial))
@@ -290,4 +290,93 @@ fn defined_kind(object: &Object) -> Option<(String, String, ObjectRef)> {
         text(&spec["names"]["kind"])?,
         object.reference().clone(),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::mock::{Answer, cluster};
+
+    fn map(version: &str) -> Value {
+        json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "a", "namespace": "n", "resourceVersion": version}})
+    }
+
+    #[tokio::test]
+    async fn the_request_is_a_strict_apply_of_exactly_the_object() {
+        let (cluster, seen) = cluster(|request| match request.method.as_str() {
+            "GET" => Answer::json(404, &json!({})),
+            _ => Answer::json(201, &map("1")),
+        })
+        .await;
+        let body = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n"},"x":9007199254740993}"#;
+        let object = Object::new(serde_json::from_str(body).unwrap()).unwrap();
+        let manager = FieldManager::new("us&them").unwrap();
+        assert_eq!(
+            cluster
+                .apply(&object, &manager, Conflicts::Force)
+                .await
+                .unwrap(),
+            Applied::Created
+        );
+        cluster
+            .diff(&object, &manager, Conflicts::Refuse)
+            .await
+            .unwrap();
+        let seen = seen.lock().unwrap();
+        assert_eq!(
+            (seen[1].method.as_str(), seen[1].content_type.as_str()),
+            ("PATCH", "application/apply-patch+yaml")
+        );
+        let path =
+            "/api/v1/namespaces/n/configmaps/a?fieldManager=us%26them&fieldValidation=Strict";
+        assert_eq!(seen[1].path, format!("{path}&force=true"));
+        assert_eq!(seen[3].path, format!("{path}&force=false&dryRun=All"));
+        assert_eq!(
+            serde_json::from_str::<Value>(&seen[1].body).unwrap(),
+            *object.as_value()
+        );
+        assert!(seen[1].body.contains("9007199254740993"));
+    }
+
+    #[tokio::test]
+    async fn the_stored_version_tells_whether_something_changed() {
+        for (after, expected) in [("1", Applied::Unchanged), ("2", Applied::Changed)] {
+            let (cluster, _) = cluster(move |request| {
+                Answer::json(200, &map(if request.method == "GET" { "1" } else { after }))
+            })
+            .await;
+            let object = Object::new(map("")).unwrap();
+            let manager = FieldManager::new("us").unwrap();
+            assert_eq!(
+                cluster
+                    .apply(&object, &manager, Conflicts::Refuse)
+                    .await
+                    .unwrap(),
+                expected
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_fails_fails_the_whole_trial() {
+        let (cluster, _) = cluster(|_| Answer(401, None, Vec::new())).await;
+        let list = [Object::new(map("")).unwrap()];
+        let manager = FieldManager::new("us").unwrap();
+        let trial = cluster.dry_run(&list, &manager, Conflicts::Refuse).await;
+        assert!(
+            matches!(trial, Err(Error::Unauthorized { .. })),
+            "{trial:?}"
+        );
+    }
+
+    #[test]
+    fn managers_have_proper_names() {
+        assert!(FieldManager::new("solution").is_ok());
+        for bad in ["", "with space", "line\nfeed", &"x".repeat(MAX_MANAGER + 1)] {
+            assert!(FieldManager::new(bad).is_err(), "{bad:?}");
+        }
+    }
 }

@@ -262,3 +262,223 @@ fn classify_pull(message: &str) -> PullProblem {
 fn text(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn scene(pods: Vec<Value>, events: Vec<Value>) -> Scene {
+        Scene {
+            deployment: json!({}),
+            replica_set: None,
+            pods,
+            events,
+        }
+    }
+
+    fn pod(status: &Value) -> Value {
+        json!({"metadata": {"name": "app-1", "uid": "u1"}, "status": status})
+    }
+
+    fn waiting(reason: &str, message: &str) -> Value {
+        pod(
+            &json!({"containerStatuses": [{"name": "main", "ready": false, "restartCount": 0,
+            "state": {"waiting": {"reason": reason, "message": message}}}]}),
+        )
+    }
+
+    fn cause(pods: Vec<Value>) -> Option<Stuck> {
+        diagnose(&scene(pods, Vec::new())).map(|finding| finding.stuck)
+    }
+
+    /// As containerd 1.6 to 2, CRI-O and Docker's registry word it.
+    #[test]
+    fn pull_messages_are_understood() {
+        for (message, problem) in [
+            (
+                "failed to do request: Head \"https://r/v2/a/manifests/1\": tls: failed to verify certificate: x509: certificate signed by unknown authority",
+                PullProblem::UnknownAuthority,
+            ),
+            (
+                "Head \"https://r\": x509: certificate has expired or is not yet valid",
+                PullProblem::Certificate,
+            ),
+            (
+                "Head \"https://r\": http: server gave HTTP response to HTTPS client",
+                PullProblem::PlainHttp,
+            ),
+            (
+                "failed to authorize: failed to fetch anonymous token: unexpected status: 401 Unauthorized",
+                PullProblem::Unauthorized,
+            ),
+            (
+                "pull access denied, repository does not exist or may require authorization: authorization failed: no basic auth credentials",
+                PullProblem::Unauthorized,
+            ),
+            (
+                "rpc error: code = NotFound desc = failed to pull and unpack image \"r/a:1\": failed to resolve reference \"r/a:1\": r/a:1: not found",
+                PullProblem::NotFound,
+            ),
+            (
+                "reading manifest 1 in r/a: manifest unknown",
+                PullProblem::NotFound,
+            ),
+            (
+                "failed to pull and unpack image: no match for platform in manifest: not found",
+                PullProblem::Platform,
+            ),
+            (
+                "dial tcp 127.0.0.1:1: connect: connection refused",
+                PullProblem::Refused,
+            ),
+            (
+                "dial tcp: lookup r on 10.0.0.1:53: no such host",
+                PullProblem::NoSuchHost,
+            ),
+            ("dial tcp 10.0.0.1:443: i/o timeout", PullProblem::TimedOut),
+            ("Back-off pulling image \"r/a:1\"", PullProblem::Other),
+        ] {
+            assert_eq!(
+                cause(vec![waiting("ErrImagePull", message)]),
+                Some(Stuck::Pull(problem)),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_event_of_the_pod_helps_where_its_status_says_little() {
+        let event = |uid: &str, message: &str| json!({"reason": "Failed", "involvedObject": {"uid": uid}, "message": message});
+        let events = vec![
+            event("u2", "x509: certificate signed by unknown authority"),
+            event("u1", "Error: ErrImagePull"),
+            event("u1", "Failed to pull image \"r/a\": 401 Unauthorized"),
+        ];
+        let pods = vec![waiting(
+            "ImagePullBackOff",
+            "Back-off pulling image \"r/a\"",
+        )];
+        let finding = diagnose(&scene(pods, events)).unwrap();
+        assert_eq!(finding.stuck, Stuck::Pull(PullProblem::Unauthorized));
+        assert!(finding.detail.contains("401"));
+        assert_eq!(
+            (finding.pod.as_deref(), finding.container.as_deref()),
+            (Some("app-1"), Some("main"))
+        );
+    }
+
+    fn ended(restarts: u64, last: &Value) -> Value {
+        pod(
+            &json!({"containerStatuses": [{"name": "main", "ready": false, "restartCount": restarts,
+            "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": last}}]}),
+        )
+    }
+
+    #[test]
+    fn crashes_are_told_once_they_repeat() {
+        let error = json!({"exitCode": 3, "reason": "Error"});
+        assert_eq!(cause(vec![ended(1, &error)]), None);
+        assert_eq!(
+            cause(vec![ended(2, &error)]),
+            Some(Stuck::Crash { exit_code: 3 })
+        );
+        assert_eq!(
+            cause(vec![ended(
+                2,
+                &json!({"exitCode": 0, "reason": "Completed"})
+            )]),
+            Some(Stuck::Crash { exit_code: 0 })
+        );
+        assert_eq!(
+            cause(vec![ended(
+                2,
+                &json!({"exitCode": 137, "reason": "OOMKilled"})
+            )]),
+            Some(Stuck::OutOfMemory)
+        );
+        let machine = json!({"exitCode": 128, "reason": "StartError", "message": "exec /op: exec format error"});
+        assert_eq!(cause(vec![ended(0, &machine)]), Some(Stuck::WrongMachine));
+    }
+
+    #[test]
+    fn a_container_that_recovered_is_no_cause() {
+        let recovered = pod(
+            &json!({"containerStatuses": [{"name": "main", "ready": true, "restartCount": 5,
+            "state": {"running": {}}, "lastState": {"terminated": {"exitCode": 1}}}]}),
+        );
+        assert_eq!(cause(vec![recovered]), None);
+        let init_done = pod(
+            &json!({"initContainerStatuses": [{"name": "init", "ready": true, "restartCount": 3,
+            "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}]}),
+        );
+        assert_eq!(cause(vec![init_done]), None);
+    }
+
+    #[test]
+    fn other_states_have_their_own_cause() {
+        assert_eq!(
+            cause(vec![waiting(
+                "CreateContainerConfigError",
+                "configmap \"x\" not found"
+            )]),
+            Some(Stuck::Configuration)
+        );
+        assert_eq!(
+            cause(vec![waiting(
+                "RunContainerError",
+                "exec: \"/op\": stat /op: no such file or directory"
+            )]),
+            Some(Stuck::NoProgram)
+        );
+        assert_eq!(
+            cause(vec![waiting("InvalidImageName", "x")]),
+            Some(Stuck::Pull(PullProblem::BadReference))
+        );
+        assert_eq!(cause(vec![waiting("ContainerCreating", "")]), None);
+        let pending = pod(
+            &json!({"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]}),
+        );
+        assert_eq!(cause(vec![pending]), Some(Stuck::Unschedulable));
+    }
+
+    #[test]
+    fn pods_that_are_refused_have_no_pods() {
+        for (message, stuck) in [
+            (
+                "pods \"a\" is forbidden: violates PodSecurity \"restricted:latest\": x",
+                Stuck::PodSecurity,
+            ),
+            (
+                "pods \"a\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0",
+                Stuck::Quota,
+            ),
+            (
+                "pods \"a\" is forbidden: error looking up service account n/a: serviceaccount \"a\" not found",
+                Stuck::PodRefused,
+            ),
+        ] {
+            let conditions = json!([{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}]);
+            let set = json!({"status": {"conditions": conditions}});
+            let scene = Scene {
+                replica_set: Some(set),
+                ..scene(Vec::new(), Vec::new())
+            };
+            assert_eq!(diagnose(&scene).unwrap().stuck, stuck);
+        }
+    }
+
+    #[test]
+    fn the_surest_of_several_causes_is_told() {
+        let refused = waiting("ErrImagePull", "connection refused");
+        let unknown = waiting(
+            "ErrImagePull",
+            "x509: certificate signed by unknown authority",
+        );
+        assert_eq!(
+            cause(vec![refused, unknown]),
+            Some(Stuck::Pull(PullProblem::UnknownAuthority))
+        );
+    }
+}

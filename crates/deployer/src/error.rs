@@ -215,6 +215,11 @@ impl Error {
             _ => false,
         }
     }
+
+    /// Whether any other question to the server would have failed too.
+    pub(crate) fn is_about_the_server(&self) -> bool {
+        self.is_temporary() || matches!(self, Self::Unauthorized { .. } | Self::Credentials { .. })
+    }
 }
 
 /// A server's words, cut to what a message may hold and free of control characters.

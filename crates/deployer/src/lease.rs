@@ -308,3 +308,82 @@ fn micro_time(time: SystemTime) -> String {
         .strftime("%Y-%m-%dT%H:%M:%S.%6fZ")
         .to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::mock::{Answer, cluster};
+
+    const NOW: u64 = 1_800_000_000;
+
+    fn at(seconds: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn times_are_written_as_the_server_reads_them() {
+        assert_eq!(micro_time(at(NOW)), "2027-01-15T08:00:00.000000Z");
+        assert_eq!(
+            micro_time(at(NOW) + Duration::from_nanos(1_002_003)),
+            "2027-01-15T08:00:00.001002Z"
+        );
+    }
+
+    #[test]
+    fn a_lease_ends_and_cannot_be_made_to_last_for_ever() {
+        let spec = |renewed: SystemTime| json!({"renewTime": micro_time(renewed), "leaseDurationSeconds": 60});
+        let whole = Duration::from_mins(1) + limits::CLOCK_SKEW;
+        assert_eq!(time_left(&spec(at(NOW)), at(NOW)), whole);
+        assert_eq!(time_left(&spec(at(NOW)), at(NOW + 60)), limits::CLOCK_SKEW);
+        assert_eq!(time_left(&spec(at(NOW)), at(NOW + 65)), Duration::ZERO);
+        assert_eq!(time_left(&spec(at(NOW + 1_000_000)), at(NOW)), whole);
+        for odd in [
+            json!({}),
+            json!({"renewTime": "x", "leaseDurationSeconds": 60}),
+            json!({"renewTime": micro_time(at(NOW))}),
+        ] {
+            assert_eq!(time_left(&odd, at(NOW)), Duration::ZERO);
+        }
+        let endless = json!({"renewTime": micro_time(at(NOW)), "leaseDurationSeconds": u64::MAX});
+        assert_eq!(time_left(&endless, at(NOW)), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_that_cannot_be_renewed_is_given_up_before_others_may_take_it() {
+        let stored: Mutex<Value> = Mutex::new(Value::Null);
+        let (cluster, _) = cluster(move |request| {
+            let mut stored = stored.lock().unwrap();
+            match request.method.as_str() {
+                "GET" if stored.is_null() => Answer::json(404, &json!({})),
+                "POST" => {
+                    *stored = serde_json::from_str(&request.body).unwrap();
+                    Answer::json(201, &stored)
+                }
+                _ => Answer(503, None, Vec::new()),
+            }
+        })
+        .await;
+        let ttl = Duration::from_secs(30);
+        let request = LeaseRequest {
+            namespace: "n".to_owned(),
+            name: "l".to_owned(),
+            holder: "us".to_owned(),
+            ttl,
+        };
+        let began = Instant::now();
+        let guard = cluster
+            .acquire_lease(request, Arc::new(|| at(NOW)))
+            .await
+            .unwrap();
+        guard.check().unwrap();
+        guard.state.clone().changed().await.unwrap();
+        assert!(guard.check().unwrap_err().is_temporary());
+        assert!(began.elapsed() <= ttl, "{:?}", began.elapsed());
+        assert!(matches!(
+            guard.release().await,
+            Err(Error::LeaseLost { .. })
+        ));
+    }
+}

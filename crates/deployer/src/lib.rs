@@ -24,6 +24,8 @@ mod error;
 mod grants;
 mod lease;
 pub mod limits;
+#[cfg(test)]
+mod mock;
 mod object;
 mod read;
 mod remove;

@@ -220,3 +220,97 @@ pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> 
         .iter()
         .find(|condition| condition["type"] == kind)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::mock::{Answer, cluster};
+
+    #[tokio::test]
+    async fn pages_are_joined() {
+        let item = |name: &str| json!({"metadata": {"name": name, "namespace": "n"}});
+        let (cluster, seen) = cluster(move |request| {
+            if request.path.contains("continue=") {
+                Answer::json(200, &json!({"metadata": {}, "items": [item("b")]}))
+            } else {
+                Answer::json(
+                    200,
+                    &json!({"metadata": {"continue": "a+/="}, "items": [item("a")]}),
+                )
+            }
+        })
+        .await;
+        let gvk = Gvk::new("v1", "ConfigMap");
+        let selector = Selector::label("a/b", "c").and("d", "e");
+        let objects = cluster
+            .list(&gvk, Some("n"), Some(&selector))
+            .await
+            .unwrap();
+        let refs: Vec<String> = objects
+            .iter()
+            .map(|object| object.reference().to_string())
+            .collect();
+        assert_eq!(refs, ["ConfigMap n/a", "ConfigMap n/b"]);
+        let first = "/api/v1/namespaces/n/configmaps?limit=250&labelSelector=a%2Fb%3Dc%2Cd%3De";
+        let seen = seen.lock().unwrap();
+        assert_eq!(seen[0].path, first);
+        assert_eq!(seen[1].path, format!("{first}&continue=a%2B%2F%3D"));
+    }
+
+    #[tokio::test]
+    async fn a_list_without_end_is_ended() {
+        let items: Vec<Value> = (0..10_000)
+            .map(|i| json!({"metadata": {"name": i.to_string()}}))
+            .collect();
+        let page = Answer::json(
+            200,
+            &json!({"metadata": {"continue": "more"}, "items": items}),
+        );
+        let (cluster, _) = cluster(move |_| page.clone()).await;
+        let result = cluster.list(&Gvk::new("v1", "Node"), None, None).await;
+        assert!(matches!(result, Err(Error::TooMany { .. })));
+    }
+
+    #[tokio::test]
+    async fn nodes_are_told_with_what_they_run() {
+        let node = |name: &str, ready: &str, cordoned: bool| {
+            json!({"metadata": {"name": name}, "spec": {"unschedulable": cordoned}, "status": {
+                "nodeInfo": {"operatingSystem": "linux", "architecture": "arm64"},
+                "conditions": [{"type": "DiskPressure", "status": "True"}, {"type": "Ready", "status": ready}]}})
+        };
+        let list = json!({"items": [node("a", "True", false), node("b", "Unknown", true)]});
+        let (cluster, _) = cluster(move |_| Answer::json(200, &list)).await;
+        let nodes = cluster.nodes().await.unwrap();
+        assert_eq!(nodes[0].architecture, "arm64");
+        assert_eq!(
+            nodes
+                .iter()
+                .map(|node| (node.ready, node.schedulable))
+                .collect::<Vec<_>>(),
+            [(true, true), (false, false)]
+        );
+    }
+
+    #[tokio::test]
+    async fn scopes_and_kinds_are_checked_before_anything_is_asked() {
+        let (cluster, seen) = cluster(|_| Answer(500, None, Vec::new())).await;
+        for object in [
+            ObjectRef::cluster_scoped("v1", "ConfigMap", "a"),
+            ObjectRef::namespaced("v1", "Node", "n", "a"),
+            ObjectRef::namespaced("v1", "ConfigMap", "n", ".."),
+        ] {
+            assert!(
+                matches!(cluster.get(&object).await, Err(Error::Scope { .. })),
+                "{object}"
+            );
+        }
+        let unknown = ObjectRef::cluster_scoped("v1", "Unknown", "a");
+        assert!(matches!(
+            cluster.get(&unknown).await,
+            Err(Error::NoSuchKind(_))
+        ));
+        assert!(seen.lock().unwrap().is_empty());
+    }
+}

@@ -352,3 +352,171 @@ fn is_owned_by(object: &Value, uid: &Value) -> bool {
     let owners = object["metadata"]["ownerReferences"].as_array();
     owners.is_some_and(|owners| owners.iter().any(|owner| owner["uid"] == *uid))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::mock::{Answer, cluster};
+    use crate::stuck::PullProblem;
+
+    const DEADLINE: Duration = Duration::from_mins(10);
+
+    fn deployment(observed: u64, available: u64) -> Value {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "app", "namespace": "n", "uid": "d", "generation": 2,
+                "annotations": {"deployment.kubernetes.io/revision": "2"}},
+            "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "app"}}},
+            "status": {"observedGeneration": observed, "replicas": 2, "updatedReplicas": 2, "availableReplicas": available}})
+    }
+
+    fn owned(name: &str, owner: &str, more: &Value) -> Value {
+        let mut value = json!({"metadata": {"name": name, "namespace": "n", "uid": name,
+            "annotations": {"deployment.kubernetes.io/revision": more["revision"]},
+            "ownerReferences": [{"uid": owner, "controller": true}]}});
+        value["status"] = more["status"].clone();
+        value
+    }
+
+    fn pulling(message: &str) -> Value {
+        json!({"status": {"containerStatuses": [{"name": "main", "ready": false,
+            "state": {"waiting": {"reason": "ErrImagePull", "message": message}}}]}})
+    }
+
+    /// A Deployment whose old pods fail in one way and whose new pods in another.
+    async fn failing(old: &'static str, new: &'static str) -> (Error, Duration) {
+        let (cluster, _) = cluster(move |request| {
+            let items = match request.path.split('?').next().unwrap() {
+                "/apis/apps/v1/namespaces/n/deployments/app" => {
+                    return Answer::json(200, &deployment(2, 0));
+                }
+                "/apis/apps/v1/namespaces/n/replicasets" => {
+                    vec![
+                        owned("s1", "d", &json!({"revision": "1"})),
+                        owned("s2", "d", &json!({"revision": "2"})),
+                    ]
+                }
+                "/api/v1/namespaces/n/pods" => vec![
+                    owned("p1", "s1", &pulling(old)),
+                    owned("p2", "s2", &pulling(new)),
+                ],
+                _ => Vec::new(),
+            };
+            Answer::json(200, &json!({"items": items}))
+        })
+        .await;
+        let began = Instant::now();
+        (
+            cluster
+                .wait_rollout("n", "app", DEADLINE, |_| {})
+                .await
+                .unwrap_err(),
+            began.elapsed(),
+        )
+    }
+
+    fn stuck(error: &Error) -> Stuck {
+        match error {
+            Error::Rollout(failure) => failure.stuck.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_does_not_pass_is_reported_at_once_and_what_may_pass_after_a_while() {
+        let (error, took) = failing(
+            "connection refused",
+            "x509: certificate signed by unknown authority",
+        )
+        .await;
+        assert_eq!(stuck(&error), Stuck::Pull(PullProblem::UnknownAuthority));
+        assert!(
+            took < Duration::from_secs(2) && !error.is_temporary(),
+            "{took:?}"
+        );
+        assert!(
+            error
+                .to_string()
+                .starts_with("Deployment n/app does not come: the image cannot be pulled"),
+            "{error}"
+        );
+
+        let (error, took) = failing(
+            "x509: certificate signed by unknown authority",
+            "connection refused",
+        )
+        .await;
+        assert_eq!(stuck(&error), Stuck::Pull(PullProblem::Refused));
+        assert!(
+            took >= limits::PATIENCE && took < limits::PATIENCE * 2 && error.is_temporary(),
+            "{took:?}"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_rights_to_look_the_wait_goes_on_to_its_end() {
+        let (cluster, _) = cluster(|request| {
+            if request.path.contains("/deployments/") {
+                Answer::json(200, &deployment(2, 1))
+            } else {
+                Answer(403, None, Vec::new())
+            }
+        })
+        .await;
+        let began = Instant::now();
+        let error = cluster
+            .wait_rollout("n", "app", DEADLINE, |_| {})
+            .await
+            .unwrap_err();
+        assert_eq!(stuck(&error), Stuck::NoCause);
+        assert!(began.elapsed() >= DEADLINE && error.is_temporary());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn numbers_of_the_version_before_do_not_count() {
+        let asked = std::sync::atomic::AtomicU64::new(0);
+        let (cluster, _) = cluster(move |request| {
+            if !request.path.contains("/deployments/") {
+                return Answer::json(200, &json!({"items": []}));
+            }
+            let times = asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            Answer::json(
+                200,
+                &if times < 100 {
+                    deployment(1, 2)
+                } else {
+                    deployment(2, 2)
+                },
+            )
+        })
+        .await;
+        let began = Instant::now();
+        cluster
+            .wait_rollout("n", "app", DEADLINE, |_| {})
+            .await
+            .unwrap();
+        assert!(began.elapsed() >= limits::POLL * 100 + limits::SETTLED);
+    }
+
+    #[test]
+    fn a_readiness_probe_makes_ready_mean_ready() {
+        let with =
+            |container: Value| json!({"spec": {"template": {"spec": {"containers": [container]}}}});
+        assert_eq!(
+            settling(&with(json!({"readinessProbe": {}}))),
+            Duration::ZERO
+        );
+        assert_eq!(settling(&with(json!({}))), limits::SETTLED);
+    }
+
+    #[test]
+    fn the_deployments_own_deadline_ends_the_wait() {
+        let mut late = deployment(2, 0);
+        late["status"]["conditions"] =
+            json!([{"type": "Progressing", "reason": "ProgressDeadlineExceeded"}]);
+        assert!(gave_up(&late));
+        late["status"]["observedGeneration"] = json!(1);
+        assert!(!gave_up(&late), "that was about the version before");
+    }
+}

@@ -351,3 +351,142 @@ pub(crate) fn escape(text: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::mock::{Answer, cluster};
+
+    async fn one(answer: Answer) -> Result<Value, Error> {
+        let (cluster, _) = cluster(move |_| answer.clone()).await;
+        cluster.read_json("/x", "look").await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_busy_server_is_asked_again() {
+        let answers = Mutex::new(vec![
+            Answer::json(200, &json!({"fine": true})),
+            Answer(429, Some(7), Vec::new()),
+            Answer(503, Some(1_000_000), Vec::new()),
+        ]);
+        let (cluster, seen) = cluster(move |_| answers.lock().unwrap().pop().unwrap()).await;
+        let began = tokio::time::Instant::now();
+        let answer: Value = cluster.read_json("/x", "look").await.unwrap();
+        assert_eq!(answer, json!({"fine": true}));
+        assert_eq!(seen.lock().unwrap().len(), 3);
+        let waited = began.elapsed();
+        let expected = limits::LONGEST_PAUSE + Duration::from_secs(7);
+        assert!(waited >= expected && waited < expected * 2, "{waited:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failing_server_is_not_asked_for_ever() {
+        let (cluster, seen) =
+            cluster(|_| Answer(502, None, b"<html>bad gateway</html>\n...".to_vec())).await;
+        let error = cluster.read_json::<Value>("/x", "look").await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot look: the server answers 502: <html>bad gateway</html>"
+        );
+        assert!(error.is_temporary());
+        assert_eq!(
+            seen.lock().unwrap().len(),
+            usize::try_from(limits::ATTEMPTS).unwrap()
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_ends_in_a_timeout() {
+        let error = one(Answer(0, None, Vec::new())).await.unwrap_err();
+        assert!(
+            matches!(error, Error::Timeout { .. }) && error.is_temporary(),
+            "{error:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn refusals_are_told_apart() {
+        let status = |code: u16| Answer::json(code, &json!({"kind": "Status", "message": "words"}));
+        assert!(matches!(
+            one(status(401)).await,
+            Err(Error::Unauthorized { .. })
+        ));
+        assert!(
+            matches!(one(status(403)).await, Err(Error::Forbidden { message, .. }) if message == "words")
+        );
+        assert!(matches!(
+            one(status(404)).await,
+            Err(Error::NotFound { .. })
+        ));
+        assert!(matches!(one(status(409)).await, Err(Error::Changed { .. })));
+        assert!(matches!(one(status(410)).await, Err(Error::Changed { .. })));
+        assert!(matches!(one(status(422)).await, Err(Error::Invalid { .. })));
+        assert!(matches!(one(status(302)).await, Err(Error::Answer { .. })));
+        let schema = json!({"message": "failed to create typed patch object (x): .y: field not declared in schema"});
+        assert!(matches!(
+            one(Answer::json(500, &schema)).await,
+            Err(Error::Invalid { .. })
+        ));
+    }
+
+    #[tokio::test]
+    async fn conflicts_name_manager_and_field() {
+        let cause = |manager: &str| {
+            json!({"reason": "FieldManagerConflict", "field": ".spec.replicas",
+            "message": format!("conflict with \"{manager}\" using apps/v1")})
+        };
+        let many = vec![cause("somebody"); 500];
+        let error = one(Answer::json(409, &json!({"details": {"causes": many}})))
+            .await
+            .unwrap_err();
+        let Error::Conflict { conflicts, .. } = error else {
+            panic!("{error:?}")
+        };
+        assert_eq!(conflicts.len(), limits::MAX_CONFLICTS);
+        assert_eq!(conflicts[0].to_string(), ".spec.replicas (somebody)");
+    }
+
+    #[tokio::test]
+    async fn what_a_server_says_is_bounded() {
+        let long = json!({"message": format!("a\u{1b}[31m{}", "é".repeat(1 << 20))});
+        let error = one(Answer::json(403, &long)).await.unwrap_err();
+        let text = error.to_string();
+        assert!(text.len() < limits::MAX_MESSAGE + 100 && !text.contains('\u{1b}'));
+        let error = one(Answer(200, None, vec![b' '; limits::MAX_ANSWER + 1]))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(&error, Error::Answer { problem, .. } if problem.contains("bytes")),
+            "{error:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_no_json_is_not_quoted() {
+        let error = one(Answer(200, None, b"{\"token\": very-secret".to_vec()))
+            .await
+            .unwrap_err();
+        assert!(matches!(error, Error::Answer { .. }));
+        assert!(!format!("{error:?}").contains("very-secret"));
+    }
+
+    #[tokio::test]
+    async fn more_than_a_server_reads_is_not_sent() {
+        let big = json!("x".repeat(limits::MAX_OBJECT));
+        let call = Call::json(Method::POST, "/x".to_owned(), &big, "send");
+        assert!(matches!(call, Err(Error::TooMany { .. })));
+    }
+
+    #[test]
+    fn names_cannot_leave_their_place_in_a_path() {
+        assert_eq!(escape("a-b_c.d~1"), "a-b_c.d~1");
+        assert_eq!(
+            escape("../a?b=c&d%2F é"),
+            "..%2Fa%3Fb%3Dc%26d%252F%20%C3%A9"
+        );
+    }
+}

@@ -3,7 +3,7 @@
 use deployer::{Access, Cluster, Conflicts, Error, Grant, PolicyRule};
 use serde_json::{Value, json};
 
-use crate::setup::{admin, apply, config_map, grant, manager, namespace, object, user};
+use crate::setup::{admin, apply, config_map, grant, manager, namespace, object, until, user};
 
 fn rules(value: Value) -> Vec<PolicyRule> {
     serde_json::from_value(value).unwrap()
@@ -63,6 +63,10 @@ async fn what_a_user_may_not_do_is_known_before() {
             .name("a"),
         Access::new("patch", "apps", "deployments").namespace(&ns),
     ];
+    until("the grant is seen", async || {
+        user.may(&patch).await.unwrap()
+    })
+    .await;
     let denied = user.denied(&wanted).await.unwrap();
     assert_eq!(denied, wanted[1..]);
     assert_eq!(
@@ -140,6 +144,15 @@ async fn nobody_grants_what_he_does_not_hold() {
     grant(&cluster, "grants-user", Some(&ns), held).await;
     let user = user("grants-user").await;
 
+    let reads = Access::new("get", "", "configmaps").namespace(&ns);
+    let writes = Access::new("patch", "rbac.authorization.k8s.io", "clusterroles");
+    until("the grants are seen", async || {
+        user.denied(&[reads.clone(), writes.clone()])
+            .await
+            .unwrap()
+            .is_empty()
+    })
+    .await;
     let in_namespace = ["patch deployments.apps"];
     assert_eq!(
         missing(&user, Grant::Role { namespace: &ns }).await,
@@ -169,11 +182,12 @@ async fn nobody_grants_what_he_does_not_hold() {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "rest"},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "grants-user"}]}))
     .await;
-    assert!(
+    until("the rest is held", async || {
         missing(&user, Grant::Role { namespace: &ns })
             .await
             .is_empty()
-    );
+    })
+    .await;
     assert!(may_create(&user, "Role", Some(&ns)).await);
     assert!(
         !may_create(&user, "ClusterRole", None).await,
@@ -189,7 +203,10 @@ async fn escalate_and_bind_open_the_way() {
     let open = json!({"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"], "verbs": ["escalate"]});
     grant(&cluster, "escalate-user", None, json!([write, open])).await;
     let user = user("escalate-user").await;
-    assert!(missing(&user, Grant::ClusterRole).await.is_empty());
+    until("the grant is seen", async || {
+        missing(&user, Grant::ClusterRole).await.is_empty()
+    })
+    .await;
     assert!(may_create(&user, "ClusterRole", None).await);
     assert!(
         !missing(&user, Grant::Role { namespace: &ns })

@@ -6,9 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use deployer::{Clock, Cluster, Error, LeaseGuard, LeaseRequest, ObjectRef};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
-use crate::setup::{DEADLINE, admin, apply, namespace};
+use crate::setup::{admin, apply, namespace, until};
 
 const START: u64 = 1_800_000_000;
 
@@ -113,14 +112,6 @@ async fn a_lease_of_somebody_gone_is_taken_over() {
         (&json!("next"), &json!(1))
     );
     guard.release().await.unwrap();
-}
-
-async fn until<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
-    let end = Instant::now() + DEADLINE;
-    while !condition().await {
-        assert!(Instant::now() < end, "did not happen: {what}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use deployer::{Account, Applied, Cluster, Conflicts, Connect, FieldManager, Object, ObjectRef};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 
@@ -132,4 +133,13 @@ pub(crate) async fn grant(cluster: &Cluster, user: &str, namespace: Option<&str>
         }),
     )
     .await;
+}
+
+/// Waits for a condition; fails when it does not come.
+pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
+    let end = Instant::now() + DEADLINE;
+    while !condition().await {
+        assert!(Instant::now() < end, "did not happen: {what}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }

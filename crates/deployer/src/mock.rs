@@ -1,0 +1,102 @@
+//! A server of a few lines for tests: a function from request to answer, below the HTTP client.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use crate::connect::Cluster;
+
+/// A request as it came in.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) method: String,
+    /// Path and query.
+    pub(crate) path: String,
+    pub(crate) content_type: String,
+    pub(crate) body: String,
+}
+
+/// Status, `Retry-After` in seconds, body.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer(pub(crate) u16, pub(crate) Option<u64>, pub(crate) Vec<u8>);
+
+impl Answer {
+    pub(crate) fn json(status: u16, body: &Value) -> Self {
+        Self(status, None, body.to_string().into_bytes())
+    }
+}
+
+/// A cluster that answers with a function, and the requests that it got. Versions and kinds it knows by itself.
+pub(crate) async fn cluster(
+    answer: impl Fn(&Seen) -> Answer + Send + Sync + 'static,
+) -> (Cluster, Arc<Mutex<Vec<Seen>>>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (log, answer) = (seen.clone(), Arc::new(answer));
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (log, answer) = (log.clone(), answer.clone());
+        async move {
+            let request = read(request).await;
+            let Answer(status, retry_after, body) = known(&request.path).unwrap_or_else(|| {
+                log.lock().unwrap().push(request.clone());
+                answer(&request)
+            });
+            if status == 0 {
+                std::future::pending::<()>().await;
+            }
+            let mut response = Response::builder().status(status);
+            if let Some(seconds) = retry_after {
+                response = response.header("retry-after", seconds);
+            }
+            Ok::<_, std::io::Error>(response.body(Body::from(body)).unwrap())
+        }
+    });
+    let client = kube::Client::new(service, "default");
+    let server = "https://mock.test".to_owned();
+    let cluster = Cluster::with_client(client, Duration::from_secs(10), None, server).await;
+    (cluster.unwrap(), seen)
+}
+
+async fn read(request: Request<Body>) -> Seen {
+    let (parts, body) = request.into_parts();
+    let content_type = parts
+        .headers
+        .get("content-type")
+        .map(|value| value.to_str().unwrap());
+    Seen {
+        method: parts.method.to_string(),
+        path: parts.uri.to_string(),
+        content_type: content_type.unwrap_or_default().to_owned(),
+        body: String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap(),
+    }
+}
+
+fn known(path: &str) -> Option<Answer> {
+    let kinds = |kinds: &[(&str, &str, bool)]| {
+        let resource = |(plural, kind, namespaced): &(&str, &str, bool)| json!({"name": plural, "kind": kind, "namespaced": namespaced});
+        let resources: Vec<Value> = kinds.iter().map(resource).collect();
+        Some(Answer::json(200, &json!({"resources": resources})))
+    };
+    match path {
+        "/version" => Some(Answer::json(
+            200,
+            &json!({"major": "1", "minor": "36+", "gitVersion": "v1.36.2"}),
+        )),
+        "/api/v1" => kinds(&[
+            ("configmaps", "ConfigMap", true),
+            ("secrets", "Secret", true),
+            ("pods", "Pod", true),
+            ("nodes", "Node", false),
+            ("pods/log", "Pod", true),
+        ]),
+        "/apis/apps/v1" => kinds(&[
+            ("deployments", "Deployment", true),
+            ("replicasets", "ReplicaSet", true),
+        ]),
+        "/apis/coordination.k8s.io/v1" => kinds(&[("leases", "Lease", true)]),
+        _ => None,
+    }
+}
