@@ -9,6 +9,7 @@ start_etcd() {
     --listen-peer-urls "$peer" --initial-advertise-peer-urls "$peer" --initial-cluster "default=$peer"
 }
 
+# The request headers name an authority only because the other programs complain for ever when there is none.
 # It listens on every address of the sandbox, so that pods reach it at the address of the Service `kubernetes` too.
 start_apiserver() {
   local pki=$DIR/pki
@@ -16,6 +17,9 @@ start_apiserver() {
     --bind-address=0.0.0.0 --secure-port="$API_PORT" --advertise-address="$NODE_IP" --endpoint-reconciler-type=none \
     --tls-cert-file="$pki/kube-apiserver.crt" --tls-private-key-file="$pki/kube-apiserver.key" \
     --client-ca-file="$pki/cluster-ca.crt" --service-cluster-ip-range="$SERVICE_RANGE" --allow-privileged=true \
+    --requestheader-client-ca-file="$pki/cluster-ca.crt" --requestheader-allowed-names=front-proxy \
+    --requestheader-username-headers=X-Remote-User --requestheader-group-headers=X-Remote-Group \
+    --requestheader-extra-headers-prefix=X-Remote-Extra- \
     --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction \
     --service-account-issuer=https://kubernetes.default.svc \
     --service-account-key-file="$pki/service-accounts.key" --service-account-signing-key-file="$pki/service-accounts.key" \
