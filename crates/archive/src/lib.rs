@@ -1,1 +1,38 @@
-//! How a Solution lies in an ISO image, and the stages from opened to verified.
+//! How a Solution lies in an ISO image: paths, data order and derived files, and the stages of writing
+//! ([`Unsigned`] → [`Signed`] → [`Written`]) and reading ([`Opened`] → [`Trusted`] → [`Listed`]).
+//!
+//! Each stage has only the verbs that its proof allows: data cannot be read before the list of files was verified, and
+//! the list not before somebody decided about the signatures. After [`Trusted::list`], no name, size or place comes
+//! from the medium.
+//!
+//! Synchronous code without network, terminal or clock. What is acceptable as a Solution is the validator's business.
+
+mod error;
+mod layout;
+pub mod limits;
+mod list;
+mod medium;
+mod open;
+mod order;
+mod pipeline;
+mod readme;
+mod registry_config;
+mod sign;
+pub mod tree;
+mod verify;
+mod write;
+
+pub use error::{Differences, OpenError, WriteError};
+pub use layout::{
+    BLOBS, CONTENTS, CONTENTS_OFFSET, CRDS, IMAGES, INDEX, MANIFEST, OCI_LAYOUT, README,
+    REGISTRY_CONFIG, REGISTRY_CONFIG_TEMPLATE, ROLE, SHA256SUMS, STATEMENT, STATEMENT_OFFSET,
+    blob_path, crd_path, image_blob_path, image_child_path, image_directory, image_manifest_path,
+    image_version_path, is_blob, volume_names,
+};
+pub use list::{Blob, Listed};
+pub use medium::Medium;
+pub use open::{Opened, Trusted};
+pub use readme::readme;
+pub use sign::{add_signature, attach_signature};
+pub use verify::Damaged;
+pub use write::{ArchiveFile, FileSource, Info, Overwrite, Signed, Unsigned, Written};

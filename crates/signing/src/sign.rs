@@ -36,8 +36,7 @@ mod tests {
     #[test]
     fn the_encoding_is_that_of_the_specification() {
         // The example of the DSSE protocol document.
-        let encoded =
-            pre_authentication_encoding("http://example.com/HelloWorld", b"hello world");
+        let encoded = pre_authentication_encoding("http://example.com/HelloWorld", b"hello world");
         assert_eq!(
             encoded,
             b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"

@@ -72,7 +72,10 @@ fn strangers(signers: &Signers) -> String {
     match ids.as_slice() {
         [] => String::new(),
         [id] => format!("; it is also signed by key {id}, which is not trusted"),
-        _ => format!("; it is also signed by keys that are not trusted: {}", ids.join(", ")),
+        _ => format!(
+            "; it is also signed by keys that are not trusted: {}",
+            ids.join(", ")
+        ),
     }
 }
 

@@ -1,0 +1,293 @@
+//! Why an archive cannot be written, or is not accepted. Every variant says what was being done to which place.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use iso9660::{Difference, PlanError, UnknownLayout};
+use schemas::{ArchivePath, Capability, ContentsError, Digest, EnvelopeError, StatementError};
+
+use crate::limits;
+
+/// Why an archive could not be written. Nothing is left behind.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// One of the files that describe all others.
+    #[error("file `{0}` is made by the archive itself and cannot be given")]
+    Reserved(ArchivePath),
+    /// A top-level name that format 1 does not know and that is not declared as optional.
+    #[error("file `{0}` lies under a top-level name that archives do not have")]
+    TopLevel(ArchivePath),
+    /// A file that every archive has.
+    #[error("file `{0}` is missing")]
+    Missing(&'static str),
+    /// The list of files cannot be made.
+    #[error("the files cannot be listed")]
+    Contents(#[source] ContentsError),
+    /// The list of files is too large.
+    #[error("CONTENTS would have {0} bytes; at most {max} are read", max = schemas::limits::CONTENTS_SIZE)]
+    ContentsSize(u64),
+    /// There is no image with these files.
+    #[error("the files cannot be laid out")]
+    Plan(#[source] PlanError),
+    /// Statement and signatures do not fit, or one key signs twice.
+    #[error("the archive cannot be signed")]
+    Sign(#[source] EnvelopeError),
+    /// No key was given to sign with.
+    #[error("no key is given to sign with")]
+    NoKey,
+    /// The source of a file could not be read.
+    #[error("cannot read `{}` for file `{path}`", .file.display())]
+    Source {
+        /// The file in the archive.
+        path: String,
+        /// Where its bytes were to come from.
+        file: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// A source has other bytes than were promised.
+    #[error("file `{path}` changed while it was read: expected {expected}, found {found}")]
+    Changed {
+        /// The file in the archive.
+        path: String,
+        /// The digest in the signed list.
+        expected: Digest,
+        /// The digest of what was read.
+        found: Digest,
+    },
+    /// The target exists.
+    #[error("`{}` exists already", .0.display())]
+    Exists(PathBuf),
+    /// The target could not be written.
+    #[error("cannot write `{}`", .path.display())]
+    Target {
+        /// The target.
+        path: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl WriteError {
+    /// Whether the answer is no, so that trying again changes nothing.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        !matches!(
+            self,
+            Self::Source { .. } | Self::Changed { .. } | Self::Target { .. } | Self::Interrupted
+        )
+    }
+}
+
+/// The places where an image is not what its signed list says, ascending, at most [`limits::DIFFERENCES`].
+#[derive(Debug, PartialEq, Eq)]
+pub struct Differences(pub Vec<Difference>);
+
+impl fmt::Display for Differences {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let more = match self.0.len() {
+            0 | 1 => String::new(),
+            limits::DIFFERENCES => {
+                format!(", and at {} more places at least", limits::DIFFERENCES - 1)
+            }
+            count => format!(", and at {} more places", count - 1),
+        };
+        match self.0.first() {
+            Some(first) => write!(f, "{first}{more}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why an archive is not accepted, or could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The file could not be opened.
+    #[error("cannot open `{}`", .path.display())]
+    Open {
+        /// The archive.
+        path: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// The medium could not be read at a place.
+    #[error("cannot read `{}` at byte {offset}", .path.display())]
+    Read {
+        /// The archive.
+        path: PathBuf,
+        /// In bytes from its start.
+        offset: u64,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// The metadata could not be read at a place, which the source names.
+    #[error("cannot compare `{}` with its signed list", .path.display())]
+    Compare {
+        /// The archive.
+        path: PathBuf,
+        /// What went wrong and where.
+        source: io::Error,
+    },
+    /// A signature could not be written.
+    #[error("cannot write to `{}` at byte {offset}", .path.display())]
+    Write {
+        /// The archive.
+        path: PathBuf,
+        /// In bytes from its start.
+        offset: u64,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// A directory, a pipe or a character device.
+    #[error("`{}` is neither a file nor a block device", .0.display())]
+    NotAFile(PathBuf),
+    /// No volume descriptor.
+    #[error("`{}` is not an ISO 9660 image", .0.display())]
+    NotIso(PathBuf),
+    /// An image without a statement.
+    #[error("`{}` is an ISO 9660 image by another tool: it has no signed statement", .0.display())]
+    Foreign(PathBuf),
+    /// Smaller than it says.
+    #[error("`{}` is cut off: it has {found} of {expected} bytes", .path.display())]
+    Truncated {
+        /// The archive.
+        path: PathBuf,
+        /// The bytes it should have.
+        expected: u64,
+        /// The bytes it has.
+        found: u64,
+    },
+    /// A file that goes on behind the archive's end.
+    #[error("`{}` has {found} bytes, {} more than the archive", .path.display(), .found - .expected)]
+    TooLong {
+        /// The archive.
+        path: PathBuf,
+        /// The bytes it should have.
+        expected: u64,
+        /// The bytes it has.
+        found: u64,
+    },
+    /// The statement's envelope is malformed.
+    #[error("`{}` is damaged or altered at byte {offset}", .path.display(), offset = crate::STATEMENT_OFFSET)]
+    Envelope {
+        /// The archive.
+        path: PathBuf,
+        /// How.
+        source: EnvelopeError,
+    },
+    /// Signatures beside the archive that are about another one.
+    #[error(
+        "the signatures are about another archive: their payload is not this archive's statement"
+    )]
+    OtherPayload,
+    /// The signature to be added is not one of the statement by that key.
+    #[error("the signature is not one of this archive's statement by that key")]
+    WrongSignature,
+    /// The signatures do not suffice.
+    #[error(transparent)]
+    Signature(#[from] signing::VerifyError),
+    /// The signed bytes are not a statement.
+    #[error("the signed statement is refused")]
+    Statement(#[source] StatementError),
+    /// The statement needs something that this version cannot do.
+    #[error("the archive requires `{0}`, which this version does not know: a newer one is needed")]
+    Capability(Capability),
+    /// The statement names a layout that this version does not know.
+    #[error("a newer version of the tools is needed")]
+    Layout(#[source] UnknownLayout),
+    /// The statement's volume names are not those of its Solution.
+    #[error("the signed volume names `{id}` and `{set_id}` are not those of the Solution")]
+    VolumeNames {
+        /// The volume identifier in the statement.
+        id: String,
+        /// The volume set identifier in the statement.
+        set_id: String,
+    },
+    /// The statement gives CONTENTS an impossible size.
+    #[error("CONTENTS has {0} bytes according to the statement; 1 to {max} are read", max = schemas::limits::CONTENTS_SIZE)]
+    ContentsSize(u64),
+    /// CONTENTS on the medium is not what was signed.
+    #[error("CONTENTS is not what was signed: expected {expected}, found {found}")]
+    ContentsDigest {
+        /// The digest in the statement.
+        expected: Digest,
+        /// The digest of what is on the medium.
+        found: Digest,
+    },
+    /// CONTENTS is malformed, though signed.
+    #[error("the signed list of files is refused")]
+    Contents(#[source] ContentsError),
+    /// CONTENTS lists one of the files that describe all others.
+    #[error("the signed list holds `{0}`, which it must not")]
+    Reserved(ArchivePath),
+    /// A file under a top-level name that is neither known nor declared as optional.
+    #[error(
+        "file `{0}` lies under a top-level name that this version does not know and the statement does not declare"
+    )]
+    TopLevel(ArchivePath),
+    /// CONTENTS lacks a file that every archive has.
+    #[error("the signed list lacks `{0}`")]
+    Missing(&'static str),
+    /// CONTENTS gives an empty file the digest of something else.
+    #[error("the signed list gives the empty file `{0}` the digest of something else")]
+    EmptyDigest(ArchivePath),
+    /// The statement's subject is not the list as `sha256sum -c` reads it.
+    #[error("the signed digest of SHA256SUMS is not that of the signed list")]
+    Sha256sums,
+    /// There is no image with the signed files.
+    #[error("the signed files cannot be laid out")]
+    Plan(#[source] PlanError),
+    /// Bytes that are not file data differ from what follows from the signed list.
+    #[error("the image is not what was signed: {0}")]
+    Differences(Differences),
+    /// A file that was asked for is not in the list.
+    #[error("the archive has no file `{0}`")]
+    NoSuchFile(String),
+    /// A file is larger than its kind may be.
+    #[error("file `{path}` has {size} bytes; at most {limit} are read")]
+    FileSize {
+        /// The file.
+        path: String,
+        /// Its size in bytes.
+        size: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// A file is not what was signed.
+    #[error("file `{path}` is not what was signed: expected {expected}, found {found}")]
+    FileDigest {
+        /// The file.
+        path: String,
+        /// The digest in the signed list.
+        expected: Digest,
+        /// The digest of what is on the medium.
+        found: Digest,
+    },
+    /// A signature cannot be added.
+    #[error("the archive cannot be signed")]
+    Sign(#[source] EnvelopeError),
+}
+
+impl OpenError {
+    /// Whether the answer is no, so that trying again changes nothing; otherwise it could not be found out.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        !matches!(
+            self,
+            Self::Open { .. }
+                | Self::Read { .. }
+                | Self::Compare { .. }
+                | Self::Write { .. }
+                | Self::Interrupted
+        )
+    }
+}

@@ -1,0 +1,191 @@
+//! The paths of an archive and the names of its volume: archive format 1. Changing anything here makes another format.
+
+use iso9660::SECTOR_SIZE;
+use schemas::{ArchivePath, Digest, ImagePlace, PathError, SolutionId, VolumeNames};
+
+/// The signed statement in its envelope, the first file of the image.
+pub const STATEMENT: &str = "statement.dsse.json";
+/// Where the statement lies, in bytes: LBA 32.
+pub const STATEMENT_OFFSET: u64 = 32 * SECTOR_SIZE;
+/// The list of files, the second file.
+pub const CONTENTS: &str = "CONTENTS";
+/// Where the list lies, in bytes: LBA 64.
+pub const CONTENTS_OFFSET: u64 = 64 * SECTOR_SIZE;
+/// The same list as `sha256sum -c` reads it.
+pub const SHA256SUMS: &str = "SHA256SUMS";
+/// The Solution's manifest.
+pub const MANIFEST: &str = "manifest.yaml";
+/// For the person who mounts the archive.
+pub const README: &str = "README.txt";
+/// The images as skopeo's `dir:` lays them out, by place.
+pub const IMAGES: &str = "images";
+/// The blobs of the OCI image layout.
+pub const BLOBS: &str = "blobs/sha256";
+/// The marker of an OCI image layout (image specification, "oci-layout file").
+pub const OCI_LAYOUT: &str = "oci-layout";
+/// The index of the OCI image layout.
+pub const INDEX: &str = "index.json";
+/// The `CustomResourceDefinition`s.
+pub const CRDS: &str = "operator/deploy/crds";
+/// The roles of the operator.
+pub const ROLE: &str = "operator/deploy/role.yaml";
+/// NGINX locations for upstream's static registry, for upstream's own mount point.
+pub const REGISTRY_CONFIG: &str = "registry-config.inc";
+/// The same as the Jinja template that upstream's import fills in.
+pub const REGISTRY_CONFIG_TEMPLATE: &str = "registry-config.inc.j2";
+
+/// The files that describe all others, and so are not in the list themselves.
+pub(crate) const UNLISTED: [&str; 3] = [STATEMENT, CONTENTS, SHA256SUMS];
+
+/// Every top-level name that format 1 gives a meaning.
+const TOP_LEVEL: [&str; 9] = [
+    MANIFEST,
+    README,
+    IMAGES,
+    "blobs",
+    OCI_LAYOUT,
+    INDEX,
+    "operator",
+    REGISTRY_CONFIG,
+    REGISTRY_CONFIG_TEMPLATE,
+];
+
+/// Whether format 1 gives a top-level name a meaning.
+pub(crate) fn is_known_top_level(name: &str) -> bool {
+    TOP_LEVEL.contains(&name)
+}
+
+fn path(text: &str) -> ArchivePath {
+    text.parse()
+        .expect("image names, tags and digests are made of path components, and few enough")
+}
+
+/// `images/<name>/<tag>`.
+#[must_use]
+pub fn image_directory(place: &ImagePlace) -> ArchivePath {
+    path(&format!("{IMAGES}/{}/{}", place.name, place.tag))
+}
+
+/// The image's own manifest or index.
+#[must_use]
+pub fn image_manifest_path(place: &ImagePlace) -> ArchivePath {
+    path(&format!("{}/manifest.json", image_directory(place)))
+}
+
+/// The version of skopeo's directory layout.
+#[must_use]
+pub fn image_version_path(place: &ImagePlace) -> ArchivePath {
+    path(&format!("{}/version", image_directory(place)))
+}
+
+/// A configuration or layer of the image.
+#[must_use]
+pub fn image_blob_path(place: &ImagePlace, digest: &Digest) -> ArchivePath {
+    path(&format!("{}/{}", image_directory(place), digest.hex()))
+}
+
+/// A manifest or index below the image's own index, in skopeo's spelling.
+#[must_use]
+pub fn image_child_path(place: &ImagePlace, digest: &Digest) -> ArchivePath {
+    let hex = digest.hex();
+    path(&format!("{}/{hex}.manifest.json", image_directory(place)))
+}
+
+/// A content in the OCI image layout.
+#[must_use]
+pub fn blob_path(digest: &Digest) -> ArchivePath {
+    path(&format!("{BLOBS}/{}", digest.hex()))
+}
+
+/// A `CustomResourceDefinition`; upstream only reads files whose names end in `_crd.yaml`.
+pub fn crd_path(name: &str) -> Result<ArchivePath, PathError> {
+    format!("{CRDS}/{name}_crd.yaml").parse()
+}
+
+/// Whether the data order counts a path among the blobs: contents that images consist of, in either view. These are
+/// - `blobs/sha256/<64 hex>`, and
+/// - below `images/<name>/<tag>`: `manifest.json`, `<64 hex>.manifest.json` and `<64 hex>`.
+///
+/// Only the path decides, so that the order follows from the signed list alone; what other files lie in these
+/// directories (`version`, or what does not belong there) are no blobs.
+#[must_use]
+pub fn is_blob(path: &str) -> bool {
+    if let Some(name) = path.strip_prefix("blobs/sha256/") {
+        return is_hex(name);
+    }
+    let mut components = path.split('/');
+    // A name has at least one component, so a file of an image has at least four.
+    if components.next() != Some(IMAGES) || components.clone().count() < 3 {
+        return false;
+    }
+    let file = components.next_back().unwrap_or_default();
+    file == "manifest.json" || is_hex(file.strip_suffix(".manifest.json").unwrap_or(file))
+}
+
+fn is_hex(text: &str) -> bool {
+    Digest::from_hex(text).is_ok()
+}
+
+/// The names of the volume that follow from the Solution's id: the volume identifier is its first 32 characters in
+/// upper case with `_` for everything but letters and digits; the volume set identifier is the id itself.
+#[must_use]
+pub fn volume_names(id: &SolutionId) -> VolumeNames {
+    let set_id = id.to_string();
+    let d_character = |c: char| match c {
+        'A'..='Z' | '0'..='9' => c,
+        'a'..='z' => c.to_ascii_uppercase(),
+        _ => '_',
+    };
+    VolumeNames {
+        id: set_id.chars().take(32).map(d_character).collect(),
+        set_id,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blobs_are_told_by_their_paths() {
+        let hex = "0".repeat(64);
+        for path in [
+            format!("blobs/sha256/{hex}"),
+            format!("images/app/1/{hex}"),
+            format!("images/org/app/1/{hex}.manifest.json"),
+            "images/app/1/manifest.json".to_owned(),
+        ] {
+            assert!(is_blob(&path), "{path}");
+        }
+        for path in [
+            "manifest.yaml",
+            "images/app/1/version",
+            "images/app/manifest.json",
+            "images/manifest.json",
+            "manifest.json",
+            "blobs/sha256/x",
+            "blobs/sha256/a/manifest.json",
+            "images/app/1/x.manifest.json",
+            "operator/a/b/manifest.json",
+            &format!("images/app/{hex}"),
+            &format!("blobs/{hex}"),
+            &format!("images/app/1/{}", "A".repeat(64)),
+        ] {
+            assert!(!is_blob(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn volume_names_follow_from_the_id() {
+        let id = SolutionId::new(
+            "a-rather-long-name-of-a-solution".parse().unwrap(),
+            "1.0.0-rc.1".parse().unwrap(),
+        )
+        .unwrap();
+        let names = volume_names(&id);
+        assert_eq!(names.id, "A_RATHER_LONG_NAME_OF_A_SOLUTION");
+        assert_eq!(names.set_id, "a-rather-long-name-of-a-solution-1.0.0-rc.1");
+        let short = SolutionId::new("app".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
+        assert_eq!(volume_names(&short).id, "APP_1_0_0");
+    }
+}

@@ -1,0 +1,303 @@
+//! The signed list of files, and the image compared with it. From here on, names, sizes and places come from the plan.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+
+use iso9660::{Extent, Layout, Plan, ReadAt as _};
+use schemas::{Contents, ContentsEntry, Digest, Statement};
+use sha2::{Digest as _, Sha256};
+use signing::Signers;
+
+use crate::error::Differences;
+use crate::layout::{
+    self, CONTENTS_OFFSET, MANIFEST, SHA256SUMS, UNLISTED, blob_path, is_known_top_level,
+};
+use crate::medium::{Kind, Source};
+use crate::order::{self, Own};
+use crate::{Medium, OpenError, Trusted, limits};
+
+/// An archive whose image is exactly what the statement's list of files gives, except for file data, which is
+/// verified as it is read.
+#[derive(Debug)]
+pub struct Listed {
+    pub(crate) source: Arc<Source>,
+    statement: Statement,
+    archive_id: Digest,
+    signers: Option<Signers>,
+    contents: Contents,
+    pub(crate) plan: Plan,
+}
+
+/// The place of a content on the medium. What is read from it is not verified.
+#[derive(Clone, Debug)]
+pub struct Blob {
+    source: Arc<Source>,
+    offset: u64,
+    digest: Digest,
+    size: u64,
+}
+
+impl Trusted {
+    /// Reads the signed list, lays it out and compares the image with the result, byte for byte.
+    pub fn list(self) -> Result<Listed, OpenError> {
+        let layout = negotiate(&self)?;
+        let contents = read_contents(&self)?;
+        let statement = self.statement();
+        check_entries(statement, &contents)?;
+        let predicate = &statement.predicate;
+        let sums = contents.to_sha256sums(&predicate.contents);
+        if Sha256::digest(&sums).as_slice() != statement.sha256sums.as_bytes() {
+            return Err(OpenError::Sha256sums);
+        }
+        let own = [
+            Own {
+                size: predicate.contents_size,
+                digest: predicate.contents,
+            },
+            Own {
+                size: sums.len() as u64,
+                digest: statement.sha256sums,
+            },
+        ];
+        drop(sums);
+        let plan = order::plan(layout, &predicate.volume, predicate.time, &contents, own)
+            .map_err(OpenError::Plan)?;
+        compare(&self.source, &plan)?;
+        Ok(Listed {
+            statement: statement.clone(),
+            archive_id: self.archive_id(),
+            signers: self.signers().cloned(),
+            source: self.source,
+            contents,
+            plan,
+        })
+    }
+}
+
+/// What must be understood before anything else is read.
+fn negotiate(trusted: &Trusted) -> Result<Layout, OpenError> {
+    let predicate = &trusted.statement().predicate;
+    if let Some(capability) = predicate.requires.first() {
+        return Err(OpenError::Capability(capability.clone()));
+    }
+    let layout = Layout::try_from(predicate.layout).map_err(OpenError::Layout)?;
+    if predicate.volume != layout::volume_names(&predicate.id) {
+        return Err(OpenError::VolumeNames {
+            id: predicate.volume.id.clone(),
+            set_id: predicate.volume.set_id.clone(),
+        });
+    }
+    Ok(layout)
+}
+
+fn read_contents(trusted: &Trusted) -> Result<Contents, OpenError> {
+    let predicate = &trusted.statement().predicate;
+    let source = &trusted.source;
+    let size = predicate.contents_size;
+    if size == 0 || size > schemas::limits::CONTENTS_SIZE {
+        return Err(OpenError::ContentsSize(size));
+    }
+    if CONTENTS_OFFSET + size > source.size {
+        return Err(OpenError::Truncated {
+            path: source.path.clone(),
+            expected: CONTENTS_OFFSET + size,
+            found: source.size,
+        });
+    }
+    let mut bytes = vec![0; usize::try_from(size).expect("the limit fits every address space")];
+    source.read(&mut bytes, CONTENTS_OFFSET)?;
+    let found = Digest::new(Sha256::digest(&bytes).into());
+    if found != predicate.contents {
+        return Err(OpenError::ContentsDigest {
+            expected: predicate.contents,
+            found,
+        });
+    }
+    Contents::from_slice(&bytes).map_err(OpenError::Contents)
+}
+
+/// The rules about the list that its own grammar does not hold.
+fn check_entries(statement: &Statement, contents: &Contents) -> Result<(), OpenError> {
+    let optional: BTreeSet<&str> = statement
+        .predicate
+        .optional
+        .iter()
+        .map(String::as_str)
+        .collect();
+    let empty = Digest::new(Sha256::digest([]).into());
+    for ContentsEntry { path, size, digest } in contents.entries() {
+        let top = path.components().next().unwrap_or_default();
+        if UNLISTED.contains(&path.as_str()) {
+            return Err(OpenError::Reserved(path.clone()));
+        }
+        if !is_known_top_level(top) && !optional.contains(top) {
+            return Err(OpenError::TopLevel(path.clone()));
+        }
+        // Empty files have no place in the image, so no later reading would notice.
+        if *size == 0 && *digest != empty {
+            return Err(OpenError::EmptyDigest(path.clone()));
+        }
+    }
+    match contents.get(MANIFEST) {
+        Some(_) => Ok(()),
+        None => Err(OpenError::Missing(MANIFEST)),
+    }
+}
+
+fn compare(source: &Source, plan: &Plan) -> Result<(), OpenError> {
+    let (expected, found) = (plan.image_size(), source.size);
+    let path = || source.path.clone();
+    if found < expected {
+        return Err(OpenError::Truncated {
+            path: path(),
+            expected,
+            found,
+        });
+    }
+    if found > expected && source.kind == Kind::File {
+        return Err(OpenError::TooLong {
+            path: path(),
+            expected,
+            found,
+        });
+    }
+    let differences = iso9660::compare(plan, source, limits::DIFFERENCES).map_err(|error| {
+        OpenError::Compare {
+            path: path(),
+            source: error,
+        }
+    })?;
+    if differences.is_empty() {
+        Ok(())
+    } else {
+        Err(OpenError::Differences(Differences(differences)))
+    }
+}
+
+impl Listed {
+    /// What the signers say of the archive.
+    #[must_use]
+    pub fn statement(&self) -> &Statement {
+        &self.statement
+    }
+
+    /// Who signed; `None` when nobody vouches for the archive.
+    #[must_use]
+    pub fn signers(&self) -> Option<&Signers> {
+        self.signers.as_ref()
+    }
+
+    /// The SHA-256 of the signed statement.
+    #[must_use]
+    pub fn archive_id(&self) -> Digest {
+        self.archive_id
+    }
+
+    /// The signed list of files.
+    #[must_use]
+    pub fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// The image as it is laid out.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Bytes of the image.
+    #[must_use]
+    pub fn image_size(&self) -> u64 {
+        self.plan.image_size()
+    }
+
+    /// Bytes of a block device behind the end of the image. They are never read.
+    #[must_use]
+    pub fn bytes_behind(&self) -> u64 {
+        self.source.size - self.plan.image_size()
+    }
+
+    /// What lies under the archive.
+    #[must_use]
+    pub fn medium(&self) -> Medium {
+        self.source.medium()
+    }
+
+    /// Reads a listed file or `SHA256SUMS` once into memory, and verifies it. `limit` is in bytes.
+    pub fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, OpenError> {
+        let (size, expected) = self.size_and_digest(path)?;
+        if size > limit {
+            let path = path.to_owned();
+            return Err(OpenError::FileSize { path, size, limit });
+        }
+        let size = usize::try_from(size).expect("callers' limits fit the address space");
+        let mut bytes = vec![0; size];
+        if let Some(extent) = self.plan.extent_of(path) {
+            self.source.read(&mut bytes, extent.offset)?;
+        }
+        let found = Digest::new(Sha256::digest(&bytes).into());
+        if found == expected {
+            Ok(bytes)
+        } else {
+            let path = path.to_owned();
+            Err(OpenError::FileDigest {
+                path,
+                expected,
+                found,
+            })
+        }
+    }
+
+    fn size_and_digest(&self, path: &str) -> Result<(u64, Digest), OpenError> {
+        if path == SHA256SUMS {
+            let size = self.plan.file(path).map_or(0, |file| file.size);
+            return Ok((size, self.statement.sha256sums));
+        }
+        let entry = self.contents.get(path);
+        let entry = entry.ok_or_else(|| OpenError::NoSuchFile(path.to_owned()))?;
+        Ok((entry.size, entry.digest))
+    }
+
+    /// The place of a content of the OCI image layout (`blobs/sha256/<hex>`).
+    #[must_use]
+    pub fn blob(&self, digest: &Digest) -> Option<Blob> {
+        let entry = self.contents.get(blob_path(digest).as_str())?;
+        let extent = self.plan.extent_of(entry.path.as_str());
+        Some(Blob {
+            source: Arc::clone(&self.source),
+            offset: extent.map_or(0, |extent| extent.offset),
+            digest: entry.digest,
+            size: entry.size,
+        })
+    }
+
+    /// The digest that the signed list gives a content.
+    pub(crate) fn expected(extent: &Extent) -> Option<Digest> {
+        extent.content.map(|content| Digest::new(content.0))
+    }
+}
+
+impl Blob {
+    /// The digest that was signed.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// The size in bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Fills `buf` from `offset` (bytes from the start of the blob), without verifying: whoever passes the bytes on
+    /// hashes them. [`io::ErrorKind::UnexpectedEof`] when the blob ends first.
+    pub fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        let end = offset.checked_add(buf.len() as u64);
+        if end.is_none_or(|end| end > self.size) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.source.read_exact_at(buf, self.offset + offset)
+    }
+}

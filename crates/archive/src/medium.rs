@@ -1,0 +1,140 @@
+//! What an archive is read from: a regular file or a block device, and how well it takes many readers.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Seek as _, SeekFrom};
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use iso9660::ReadAt;
+
+use crate::OpenError;
+
+/// What lies under an archive, as far as the system tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// Several readers are as good as one, or nothing is known.
+    Random,
+    /// A disk with heads: one reader at a time.
+    Rotational,
+    /// A disc in a drive: one reader at a time, in order.
+    Optical,
+}
+
+/// Whether the end of the medium is the end of the archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Yes.
+    File,
+    /// No: a stick is larger than what was written to it.
+    BlockDevice,
+}
+
+/// An open archive. It is opened once; everything is read through this one handle.
+#[derive(Debug)]
+pub(crate) struct Source {
+    file: File,
+    pub(crate) path: PathBuf,
+    pub(crate) size: u64,
+    pub(crate) kind: Kind,
+}
+
+/// Whether an archive is only read, or gets a signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+impl Source {
+    pub(crate) fn open(path: &Path, access: Access) -> Result<Self, OpenError> {
+        let failed = |source| OpenError::Open {
+            path: path.to_owned(),
+            source,
+        };
+        // Opening a pipe would wait for a writer, so look first.
+        kind_of(path, &fs::metadata(path).map_err(failed)?)?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(access == Access::Write)
+            .open(path)
+            .map_err(failed)?;
+        let kind = kind_of(path, &file.metadata().map_err(failed)?)?;
+        // The length of a block device is where its end is; its metadata says zero.
+        let size = file.seek(SeekFrom::End(0)).map_err(failed)?;
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            size,
+            kind,
+        })
+    }
+
+    /// Fills `buf`, or says at which byte of which file that failed.
+    pub(crate) fn read(&self, buf: &mut [u8], offset: u64) -> Result<(), OpenError> {
+        self.read_exact_at(buf, offset)
+            .map_err(|source| OpenError::Read {
+                path: self.path.clone(),
+                offset,
+                source,
+            })
+    }
+
+    /// Writes at once and waits until it is on the medium.
+    pub(crate) fn write_and_sync(&self, bytes: &[u8], offset: u64) -> Result<(), OpenError> {
+        let written = self.file.write_all_at(bytes, offset);
+        written
+            .and_then(|()| self.file.sync_all())
+            .map_err(|source| OpenError::Write {
+                path: self.path.clone(),
+                offset,
+                source,
+            })
+    }
+
+    pub(crate) fn medium(&self) -> Medium {
+        let Ok(metadata) = self.file.metadata() else {
+            return Medium::Random;
+        };
+        let device = match self.kind {
+            Kind::File => metadata.dev(),
+            Kind::BlockDevice => metadata.rdev(),
+        };
+        medium_of(device)
+    }
+}
+
+impl ReadAt for Source {
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> std::io::Result<()> {
+        ReadAt::read_exact_at(&self.file, buf, offset)
+    }
+}
+
+fn kind_of(path: &Path, metadata: &fs::Metadata) -> Result<Kind, OpenError> {
+    let file_type = metadata.file_type();
+    if file_type.is_file() {
+        Ok(Kind::File)
+    } else if file_type.is_block_device() {
+        Ok(Kind::BlockDevice)
+    } else {
+        Err(OpenError::NotAFile(path.to_owned()))
+    }
+}
+
+/// Asks sysfs about a block device. File systems on several devices (btrfs, overlays, network) have none there.
+fn medium_of(device: u64) -> Medium {
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let Ok(mut directory) = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")) else {
+        return Medium::Random;
+    };
+    if directory.join("partition").exists() {
+        directory.pop();
+    }
+    let name = directory.file_name().unwrap_or_default();
+    if name.to_string_lossy().starts_with("sr") {
+        return Medium::Optical;
+    }
+    match fs::read_to_string(directory.join("queue/rotational")).as_deref() {
+        Ok("1\n") => Medium::Rotational,
+        _ => Medium::Random,
+    }
+}

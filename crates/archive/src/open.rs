@@ -1,0 +1,167 @@
+//! The first stages of reading: the envelope at its fixed place, and the decision about its signatures. Nothing else of
+//! the medium is looked at, except to say in better words why it is no archive.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use schemas::{Digest, Envelope, EnvelopeError, EnvelopeSignature, Statement};
+use sha2::{Digest as _, Sha256};
+use signing::{Signers, Trust};
+
+use crate::layout::{CONTENTS_OFFSET, STATEMENT_OFFSET};
+use crate::medium::{Access, Kind, Source};
+use crate::{Medium, OpenError};
+
+/// Where the primary volume descriptor lies, in bytes (ECMA-119 6.7.1).
+const DESCRIPTOR_OFFSET: u64 = 16 * iso9660::SECTOR_SIZE;
+
+/// An archive with an envelope in its one spelling. Nothing in it is trusted yet.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    pub(crate) source: Arc<Source>,
+    envelope: Envelope,
+}
+
+/// An archive about whose signatures somebody has decided.
+#[derive(Clone, Debug)]
+pub struct Trusted {
+    pub(crate) source: Arc<Source>,
+    statement: Statement,
+    archive_id: Digest,
+    signers: Option<Signers>,
+}
+
+impl Opened {
+    /// Opens a regular file or a block device and reads the envelope.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        Self::from_source(Source::open(path, Access::Read)?)
+    }
+
+    pub(crate) fn from_source(source: Source) -> Result<Self, OpenError> {
+        let claimed = claimed_size(&source)?;
+        if source.kind == Kind::File && source.size < claimed.max(CONTENTS_OFFSET) {
+            // An image by another tool may well be smaller than our smallest; it is not cut off.
+            if claimed <= source.size {
+                return Err(OpenError::Foreign(source.path));
+            }
+            return Err(OpenError::Truncated {
+                expected: claimed,
+                found: source.size,
+                path: source.path,
+            });
+        }
+        let mut bytes = vec![0; schemas::limits::ENVELOPE_SIZE];
+        source.read(&mut bytes, STATEMENT_OFFSET)?;
+        // Either end suffices, so that one damaged byte does not make our archive somebody else's.
+        if !bytes.starts_with(b"{\"payload\":\"") && !bytes.ends_with(b" \n") {
+            return Err(OpenError::Foreign(source.path));
+        }
+        match Envelope::from_slice(&bytes) {
+            Ok(envelope) => Ok(Self {
+                source: Arc::new(source),
+                envelope,
+            }),
+            Err(error) => Err(OpenError::Envelope {
+                path: source.path,
+                source: error,
+            }),
+        }
+    }
+
+    /// The envelope.
+    #[must_use]
+    pub fn envelope(&self) -> &Envelope {
+        &self.envelope
+    }
+
+    /// The SHA-256 of the signed statement.
+    #[must_use]
+    pub fn archive_id(&self) -> Digest {
+        Digest::new(Sha256::digest(self.envelope.payload()).into())
+    }
+
+    /// What lies under the archive.
+    #[must_use]
+    pub fn medium(&self) -> Medium {
+        self.source.medium()
+    }
+
+    /// Counts the signatures of another envelope too, one that lies beside the archive. Its payload must be the same
+    /// bytes. A key that signed in both is counted once; with two different signatures it is refused.
+    pub fn attach(&mut self, detached: &Envelope) -> Result<(), OpenError> {
+        if detached.payload() != self.envelope.payload() {
+            return Err(OpenError::OtherPayload);
+        }
+        let known: Vec<EnvelopeSignature> = self.envelope.signatures().collect();
+        detached
+            .signatures()
+            .filter(|signature| !known.contains(signature))
+            .try_for_each(|signature| self.envelope.add(signature))
+            .map_err(OpenError::Sign)
+    }
+
+    /// Verifies the signatures by the one rule, and parses exactly the bytes that were verified.
+    pub fn verify(&self, trust: &Trust) -> Result<Trusted, OpenError> {
+        let signers = signing::verify(&self.envelope, trust)?;
+        self.trusted(Some(signers))
+    }
+
+    /// Goes on without anybody vouching for the archive: [`Trusted::signers`] is `None` from here on.
+    pub fn skip_signature(&self) -> Result<Trusted, OpenError> {
+        self.trusted(None)
+    }
+
+    fn trusted(&self, signers: Option<Signers>) -> Result<Trusted, OpenError> {
+        let statement =
+            Statement::from_slice(self.envelope.payload()).map_err(OpenError::Statement)?;
+        Ok(Trusted {
+            source: Arc::clone(&self.source),
+            statement,
+            archive_id: self.archive_id(),
+            signers,
+        })
+    }
+
+    /// Adds a signature and writes the envelope at its place, with one write and one sync.
+    pub(crate) fn sign_in_place(&mut self, signature: EnvelopeSignature) -> Result<(), OpenError> {
+        let added: Result<(), EnvelopeError> = self.envelope.add(signature);
+        added.map_err(OpenError::Sign)?;
+        self.source
+            .write_and_sync(&self.envelope.to_bytes(), STATEMENT_OFFSET)
+    }
+}
+
+impl Trusted {
+    /// What the signers say of the archive.
+    #[must_use]
+    pub fn statement(&self) -> &Statement {
+        &self.statement
+    }
+
+    /// Who signed; `None` when nobody vouches for the archive.
+    #[must_use]
+    pub fn signers(&self) -> Option<&Signers> {
+        self.signers.as_ref()
+    }
+
+    /// The SHA-256 of the signed statement.
+    #[must_use]
+    pub fn archive_id(&self) -> Digest {
+        self.archive_id
+    }
+}
+
+/// The size of the volume that the primary volume descriptor claims (ECMA-119 8.4.8), in bytes. Only used to tell
+/// a file that was cut off from one of another kind; the size that counts follows from the signed list.
+fn claimed_size(source: &Source) -> Result<u64, OpenError> {
+    let mut descriptor = [0; 84];
+    if source.size < DESCRIPTOR_OFFSET + descriptor.len() as u64 {
+        return Err(OpenError::NotIso(source.path.clone()));
+    }
+    source.read(&mut descriptor, DESCRIPTOR_OFFSET)?;
+    if &descriptor[1..6] != b"CD001" {
+        return Err(OpenError::NotIso(source.path.clone()));
+    }
+    let [a, b, c, d] = [80, 81, 82, 83].map(|index| descriptor[index]);
+    Ok(u64::from(u32::from_le_bytes([a, b, c, d])) * iso9660::SECTOR_SIZE)
+}

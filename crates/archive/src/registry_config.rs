@@ -1,0 +1,173 @@
+//! NGINX locations that serve the images as a read-only registry (OCI distribution specification 1.1, pull), for
+//! upstream's static registry.
+//!
+//! Upstream includes the text in a `server` block that answers `/v2/` itself, so constants are left out, as with
+//! `--omit-constants` of its generator. Two files: `registry-config.inc.j2`, which upstream's import reads as a Jinja
+//! template with `repository` and `registry_root`; and `registry-config.inc`, the same text already filled in with the
+//! values that upstream has for an archive mounted at its usual place, for every other NGINX.
+//!
+//! Nothing can be injected: names, tags and digests have grammars without quotes, spaces, `$`, braces or `;`, and media
+//! types are a closed set. Unlike upstream's generator, blobs are matched from end to end with dots taken
+//! literally, and indexes are served with their children.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use schemas::{Digest, ImageName, SolutionId, Tag};
+
+use crate::tree::{Document, Image};
+
+/// What is in upstream's hands: the repository's prefix and where the images lie.
+pub(crate) struct Place {
+    repository: String,
+    /// The prefix inside a regular expression.
+    repository_pattern: String,
+    root: String,
+}
+
+impl Place {
+    /// Filled in by Jinja.
+    pub(crate) fn template() -> Self {
+        Self {
+            repository: "{{ repository }}".to_owned(),
+            repository_pattern: "{{ repository | replace('.', '[.]') }}".to_owned(),
+            root: "{{ registry_root }}".to_owned(),
+        }
+    }
+
+    /// An archive mounted where upstream mounts it.
+    pub(crate) fn mounted(id: &SolutionId) -> Self {
+        let id = id.to_string();
+        Self {
+            repository_pattern: pattern(&id),
+            root: format!("/srv/scality/{id}/images"),
+            repository: id,
+        }
+    }
+}
+
+/// A text of letters, digits and `.`, `_`, `-`, `/` as a regular expression that matches only itself.
+fn pattern(text: &str) -> String {
+    text.replace('.', "[.]")
+}
+
+/// The locations of all images, by name and tag.
+pub(crate) fn registry_config(place: &Place, images: &[Image]) -> Vec<u8> {
+    let mut names: BTreeMap<&ImageName, BTreeMap<&Tag, &Image>> = BTreeMap::new();
+    for image in images {
+        let tags = names.entry(&image.place.name).or_default();
+        tags.insert(&image.place.tag, image);
+    }
+    let mut text = String::new();
+    for (name, tags) in &names {
+        tags_location(&mut text, place, name, tags.keys());
+        manifest_locations(&mut text, place, name, tags);
+        blobs_location(&mut text, place, name, tags.keys());
+    }
+    text.into_bytes()
+}
+
+fn tags_location<'a>(
+    text: &mut String,
+    place: &Place,
+    name: &ImageName,
+    tags: impl Iterator<Item = &'a &'a Tag>,
+) {
+    let repository = &place.repository;
+    let list: Vec<String> = tags.map(|tag| format!("\"{tag}\"")).collect();
+    let list = list.join(",");
+    write(
+        text,
+        format_args!(
+            r#"location = "/v2/{repository}/{name}/tags/list" {{
+  default_type application/json;
+  return 200 '{{"name":"{repository}/{name}","tags":[{list}]}}';
+}}
+"#
+        ),
+    );
+}
+
+fn manifest_locations(
+    text: &mut String,
+    place: &Place,
+    name: &ImageName,
+    tags: &BTreeMap<&Tag, &Image>,
+) {
+    let mut seen: BTreeSet<Digest> = BTreeSet::new();
+    for (tag, image) in tags {
+        for document in &image.documents {
+            let (digest, hex) = (document.digest, document.digest.hex());
+            let is_root = digest == image.root;
+            let file = if is_root {
+                format!("{name}/{tag}/manifest.json")
+            } else {
+                format!("{name}/{tag}/{hex}.manifest.json")
+            };
+            if is_root {
+                manifest_location(
+                    text,
+                    place,
+                    &format!("{name}/manifests/{tag}"),
+                    &file,
+                    document,
+                );
+            }
+            if seen.insert(digest) {
+                let uri = format!("{name}/manifests/{digest}");
+                manifest_location(text, place, &uri, &file, document);
+            }
+        }
+    }
+}
+
+fn manifest_location(text: &mut String, place: &Place, uri: &str, file: &str, document: &Document) {
+    let Place {
+        repository, root, ..
+    } = place;
+    let Document {
+        digest, media_type, ..
+    } = document;
+    write(
+        text,
+        format_args!(
+            r#"location = "/v2/{repository}/{uri}" {{
+  alias "{root}/{file}";
+  types {{ }}
+  default_type {media_type};
+  add_header Docker-Content-Digest {digest};
+  error_page 404 @404_tag;
+}}
+"#
+        ),
+    );
+}
+
+fn blobs_location<'a>(
+    text: &mut String,
+    place: &Place,
+    name: &ImageName,
+    tags: impl Iterator<Item = &'a &'a Tag>,
+) {
+    let (repository, root) = (&place.repository_pattern, &place.root);
+    let name_pattern = pattern(name.as_str());
+    let files: Vec<String> = tags.map(|tag| format!("/{tag}/$1")).collect();
+    let files = files.join(" ");
+    write(
+        text,
+        format_args!(
+            r#"location ~ "^/v2/{repository}/{name_pattern}/blobs/sha256:([a-f0-9]{{64}})$" {{
+  root "{root}/{name}";
+  types {{ }}
+  default_type application/octet-stream;
+  try_files {files} =404;
+}}
+"#
+        ),
+    );
+}
+
+fn write(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    text.write_fmt(arguments)
+        .expect("writing to a string cannot fail");
+}

@@ -1,0 +1,246 @@
+//! What follows from the images of an archive: the files of both views and the indexes over them. The packager writes
+//! these files, the validator derives them again and compares byte for byte, so this module is part of the format.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemas::{
+    ArchivePath, Digest, IMAGE_REFERENCE_ANNOTATION, ImagePlace, ImageReference, SolutionId,
+};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::layout::{
+    INDEX, OCI_LAYOUT, REGISTRY_CONFIG, REGISTRY_CONFIG_TEMPLATE, blob_path, image_blob_path,
+    image_child_path, image_directory, image_manifest_path, image_version_path,
+};
+use crate::registry_config::{Place, registry_config};
+
+/// The `version` file of skopeo's directory layout.
+pub const DIRECTORY_VERSION: &[u8] = b"Directory Transport Version: 1.1\n";
+
+/// The `oci-layout` file (image specification, "oci-layout file").
+pub const OCI_LAYOUT_BYTES: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
+
+/// The annotation by which tools find an image in an OCI layout; its value is the image's place.
+const REF_NAME: &str = "org.opencontainers.image.ref.name";
+
+/// An image with everything that is reachable from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Where it has its place.
+    pub place: ImagePlace,
+    /// The reference that workloads ask for.
+    pub reference: Option<ImageReference>,
+    /// The digest of the document that the tag names; one of `documents`.
+    pub root: Digest,
+    /// Every manifest and index, the root among them, each once.
+    pub documents: Vec<Document>,
+    /// Every configuration and layer, each once.
+    pub blobs: Vec<BlobSize>,
+}
+
+/// A manifest or index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// The SHA-256 of `bytes`.
+    pub digest: Digest,
+    /// The media type to serve it with.
+    pub media_type: String,
+    /// Its exact bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Digest and size of a configuration or layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlobSize {
+    /// The digest.
+    pub digest: Digest,
+    /// The size in bytes.
+    pub size: u64,
+}
+
+/// A file that follows from the images.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DerivedFile {
+    /// Where it lies.
+    pub path: ArchivePath,
+    /// Its size in bytes.
+    pub size: u64,
+    /// The SHA-256 of its bytes.
+    pub digest: Digest,
+    /// What it holds.
+    pub content: DerivedContent,
+}
+
+/// What a derived file holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DerivedContent {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// A blob: whoever reads the images has it, by its digest.
+    Blob,
+}
+
+/// Why images cannot lie in one archive.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TreeError {
+    /// Two images at one place.
+    #[error("two images have the place {0}")]
+    Duplicate(ImagePlace),
+    /// One image's directory would contain another image's.
+    #[error("the directory of image {outer} would contain image {inner}")]
+    Nested {
+        /// The image inside.
+        inner: ImagePlace,
+        /// The directory around it.
+        outer: String,
+    },
+    /// The root is not among the documents.
+    #[error("image {0} lacks its own manifest")]
+    NoRoot(ImagePlace),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Index<'a> {
+    schema_version: u8,
+    media_type: &'a str,
+    manifests: Vec<IndexEntry<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct IndexEntry<'a> {
+    media_type: &'a str,
+    digest: Digest,
+    size: u64,
+    annotations: BTreeMap<&'a str, String>,
+}
+
+/// Every file that follows from the images, sorted by path, each once. The order of the images, and of what is in
+/// them, makes no difference.
+pub fn derived(id: &SolutionId, images: &[Image]) -> Result<Vec<DerivedFile>, TreeError> {
+    let mut images = images.to_vec();
+    for image in &mut images {
+        image.documents.sort_by_key(|document| document.digest);
+        image.blobs.sort_unstable();
+    }
+    images.sort_by(|a, b| a.place.cmp(&b.place));
+    check(&images)?;
+    let mut files = vec![
+        from_bytes(OCI_LAYOUT, OCI_LAYOUT_BYTES.to_vec()),
+        from_bytes(INDEX, index(&images)),
+        from_bytes(
+            REGISTRY_CONFIG,
+            registry_config(&Place::mounted(id), &images),
+        ),
+        from_bytes(
+            REGISTRY_CONFIG_TEMPLATE,
+            registry_config(&Place::template(), &images),
+        ),
+    ];
+    for image in &images {
+        image_files(image, &mut files);
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files.dedup_by(|a, b| a.path == b.path);
+    Ok(files)
+}
+
+fn check(images: &[Image]) -> Result<(), TreeError> {
+    let mut directories = BTreeSet::new();
+    for Image {
+        place,
+        root,
+        documents,
+        ..
+    } in images
+    {
+        if !directories.insert(image_directory(place).as_str().to_owned()) {
+            return Err(TreeError::Duplicate(place.clone()));
+        }
+        if !documents.iter().any(|document| document.digest == *root) {
+            return Err(TreeError::NoRoot(place.clone()));
+        }
+    }
+    for Image { place, .. } in images {
+        let directory = image_directory(place);
+        let ancestors = directory.as_str().match_indices('/');
+        for (end, _) in ancestors {
+            let outer = &directory.as_str()[..end];
+            if directories.contains(outer) {
+                return Err(TreeError::Nested {
+                    inner: place.clone(),
+                    outer: outer.to_owned(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn image_files(image: &Image, files: &mut Vec<DerivedFile>) {
+    let place = &image.place;
+    let version = image_version_path(place);
+    files.push(from_bytes(version.as_str(), DIRECTORY_VERSION.to_vec()));
+    for document in &image.documents {
+        let own = if document.digest == image.root {
+            image_manifest_path(place)
+        } else {
+            image_child_path(place, &document.digest)
+        };
+        for path in [own, blob_path(&document.digest)] {
+            files.push(DerivedFile {
+                path,
+                size: document.bytes.len() as u64,
+                digest: document.digest,
+                content: DerivedContent::Bytes(document.bytes.clone()),
+            });
+        }
+    }
+    for &BlobSize { digest, size } in &image.blobs {
+        for path in [image_blob_path(place, &digest), blob_path(&digest)] {
+            files.push(DerivedFile {
+                path,
+                size,
+                digest,
+                content: DerivedContent::Blob,
+            });
+        }
+    }
+}
+
+fn from_bytes(path: &str, bytes: Vec<u8>) -> DerivedFile {
+    DerivedFile {
+        path: path
+            .parse()
+            .expect("the format's own paths are inside the grammar"),
+        size: bytes.len() as u64,
+        digest: Digest::new(Sha256::digest(&bytes).into()),
+        content: DerivedContent::Bytes(bytes),
+    }
+}
+
+/// `index.json`: one descriptor for each place, in their order.
+fn index(images: &[Image]) -> Vec<u8> {
+    let index = Index {
+        schema_version: 2,
+        media_type: "application/vnd.oci.image.index.v1+json",
+        manifests: images.iter().filter_map(index_entry).collect(),
+    };
+    serde_json::to_vec(&index).expect("an index has a JSON form")
+}
+
+fn index_entry(image: &Image) -> Option<IndexEntry<'_>> {
+    let mut documents = image.documents.iter();
+    let root = documents.find(|document| document.digest == image.root)?;
+    let reference = image.reference.as_ref();
+    let mut annotations = BTreeMap::from([(REF_NAME, image.place.to_string())]);
+    annotations.extend(reference.map(|it| (IMAGE_REFERENCE_ANNOTATION, it.to_string())));
+    Some(IndexEntry {
+        media_type: &root.media_type,
+        digest: root.digest,
+        size: root.bytes.len() as u64,
+        annotations,
+    })
+}

@@ -1,0 +1,89 @@
+//! Verifies the data of an archive: one pass over every content, each read once.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
+
+use iso9660::Extent;
+use schemas::Digest;
+
+use crate::layout::STATEMENT_OFFSET;
+use crate::medium::Source;
+use crate::pipeline::{self, Fetch, Stopped, Watch};
+use crate::{Listed, OpenError};
+
+/// A content that is not what was signed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damaged {
+    /// The first file with the content, in data order.
+    pub path: String,
+    /// Where the content lies, in bytes from the start of the image.
+    pub offset: u64,
+    /// Its size in bytes.
+    pub size: u64,
+    /// The digest in the signed list.
+    pub expected: Digest,
+    /// The digest of what is on the medium.
+    pub found: Digest,
+}
+
+impl Listed {
+    /// Reads and hashes every content but the statement, and returns those that are not what was signed, in the order
+    /// of their places. `progress` gets the bytes done so far, out of [`Listed::data_size`], from several threads.
+    pub fn verify_data(
+        &self,
+        threads: NonZeroUsize,
+        progress: &(dyn Fn(u64) + Sync),
+        cancel: &AtomicBool,
+    ) -> Result<Vec<Damaged>, OpenError> {
+        let watch = Watch { progress, cancel };
+        let extents = self.data();
+        let differing = pipeline::hash_all(&*self.source, extents, threads, watch);
+        let differing = differing.map_err(|stopped| match stopped {
+            Stopped::Interrupted => OpenError::Interrupted,
+            Stopped::Failed(error) => error,
+        })?;
+        let damaged = differing.into_iter().filter_map(|hashed| {
+            let extent = &extents[hashed.index];
+            Some(Damaged {
+                path: self.plan.path_of(extent).to_owned(),
+                offset: extent.offset,
+                size: extent.size,
+                expected: Self::expected(extent)?,
+                found: hashed.digest,
+            })
+        });
+        Ok(damaged.collect())
+    }
+
+    /// Bytes that [`Listed::verify_data`] reads.
+    #[must_use]
+    pub fn data_size(&self) -> u64 {
+        self.data().iter().map(|extent| extent.size).sum()
+    }
+
+    /// Every content but the statement, which was verified as a whole and lies first.
+    fn data(&self) -> &[Extent] {
+        let extents = self.plan.extents();
+        let first = extents.partition_point(|extent| extent.offset <= STATEMENT_OFFSET);
+        &extents[first..]
+    }
+}
+
+impl Fetch for Source {
+    type Reader = ();
+    type Error = OpenError;
+
+    fn start(&self, _: &Extent) -> Result<(), OpenError> {
+        Ok(())
+    }
+
+    fn fetch(
+        &self,
+        (): &mut (),
+        extent: &Extent,
+        buf: &mut [u8],
+        offset: u64,
+    ) -> Result<(), OpenError> {
+        self.read(buf, extent.offset + offset)
+    }
+}
