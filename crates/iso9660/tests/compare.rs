@@ -6,7 +6,7 @@ mod common;
 use std::cell::Cell;
 use std::io;
 
-use common::{Content, Sparse, body, head, image};
+use common::{Content, Sparse, assert_covered, body, head, image};
 use iso9660::{Plan, ReadAt, RegionBytes, compare};
 
 fn small() -> (Plan, Vec<u8>) {
@@ -35,33 +35,14 @@ fn data_map(plan: &Plan) -> Vec<bool> {
 
 #[test]
 fn regions_and_extents_cover_the_image_exactly_once() {
-    for (plan, image) in [small(), {
-        let (p, i) = image(&head(), &body());
-        (p, i.to_bytes())
-    }] {
-        let mut runs: Vec<(u64, u64)> = plan
-            .extents()
-            .iter()
-            .map(|extent| (extent.offset, extent.size))
-            .collect();
-        let mut before = 0;
-        plan.visit_metadata(&mut |region| {
-            assert!(
-                region.offset >= before && !region.bytes.is_empty(),
-                "{region:?}"
-            );
-            before = region.offset + region.bytes.len();
-            runs.push((region.offset, region.bytes.len()));
-            Ok::<_, std::convert::Infallible>(())
-        })
-        .unwrap();
-        runs.sort_unstable();
-        let end = runs.iter().fold(0, |end, &(offset, len)| {
-            assert_eq!(offset, end);
-            offset + len
-        });
-        assert_eq!(end, image.len() as u64);
-    }
+    assert_covered(&small().0);
+    assert_covered(&image(&head(), &body()).0);
+    // The first content stands on a 4 KiB boundary; an odd number of sectors before it leaves a gap.
+    let one = [("h".to_owned(), b"x".to_vec())];
+    let large = [("f".to_owned(), b"x".repeat(4096))];
+    assert_covered(&image(&[], &large).0);
+    assert_covered(&image(&one, &large).0);
+    assert_covered(&image(&one, &[]).0);
 }
 
 #[test]

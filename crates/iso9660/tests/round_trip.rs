@@ -5,7 +5,7 @@ mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::{Content, Random, Sparse, image};
+use common::{Content, Random, Sparse, assert_covered, image};
 use iso9660::limits::Limits;
 use iso9660::reader::{EntryKind, Names, Tree, read_tree};
 use iso9660::{Plan, ReadAt, WriteAt, compare};
@@ -140,6 +140,7 @@ proptest! {
         }
         let (head, body) = files.split_at(split.min(files.len()));
         let (plan, image) = image(head, body);
+        assert_covered(&plan);
         prop_assert_eq!(compare(&plan, &image, 1).unwrap(), []);
         let tree = read(&image);
         prop_assert_eq!(tree.names, Names::RockRidge);

@@ -246,3 +246,30 @@ pub(crate) fn body() -> Vec<Content> {
     }
     files
 }
+
+/// Regions ascend, and together with the extents they cover the image exactly once.
+pub(crate) fn assert_covered(plan: &Plan) {
+    let extents = plan
+        .extents()
+        .iter()
+        .map(|extent| (extent.offset, extent.size));
+    let mut runs: Vec<(u64, u64)> = extents.collect();
+    let mut before = 0;
+    plan.visit_metadata(&mut |region| {
+        assert!(
+            region.offset >= before && !region.bytes.is_empty(),
+            "{region:?}"
+        );
+        before = region.offset + region.bytes.len();
+        runs.push((region.offset, region.bytes.len()));
+        Ok::<_, std::convert::Infallible>(())
+    })
+    .unwrap();
+    runs.sort_unstable();
+    let mut end = 0;
+    for (offset, len) in runs {
+        assert_eq!(offset, end, "a gap or an overlap");
+        end += len;
+    }
+    assert_eq!(end, plan.image_size());
+}
