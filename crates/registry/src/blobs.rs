@@ -4,11 +4,12 @@ use reqwest::{Method, StatusCode, Url};
 use schemas::Digest;
 
 use crate::address::Repository;
+use crate::answer::{self, Answer};
 use crate::auth::{Access, Scope};
 use crate::client::Client;
 use crate::error::{Error, Operation, Verb};
 use crate::limits;
-use crate::transport::{self, Answer, Ask};
+use crate::transport::Ask;
 
 /// A blob in a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +106,7 @@ impl Client {
             .header("oci-chunk-min-length")
             .and_then(|n| n.parse().ok());
         Ok(OpenUpload {
-            location: transport::resolve(operation, registry, url, answer.location())?,
+            location: answer::resolve(operation, registry, url, answer.location())?,
             smallest_chunk: smallest.unwrap_or(0).min(limits::CHUNK_LARGEST),
         })
     }

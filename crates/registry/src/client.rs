@@ -11,6 +11,7 @@ use schemas::Digest;
 use tokio::sync::OnceCell;
 
 use crate::address::{Reference, RegistryAddress, Repository};
+use crate::answer::Answer;
 use crate::auth::{Access, Auth, Scope};
 use crate::credentials::Credentials;
 use crate::error::{Error, Operation, Verb};
@@ -18,7 +19,7 @@ use crate::limits;
 use crate::manifests::Manifest;
 use crate::retry::RetryPolicy;
 use crate::tls;
-use crate::transport::{Answer, Ask, Transport};
+use crate::transport::{Ask, Transport};
 
 /// When HTTP without TLS is spoken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! reads no environment variable: logins and certificates are given by the caller as bytes.
 
 mod address;
+mod answer;
 mod auth;
 mod blobs;
 mod challenge;
@@ -12,11 +13,14 @@ mod client;
 mod credentials;
 mod error;
 mod events;
+mod failure;
 mod job;
 pub mod limits;
 mod manifests;
 mod push;
+mod push_manifests;
 mod retry;
+mod session;
 mod source;
 mod tls;
 mod transport;

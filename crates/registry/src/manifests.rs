@@ -7,11 +7,12 @@ use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
 use crate::address::{Reference, Repository};
+use crate::answer::Answer;
 use crate::auth::{Access, Scope};
 use crate::client::Client;
 use crate::error::{Error, Operation, Verb};
 use crate::limits;
-use crate::transport::{Answer, Ask, Body};
+use crate::transport::{Ask, Body};
 
 /// All that registries store as manifests. Without the list, old ones answer with a converted schema 1 manifest, which
 /// has another digest.

@@ -9,22 +9,17 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use reqwest::header::HeaderValue;
 use schemas::Digest;
 use tokio::sync::Semaphore;
 
-use crate::address::{Reference, Repository};
+use crate::address::Repository;
 use crate::auth::Access;
 use crate::blobs::{Mount, OpenUpload};
 use crate::client::Client;
-use crate::error::{Error, Verb};
+use crate::error::Error;
 use crate::events::{Arrival, Event, Progress};
-use crate::job::{
-    BlobPush, FailedBlob, ManifestOutcome, ManifestPush, PushJob, PushReport, ReadConcurrency,
-};
-use crate::manifests::digest_of;
+use crate::job::{BlobPush, FailedBlob, PushJob, PushReport, ReadConcurrency};
 use crate::source::Source;
-use crate::transport;
 use crate::upload::Upload;
 
 /// Puts everything of a job in place, and says what it did. Nothing of it is an error of the whole: each failure is in
@@ -48,13 +43,13 @@ pub async fn push(client: &Client, job: PushJob, progress: Arc<dyn Progress>) ->
     report
 }
 
-type InPlace<'a> = HashSet<(&'a Repository, Digest)>;
+pub(crate) type InPlace<'a> = HashSet<(&'a Repository, Digest)>;
 
-struct Run<'a> {
-    client: &'a Client,
+pub(crate) struct Run<'a> {
+    pub(crate) client: &'a Client,
     mount_from: &'a [Repository],
     readers: Semaphore,
-    progress: Arc<dyn Progress>,
+    pub(crate) progress: Arc<dyn Progress>,
     /// Why nothing more is tried: a registry that is gone or refuses the login would fail every blob in turn, each
     /// after all its attempts.
     stopped: OnceLock<Arc<Error>>,
@@ -242,129 +237,14 @@ impl Run<'_> {
         None
     }
 
-    async fn push_manifests<'a>(
-        &self,
-        manifests: &'a [ManifestPush],
-        in_place: &mut InPlace<'a>,
-    ) -> Vec<ManifestOutcome> {
-        let mut outcomes: Vec<Option<ManifestOutcome>> = vec![None; manifests.len()];
-        let by_digest = |m: &ManifestPush| matches!(m.reference, Reference::Digest(_));
-        let with_digest: HashSet<(&Repository, Digest)> = manifests
-            .iter()
-            .filter(|manifest| by_digest(manifest))
-            .map(|manifest| (&manifest.repository, manifest.digest))
-            .collect();
-        // All digests before any tag: a tag is what readers look for.
-        for tags in [false, true] {
-            loop {
-                let ready: Vec<usize> = (0..manifests.len())
-                    .filter(|i| outcomes[*i].is_none() && by_digest(&manifests[*i]) != tags)
-                    .filter(|i| unmet(&manifests[*i], &with_digest, in_place).is_empty())
-                    .collect();
-                if ready.is_empty() {
-                    break;
-                }
-                let mut waiting = ready.into_iter();
-                let mut running = FuturesUnordered::new();
-                loop {
-                    let free = self.client.connections().saturating_sub(running.len());
-                    for i in waiting.by_ref().take(free) {
-                        running.push(self.manifest(i, &manifests[i]));
-                    }
-                    let Some((i, result)) = running.next().await else {
-                        break;
-                    };
-                    if matches!(result, ManifestOutcome::Pushed | ManifestOutcome::Present) {
-                        in_place.insert((&manifests[i].repository, manifests[i].digest));
-                    }
-                    outcomes[i] = Some(result);
-                }
-            }
-        }
-        let blocked = |manifest| ManifestOutcome::Blocked {
-            on: unmet(manifest, &with_digest, in_place),
-        };
-        let pairs = outcomes.into_iter().zip(manifests);
-        pairs
-            .map(|(outcome, manifest)| outcome.unwrap_or_else(|| blocked(manifest)))
-            .collect()
-    }
-
-    async fn manifest(&self, index: usize, manifest: &ManifestPush) -> (usize, ManifestOutcome) {
-        let outcome = match self.put_manifest(manifest).await {
-            Ok(arrival) => {
-                self.progress.event(Event::ManifestInPlace {
-                    repository: manifest.repository.clone(),
-                    reference: manifest.reference.clone(),
-                    arrival,
-                });
-                match arrival {
-                    Arrival::Present => ManifestOutcome::Present,
-                    Arrival::Uploaded | Arrival::Mounted => ManifestOutcome::Pushed,
-                }
-            }
-            Err(error) => ManifestOutcome::Failed(error),
-        };
-        (index, outcome)
-    }
-
-    async fn put_manifest(&self, manifest: &ManifestPush) -> Result<Arrival, Arc<Error>> {
-        self.check_stopped()?;
-        let media_type = self.check(manifest).map_err(Arc::new)?;
-        let (repository, reference) = (&manifest.repository, &manifest.reference);
-        let put = || async {
-            let found = self
-                .client
-                .find_manifest(repository, reference, Access::PullPush)
-                .await?;
-            if found == Some(manifest.digest) {
-                return Ok(Arrival::Present);
-            }
-            self.client
-                .put_manifest(
-                    repository,
-                    reference,
-                    &media_type,
-                    &manifest.bytes,
-                    manifest.digest,
-                )
-                .await
-                .map(|()| Arrival::Uploaded)
-        };
-        let result = self.client.retrying_aloud(put, self.say()).await;
-        result.map_err(|error| self.failed(error))
-    }
-
-    /// Whether the manifest is what it says it is.
-    fn check(&self, manifest: &ManifestPush) -> Result<HeaderValue, Error> {
-        let actual = digest_of(&manifest.bytes);
-        let named = match manifest.reference {
-            Reference::Digest(named) => named,
-            Reference::Tag(_) => manifest.digest,
-        };
-        if actual != manifest.digest || actual != named {
-            let digest = if actual == manifest.digest {
-                named
-            } else {
-                manifest.digest
-            };
-            return Err(Error::ManifestDamaged { digest, actual });
-        }
-        HeaderValue::from_str(&manifest.media_type).map_err(|_| {
-            let verb = Verb::PushManifest(manifest.reference.clone());
-            let operation = self.client.operation(verb, Some(&manifest.repository));
-            transport::bad(&operation, "its media type cannot be sent")
-        })
-    }
-
-    fn check_stopped(&self) -> Result<(), Arc<Error>> {
+    pub(crate) fn check_stopped(&self) -> Result<(), Arc<Error>> {
         match self.stopped.get() {
             Some(error) => Err(Arc::clone(error)),
             None => Ok(()),
         }
     }
 
-    fn failed(&self, error: Error) -> Arc<Error> {
+    pub(crate) fn failed(&self, error: Error) -> Arc<Error> {
         let error = Arc::new(error);
         if error.is_everywhere() {
             // The first reason is the one that everything else shares.
@@ -373,7 +253,7 @@ impl Run<'_> {
         error
     }
 
-    fn say(&self) -> impl Fn(&Error, Duration) {
+    pub(crate) fn say(&self) -> impl Fn(&Error, Duration) {
         |error, wait| {
             self.progress.event(Event::Retrying {
                 reason: error.to_string(),
@@ -381,26 +261,6 @@ impl Run<'_> {
             });
         }
     }
-}
-
-/// The needs of a manifest that are not in place; for a tag also the manifest itself, if it is pushed by digest, too.
-fn unmet(
-    manifest: &ManifestPush,
-    with_digest: &HashSet<(&Repository, Digest)>,
-    in_place: &InPlace<'_>,
-) -> Vec<Digest> {
-    let repository = &manifest.repository;
-    let itself = match manifest.reference {
-        Reference::Tag(_) if with_digest.contains(&(repository, manifest.digest)) => {
-            Some(&manifest.digest)
-        }
-        _ => None,
-    };
-    let needs = manifest.needs.iter().chain(itself);
-    needs
-        .filter(|need| !in_place.contains(&(repository, **need)))
-        .copied()
-        .collect()
 }
 
 fn unique(repositories: &[Repository]) -> Vec<&Repository> {

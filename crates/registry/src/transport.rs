@@ -1,21 +1,22 @@
 //! One request and its answer: login, redirects, time limits and size limits.
 //!
 //! Known attacks and where each is stopped: redirects that never end, change to plain HTTP or carry the login away
-//! (`follow`, `attach`), answers without end (`Answer::body`), a peer that stops talking (`Activity`), an upload
-//! location elsewhere (`resolve`).
+//! (`follow`, `attach`), answers without end (`answer`), a peer that stops talking (`Activity`), an upload
+//! location elsewhere (`answer::resolve`).
 
-use std::error::Error as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{AUTHORIZATION, HeaderMap, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
-use reqwest::{Method, Request, Response, StatusCode, Url};
+use reqwest::header::{AUTHORIZATION, HeaderMap, WWW_AUTHENTICATE};
+use reqwest::{Method, Request, StatusCode, Url};
 use tokio::time::Instant;
 
+use crate::answer::{Answer, bad, resolve};
 use crate::auth::{Auth, Learned, Scope};
 use crate::challenge;
-use crate::error::{self, Error, Operation};
+use crate::error::{Error, Operation};
+use crate::failure::{from_reqwest, from_status};
 use crate::limits;
 
 /// What a request carries.
@@ -249,7 +250,7 @@ impl Transport {
             .any(|text| text.to_ascii_lowercase().starts_with("bearer"));
         if sent && bearer {
             let body = answer.error_body(operation).await;
-            return error::from_status(operation, StatusCode::FORBIDDEN, &body, None);
+            return from_status(operation, StatusCode::FORBIDDEN, &body, None);
         }
         Error::LoginRefused { operation: boxed() }
     }
@@ -265,240 +266,32 @@ fn expired(operation: &Operation) -> Error {
     }
 }
 
-/// The head of an answer, and its body on request.
-#[derive(Debug)]
-pub(crate) struct Answer(Response);
-
-impl Answer {
-    pub(crate) fn status(&self) -> StatusCode {
-        self.0.status()
-    }
-
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.0.headers().get(name)?.to_str().ok()
-    }
-
-    fn header_texts<'a>(
-        &'a self,
-        name: &'a reqwest::header::HeaderName,
-    ) -> impl Iterator<Item = &'a str> {
-        let values = self.0.headers().get_all(name).iter();
-        values.filter_map(|value| value.to_str().ok())
-    }
-
-    pub(crate) fn location(&self) -> Option<&str> {
-        self.header(LOCATION.as_str())
-    }
-
-    /// The whole body, if it is not longer than `limit` bytes.
-    pub(crate) async fn body(self, operation: &Operation, limit: usize) -> Result<Bytes, Error> {
-        let (body, complete) = self.read(operation, limit).await?;
-        if complete {
-            Ok(body)
-        } else {
-            let operation = Box::new(operation.clone());
-            Err(Error::AnswerTooLong { operation, limit })
-        }
-    }
-
-    /// As much of an error answer as is worth looking at.
-    pub(crate) async fn error_body(self, operation: &Operation) -> Bytes {
-        let read = self.read(operation, limits::ERROR_BODY).await;
-        read.map(|(body, _)| body).unwrap_or_default()
-    }
-
-    async fn read(self, operation: &Operation, limit: usize) -> Result<(Bytes, bool), Error> {
-        let mut response = self.0;
-        let mut body = Vec::new();
-        loop {
-            let chunk = tokio::time::timeout(limits::IDLE_TIMEOUT, response.chunk()).await;
-            let chunk = chunk.map_err(|_| Error::TimedOut {
-                operation: Box::new(operation.clone()),
-                limit: limits::IDLE_TIMEOUT,
-            })?;
-            match chunk.map_err(|error| from_reqwest(operation, error))? {
-                None => return Ok((body.into(), true)),
-                Some(chunk) if body.len() + chunk.len() > limit => {
-                    body.extend_from_slice(&chunk[..limit - body.len()]);
-                    return Ok((body.into(), false));
-                }
-                Some(chunk) => body.extend_from_slice(&chunk),
-            }
-        }
-    }
-
-    /// The answer itself if its status is a success, else the error it stands for.
-    pub(crate) async fn success(self, operation: &Operation) -> Result<Self, Error> {
-        if self.status().is_success() {
-            return Ok(self);
-        }
-        let (error, _) = self.into_error(operation).await;
-        Err(error)
-    }
-
-    /// The error that the answer stands for, and the code that the registry gave.
-    pub(crate) async fn into_error(self, operation: &Operation) -> (Error, Option<String>) {
-        let status = self.status();
-        let retry_after = self.retry_after();
-        let body = self.error_body(operation).await;
-        let error = error::from_status(operation, status, &body, retry_after);
-        (error, error::registry_code(&body))
-    }
-
-    /// Only the form in seconds: a date would need a clock that both sides agree on.
-    fn retry_after(&self) -> Option<Duration> {
-        let seconds = self.header(RETRY_AFTER.as_str())?.trim().parse().ok()?;
-        Some(Duration::from_secs(seconds).min(limits::RETRY_AFTER))
-    }
-}
-
-/// Where a `Location` points. Relative ones are completed. The scheme never becomes weaker: a registry behind a proxy
-/// that ends TLS often names itself `http://`, which is read as `https://` on the same host and refused elsewhere.
-pub(crate) fn resolve(
-    operation: &Operation,
-    registry: &Url,
-    from: &Url,
-    location: Option<&str>,
-) -> Result<Url, Error> {
-    let location = location
-        .filter(|text| text.len() <= limits::LOCATION)
-        .ok_or_else(|| bad(operation, "the answer lacks a usable `Location`"))?;
-    let mut url = from
-        .join(location)
-        .map_err(|_| bad(operation, "the answer's `Location` is not a URL"))?;
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(bad(operation, "the answer's `Location` holds a login"));
-    }
-    url.set_fragment(None);
-    match (registry.scheme(), url.scheme()) {
-        (_, "https") | ("http", "http") => Ok(url),
-        ("https", "http") if url.host_str() == registry.host_str() => {
-            let port = match url.port() {
-                None | Some(80) => registry.port(),
-                port => port,
-            };
-            url.set_scheme("https")
-                .and_then(|()| url.set_port(port))
-                .map_err(|()| bad(operation, "the answer's `Location` has no HTTPS form"))?;
-            Ok(url)
-        }
-        _ => Err(bad(operation, "the answer's `Location` does not use HTTPS")),
-    }
-}
-
-pub(crate) fn bad(operation: &Operation, reason: &'static str) -> Error {
-    Error::BadAnswer {
-        operation: Box::new(operation.clone()),
-        reason,
-    }
-}
-
 fn same_origin(a: &Url, b: &Url) -> bool {
     a.origin() == b.origin()
-}
-
-/// Sorts a failure of the connection by what the user has to do about it. The URL is taken out of the source: an
-/// upload location is a permission to write.
-fn from_reqwest(operation: &Operation, error: reqwest::Error) -> Error {
-    let error = error.without_url();
-    let operation = Box::new(operation.clone());
-    match tls_error(&error) {
-        Some(rustls::Error::InvalidCertificate(reason)) => {
-            return Error::Untrusted {
-                operation,
-                reason: reason.to_string(),
-            };
-        }
-        Some(rustls::Error::InvalidMessage(_)) if error.is_connect() => {
-            return Error::PlainHttpAnswer { operation };
-        }
-        _ => {}
-    }
-    if error.is_timeout() {
-        let limit = limits::CONNECT_TIMEOUT;
-        Error::TimedOut { operation, limit }
-    } else if error.is_connect() {
-        Error::Unreachable {
-            operation,
-            source: error,
-        }
-    } else {
-        Error::Interrupted {
-            operation,
-            source: error,
-        }
-    }
-}
-
-/// The TLS library's error, which hides inside `io::Error`s on the way up.
-fn tls_error(error: &reqwest::Error) -> Option<&rustls::Error> {
-    let mut source = error.source();
-    while let Some(error) = source {
-        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
-            return Some(tls);
-        }
-        let inner = error
-            .downcast_ref::<std::io::Error>()
-            .and_then(std::io::Error::get_ref);
-        source = match inner {
-            Some(inner) => Some(inner),
-            None => error.source(),
-        };
-    }
-    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Verb;
 
-    fn resolved(registry: &str, location: &str) -> Result<String, Error> {
-        let operation = Operation {
-            verb: Verb::Ping,
-            host: "r.example".to_owned(),
-            repository: None,
-        };
-        let registry = Url::parse(registry).unwrap();
-        let from = registry.join("/v2/app/blobs/uploads/").unwrap();
-        resolve(&operation, &registry, &from, Some(location)).map(|url| url.to_string())
-    }
-
-    #[test]
-    fn locations_never_lose_their_protection() {
-        let tls = "https://r.example:5000/";
-        assert_eq!(
-            resolved(tls, "/v2/x?_state=1").unwrap(),
-            "https://r.example:5000/v2/x?_state=1"
+    #[tokio::test]
+    async fn a_slow_source_is_not_an_idle_connection() {
+        let activity = Activity::new();
+        let start = Instant::now();
+        activity.mark(Moment::Sending);
+        let (sending, _) = activity.deadline();
+        assert!(sending >= start + limits::IDLE_TIMEOUT);
+        assert_eq!(activity.deadline().0, sending, "it does not move by itself");
+        activity.mark(Moment::Sent);
+        let (sent, limit) = activity.deadline();
+        assert_eq!(limit, limits::COMMIT_TIMEOUT);
+        assert_eq!(activity.deadline().0, sent);
+        activity.mark(Moment::Reading);
+        let (reading, _) = activity.deadline();
+        std::thread::yield_now();
+        assert!(
+            activity.deadline().0 > reading,
+            "it moves while the source is read"
         );
-        assert_eq!(
-            resolved(tls, "u1").unwrap(),
-            "https://r.example:5000/v2/app/blobs/uploads/u1"
-        );
-        assert_eq!(
-            resolved(tls, "http://r.example:5000/x").unwrap(),
-            "https://r.example:5000/x"
-        );
-        assert_eq!(
-            resolved(tls, "http://r.example/x").unwrap(),
-            "https://r.example:5000/x"
-        );
-        assert_eq!(
-            resolved(tls, "https://cdn.example/x").unwrap(),
-            "https://cdn.example/x"
-        );
-        assert_eq!(
-            resolved("http://r.example/", "http://other/x").unwrap(),
-            "http://other/x"
-        );
-        for location in [
-            "http://cdn.example/x",
-            "file:///etc/passwd",
-            "https://u:p@r.example/x",
-            "https://[",
-            &"x".repeat(20_000),
-        ] {
-            assert!(resolved(tls, location).is_err(), "{location}");
-        }
     }
 }

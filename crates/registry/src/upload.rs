@@ -3,67 +3,23 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use tokio::sync::Semaphore;
 
 use crate::address::Repository;
+use crate::answer::{self, Answer};
 use crate::auth::{Access, Scope};
 use crate::blobs::OpenUpload;
 use crate::client::Client;
 use crate::error::{Error, Operation, Verb};
 use crate::events::{Event, Progress};
 use crate::limits;
+use crate::session::{Session, Smaller, Trouble, position, range_end, refused, smaller};
 use crate::source::{OnSent, Pieces, Source};
-use crate::transport::{self, Answer, Ask, Body};
-
-/// An upload and how far it got.
-struct Session {
-    upload: OpenUpload,
-    /// Bytes that the registry has acknowledged.
-    acknowledged: u64,
-    /// Bytes that were handed to a connection: no registry can have more.
-    sent: Arc<AtomicU64>,
-    /// A request was under way when something broke, so that `acknowledged` may be behind.
-    broken: bool,
-}
-
-impl Session {
-    fn new(upload: OpenUpload) -> Self {
-        Self {
-            upload,
-            acknowledged: 0,
-            sent: Arc::default(),
-            broken: false,
-        }
-    }
-}
-
-/// Why one attempt did not finish the upload.
-enum Trouble {
-    /// As the error says.
-    Failed(Error),
-    /// The registry no longer knows the upload, or holds other bytes: only a new one helps.
-    Lost(Error),
-    /// The registry or a proxy does not take requests of this kind or size.
-    Refused(Smaller),
-}
-
-/// What may be taken instead.
-enum Smaller {
-    /// Chunks of this many bytes, by every blob from now on.
-    Chunks(u64),
-    /// Chunks for this blob: the reason of the refusal is not clear.
-    OnlyHere,
-}
-
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
+use crate::transport::{Ask, Body};
 
 /// One blob on its way into one repository.
 pub(crate) struct Upload<'a> {
@@ -220,7 +176,7 @@ impl Upload<'_> {
     /// "Pushing a blob monolithically", `POST` then `PUT`.
     async fn put_whole(&self, open: &mut Session, pieces: Pieces) -> Result<(), Trouble> {
         let size = self.source.size();
-        let ask = self.ask(Method::PUT, self.with_digest(&open.upload.location));
+        let ask = self.ask(Method::PUT, open.committing(self.source.digest()));
         let answer = self.send(ask, open, pieces).await?;
         if answer.status().is_success() {
             return self.committed(&answer);
@@ -265,14 +221,14 @@ impl Upload<'_> {
         let end = end.filter(|end| *end > 1).unwrap_or(to);
         if end <= from || end > to {
             let reason = "it acknowledges bytes that were not sent";
-            return Err(Trouble::Lost(transport::bad(&operation, reason)));
+            return Err(Trouble::Lost(answer::bad(&operation, reason)));
         }
         open.acknowledged = end;
         Ok(())
     }
 
     async fn finish(&self, open: &Session) -> Result<(), Trouble> {
-        let ask = self.ask(Method::PUT, self.with_digest(&open.upload.location));
+        let ask = self.ask(Method::PUT, open.committing(self.source.digest()));
         let operation = self.operation();
         let answer = self.client.send(&operation, ask).await?;
         if answer.status().is_success() {
@@ -362,21 +318,9 @@ impl Upload<'_> {
             let operation = self.operation();
             let registry = self.client.base(&operation).await?;
             let from = &open.upload.location;
-            open.upload.location = transport::resolve(&operation, registry, from, Some(location))?;
+            open.upload.location = answer::resolve(&operation, registry, from, Some(location))?;
         }
         Ok(())
-    }
-
-    fn with_digest(&self, location: &Url) -> Url {
-        let mut url = location.clone();
-        // Added to the text as it is: parsing and writing a signed query again could change its spelling.
-        let digest = format!("digest={}", self.source.digest());
-        let query = match url.query() {
-            Some(query) if !query.is_empty() => format!("{query}&{digest}"),
-            _ => digest,
-        };
-        url.set_query(Some(&query));
-        url
     }
 
     fn ask(&self, method: Method, url: Url) -> Ask {
@@ -390,64 +334,5 @@ impl Upload<'_> {
     fn operation(&self) -> Operation {
         let verb = Verb::UploadBlob(self.source.digest());
         self.client.operation(verb, Some(self.repository))
-    }
-}
-
-fn position(session: Option<&Session>) -> u64 {
-    session.map_or(0, |session| session.acknowledged)
-}
-
-/// The next smaller request to try after one of this size was too large.
-fn smaller(size: u64) -> Option<u64> {
-    match size {
-        size if size > limits::CHUNK => Some(limits::CHUNK),
-        size if size > limits::CHUNK_SMALLEST => Some((size / 4).max(limits::CHUNK_SMALLEST)),
-        _ => None,
-    }
-}
-
-/// What these answers to a part of an upload mean: the registry has forgotten it, or has other bytes than were sent.
-fn refused(status: StatusCode, error: Error) -> Trouble {
-    match status.as_u16() {
-        400 | 404 | 409 | 416 => Trouble::Lost(error),
-        _ => Trouble::Failed(error),
-    }
-}
-
-/// The number of bytes that `Range: 0-N` stands for.
-fn range_end(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let text = text.strip_prefix("bytes=").unwrap_or(text);
-    text.strip_prefix("0-")?.parse::<u64>().ok()?.checked_add(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_are_read_as_registries_write_them() {
-        assert_eq!(range_end("0-0"), Some(1));
-        assert_eq!(range_end("bytes=0-1048575"), Some(1_048_576));
-        for text in [
-            "",
-            "0-",
-            "5-9",
-            "0--1",
-            "0-18446744073709551615",
-            "0-99999999999999999999",
-        ] {
-            assert_eq!(range_end(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn refused_sizes_shrink_to_the_smallest_and_end() {
-        let mut sizes = vec![5_000_000_000];
-        while let Some(next) = smaller(sizes[sizes.len() - 1]) {
-            sizes.push(next);
-        }
-        let mib = 1024 * 1024;
-        assert_eq!(sizes[1..], [16 * mib, 4 * mib, mib]);
     }
 }

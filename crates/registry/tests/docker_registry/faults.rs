@@ -338,6 +338,51 @@ async fn a_digest_that_is_not_stated_is_computed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_a_refused_mount_opens_is_used() {
+    let server = Server::start(&Protection::None);
+    let proxy = Proxy::start(server.port, |seen| {
+        // Says that another repository has everything, which the registry, asked to mount, does not find there.
+        if seen.is("HEAD", "/v2/ghost/blobs/") {
+            Action::Answer("200 OK", String::new())
+        } else {
+            Action::Forward
+        }
+    });
+    let layer = noise(1, 2 * MIB);
+    let mut job = Job::default();
+    job.image(&repository("app"), Some("1"), std::slice::from_ref(&layer));
+    job.job.mount_from = vec![repository("ghost")];
+    let client = client_for(&proxy.host(), Credentials::Anonymous);
+    let report = push(&client, job.job, silent()).await;
+    assert!(report.is_complete(), "{report:?}");
+    assert_eq!((report.mounted.count, report.uploaded.count), (0, 2));
+    assert!(holds(&server, &layer));
+    assert_eq!(proxy.count("POST", "from=ghost"), 2);
+    assert_eq!(
+        proxy.count("POST", "/uploads/"),
+        2,
+        "no further upload is opened"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_blob_of_another_size_is_sent_again() {
+    let server = Server::start(&Protection::None);
+    let proxy = Proxy::start(server.port, |seen| {
+        if seen.is("HEAD", "/blobs/") {
+            Action::Answer("200 OK", "cut".to_owned())
+        } else {
+            Action::Forward
+        }
+    });
+    let layer = noise(1, 1000);
+    let (report, _) = push_layers(&proxy, std::slice::from_ref(&layer)).await;
+    assert!(report.is_complete(), "{report:?}");
+    assert_eq!((report.present.count, report.uploaded.count), (0, 2));
+    assert!(holds(&server, &layer));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_registry_that_goes_away_ends_the_push_soon() {
     let server = Server::start(&Protection::None);
     let port = server.port;

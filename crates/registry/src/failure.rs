@@ -1,0 +1,227 @@
+//! Which error a broken connection or a refusing answer is, in words that are fit for a terminal.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use reqwest::StatusCode;
+
+use crate::error::{Error, Operation};
+use crate::limits;
+
+/// Sorts a failure of the connection by what the user has to do about it. The URL is taken out of the source: an
+/// upload location is a permission to write.
+pub(crate) fn from_reqwest(operation: &Operation, error: reqwest::Error) -> Error {
+    let error = error.without_url();
+    let operation = Box::new(operation.clone());
+    match tls_error(&error) {
+        Some(rustls::Error::InvalidCertificate(reason)) => {
+            return Error::Untrusted {
+                operation,
+                reason: reason.to_string(),
+            };
+        }
+        Some(rustls::Error::InvalidMessage(_)) if error.is_connect() => {
+            return Error::PlainHttpAnswer { operation };
+        }
+        _ => {}
+    }
+    if error.is_timeout() {
+        let limit = limits::CONNECT_TIMEOUT;
+        Error::TimedOut { operation, limit }
+    } else if error.is_connect() {
+        Error::Unreachable {
+            operation,
+            source: error,
+        }
+    } else {
+        Error::Interrupted {
+            operation,
+            source: error,
+        }
+    }
+}
+
+/// The TLS library's error, which hides inside `io::Error`s on the way up.
+fn tls_error(error: &reqwest::Error) -> Option<&rustls::Error> {
+    let mut source = error.source();
+    while let Some(error) = source {
+        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+            return Some(tls);
+        }
+        let inner = error
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::get_ref);
+        source = match inner {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    None
+}
+
+/// The error that an answer with this status stands for.
+pub(crate) fn from_status(
+    operation: &Operation,
+    status: StatusCode,
+    body: &[u8],
+    retry_after: Option<Duration>,
+) -> Error {
+    let operation = Box::new(operation.clone());
+    let message = registry_words(body);
+    match status {
+        StatusCode::UNAUTHORIZED => Error::LoginRefused { operation },
+        StatusCode::FORBIDDEN => Error::Denied { operation, message },
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
+            busy(operation, status, message, retry_after)
+        }
+        // 501 and 505 are about the request and stay as they are.
+        status if status.is_server_error() && !matches!(status.as_u16(), 501 | 505) => {
+            busy(operation, status, message, retry_after)
+        }
+        status => Error::Refused {
+            operation,
+            status: status.as_u16(),
+            message,
+        },
+    }
+}
+
+fn busy(
+    operation: Box<Operation>,
+    status: StatusCode,
+    message: String,
+    retry_after: Option<Duration>,
+) -> Error {
+    Error::Busy {
+        operation,
+        status: status.as_u16(),
+        message,
+        retry_after,
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct ErrorBody {
+    errors: Vec<ErrorEntry>,
+}
+
+#[derive(serde::Deserialize)]
+struct ErrorEntry {
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    message: String,
+}
+
+/// The error code that a registry states (distribution specification, "Error Codes"), if any.
+pub(crate) fn registry_code(body: &[u8]) -> Option<String> {
+    let body: ErrorBody = serde_json::from_slice(body).ok()?;
+    body.errors.into_iter().next().map(|entry| entry.code)
+}
+
+/// What a registry says, made fit for a terminal: printable, short, and without anything that looks like a query.
+fn registry_words(body: &[u8]) -> String {
+    let text = match serde_json::from_slice::<ErrorBody>(body) {
+        Ok(body) => body
+            .errors
+            .into_iter()
+            .take(3)
+            .map(|entry| format!("{} {}", entry.code, entry.message))
+            .collect::<Vec<_>>()
+            .join("; "),
+        Err(_) => String::from_utf8_lossy(body).into_owned(),
+    };
+    let words = text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+        .map(|word| word.split_once('?').map_or(word, |(before, _)| before));
+    let mut shown = String::new();
+    for word in words {
+        if shown.chars().count() + word.chars().count() > limits::MESSAGE {
+            shown.push('…');
+            break;
+        }
+        if !shown.is_empty() {
+            shown.push(' ');
+        }
+        shown.push_str(word);
+    }
+    if shown.is_empty() {
+        "no reason given".to_owned()
+    } else {
+        shown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Verb;
+    use schemas::Digest;
+
+    fn operation() -> Operation {
+        Operation {
+            verb: Verb::UploadBlob(Digest::new([0; 32])),
+            host: "registry.example".to_owned(),
+            repository: Some("app".parse().unwrap()),
+        }
+    }
+
+    #[test]
+    fn messages_say_what_was_done_to_what() {
+        let error = from_status(
+            &operation(),
+            StatusCode::NOT_FOUND,
+            br#"{"errors":[{"code":"NAME_UNKNOWN","message":"repository name not known"}]}"#,
+            None,
+        );
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "could not upload blob sha256:{} to registry.example/app: the registry answers 404: NAME_UNKNOWN repository name not known",
+                "0".repeat(64)
+            )
+        );
+        assert!(!error.is_temporary());
+    }
+
+    #[test]
+    fn upload_states_and_control_characters_are_not_repeated() {
+        let body = b"bad upload /v2/a/blobs/uploads/1?_state=SECRET\x1b[31m end";
+        let error = from_status(&operation(), StatusCode::BAD_REQUEST, body, None);
+        let shown = format!("{error} {error:?}");
+        assert!(!shown.contains("SECRET"), "{shown}");
+        assert!(!shown.contains('\x1b'), "{shown}");
+        assert!(shown.contains("end"), "{shown}");
+    }
+
+    #[test]
+    fn long_words_are_cut() {
+        let error = from_status(
+            &operation(),
+            StatusCode::BAD_REQUEST,
+            "x".repeat(60_000).as_bytes(),
+            None,
+        );
+        assert!(error.to_string().len() < 600);
+    }
+
+    #[test]
+    fn too_many_requests_and_server_errors_are_temporary() {
+        let temporary = |status: u16| {
+            from_status(
+                &operation(),
+                StatusCode::from_u16(status).unwrap(),
+                b"",
+                None,
+            )
+            .is_temporary()
+        };
+        assert!([408, 429, 500, 502, 503, 504].into_iter().all(temporary));
+        assert!(
+            ![400, 401, 403, 404, 405, 413, 416, 501]
+                .into_iter()
+                .any(temporary)
+        );
+    }
+}

@@ -1,0 +1,167 @@
+//! The second half of a push: manifests when everything they need is in place, children before indexes, tags last.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use reqwest::header::HeaderValue;
+use schemas::Digest;
+
+use crate::address::{Reference, Repository};
+use crate::answer;
+use crate::auth::Access;
+use crate::error::{Error, Verb};
+use crate::events::{Arrival, Event};
+use crate::job::{ManifestOutcome, ManifestPush};
+use crate::manifests::digest_of;
+use crate::push::{InPlace, Run};
+
+impl Run<'_> {
+    pub(crate) async fn push_manifests<'a>(
+        &self,
+        manifests: &'a [ManifestPush],
+        in_place: &mut InPlace<'a>,
+    ) -> Vec<ManifestOutcome> {
+        let mut outcomes: Vec<Option<ManifestOutcome>> = vec![None; manifests.len()];
+        let by_digest = |m: &ManifestPush| matches!(m.reference, Reference::Digest(_));
+        let with_digest: HashSet<(&Repository, Digest)> = manifests
+            .iter()
+            .filter(|manifest| by_digest(manifest))
+            .map(|manifest| (&manifest.repository, manifest.digest))
+            .collect();
+        // All digests before any tag: a tag is what readers look for.
+        for tags in [false, true] {
+            loop {
+                let ready: Vec<usize> = (0..manifests.len())
+                    .filter(|i| outcomes[*i].is_none() && by_digest(&manifests[*i]) != tags)
+                    .filter(|i| unmet(&manifests[*i], &with_digest, in_place).is_empty())
+                    .collect();
+                if ready.is_empty() {
+                    break;
+                }
+                for (i, outcome) in self.wave(manifests, ready).await {
+                    if matches!(outcome, ManifestOutcome::Pushed | ManifestOutcome::Present) {
+                        in_place.insert((&manifests[i].repository, manifests[i].digest));
+                    }
+                    outcomes[i] = Some(outcome);
+                }
+            }
+        }
+        let blocked = |manifest| ManifestOutcome::Blocked {
+            on: unmet(manifest, &with_digest, in_place),
+        };
+        let pairs = outcomes.into_iter().zip(manifests);
+        pairs
+            .map(|(outcome, manifest)| outcome.unwrap_or_else(|| blocked(manifest)))
+            .collect()
+    }
+
+    /// Manifests that do not wait for each other.
+    async fn wave(
+        &self,
+        manifests: &[ManifestPush],
+        ready: Vec<usize>,
+    ) -> Vec<(usize, ManifestOutcome)> {
+        let mut outcomes = Vec::with_capacity(ready.len());
+        let mut waiting = ready.into_iter();
+        let mut running = FuturesUnordered::new();
+        loop {
+            let free = self.client.connections().saturating_sub(running.len());
+            for i in waiting.by_ref().take(free) {
+                running.push(self.manifest(i, &manifests[i]));
+            }
+            match running.next().await {
+                Some(outcome) => outcomes.push(outcome),
+                None => return outcomes,
+            }
+        }
+    }
+
+    async fn manifest(&self, index: usize, manifest: &ManifestPush) -> (usize, ManifestOutcome) {
+        let outcome = match self.put_manifest(manifest).await {
+            Ok(arrival) => {
+                self.progress.event(Event::ManifestInPlace {
+                    repository: manifest.repository.clone(),
+                    reference: manifest.reference.clone(),
+                    arrival,
+                });
+                match arrival {
+                    Arrival::Present => ManifestOutcome::Present,
+                    Arrival::Uploaded | Arrival::Mounted => ManifestOutcome::Pushed,
+                }
+            }
+            Err(error) => ManifestOutcome::Failed(error),
+        };
+        (index, outcome)
+    }
+
+    async fn put_manifest(&self, manifest: &ManifestPush) -> Result<Arrival, Arc<Error>> {
+        self.check_stopped()?;
+        let media_type = self.check(manifest).map_err(Arc::new)?;
+        let (repository, reference) = (&manifest.repository, &manifest.reference);
+        let put = || async {
+            let found = self
+                .client
+                .find_manifest(repository, reference, Access::PullPush)
+                .await?;
+            if found == Some(manifest.digest) {
+                return Ok(Arrival::Present);
+            }
+            self.client
+                .put_manifest(
+                    repository,
+                    reference,
+                    &media_type,
+                    &manifest.bytes,
+                    manifest.digest,
+                )
+                .await
+                .map(|()| Arrival::Uploaded)
+        };
+        let result = self.client.retrying_aloud(put, self.say()).await;
+        result.map_err(|error| self.failed(error))
+    }
+
+    /// Whether the manifest is what it says it is.
+    fn check(&self, manifest: &ManifestPush) -> Result<HeaderValue, Error> {
+        let actual = digest_of(&manifest.bytes);
+        let named = match manifest.reference {
+            Reference::Digest(named) => named,
+            Reference::Tag(_) => manifest.digest,
+        };
+        if actual != manifest.digest || actual != named {
+            let digest = if actual == manifest.digest {
+                named
+            } else {
+                manifest.digest
+            };
+            return Err(Error::ManifestDamaged { digest, actual });
+        }
+        HeaderValue::from_str(&manifest.media_type).map_err(|_| {
+            let verb = Verb::PushManifest(manifest.reference.clone());
+            let operation = self.client.operation(verb, Some(&manifest.repository));
+            answer::bad(&operation, "its media type cannot be sent")
+        })
+    }
+}
+
+/// The needs of a manifest that are not in place; for a tag also the manifest itself, if it is pushed by digest, too.
+fn unmet(
+    manifest: &ManifestPush,
+    with_digest: &HashSet<(&Repository, Digest)>,
+    in_place: &InPlace<'_>,
+) -> Vec<Digest> {
+    let repository = &manifest.repository;
+    let itself = match manifest.reference {
+        Reference::Tag(_) if with_digest.contains(&(repository, manifest.digest)) => {
+            Some(&manifest.digest)
+        }
+        _ => None,
+    };
+    let needs = manifest.needs.iter().chain(itself);
+    needs
+        .filter(|need| !in_place.contains(&(repository, **need)))
+        .copied()
+        .collect()
+}

@@ -1,0 +1,128 @@
+//! The state of one upload, and what a registry's answers mean for it.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use reqwest::{StatusCode, Url};
+use schemas::Digest;
+
+use crate::blobs::OpenUpload;
+use crate::error::Error;
+use crate::limits;
+
+/// An upload and how far it got.
+pub(crate) struct Session {
+    pub(crate) upload: OpenUpload,
+    /// Bytes that the registry has acknowledged.
+    pub(crate) acknowledged: u64,
+    /// Bytes that were handed to a connection: no registry can have more.
+    pub(crate) sent: Arc<AtomicU64>,
+    /// A request was under way when something broke, so that `acknowledged` may be behind.
+    pub(crate) broken: bool,
+}
+
+impl Session {
+    pub(crate) fn new(upload: OpenUpload) -> Self {
+        Self {
+            upload,
+            acknowledged: 0,
+            sent: Arc::default(),
+            broken: false,
+        }
+    }
+
+    /// The location that commits the upload. The digest is added to the text of the query as it is: parsing and
+    /// writing a signed query again could change its spelling.
+    pub(crate) fn committing(&self, digest: Digest) -> Url {
+        let mut url = self.upload.location.clone();
+        let query = match url.query() {
+            Some(query) if !query.is_empty() => format!("{query}&digest={digest}"),
+            _ => format!("digest={digest}"),
+        };
+        url.set_query(Some(&query));
+        url
+    }
+}
+
+/// Why one attempt did not finish the upload.
+pub(crate) enum Trouble {
+    /// As the error says.
+    Failed(Error),
+    /// The registry no longer knows the upload, or holds other bytes: only a new one helps.
+    Lost(Error),
+    /// The registry or a proxy does not take requests of this kind or size.
+    Refused(Smaller),
+}
+
+/// What may be taken instead.
+pub(crate) enum Smaller {
+    /// Chunks of this many bytes, by every blob from now on.
+    Chunks(u64),
+    /// Chunks for this blob: the reason of the refusal is not clear.
+    OnlyHere,
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+pub(crate) fn position(session: Option<&Session>) -> u64 {
+    session.map_or(0, |session| session.acknowledged)
+}
+
+/// The next smaller request to try after one of this size was too large.
+pub(crate) fn smaller(size: u64) -> Option<u64> {
+    match size {
+        size if size > limits::CHUNK => Some(limits::CHUNK),
+        size if size > limits::CHUNK_SMALLEST => Some((size / 4).max(limits::CHUNK_SMALLEST)),
+        _ => None,
+    }
+}
+
+/// What these answers to a part of an upload mean: the registry has forgotten it, or has other bytes than were sent.
+pub(crate) fn refused(status: StatusCode, error: Error) -> Trouble {
+    match status.as_u16() {
+        400 | 404 | 409 | 416 => Trouble::Lost(error),
+        _ => Trouble::Failed(error),
+    }
+}
+
+/// The number of bytes that `Range: 0-N` stands for.
+pub(crate) fn range_end(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let text = text.strip_prefix("bytes=").unwrap_or(text);
+    text.strip_prefix("0-")?.parse::<u64>().ok()?.checked_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_as_registries_write_them() {
+        assert_eq!(range_end("0-0"), Some(1));
+        assert_eq!(range_end("bytes=0-1048575"), Some(1_048_576));
+        for text in [
+            "",
+            "0-",
+            "5-9",
+            "0--1",
+            "0-18446744073709551615",
+            "0-99999999999999999999",
+        ] {
+            assert_eq!(range_end(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn refused_sizes_shrink_to_the_smallest_and_end() {
+        let mut sizes = vec![5_000_000_000];
+        while let Some(next) = smaller(sizes[sizes.len() - 1]) {
+            sizes.push(next);
+        }
+        let mib = 1024 * 1024;
+        assert_eq!(sizes[1..], [16 * mib, 4 * mib, mib]);
+    }
+}
