@@ -14,6 +14,9 @@ use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::object_in;
 use crate::wire::{Call, escape};
 
+/// What the server says when an admission webhook has side effects, which a trial must not have.
+const NO_DRY_RUN: &str = "does not support dry run";
+
 /// Longest name of a field manager that the server takes.
 const MAX_MANAGER: usize = 128;
 
@@ -115,6 +118,24 @@ impl Cluster {
         manager: &FieldManager,
         conflicts: Conflicts,
     ) -> Result<Applied, Error> {
+        let mut pause = limits::FIRST_PAUSE;
+        for _ in 1..limits::ATTEMPTS {
+            match self.apply_once(object, manager, conflicts).await {
+                // A controller was quicker, for example with the ServiceAccount of a new namespace.
+                Err(Error::Changed { .. }) => tokio::time::sleep(pause).await,
+                other => return other,
+            }
+            pause *= 2;
+        }
+        self.apply_once(object, manager, conflicts).await
+    }
+
+    async fn apply_once(
+        &self,
+        object: &Object,
+        manager: &FieldManager,
+        conflicts: Conflicts,
+    ) -> Result<Applied, Error> {
         let before = self.get(object.reference()).await?;
         let (applied, _) = self
             .patch(object, before.as_ref(), manager, conflicts, Run::Real)
@@ -122,7 +143,8 @@ impl Cluster {
         Ok(applied)
     }
 
-    /// What [`Cluster::apply`] would change; empty when nothing. The server computes it and keeps nothing.
+    /// What [`Cluster::apply`] would change; empty when nothing. The server computes it and keeps nothing. Where an
+    /// admission webhook cannot be tried, the object is compared with what is there instead, defaults and all.
     pub async fn diff(
         &self,
         object: &Object,
@@ -130,10 +152,16 @@ impl Cluster {
         conflicts: Conflicts,
     ) -> Result<(Applied, Vec<FieldChange>), Error> {
         let before = self.get(object.reference()).await?;
-        let (applied, after) = self
+        match self
             .patch(object, before.as_ref(), manager, conflicts, Run::Dry)
-            .await?;
-        Ok((applied, changes(before.as_ref(), &after)))
+            .await
+        {
+            Ok((applied, after)) => Ok((applied, changes(before.as_ref(), &after))),
+            Err(Error::Invalid { message, .. }) if message.contains(NO_DRY_RUN) => {
+                Ok(estimate(before.as_ref(), object))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Tries a whole list, in its order: what the server would say to each object, its admission rules and webhooks
@@ -161,7 +189,7 @@ impl Cluster {
     ) -> Result<(ObjectRef, Trial), Error> {
         let trial = match self.diff(object, manager, conflicts).await {
             Ok((applied, changes)) => Trial::Would { applied, changes },
-            Err(Error::NotFound { doing, message }) => match coming.namespace_of(object) {
+            Err(Error::NotFound { doing, message }) => match coming.needed_by(object) {
                 Some(missing) => Trial::Later { missing },
                 None => Trial::Refused(Error::NotFound { doing, message }),
             },
@@ -232,6 +260,20 @@ fn outcome(status: StatusCode, before: Option<&Object>, after: &Object, run: Run
     }
 }
 
+/// Only the fields that the object mentions: what others set stays.
+fn estimate(before: Option<&Object>, object: &Object) -> (Applied, Vec<FieldChange>) {
+    let mentioned: Vec<_> = changes(before, object)
+        .into_iter()
+        .filter(|change| change.after.is_some())
+        .collect();
+    let applied = match before {
+        None => Applied::Created,
+        Some(_) if mentioned.is_empty() => Applied::Unchanged,
+        Some(_) => Applied::Changed,
+    };
+    (applied, mentioned)
+}
+
 /// The server's words about a Secret may quote it.
 fn guarded(object: &Object, error: Error) -> Error {
     match error {
@@ -248,27 +290,34 @@ fn guarded(object: &Object, error: Error) -> Error {
 
 /// What the list itself will bring into the cluster.
 struct Coming {
-    namespaces: BTreeSet<ObjectRef>,
+    /// Namespaces and roles.
+    needed: BTreeSet<ObjectRef>,
     /// Group and kind, and the definition that brings it.
     kinds: Vec<(String, String, ObjectRef)>,
 }
 
 impl Coming {
     fn of(objects: &[Object]) -> Self {
+        let kinds = ["Namespace", "Role", "ClusterRole"];
         let refs = objects.iter().map(Object::reference);
-        let namespaces = refs
-            .filter(|object| object.gvk == Gvk::new("v1", "Namespace"))
-            .cloned()
-            .collect();
+        let needed = refs.filter(|object| kinds.contains(&object.gvk.kind.as_str()));
         Self {
-            namespaces,
+            needed: needed.cloned().collect(),
             kinds: objects.iter().filter_map(defined_kind).collect(),
         }
     }
 
-    fn namespace_of(&self, object: &Object) -> Option<ObjectRef> {
-        let namespace = ObjectRef::cluster_scoped("v1", "Namespace", object.namespace()?);
-        self.namespaces.contains(&namespace).then_some(namespace)
+    /// The namespace, or the role that a binding refers to: a user who may not bind at will is told that it is not
+    /// there before he is told anything else.
+    fn needed_by(&self, object: &Object) -> Option<ObjectRef> {
+        let namespace = object
+            .namespace()
+            .map(|name| ObjectRef::cluster_scoped("v1", "Namespace", name));
+        let needs = [namespace, referred_role(object)];
+        needs
+            .into_iter()
+            .flatten()
+            .find(|needed| self.needed.contains(needed))
     }
 
     fn definition_of(&self, gvk: &Gvk) -> Option<ObjectRef> {
@@ -277,6 +326,20 @@ impl Coming {
             .find(|(group, kind, _)| *group == gvk.group && *kind == gvk.kind)
             .map(|(_, _, crd)| crd.clone())
     }
+}
+
+fn referred_role(object: &Object) -> Option<ObjectRef> {
+    let role = object.as_value().get("roleRef")?;
+    let (kind, name) = (role["kind"].as_str()?, role["name"].as_str()?);
+    let namespace = object
+        .namespace()
+        .filter(|_| kind == "Role")
+        .map(str::to_owned);
+    Some(ObjectRef {
+        gvk: Gvk::new(&object.gvk().api_version(), kind),
+        namespace,
+        name: name.to_owned(),
+    })
 }
 
 fn defined_kind(object: &Object) -> Option<(String, String, ObjectRef)> {
@@ -370,6 +433,51 @@ mod tests {
             matches!(trial, Err(Error::Unauthorized { .. })),
             "{trial:?}"
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_race_with_a_controller_is_run_again() {
+        let times = std::sync::atomic::AtomicUsize::new(0);
+        let (cluster, _) = cluster(move |request| match request.method.as_str() {
+            "GET" => Answer::json(404, &json!({})),
+            _ if times.fetch_add(1, std::sync::atomic::Ordering::SeqCst) < 2 => Answer::json(
+                409,
+                &json!({"reason": "AlreadyExists", "message": "already exists"}),
+            ),
+            _ => Answer::json(200, &map("1")),
+        })
+        .await;
+        let object = Object::new(map("")).unwrap();
+        let manager = FieldManager::new("us").unwrap();
+        cluster
+            .apply(&object, &manager, Conflicts::Refuse)
+            .await
+            .unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_webhook_that_cannot_be_tried_does_not_hinder_a_plan() {
+        let (cluster, _) = cluster(|request| match request.method.as_str() {
+            "GET" => Answer::json(200, &map("1")),
+            _ => Answer::json(
+                400,
+                &json!({"message": "admission webhook \"x\" does not support dry run"}),
+            ),
+        })
+        .await;
+        let manager = FieldManager::new("us").unwrap();
+        let same = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "n"}});
+        let mut other = same.clone();
+        other["data"] = json!({"x": "y"});
+        for (value, applied, count) in [(same, Applied::Unchanged, 0), (other, Applied::Changed, 1)]
+        {
+            let object = Object::new(value).unwrap();
+            let (found, changes) = cluster
+                .diff(&object, &manager, Conflicts::Refuse)
+                .await
+                .unwrap();
+            assert_eq!((found, changes.len()), (applied, count));
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::error::{Error, bounded};
 use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::condition;
+use crate::wire::endure;
 
 impl Cluster {
     /// Waits until a definition is established and every version it serves is found by clients, which comes a moment
@@ -19,11 +20,8 @@ impl Cluster {
             ObjectRef::cluster_scoped("apiextensions.k8s.io/v1", "CustomResourceDefinition", name);
         let end = Instant::now() + deadline;
         loop {
-            if let Some(definition) = self.get(&reference).await? {
-                refused_name(&definition)?;
-                if is_established(&definition) && self.is_served(&definition).await? {
-                    return Ok(());
-                }
+            if endure(self.is_usable(&reference).await, end)? == Some(true) {
+                return Ok(());
             }
             if Instant::now() >= end {
                 let doing =
@@ -35,6 +33,14 @@ impl Cluster {
             }
             tokio::time::sleep(limits::POLL.min(deadline)).await;
         }
+    }
+
+    async fn is_usable(&self, reference: &ObjectRef) -> Result<bool, Error> {
+        let Some(definition) = self.get(reference).await? else {
+            return Ok(false);
+        };
+        refused_name(&definition)?;
+        Ok(is_established(&definition) && self.is_served(&definition).await?)
     }
 
     async fn is_served(&self, definition: &Object) -> Result<bool, Error> {

@@ -7,6 +7,14 @@ use crate::limits;
 use crate::read::condition;
 use crate::stuck::{PullProblem, Stuck};
 
+/// The reasons a container waits for while its image cannot be pulled.
+const PULLING: [&str; 4] = [
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "ErrImageNeverPull",
+    "RegistryUnavailable",
+];
+
 /// Whether a cause goes away by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passing {
@@ -82,6 +90,24 @@ pub(crate) fn diagnose(scene: &Scene) -> Option<Finding> {
         })
 }
 
+/// Whether a pod's events may tell more than its status.
+pub(crate) fn wants_events(pod: &Value) -> bool {
+    containers(pod).any(|status| {
+        let waiting = &status["state"]["waiting"];
+        let reason = waiting["reason"].as_str().unwrap_or_default();
+        let message = waiting["message"].as_str().unwrap_or_default();
+        PULLING.contains(&reason) && classify_pull(message) == PullProblem::Other
+    })
+}
+
+fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
+    let lists = ["initContainerStatuses", "containerStatuses"];
+    lists
+        .into_iter()
+        .filter_map(|list| pod["status"][list].as_array())
+        .flatten()
+}
+
 /// Pods that could not even be made.
 fn refused_pods(scene: &Scene) -> Option<Finding> {
     let of_set = scene
@@ -109,12 +135,7 @@ fn refused_pods(scene: &Scene) -> Option<Finding> {
 }
 
 fn of_pod(pod: &Value, events: &[Value]) -> Option<Finding> {
-    let statuses = ["initContainerStatuses", "containerStatuses"];
-    let mut containers = statuses
-        .iter()
-        .filter_map(|list| pod["status"][*list].as_array())
-        .flatten();
-    let found = containers.find_map(|status| of_container(pod, status, events));
+    let found = containers(pod).find_map(|status| of_container(pod, status, events));
     found
         .or_else(|| unschedulable(pod))
         .or_else(|| not_ready(pod))
@@ -145,7 +166,7 @@ fn of_container(pod: &Value, status: &Value, events: &[Value]) -> Option<Finding
     let message = waiting["message"].as_str().unwrap_or_default();
     let finding = |stuck, detail: &str| Some(Finding::of_container(pod, status, stuck, detail));
     match waiting["reason"].as_str().unwrap_or_default() {
-        "ErrImagePull" | "ImagePullBackOff" | "ErrImageNeverPull" | "RegistryUnavailable" => {
+        reason if PULLING.contains(&reason) => {
             let (problem, detail) = pull_problem(pod, message, events);
             finding(Stuck::Pull(problem), &detail)
         }

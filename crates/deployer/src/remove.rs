@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::Selector;
-use crate::wire::Call;
+use crate::wire::{Call, endure};
 
 /// What happens to the objects that belong to a deleted one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,14 +77,10 @@ impl Cluster {
         let end = Instant::now() + deadline;
         let mut waiting = objects.to_vec();
         loop {
-            let mut left = Vec::new();
-            for object in waiting {
-                match self.get(&object).await {
-                    Ok(Some(live)) => left.push((object, live)),
-                    Ok(None) | Err(Error::NoSuchKind(_)) => {}
-                    Err(error) => return Err(error),
-                }
-            }
+            let Some(left) = endure(self.left_of(&waiting).await, end)? else {
+                tokio::time::sleep(limits::POLL).await;
+                continue;
+            };
             if left.is_empty() {
                 return Ok(());
             }
@@ -101,6 +97,18 @@ impl Cluster {
             waiting = left.into_iter().map(|(object, _)| object).collect();
             tokio::time::sleep(limits::POLL.min(deadline)).await;
         }
+    }
+
+    async fn left_of(&self, objects: &[ObjectRef]) -> Result<Vec<(ObjectRef, Object)>, Error> {
+        let mut left = Vec::new();
+        for object in objects {
+            match self.get(object).await {
+                Ok(Some(live)) => left.push((object.clone(), live)),
+                Ok(None) | Err(Error::NoSuchKind(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(left)
     }
 
     /// Objects of ours that are not among those to keep, for a plan. Objects that belong to another object (a

@@ -7,12 +7,12 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::connect::Cluster;
-use crate::diagnose::{Finding, Passing, Scene, diagnose};
+use crate::diagnose::{Finding, Passing, Scene, diagnose, wants_events};
 use crate::error::{Error, cut};
 use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::{Selector, condition};
-use crate::wire::{Call, escape};
+use crate::wire::{Call, endure, escape};
 
 use crate::stuck::Stuck;
 
@@ -99,7 +99,11 @@ impl Cluster {
         let end = Instant::now() + deadline;
         let (mut shown, mut suspicion, mut complete_since) = (None, None, None);
         loop {
-            let Some(object) = self.get(&reference).await? else {
+            let Some(found) = endure(self.get(&reference).await, end)? else {
+                tokio::time::sleep(limits::POLL).await;
+                continue;
+            };
+            let Some(object) = found else {
                 return Err(Error::NotFound {
                     doing: format!("wait for {reference}"),
                     message: "it is not there".to_owned(),
@@ -119,7 +123,8 @@ impl Cluster {
             } else {
                 complete_since = None;
                 let late = now >= end || gave_up(object.as_value());
-                if let Some(failure) = self.why_not(&object, late, &mut suspicion).await? {
+                let failure = self.why_not(&object, late, &mut suspicion).await;
+                if let Some(failure) = endure(failure, end)?.flatten() {
                     return Err(Error::Rollout(Box::new(failure)));
                 }
             }
@@ -202,7 +207,7 @@ impl Cluster {
             .map(Object::into_value)
             .collect();
         let mut events = Vec::new();
-        for pod in &pods {
+        for pod in pods.iter().filter(|pod| wants_events(pod)) {
             events.extend(self.events_of(namespace, &pod["metadata"]["uid"]).await?);
         }
         Ok(Scene {
@@ -497,6 +502,28 @@ mod tests {
             .await
             .unwrap();
         assert!(began.elapsed() >= limits::POLL * 100 + limits::SETTLED);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_is_away_for_a_while_is_waited_for() {
+        let asked = std::sync::atomic::AtomicU64::new(0);
+        let (cluster, seen) =
+            cluster(
+                move |_| match asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+                    0..20 => Answer(503, None, Vec::new()),
+                    _ => Answer::json(200, &deployment(2, 2)),
+                },
+            )
+            .await;
+        cluster
+            .wait_rollout("n", "app", DEADLINE, |_| {})
+            .await
+            .unwrap();
+        assert!(seen.lock().unwrap().len() > 20);
+        let deadline = Duration::from_millis(1);
+        let (cluster, _) = crate::mock::cluster(|_| Answer(503, None, Vec::new())).await;
+        let result = cluster.wait_rollout("n", "app", deadline, |_| {}).await;
+        assert!(matches!(result, Err(Error::Server { .. })), "{result:?}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use kube::client::Body;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::apply::FieldConflict;
 use crate::connect::{Cluster, credentials_problem};
@@ -324,6 +325,15 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         .parse()
         .ok()
         .map(Duration::from_secs)
+}
+
+/// While there is time left to wait, what may pass is waited for too: `None` stands for "look again".
+pub(crate) fn endure<T>(result: Result<T, Error>, end: Instant) -> Result<Option<T>, Error> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_temporary() && Instant::now() < end => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// An error with all its causes, for where only text can be kept.

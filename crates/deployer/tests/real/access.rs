@@ -1,6 +1,6 @@
 //! Rights: of the administrator, and of users with few.
 
-use deployer::{Access, Cluster, Conflicts, Error, Grant, PolicyRule};
+use deployer::{Access, Applied, Cluster, Conflicts, Error, Grant, PolicyRule, Trial};
 use serde_json::{Value, json};
 
 use crate::setup::{admin, apply, config_map, grant, manager, namespace, object, until, user};
@@ -219,4 +219,51 @@ async fn escalate_and_bind_open_the_way() {
             .is_empty(),
         "escalate is not bind"
     );
+}
+
+#[tokio::test]
+async fn a_binding_to_a_role_of_the_same_list_can_be_planned() {
+    let cluster = admin().await;
+    let ns = namespace(&cluster, "later").await;
+    let write: Value = serde_json::from_str(WRITE_ROLES).unwrap();
+    grant(&cluster, "later-user", None, json!([write])).await;
+    let user = user("later-user").await;
+    let binds = Access::new("patch", "rbac.authorization.k8s.io", "rolebindings").namespace(&ns);
+    until("the grant is seen", async || {
+        user.may(&binds).await.unwrap()
+    })
+    .await;
+    let metadata = json!({"name": "own", "namespace": ns});
+    let api = "rbac.authorization.k8s.io/v1";
+    let rules = json!([{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"], "verbs": ["get"]}]);
+    let list = [
+        object(json!({"apiVersion": api, "kind": "Role", "metadata": metadata, "rules": rules})),
+        object(
+            json!({"apiVersion": api, "kind": "RoleBinding", "metadata": metadata, "subjects": [],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "own"}}),
+        ),
+    ];
+    let trials = user
+        .dry_run(&list, &manager(), Conflicts::Refuse)
+        .await
+        .unwrap();
+    assert!(
+        matches!(
+            trials[0].1,
+            Trial::Would {
+                applied: Applied::Created,
+                ..
+            }
+        ),
+        "{trials:?}"
+    );
+    assert!(
+        matches!(&trials[1].1, Trial::Later { missing } if missing == list[0].reference()),
+        "{trials:?}"
+    );
+    for object in &list {
+        user.apply(object, &manager(), Conflicts::Refuse)
+            .await
+            .unwrap();
+    }
 }
