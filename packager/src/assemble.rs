@@ -1,8 +1,71 @@
 //! The third stage: the files of the archive, from what was loaded and collected.
 
-use schemas::{API_VERSION, ImagePlace, Solution, SolutionSpec};
+use std::collections::BTreeMap;
 
+use archive::tree::{self, BlobSize, DerivedContent};
+use archive::{ArchiveFile, FileSource};
+use schemas::{API_VERSION, ArchivePath, Digest, ImagePlace, Solution, SolutionSpec};
+
+use crate::error::PackError;
 use crate::load::Loaded;
+use crate::source::{Blob, Collected};
+
+/// Every file of the archive but those that `archive` makes itself. Takes the images, so that their documents are in
+/// memory once.
+pub(crate) fn files(
+    loaded: &Loaded,
+    images: Vec<Collected>,
+    blobs: &BTreeMap<Digest, Blob>,
+) -> Result<Vec<ArchiveFile>, PackError> {
+    let images: Vec<tree::Image> = images.into_iter().map(image).collect();
+    let derived = tree::derived(&loaded.id, &images)?;
+    let mut list = vec![
+        ArchiveFile::from_bytes(own_path(archive::MANIFEST), manifest(loaded).to_bytes()),
+        ArchiveFile::from_bytes(own_path(archive::README), archive::readme(&loaded.id)),
+    ];
+    let operator = loaded.operator.iter();
+    list.extend(
+        operator.map(|file| ArchiveFile::from_bytes(file.path.clone(), file.bytes.clone())),
+    );
+    list.extend(derived.into_iter().map(|file| ArchiveFile {
+        path: file.path,
+        size: file.size,
+        digest: file.digest,
+        source: match file.content {
+            DerivedContent::Bytes(bytes) => FileSource::Bytes(bytes),
+            DerivedContent::Blob => FileSource::File {
+                path: blobs[&file.digest].path.clone(),
+                offset: 0,
+            },
+        },
+    }));
+    Ok(list)
+}
+
+/// Every blob once. Several images may have it in several files; which of them is read makes no difference.
+pub(crate) fn blobs(images: &[Collected]) -> BTreeMap<Digest, Blob> {
+    let all = images.iter().flat_map(|image| &image.blobs);
+    all.map(|blob| (blob.digest, blob.clone())).collect()
+}
+
+fn own_path(path: &str) -> ArchivePath {
+    path.parse()
+        .expect("the format's own paths are inside the grammar")
+}
+
+fn image(image: Collected) -> tree::Image {
+    let blob = |blob: Blob| BlobSize {
+        digest: blob.digest,
+        size: blob.size,
+    };
+    tree::Image {
+        place: image.place,
+        reference: image.reference,
+        root: image.documents[0].digest,
+        documents: image.documents,
+        blobs: image.blobs.into_iter().map(blob).collect(),
+    }
+}
 
 /// `manifest.yaml`: what `solution.yaml` says, without where the images come from, and the images in one order.
 pub(crate) fn manifest(loaded: &Loaded) -> Solution {

@@ -183,6 +183,22 @@ pub enum PackError {
         /// The reason.
         source: Box<SourceError>,
     },
+    /// A layer or configuration is not what its image says.
+    #[error("`{}` has digest {found} instead of {expected}: it is damaged, or changed while it was read; copy the image anew", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// The digest that the image's manifest gives.
+        expected: Digest,
+        /// The digest of what was read.
+        found: Digest,
+    },
+    /// The images cannot lie in one archive.
+    #[error(transparent)]
+    Tree(#[from] archive::tree::TreeError),
+    /// The archive cannot be planned, signed or written.
+    #[error(transparent)]
+    Write(#[from] archive::WriteError),
     /// `init` would overwrite a file.
     #[error("`{}` exists already; nothing was written", .0.display())]
     Exists(PathBuf),
@@ -386,6 +402,7 @@ impl PackError {
                 SourceError::Read(error) => error.is_refusal(),
                 _ => true,
             },
+            Self::Write(error) => error.is_refusal(),
             Self::Init { .. } => false,
             _ => true,
         }

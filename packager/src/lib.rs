@@ -12,17 +12,20 @@ mod init;
 mod limits;
 mod load;
 mod operator;
+mod pack;
 mod platform;
 mod source;
 #[cfg(test)]
 mod testing;
 
-use schemas::ImagePlace;
 use std::path::Path;
+
+use schemas::ImagePlace;
 
 pub use error::{PackError, SourceError};
 pub use files::ReadError;
 pub use init::init;
+pub use pack::{Packed, Request, Signing, pack};
 
 /// What happens while an archive is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +40,13 @@ pub enum Event<'a> {
         number: usize,
         /// How many there are.
         of: usize,
+    },
+    /// Data is written.
+    Writing {
+        /// Bytes so far.
+        done: u64,
+        /// Bytes in all.
+        total: u64,
     },
 }
 

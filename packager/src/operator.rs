@@ -34,8 +34,14 @@ fn read_crds(directory: &Path) -> Result<Vec<OperatorFile>, PackError> {
     let mut names: BTreeMap<String, PathBuf> = BTreeMap::new();
     let mut left = limits::OPERATOR_BYTES;
     for path in yaml_files(directory)? {
-        let bytes = files::read(&path, schemas::limits::YAML_SIZE.min(left))?;
-        left = left.saturating_sub(bytes.len() as u64);
+        let bytes = files::read(&path, schemas::limits::YAML_SIZE)?;
+        left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
+            let problem = format!(
+                "its files have more than {} bytes together",
+                limits::OPERATOR_BYTES
+            );
+            refuse(directory, problem)
+        })?;
         let name = check_crd(&path, &bytes)?;
         if let Some(one) = names.insert(name.clone(), path.clone()) {
             return Err(twice(
@@ -114,7 +120,7 @@ fn refuse(path: &Path, problem: impl Into<String>) -> PackError {
 fn crd_path(path: &Path) -> Result<ArchivePath, PackError> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let stem = stem.strip_suffix("_crd").unwrap_or(&stem);
-    let parsed = format!("operator/deploy/crds/{stem}_crd.yaml").parse();
+    let parsed = archive::crd_path(stem);
     parsed.map_err(|_| {
         refuse(path, "the file's name cannot be used in an archive; rename it to at most 90 of letters, digits, `.`, `_` and `-`, beginning with a letter or a digit")
     })
@@ -199,7 +205,7 @@ fn read_roles(path: &Path) -> Result<OperatorFile, PackError> {
         }
     }
     Ok(OperatorFile {
-        path: "operator/deploy/role.yaml"
+        path: archive::ROLE
             .parse()
             .expect("the path is inside the grammar"),
         bytes,

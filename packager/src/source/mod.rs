@@ -9,6 +9,7 @@ mod walk;
 
 use std::path::{Path, PathBuf};
 
+use archive::tree::Document;
 use schemas::{Digest, ImagePlace, ImageReference, ImageSource, SourceImage};
 
 use crate::error::{PackError, SourceError};
@@ -27,17 +28,6 @@ pub(crate) struct Collected {
     pub(crate) documents: Vec<Document>,
     /// Every layer and configuration, once.
     pub(crate) blobs: Vec<Blob>,
-}
-
-/// A manifest or index, verified.
-#[derive(Clone, Debug)]
-pub(crate) struct Document {
-    /// Its digest.
-    pub(crate) digest: Digest,
-    /// The media type to serve it with.
-    pub(crate) media_type: String,
-    /// Its bytes.
-    pub(crate) bytes: Vec<u8>,
 }
 
 /// A layer or configuration: a file of the right size, whose content is not verified yet.

@@ -1,0 +1,137 @@
+//! From the request to the archive: load, collect, assemble, and then `archive`'s stages.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use archive::{Info, Overwrite, Signed, Unsigned, WriteError, Written};
+use schemas::{Digest, SolutionId, StatementTime};
+use signing::SecretKey;
+
+use crate::error::PackError;
+use crate::load::{self, Loaded};
+use crate::source::{self, Blob};
+use crate::{Event, Progress, assemble};
+
+/// What is to be made from what.
+#[derive(Debug)]
+pub struct Request {
+    /// The directory with `solution.yaml`.
+    pub directory: PathBuf,
+    /// The archive.
+    pub output: PathBuf,
+    /// What to do when there is a file of this name.
+    pub overwrite: Overwrite,
+    /// Who signs.
+    pub signing: Signing,
+    /// The one time in the image.
+    pub time: StatementTime,
+    /// How many threads read and hash.
+    pub threads: NonZeroUsize,
+}
+
+/// Who signs an archive.
+#[derive(Debug)]
+pub enum Signing {
+    /// Each of these keys.
+    Keys(Vec<SecretKey>),
+    /// Nobody yet. Sites refuse such an archive until it is signed.
+    Unsigned,
+}
+
+/// What was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packed {
+    /// The archive.
+    pub path: PathBuf,
+    /// Its size in bytes.
+    pub size: u64,
+    /// SHA-256 of the signed statement: what to publish beside the archive.
+    pub archive_id: Digest,
+    /// Name and version of the Solution.
+    pub id: SolutionId,
+    /// How many images it brings.
+    pub images: usize,
+    /// How many different layers and configurations they have.
+    pub blobs: usize,
+    /// The bytes of these together.
+    pub blob_bytes: u64,
+}
+
+/// Makes an archive. Nothing is written to the output's directory before everything was checked that can be without
+/// reading the layers; these are verified while they are written. Whatever goes wrong, and when `cancel` becomes true,
+/// nothing is left behind.
+///
+/// The same request gives the same bytes on any machine, wherever the directories are.
+pub fn pack(
+    request: &Request,
+    progress: &Progress<'_>,
+    cancel: &AtomicBool,
+) -> Result<Packed, PackError> {
+    let loaded = load::load(&request.directory)?;
+    for path in &loaded.unused {
+        progress(Event::Unused(path));
+    }
+    let images = source::collect(&loaded, progress)?;
+    let blobs = assemble::blobs(&images);
+    let counted = images.len();
+    let files = assemble::files(&loaded, images, &blobs)?;
+    let unsigned = Unsigned::new(info(&loaded, request.time), files)?;
+    let signed = match &request.signing {
+        Signing::Keys(keys) => unsigned.sign(keys)?,
+        Signing::Unsigned => unsigned.leave_unsigned(),
+    };
+    let written = write(signed, request, progress, cancel).map_err(|error| blame(error, &blobs))?;
+    Ok(Packed {
+        path: written.path,
+        size: written.size,
+        archive_id: written.archive_id,
+        id: loaded.id,
+        images: counted,
+        blobs: blobs.len(),
+        blob_bytes: blobs.values().map(|blob| blob.size).sum(),
+    })
+}
+
+fn info(loaded: &Loaded, time: StatementTime) -> Info {
+    Info {
+        id: loaded.id.clone(),
+        time,
+        upgrade_from: loaded.source.spec.upgrade_from.clone(),
+        expires: loaded.source.spec.expires,
+        requires: Vec::new(),
+        optional: Vec::new(),
+    }
+}
+
+fn write(
+    signed: Signed,
+    request: &Request,
+    progress: &Progress<'_>,
+    cancel: &AtomicBool,
+) -> Result<Written, WriteError> {
+    let total = signed.data_size();
+    let done = |done| progress(Event::Writing { done, total });
+    signed.write(
+        &request.output,
+        request.overwrite,
+        request.threads,
+        &done,
+        cancel,
+    )
+}
+
+/// Names the publisher's own file where the archive only knows the path it would have had.
+fn blame(error: WriteError, blobs: &BTreeMap<Digest, Blob>) -> PackError {
+    match error {
+        WriteError::Changed {
+            expected, found, ..
+        } if blobs.contains_key(&expected) => PackError::Content {
+            path: blobs[&expected].path.clone(),
+            expected,
+            found,
+        },
+        error => error.into(),
+    }
+}

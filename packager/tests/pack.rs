@@ -1,0 +1,397 @@
+//! From a source directory to an archive and back, and every way in which no archive may come out.
+
+use std::error::Error;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+use archive::{Opened, Overwrite};
+use fixtures::example::{Programs, Release};
+use fixtures::image::{Format, Image, ImageBuilder, Index, Platform};
+use fixtures::layer::Layer;
+use fixtures::layout::{self, OciLayout};
+use packager::{Event, PackError, Packed, Request, Signing, init, pack};
+use schemas::{Digest, StatementTime};
+use signing::{SecretKey, Trust};
+use tempfile::TempDir;
+
+/// A key that is the same in every run (RFC 8410, 10.3), since archives must be.
+const KEY: &str = "-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC
+-----END PRIVATE KEY-----
+";
+
+fn key() -> SecretKey {
+    SecretKey::from_pem(KEY).unwrap()
+}
+
+fn request(tree: &Path, output: &Path) -> Request {
+    Request {
+        directory: tree.to_owned(),
+        output: output.to_owned(),
+        overwrite: Overwrite::Replace,
+        signing: Signing::Keys(vec![key()]),
+        time: StatementTime::DEFAULT,
+        threads: NonZeroUsize::new(2).unwrap(),
+    }
+}
+
+fn run(request: &Request) -> Result<Packed, PackError> {
+    pack(request, &|_| {}, &AtomicBool::new(false))
+}
+
+/// The error with its causes, as the command line shows it.
+fn message(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text += &format!(": {error}");
+        source = error.source();
+    }
+    text
+}
+
+/// A source tree and an empty directory for what is made from it.
+struct Bench {
+    directory: TempDir,
+}
+
+fn base() -> Layer {
+    Layer::random(1, 300_000)
+}
+
+fn image(architecture: &str) -> Image {
+    ImageBuilder::new()
+        .platform(Platform::linux(architecture))
+        .layer(base())
+        .file("/app", architecture, 0o755)
+        .build()
+}
+
+impl Bench {
+    /// The example, and an image for two platforms as skopeo's `dir:` that shares a layer with a third.
+    fn new() -> Self {
+        let bench = Self {
+            directory: tempfile::tempdir().unwrap(),
+        };
+        let tree = bench.tree();
+        Programs::placeholders()
+            .write_tree(Release::V1_0_0, &tree)
+            .unwrap();
+        let index = Index::new(Format::Docker, vec![image("amd64"), image("arm64")]);
+        layout::write_dir(&tree.join("images/multi"), &index.into()).unwrap();
+        let single = OciLayout::create(tree.join("images/single")).unwrap();
+        let single = single.add(&image("amd64").into(), None).unwrap();
+        single.finish().unwrap();
+        bench.edit(
+            "  operator:",
+            "    - {name: org/multi, tag: '1', source: 'dir:images/multi'}
+    - {name: single, tag: '1', source: 'oci:images/single', ref: 'r.test/single:1'}
+  operator:",
+        );
+        fs::create_dir(bench.directory.path().join("out")).unwrap();
+        bench
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.directory.path().join("tree")
+    }
+
+    fn output(&self) -> PathBuf {
+        self.directory.path().join("out/example.iso")
+    }
+
+    fn edit(&self, from: &str, to: &str) {
+        let path = self.tree().join("solution.yaml");
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(path, text.replacen(from, to, 1)).unwrap();
+    }
+
+    fn pack(&self) -> Result<Packed, PackError> {
+        run(&request(&self.tree(), &self.output()))
+    }
+
+    /// The message of a refusal that leaves nothing behind.
+    fn refused(&self) -> String {
+        let error = self.pack().unwrap_err();
+        let left: Vec<_> = fs::read_dir(self.output().parent().unwrap())
+            .unwrap()
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+        message(&error).replace(&self.tree().display().to_string(), "TREE")
+    }
+
+    fn layer(&self) -> PathBuf {
+        let hex = base().digest().replace("sha256:", "");
+        self.tree().join("images/single/blobs/sha256").join(hex)
+    }
+}
+
+fn read(listed: &archive::Listed, path: &str) -> Vec<u8> {
+    listed.read(path, 1 << 20).unwrap()
+}
+
+#[test]
+fn an_archive_is_read_back() {
+    let bench = Bench::new();
+    let packed = bench.pack().unwrap();
+    assert_eq!(packed.size, fs::metadata(bench.output()).unwrap().len());
+    assert_eq!(
+        (packed.images, packed.id.to_string().as_str()),
+        (4, "example-1.0.0")
+    );
+
+    let trust = Trust::new(vec![key().public()], None).unwrap();
+    let trusted = Opened::open(&bench.output())
+        .unwrap()
+        .verify(&trust)
+        .unwrap();
+    let listed = trusted.list().unwrap();
+    let crd = read(&listed, "operator/deploy/crds/versionservers_crd.yaml");
+    let source = bench
+        .tree()
+        .join("operator/deploy/crds/versionservers_crd.yaml");
+    assert_eq!(crd, fs::read(source).unwrap());
+    let manifest = schemas::Solution::from_slice(&read(&listed, "manifest.yaml")).unwrap();
+    let places: Vec<String> = manifest
+        .spec
+        .images
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        places,
+        [
+            "example-operator:1.0.0",
+            "example-server:1.0.0",
+            "org/multi:1",
+            "single:1"
+        ]
+    );
+    let index = String::from_utf8(read(&listed, "index.json")).unwrap();
+    assert!(index.contains("r.test/single:1"), "{index}");
+    let manifest = read(&listed, "images/org/multi/1/manifest.json");
+    assert_eq!(
+        manifest,
+        fs::read(bench.tree().join("images/multi/manifest.json")).unwrap()
+    );
+    let digest: Digest = base().digest().parse().unwrap();
+    assert_eq!(listed.blob(&digest).unwrap().size(), 300_000);
+}
+
+#[test]
+fn the_same_inputs_give_the_same_bytes() {
+    let (one, other) = (Bench::new(), Bench::new());
+    // Another order in the text, other permissions, another number of threads, another directory.
+    let moved =
+        "    - {name: single, tag: '1', source: 'oci:images/single', ref: 'r.test/single:1'}\n";
+    other.edit(moved, "");
+    other.edit("  images:\n", &format!("  images:\n{moved}"));
+    for path in [
+        "solution.yaml",
+        "operator/deploy/role.yaml",
+        "images/multi/manifest.json",
+    ] {
+        fs::set_permissions(other.tree().join(path), fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let first = one.pack().unwrap();
+    let request = Request {
+        threads: NonZeroUsize::new(7).unwrap(),
+        ..request(&other.tree(), &other.output())
+    };
+    let second = run(&request).unwrap();
+    assert_eq!(first.archive_id, second.archive_id);
+    assert!(fs::read(one.output()).unwrap() == fs::read(other.output()).unwrap());
+}
+
+#[test]
+fn another_time_is_another_archive_and_no_key_is_no_signature() {
+    let bench = Bench::new();
+    let first = bench.pack().unwrap();
+    let unsigned = Request {
+        signing: Signing::Unsigned,
+        ..request(&bench.tree(), &bench.output())
+    };
+    assert_eq!(run(&unsigned).unwrap().archive_id, first.archive_id);
+    let trust = Trust::new(vec![key().public()], None).unwrap();
+    assert!(
+        Opened::open(&bench.output())
+            .unwrap()
+            .verify(&trust)
+            .is_err()
+    );
+    let later = Request {
+        time: StatementTime::from_unix(1_700_000_000).unwrap(),
+        ..unsigned
+    };
+    assert_ne!(run(&later).unwrap().archive_id, first.archive_id);
+}
+
+#[test]
+fn what_happens_is_told() {
+    let bench = Bench::new();
+    let told = Mutex::new(Vec::new());
+    let progress = |event: Event<'_>| {
+        let text = match event {
+            Event::Unused(path) => format!("unused {}", path.display()),
+            Event::Collecting { place, number, of } => format!("{number}/{of} {place}"),
+            Event::Writing { done, total } => format!("{done} of {total}"),
+        };
+        told.lock().unwrap().push(text);
+    };
+    let cancel = AtomicBool::new(false);
+    let packed = pack(&request(&bench.tree(), &bench.output()), &progress, &cancel).unwrap();
+    let told = told.into_inner().unwrap();
+    assert_eq!(told[0], "1/4 example-operator:1.0.0");
+    assert_eq!(told[3], "4/4 single:1");
+    let last = told.last().unwrap();
+    let (done, total) = last.split_once(" of ").unwrap();
+    assert_eq!(done, total);
+    assert!(
+        packed.blob_bytes > 300_000 && packed.blob_bytes < total.parse().unwrap(),
+        "{last}"
+    );
+}
+
+#[test]
+fn a_cancelled_pack_leaves_nothing() {
+    let bench = Bench::new();
+    let request = request(&bench.tree(), &bench.output());
+    assert!(pack(&request, &|_| {}, &AtomicBool::new(true)).is_err());
+    assert_eq!(
+        fs::read_dir(bench.output().parent().unwrap())
+            .unwrap()
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn a_blob_with_another_content_is_noticed_while_it_is_written() {
+    let bench = Bench::new();
+    let mut bytes = fs::read(bench.layer()).unwrap();
+    bytes[200_000] ^= 1;
+    fs::write(bench.layer(), bytes).unwrap();
+    // The same layer lies unharmed in the other image; only one of the files is read.
+    fs::remove_dir_all(bench.tree().join("images/multi")).unwrap();
+    bench.edit(
+        "    - {name: org/multi, tag: '1', source: 'dir:images/multi'}\n",
+        "",
+    );
+    let message = bench.refused();
+    assert!(
+        message.contains(&format!(
+            "TREE/{}",
+            bench.layer().strip_prefix(bench.tree()).unwrap().display()
+        )),
+        "{message}"
+    );
+    assert!(message.contains(base().digest()), "{message}");
+}
+
+#[test]
+fn a_missing_blob_is_named() {
+    let bench = Bench::new();
+    fs::remove_file(bench.layer()).unwrap();
+    let message = bench.refused();
+    assert_eq!(
+        message,
+        format!(
+            "cannot take image `single:1` from `oci:images/single`: blob {0} is missing at `TREE/images/single/blobs/sha256/{1}`; copy the image anew",
+            base().digest(),
+            base().digest().replace("sha256:", "")
+        )
+    );
+}
+
+#[test]
+fn a_blob_of_another_size_is_named() {
+    let bench = Bench::new();
+    fs::write(bench.layer(), b"short").unwrap();
+    let message = bench.refused();
+    assert!(message.starts_with("cannot take image `single:1` from `oci:images/single`: `TREE/images/single/blobs/sha256/"), "{message}");
+    assert!(
+        message.ends_with("` has 5 bytes instead of 300000; copy the image anew"),
+        "{message}"
+    );
+}
+
+#[test]
+fn an_unknown_field_is_named() {
+    let bench = Bench::new();
+    bench.edit("ref: 'r.test", "reff: 'r.test");
+    let message = bench.refused();
+    assert!(
+        message.starts_with("`TREE/solution.yaml` cannot be understood: "),
+        "{message}"
+    );
+    assert!(
+        message.contains("unknown field `reff`") && message.contains("line "),
+        "{message}"
+    );
+}
+
+#[test]
+fn an_ambiguous_tag_is_asked_for() {
+    let bench = Bench::new();
+    let layout = OciLayout::create(bench.tree().join("images/single")).unwrap();
+    let layout = layout.add(&image("amd64").into(), Some("a")).unwrap();
+    let layout = layout.add(&image("arm64").into(), Some("b")).unwrap();
+    layout.finish().unwrap();
+    assert_eq!(
+        bench.refused(),
+        "cannot take image `single:1` from `oci:images/single`: `TREE/images/single/index.json` holds several images; write `oci:DIR:TAG` with one of: `a`, `b`"
+    );
+}
+
+#[test]
+fn an_image_only_solution_has_no_operator_directory() {
+    let bench = Bench::new();
+    let path = bench.tree().join("solution.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    let (images, _) = text.split_once("  operator:\n").unwrap();
+    fs::write(path, images).unwrap();
+    bench.pack().unwrap();
+    let listed = Opened::open(&bench.output())
+        .unwrap()
+        .skip_signature()
+        .unwrap()
+        .list()
+        .unwrap();
+    let contents = listed.contents().entries();
+    assert!(
+        !contents
+            .iter()
+            .any(|entry| entry.path.as_str().starts_with("operator"))
+    );
+    assert!(
+        contents
+            .iter()
+            .any(|entry| entry.path.as_str() == "images/single/1/manifest.json")
+    );
+}
+
+#[test]
+fn what_init_writes_packs_when_one_image_is_put_in() {
+    let directory = tempfile::tempdir().unwrap();
+    let tree = directory.path().join("storage");
+    let output = directory.path().join("storage.iso");
+    init(&tree).unwrap();
+    let error = run(&request(&tree, &output)).unwrap_err();
+    assert!(
+        message(&error).contains("images/storage-operator"),
+        "{}",
+        message(&error)
+    );
+    let layout = OciLayout::create(tree.join("images/storage-operator")).unwrap();
+    let layout = layout.add(&image("amd64").into(), Some("0.1.0")).unwrap();
+    layout.finish().unwrap();
+    assert_eq!(
+        run(&request(&tree, &output)).unwrap().id.to_string(),
+        "storage-0.1.0"
+    );
+}
