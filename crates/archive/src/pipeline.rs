@@ -129,12 +129,18 @@ impl<F: Fetch> Pass<'_, F> {
                 return;
             };
             if let Err(stopped) = self.fetch_extent(index, extent, emptied, full) {
-                self.stop.store(true, Ordering::Relaxed);
-                let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-                failure.get_or_insert(stopped);
+                self.fail(stopped);
                 return;
             }
         }
+    }
+
+    /// Keeps the first failure and ends the other lanes. In this order: what they then say of themselves comes later.
+    fn fail(&self, stopped: Stopped<F::Error>) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.get_or_insert(stopped);
+        drop(failure);
+        self.stop.store(true, Ordering::Relaxed);
     }
 
     fn fetch_extent(
@@ -147,7 +153,6 @@ impl<F: Fetch> Pass<'_, F> {
         let mut reader = self.fetch.start(extent).map_err(Stopped::Failed)?;
         let mut offset = 0;
         while offset < extent.size {
-            // A lane that stops because another one failed is not the first failure, so its word is not kept.
             if self.stop.load(Ordering::Relaxed) || self.watch.cancel.load(Ordering::Relaxed) {
                 return Err(Stopped::Interrupted);
             }

@@ -235,3 +235,125 @@ fn check_algorithm(oid: &ObjectIdentifier) -> Result<(), KeyError> {
     };
     Err(KeyError::Algorithm(name.to_owned()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Made by `openssl genpkey -algorithm ed25519`.
+    const SECRET: &str = "-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIBCKVJxSXKb/AfXOFpMjXlJNl6xEu+G2JCEnwgx1Kt1N
+-----END PRIVATE KEY-----
+";
+    /// Made from it by `openssl pkey -pubout`.
+    const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----
+MCowBQYDK2VwAyEAH54whvCLRxp8UDkHmB8dT2UMPVPorSrsFCoktuTIPqQ=
+-----END PUBLIC KEY-----
+";
+    /// `openssl pkey -pubout -outform DER | sha256sum` of the same key.
+    const ID: &str = "91a7e27ec25e8d3cbb53c0d15227bb20c1032fdce1421c31e934e48ceca44b72";
+
+    fn public_pem(bytes: [u8; 32]) -> String {
+        let mut der = b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00".to_vec();
+        der.extend_from_slice(&bytes);
+        let document = Document::try_from(der).unwrap();
+        document.to_pem("PUBLIC KEY", LineEnding::LF).unwrap()
+    }
+
+    #[test]
+    fn the_files_of_openssl_are_read_and_written_byte_for_byte() {
+        let secret = SecretKey::from_pem(SECRET).unwrap();
+        let public = PublicKey::from_pem(PUBLIC).unwrap();
+        assert_eq!(secret.to_pem().as_str(), SECRET);
+        assert_eq!(public.to_pem(), PUBLIC);
+        assert_eq!(secret.public(), public);
+        assert_eq!(public.id().to_string(), ID);
+    }
+
+    #[test]
+    fn new_keys_differ_and_survive_their_files() {
+        let (one, other) = (
+            SecretKey::generate().unwrap(),
+            SecretKey::generate().unwrap(),
+        );
+        assert_ne!(one.public(), other.public());
+        let again = SecretKey::from_pem(&one.to_pem()).unwrap();
+        assert_eq!(again.public(), one.public());
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let secret = SecretKey::from_pem(SECRET).unwrap();
+        assert_eq!(
+            format!("{secret:?}"),
+            format!("secret key of {}", &ID[..12])
+        );
+    }
+
+    #[test]
+    fn the_wrong_file_is_called_by_its_name() {
+        let secret = |pem: &str| SecretKey::from_pem(pem).unwrap_err();
+        let public = |pem: &str| PublicKey::from_pem(pem).unwrap_err();
+        assert!(matches!(secret(PUBLIC), KeyError::SecretExpected));
+        assert!(matches!(public(SECRET), KeyError::PublicExpected));
+        let encrypted = SECRET.replace("PRIVATE", "ENCRYPTED PRIVATE");
+        assert!(matches!(secret(&encrypted), KeyError::Encrypted));
+        assert!(secret(&encrypted).to_string().contains("not supported yet"));
+        let rsa = SECRET.replace("PRIVATE", "RSA PRIVATE");
+        assert!(secret(&rsa).to_string().contains("algorithm RSA"));
+        let certificate = PUBLIC.replace("PUBLIC KEY", "CERTIFICATE");
+        assert!(matches!(public(&certificate), KeyError::Label(_)));
+        assert!(matches!(secret(""), KeyError::NotPem));
+        assert!(matches!(secret("c2VjcmV0"), KeyError::NotPem));
+        assert!(matches!(
+            public(&format!("{PUBLIC}{PUBLIC}")),
+            KeyError::NotPem
+        ));
+        assert!(matches!(
+            secret(&" ".repeat(limits::PEM_SIZE + 1)),
+            KeyError::Size(_)
+        ));
+        assert!(matches!(
+            public(&PUBLIC.replace("MCow", "MCoA")),
+            KeyError::Malformed
+        ));
+        // The last byte of the algorithm's number turns Ed25519 into X25519 and Ed448.
+        let ed448 = PUBLIC.replace("MCowBQYDK2Vw", "MCowBQYDK2Vx");
+        assert!(public(&ed448).to_string().contains("Ed448"));
+    }
+
+    #[test]
+    fn keys_that_anybody_can_sign_for_are_refused() {
+        let mut one = [0; 32];
+        one[0] = 1;
+        let mut minus_one = [0xff; 32];
+        (minus_one[0], minus_one[31]) = (0xec, 0x7f);
+        let order_4 = [0; 32];
+        let order_8: [u8; 32] = std::array::from_fn(|index| {
+            let hex = "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a";
+            u8::from_str_radix(&hex[2 * index..2 * index + 2], 16).unwrap()
+        });
+        for point in [one, minus_one, order_4, order_8] {
+            let refused = PublicKey::from_pem(&public_pem(point));
+            assert!(matches!(refused, Err(KeyError::Weak)), "{point:02x?}");
+        }
+    }
+
+    #[test]
+    fn keys_in_a_second_spelling_are_refused() {
+        let mut decoded = 0;
+        for low in 0xed..=0xff {
+            for sign in [0x7f, 0xff] {
+                let mut spelling = [0xff; 32];
+                (spelling[0], spelling[31]) = (low, sign);
+                // Not every coordinate is one of a point; those that are not are malformed anyway.
+                match PublicKey::from_pem(&public_pem(spelling)) {
+                    Err(KeyError::Weak) => decoded += 1,
+                    Err(KeyError::Malformed) => {}
+                    other => panic!("{spelling:02x?}: {other:?}"),
+                }
+            }
+        }
+        assert!(decoded > 10, "{decoded}");
+    }
+}

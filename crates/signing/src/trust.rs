@@ -142,3 +142,171 @@ pub fn verify(envelope: &Envelope, trust: &Trust) -> Result<Signers, VerifyError
         Ok(signers)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use schemas::EnvelopeSignature;
+
+    use super::*;
+    use crate::SecretKey;
+
+    fn keys<const N: usize>() -> [SecretKey; N] {
+        std::array::from_fn(|_| SecretKey::generate().unwrap())
+    }
+
+    fn envelope(keys: &[&SecretKey]) -> Envelope {
+        let mut envelope = Envelope::new(b"statement".to_vec()).unwrap();
+        for key in keys {
+            envelope.add(key.sign(b"statement")).unwrap();
+        }
+        envelope
+    }
+
+    fn trust(keys: &[&SecretKey], threshold: usize) -> Trust {
+        let keys = keys.iter().map(|key| key.public()).collect();
+        Trust::new(keys, NonZeroUsize::new(threshold)).unwrap()
+    }
+
+    fn sorted(keys: &[&SecretKey]) -> Vec<KeyId> {
+        let mut ids: Vec<KeyId> = keys.iter().map(|key| key.public().id()).collect();
+        ids.sort();
+        ids
+    }
+
+    #[test]
+    fn trust_needs_keys_and_a_threshold_that_fits() {
+        let [a, b] = keys().map(|key: SecretKey| key.public());
+        let new = |keys: &[&PublicKey], threshold| {
+            let keys = keys.iter().map(|key| (*key).clone()).collect();
+            Trust::new(keys, NonZeroUsize::new(threshold)).map(|trust| trust.threshold())
+        };
+        assert_eq!(new(&[], 0), Err(TrustError::Empty));
+        assert_eq!(new(&[], 1), Err(TrustError::Empty));
+        assert_eq!(new(&[&a], 0), Ok(1));
+        assert_eq!(new(&[&a], 1), Ok(1));
+        assert_eq!(new(&[&a, &a], 1), Err(TrustError::Repeated(a.id())));
+        assert_eq!(
+            new(&[&a, &b], 0),
+            Err(TrustError::ThresholdMissing { keys: 2 })
+        );
+        assert_eq!(new(&[&a, &b], 1), Ok(1));
+        assert_eq!(new(&[&a, &b], 2), Ok(2));
+        let too_high = TrustError::ThresholdTooHigh {
+            threshold: 3,
+            keys: 2,
+        };
+        assert_eq!(new(&[&a, &b], 3), Err(too_high));
+    }
+
+    #[test]
+    fn the_threshold_counts_trusted_keys_only() {
+        let [a, b, c, stranger] = &keys();
+        // Who signed, who is trusted, how many must have signed, who is counted if that suffices.
+        type Case<'a> = (
+            &'a [&'a SecretKey],
+            &'a [&'a SecretKey],
+            usize,
+            Option<&'a [&'a SecretKey]>,
+        );
+        let cases: [Case<'_>; 9] = [
+            (&[a], &[a], 1, Some(&[a])),
+            (&[a, stranger], &[a], 1, Some(&[a])),
+            (&[stranger], &[a], 1, None),
+            (&[a], &[a, b, c], 1, Some(&[a])),
+            (&[a], &[a, b, c], 2, None),
+            (&[a, c], &[a, b, c], 2, Some(&[a, c])),
+            (&[a, stranger], &[a, b, c], 2, None),
+            (&[a, b, c], &[a, b, c], 3, Some(&[a, b, c])),
+            (&[a, b, stranger], &[a, b, c], 3, None),
+        ];
+        for (index, (signed, trusted, threshold, counted)) in cases.into_iter().enumerate() {
+            let result = verify(&envelope(signed), &trust(trusted, threshold));
+            match (result, counted) {
+                (Ok(signers), Some(counted)) => assert_eq!(signers.trusted, sorted(counted)),
+                (Err(VerifyError::TooFew { needed, .. }), None) => assert_eq!(needed, threshold),
+                (other, _) => panic!("case {index}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn strangers_are_named() {
+        let [a, stranger] = &keys();
+        let signers = verify(&envelope(&[a, stranger]), &trust(&[a], 1)).unwrap();
+        assert_eq!(signers.unknown, sorted(&[stranger]));
+        let refused = verify(&envelope(&[stranger]), &trust(&[a], 1)).unwrap_err();
+        let expected = format!(
+            "0 of 1 signatures needed from trusted keys; it is also signed by key {}, which is not trusted",
+            stranger.public().id().short()
+        );
+        assert_eq!(refused.to_string(), expected);
+    }
+
+    #[test]
+    fn no_signature_is_not_too_few() {
+        let [a] = &keys();
+        assert_eq!(
+            verify(&envelope(&[]), &trust(&[a], 1)),
+            Err(VerifyError::Unsigned)
+        );
+    }
+
+    #[test]
+    fn a_wrong_signature_by_a_trusted_key_outweighs_any_good_one() {
+        let [a, b] = &keys();
+        let mut mixed = envelope(&[a]);
+        mixed.add(b.sign(b"another statement")).unwrap();
+        assert_eq!(
+            verify(&mixed, &trust(&[a, b], 1)),
+            Err(VerifyError::Wrong(b.public().id()))
+        );
+    }
+
+    /// A signature of `key` with its bytes changed.
+    fn altered(key: &SecretKey, alter: impl FnOnce(&mut Vec<u8>)) -> Result<Signers, VerifyError> {
+        let mut signature = key.sign(b"statement");
+        alter(&mut signature.bytes);
+        let mut envelope = Envelope::new(b"statement".to_vec()).unwrap();
+        envelope.add(signature).unwrap();
+        verify(&envelope, &trust(&[key], 1))
+    }
+
+    #[test]
+    fn a_second_spelling_of_a_signature_is_refused() {
+        /// The order of the base point (RFC 8032 5.1), little endian.
+        const L: [u8; 32] = [
+            0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9,
+            0xde, 0x14, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
+        ];
+        let [key] = &keys();
+        let wrong = Err(VerifyError::Wrong(key.public().id()));
+        let plus_l = altered(key, |bytes| {
+            let mut carry = 0;
+            for (byte, l) in bytes[32..].iter_mut().zip(L) {
+                let sum = u16::from(*byte) + u16::from(l) + carry;
+                (*byte, carry) = (sum.to_le_bytes()[0], sum >> 8);
+            }
+        });
+        assert_eq!(plus_l, wrong);
+        assert_eq!(altered(key, |bytes| bytes[0] ^= 1), wrong);
+        assert_eq!(altered(key, |bytes| bytes.push(0)), wrong);
+        assert_eq!(altered(key, |bytes| bytes.truncate(63)), wrong);
+        assert!(altered(key, |_| ()).is_ok());
+    }
+
+    #[test]
+    fn a_signature_under_anothers_id_is_wrong() {
+        let [a, b] = &keys();
+        let mut envelope = Envelope::new(b"statement".to_vec()).unwrap();
+        let EnvelopeSignature { bytes, .. } = a.sign(b"statement");
+        let key_id = b.public().id();
+        envelope.add(EnvelopeSignature { key_id, bytes }).unwrap();
+        assert_eq!(
+            verify(&envelope, &trust(&[b], 1)),
+            Err(VerifyError::Wrong(key_id))
+        );
+        // Whoever trusts the true signer only sees an id that nobody knows.
+        let refused = verify(&envelope, &trust(&[a], 1));
+        assert!(matches!(refused, Err(VerifyError::TooFew { .. })));
+    }
+}
