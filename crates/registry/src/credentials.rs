@@ -238,7 +238,10 @@ fn ask_helper(name: &str, key: &str) -> Result<Option<Credentials>, CredentialsE
             name.chars().take(80).collect(),
         ));
     }
-    let program = format!("docker-credential-{name}");
+    ask_program(format!("docker-credential-{name}"), key)
+}
+
+fn ask_program(program: String, key: &str) -> Result<Option<Credentials>, CredentialsError> {
     let output = run_helper(&program, key).map_err(|source| CredentialsError::Helper {
         program: program.clone(),
         source,
@@ -282,6 +285,41 @@ fn run_helper(program: &str, key: &str) -> std::io::Result<std::process::Output>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Asks a helper that is this shell script.
+    fn ask_script(script: &str) -> Result<Option<Credentials>, CredentialsError> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("docker-credential-test");
+        let path = path.to_str().unwrap();
+        // Written by another process: a program that this one has open for writing, even in a thread's fork, cannot
+        // be run.
+        let write = r#"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 755 "$1""#;
+        let arguments = ["-c", write, "sh", path, script];
+        assert!(
+            Command::new("sh")
+                .args(arguments)
+                .status()
+                .unwrap()
+                .success()
+        );
+        ask_program(path.to_owned(), "r.example:5000")
+    }
+
+    #[test]
+    fn helpers_are_asked_as_docker_does() {
+        let script = r#"test "$1" = get && read -r key; echo "{\"ServerURL\":\"x\",\"Username\":\"$key\",\"Secret\":\"pass:word\"}""#;
+        assert_eq!(ask_script(script).unwrap(), Some(user("r.example:5000")));
+        let script = r#"echo '{"Username":"<token>","Secret":"T"}'"#;
+        let token = Credentials::IdentityToken(Secret("T".to_owned()));
+        assert_eq!(ask_script(script).unwrap(), Some(token));
+        let none = "echo 'credentials not found in native keychain'; exit 1";
+        assert_eq!(ask_script(none).unwrap(), None);
+        for script in ["echo 'Secret: hunter2'", "echo hunter2; exit 1"] {
+            let error = ask_script(script).unwrap_err();
+            assert!(matches!(error, CredentialsError::HelperAnswer { .. }));
+            assert!(!format!("{error} {error:?}").contains("hunter2"));
+        }
+    }
 
     fn find(config: &str, address: &str) -> Option<Credentials> {
         Credentials::from_config(config.as_bytes(), &address.parse().unwrap()).unwrap()

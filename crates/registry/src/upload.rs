@@ -35,6 +35,9 @@ pub(crate) struct Upload<'a> {
 #[derive(Default)]
 struct Failures {
     count: u32,
+    /// Bytes acknowledged at best. Only more counts as progress: a registry that forgets bytes and takes them again
+    /// would otherwise keep the push going for ever.
+    furthest: u64,
     /// Breaks of a whole upload: some proxies cut large bodies off without a word.
     breaks: u32,
     /// Bytes per chunk, for this blob only.
@@ -47,7 +50,6 @@ impl Upload<'_> {
         let mut session = opened.map(Session::new);
         let mut failures = Failures::default();
         loop {
-            let before = position(session.as_ref());
             let attempt = {
                 let _reading = self.readers.acquire().await.expect("never closed");
                 self.attempt(&mut session, &failures).await
@@ -55,7 +57,9 @@ impl Upload<'_> {
             let Err(trouble) = attempt else {
                 return Ok(());
             };
-            if position(session.as_ref()) > before {
+            let position = position(session.as_ref());
+            if position > failures.furthest {
+                failures.furthest = position;
                 failures.count = 0;
             }
             let next = self.recover(trouble, &mut session, &mut failures).await;
