@@ -304,15 +304,18 @@ impl Upload<'_> {
         let sent = open.sent.load(Ordering::Relaxed);
         let end = answer.header("range").and_then(range_end);
         // `0-0` stands for nothing as well as for one byte, and some registries never say anything else: then what
-        // was acknowledged last is the best guess, and the registry refuses it if it is wrong.
-        let end = end.filter(|end| *end > 1).unwrap_or(open.acknowledged);
-        let known = answer.status().is_success() && end <= sent.max(open.acknowledged);
-        if known && self.take_location(&mut open, &answer).await.is_ok() {
-            open.acknowledged = end;
-            open.broken = false;
-            *session = Some(open);
-        } else {
-            self.give_back(Some(open)).await;
+        // was acknowledged last is the best guess, and the registry refuses it if it is wrong. Where nothing was, a
+        // new upload costs less than finding out that a whole blob was added to bytes of an earlier attempt.
+        let acknowledged = Some(open.acknowledged).filter(|end| *end > 0);
+        let end = end.filter(|end| *end > 1).or(acknowledged);
+        let end = end.filter(|end| answer.status().is_success() && *end <= sent);
+        match end {
+            Some(end) if self.take_location(&mut open, &answer).await.is_ok() => {
+                open.acknowledged = end;
+                open.broken = false;
+                *session = Some(open);
+            }
+            _ => self.give_back(Some(open)).await,
         }
         Ok(())
     }

@@ -183,8 +183,8 @@ async fn attempts_end() {
     );
     assert_eq!(
         proxy.count("DELETE", "/uploads/"),
-        1,
-        "the upload is given back"
+        4,
+        "each upload is given back"
     );
 }
 
