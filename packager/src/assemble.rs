@@ -19,8 +19,13 @@ pub(crate) fn files(
 ) -> Result<Vec<ArchiveFile>, PackError> {
     let images: Vec<tree::Image> = images.into_iter().map(image).collect();
     let derived = tree::derived(&loaded.id, &images)?;
+    let manifest = manifest(loaded).to_bytes();
+    // YAML's aliases can make a small `solution.yaml` stand for a large manifest.
+    if manifest.len() as u64 > schemas::limits::MANIFEST_SIZE {
+        return Err(PackError::ManifestSize(manifest.len()));
+    }
     let mut list = vec![
-        ArchiveFile::from_bytes(own_path(archive::MANIFEST), manifest(loaded).to_bytes()),
+        ArchiveFile::from_bytes(own_path(archive::MANIFEST), manifest),
         ArchiveFile::from_bytes(own_path(archive::README), archive::readme(&loaded.id)),
     ];
     let operator = loaded.operator.iter();

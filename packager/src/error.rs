@@ -4,11 +4,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use schemas::{
-    Digest, DigestError, ImageDocumentError, ImageName, ImagePlace, ImageReference, ImageSource,
-};
+use schemas::{Digest, ImageName, ImagePlace, ImageReference, ImageSource};
 
 use crate::files::ReadError;
+use crate::source::SourceError;
 
 /// Why there is no archive.
 #[derive(Debug, thiserror::Error)]
@@ -183,6 +182,9 @@ pub enum PackError {
         /// The reason.
         source: Box<SourceError>,
     },
+    /// `manifest.yaml` would be larger than readers take.
+    #[error("`manifest.yaml` would have {0} bytes; at most {max} are read at the site", max = schemas::limits::MANIFEST_SIZE)]
+    ManifestSize(usize),
     /// A layer or configuration is not what its image says.
     #[error("`{}` has digest {found} instead of {expected}: it is damaged, or changed while it was read; copy the image anew", path.display())]
     Content {
@@ -209,185 +211,6 @@ pub enum PackError {
         path: PathBuf,
         /// The reason.
         source: io::Error,
-    },
-}
-
-/// Why an image cannot be taken from its source.
-#[derive(Debug, thiserror::Error)]
-pub enum SourceError {
-    /// A transport that is not built yet.
-    #[error(
-        "`{transport}` cannot be read yet; run `skopeo copy {options}{from} {layout}` in the directory of `solution.yaml` and write `source: {layout}`"
-    )]
-    NotYet {
-        /// The transport.
-        transport: &'static str,
-        /// The options that skopeo needs.
-        options: &'static str,
-        /// The source as it stands in `solution.yaml`.
-        from: String,
-        /// An OCI layout to copy it to, as it would stand there.
-        layout: String,
-    },
-    /// A file cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// Not an OCI image layout.
-    #[error("`{}` is not an OCI image layout: it has no file `oci-layout`", .0.display())]
-    NotALayout(PathBuf),
-    /// An OCI image layout of another version.
-    #[error("`{}` has layout version `{version}`; only 1.0.0 is known", path.display())]
-    LayoutVersion {
-        /// The file.
-        path: PathBuf,
-        /// The version.
-        version: String,
-    },
-    /// Not a directory of skopeo's `dir:` transport.
-    #[error("`{}` does not begin with `Directory Transport Version: 1.`, so this is not what `skopeo copy … dir:` writes", .0.display())]
-    NotADirectoryTransport(PathBuf),
-    /// A JSON file beside the image documents cannot be read.
-    #[error("`{}` cannot be understood", path.display())]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: schemas::json::JsonError,
-    },
-    /// A layout without images.
-    #[error("`{}` names no image", .0.display())]
-    Empty(PathBuf),
-    /// A layout with several images, and no tag to choose one.
-    #[error("`{}` holds several images; write `oci:DIR:TAG` with one of: {tags}", path.display())]
-    Ambiguous {
-        /// The layout's `index.json`.
-        path: PathBuf,
-        /// Their tags.
-        tags: String,
-    },
-    /// No image with the tag.
-    #[error("`{}` has no image with tag `{tag}`; it has: {tags}", path.display())]
-    NoSuchTag {
-        /// The layout's `index.json`.
-        path: PathBuf,
-        /// The tag.
-        tag: String,
-        /// The tags there are.
-        tags: String,
-    },
-    /// Several images with the tag.
-    #[error("`{}` has tag `{tag}` for several images, so it is not known which is meant; write the layout anew", path.display())]
-    TagTwice {
-        /// The layout's `index.json`.
-        path: PathBuf,
-        /// The tag.
-        tag: String,
-    },
-    /// A digest of another kind than SHA-256.
-    #[error("`{}` names a content by an unusable digest", path.display())]
-    Digest {
-        /// The layout's `index.json`.
-        path: PathBuf,
-        /// The reason.
-        source: DigestError,
-    },
-    /// A document is not an image manifest or index.
-    #[error("`{}` is no image manifest or index that can be taken", path.display())]
-    Document {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: ImageDocumentError,
-    },
-    /// A descriptor and its document disagree on what the document is.
-    #[error("`{}` is of type `{found}`, but what refers to it says `{expected}`", path.display())]
-    MediaType {
-        /// The file.
-        path: PathBuf,
-        /// What the descriptor says.
-        expected: String,
-        /// What the document says.
-        found: String,
-    },
-    /// A manifest or index that another refers to is not there.
-    #[error("manifest {digest} is missing at `{}`; copy the image with `skopeo copy --all`, or choose the platform that is there with `platforms`", path.display())]
-    MissingDocument {
-        /// Its digest.
-        digest: Digest,
-        /// Where it should be.
-        path: PathBuf,
-    },
-    /// A layer or configuration is not there.
-    #[error("blob {digest} is missing at `{}`; copy the image anew", path.display())]
-    MissingBlob {
-        /// Its digest.
-        digest: Digest,
-        /// Where it should be.
-        path: PathBuf,
-    },
-    /// A file has another size than the descriptor says.
-    #[error("`{}` has {found} bytes instead of {expected}; copy the image anew", path.display())]
-    Size {
-        /// The file.
-        path: PathBuf,
-        /// The descriptor's size in bytes.
-        expected: u64,
-        /// The file's size in bytes.
-        found: u64,
-    },
-    /// A file has another content than the descriptor says.
-    #[error("`{}` has digest {found} instead of {expected}; copy the image anew", path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// The descriptor's digest.
-        expected: Digest,
-        /// The file's digest.
-        found: Digest,
-    },
-    /// One content with two sizes.
-    #[error("content {0} is given with two different sizes")]
-    TwoSizes(Digest),
-    /// An index of nothing.
-    #[error("index {0} has no manifest: there is nothing to run")]
-    EmptyIndex(Digest),
-    /// Indexes in indexes in indexes.
-    #[error("index {digest} lies deeper than {max} indexes", max = schemas::limits::INDEX_DEPTH)]
-    Depth {
-        /// The index or manifest.
-        digest: Digest,
-    },
-    /// More manifests than an image has.
-    #[error("has more than {max} manifests below one tag", max = crate::limits::DOCUMENTS)]
-    Documents,
-    /// More bytes of manifests than fit into memory.
-    #[error("the manifests and indexes of all images have more than {max} bytes together", max = crate::limits::DOCUMENT_BYTES)]
-    DocumentBytes,
-    /// A configuration that does not say what the image runs on.
-    #[error("`{}` does not name the image's platform; leave out `platforms`", path.display())]
-    Config {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: serde_json::Error,
-    },
-    /// A platform that the image does not have.
-    #[error("has no platform `{wanted}`; it has: {available}")]
-    NoSuchPlatform {
-        /// The platform of `platforms`.
-        wanted: String,
-        /// The platforms there are.
-        available: String,
-    },
-    /// Some but not all, and more than one, of an index's platforms.
-    #[error(
-        "taking {chosen} out of {available} would change the index's digest and cannot be done yet; choose one platform, or all by leaving out `platforms`"
-    )]
-    Subset {
-        /// The platforms chosen.
-        chosen: String,
-        /// The platforms there are.
-        available: String,
     },
 }
 

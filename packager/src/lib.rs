@@ -22,10 +22,11 @@ use std::path::Path;
 
 use schemas::ImagePlace;
 
-pub use error::{PackError, SourceError};
+pub use error::PackError;
 pub use files::ReadError;
 pub use init::init;
 pub use pack::{Packed, Request, Signing, pack};
+pub use source::SourceError;
 
 /// What happens while an archive is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use schemas::{Descriptor, Platform};
 
 use crate::check::list;
-use crate::error::SourceError;
+use crate::source::SourceError;
 
 /// What a choice of platforms means for an index.
 #[derive(Debug, PartialEq, Eq)]

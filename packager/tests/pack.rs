@@ -1,5 +1,7 @@
 //! From a source directory to an archive and back, and every way in which no archive may come out.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::error::Error;
 use std::fs;
 use std::num::NonZeroUsize;
@@ -44,14 +46,10 @@ fn run(request: &Request) -> Result<Packed, PackError> {
 }
 
 /// The error with its causes, as the command line shows it.
-fn message(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text += &format!(": {error}");
-        source = error.source();
-    }
-    text
+fn message(error: &(dyn Error + 'static)) -> String {
+    let chain = std::iter::successors(Some(error), |&error| error.source());
+    let messages: Vec<String> = chain.map(ToString::to_string).collect();
+    messages.join(": ")
 }
 
 /// A source tree and an empty directory for what is made from it.

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use schemas::ImageDocument;
 
-use super::Document;
 use super::walk::Store;
-use crate::error::SourceError;
+use super::{Document, SourceError};
 use crate::{files, limits};
 
 /// What every version that skopeo has written so far begins with; versions differ in what lies beside the blobs.

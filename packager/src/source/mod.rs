@@ -2,6 +2,7 @@
 //! layers and configurations are only looked for, since they are verified while they are written.
 
 mod dir;
+mod error;
 mod oci;
 #[cfg(test)]
 mod tests;
@@ -12,9 +13,10 @@ use std::path::{Path, PathBuf};
 use archive::tree::Document;
 use schemas::{Digest, ImagePlace, ImageReference, ImageSource, SourceImage};
 
-use crate::error::{PackError, SourceError};
+use crate::error::PackError;
 use crate::load::Loaded;
 use crate::{Event, Progress};
+pub use error::SourceError;
 use walk::{Reader, Session};
 
 /// An image, and where each of its contents is.

@@ -7,10 +7,9 @@ use schemas::json;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::Document;
 use super::walk::{self, Store};
+use super::{Document, SourceError};
 use crate::check::list;
-use crate::error::SourceError;
 use crate::{files, limits};
 
 /// The annotation that names an image of a layout.

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use schemas::{Descriptor, Digest, ImageDocument, ImageManifest, Platform};
 
+use super::SourceError;
 use super::{Blob, Document};
-use crate::error::SourceError;
 use crate::files;
 use crate::limits;
 use crate::platform::{self, Choice};
