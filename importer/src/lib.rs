@@ -1,1 +1,38 @@
-//! Accepted archive to images in the registry and objects in the cluster.
+//! An accepted archive becomes images in a registry and an operator in a cluster: plan, then apply.
+//!
+//! Only a [`validator::Accepted`] can be imported, only a plan without obstacles can be applied, and the cluster is
+//! touched only when every image is in place. This crate must not know how an image is laid out or how a signature is
+//! checked. docs/import.md tells what is written, under which names and in which order.
+
+mod apply;
+mod crd;
+mod environment;
+mod error;
+mod expand;
+mod images;
+mod lifecycle;
+mod lock;
+mod operator;
+mod plan;
+mod record;
+mod request;
+mod rights;
+mod rollback;
+mod state;
+mod status;
+mod target;
+mod vocabulary;
+
+pub use apply::{Count, Event, Receipt, Watch};
+pub use crd::Adopt;
+pub use environment::{Left, create as create_environment, delete as delete_environment};
+pub use error::{Error, PushFailure};
+pub use expand::ExpandError;
+pub use lifecycle::{Change, Undone, deactivate, undeploy, unimport};
+pub use lock::Writer;
+pub use plan::{Obstacle, Plan, PlannedObject, PlannedTarget, Ready, Summary};
+pub use record::{Record, RecordedImage};
+pub use request::{Allowed, ClusterScope, Downgrade, Replace, Request, Target};
+pub use state::{EnvironmentNamespace, Origin};
+pub use status::{OperatorStatus, Status, VersionStatus, status};
+pub use target::default_namespace;

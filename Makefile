@@ -1,0 +1,45 @@
+# Everything that is checked, built and shown. CI calls `make test` and nothing else.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+.PHONY: help check test test-interop test-registry test-cluster demo demo-down dist bench clean
+
+help: ## List the recipes
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | column -t -s '	'
+
+check: ## Format, lints, hermetic tests, docs: no root, no network, no servers
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
+	cargo test --workspace
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+
+test: ## Everything: installs what it needs (as root), then all tests against real programs
+	scripts/install-tools
+	$(MAKE) --no-print-directory check test-interop test-registry test-cluster
+
+test-interop: ## Foreign programs judge keys, images and archives
+	cargo test --features interop -p iso9660 --test foreign
+	cargo test --features interop -p signing -p archive -p fixtures
+	cargo test --features interop -p solution --test interop
+
+test-registry: ## The push engine against a real registry
+	cargo test --features real -p registry --test real
+
+test-cluster: ## Pack, validate and import into a real Kubernetes
+	scripts/test-cluster
+
+demo: ## The main job from nothing: start a cluster, pack, validate, import, show the pods
+	@scripts/demo
+
+demo-down: ## Stop what the demo left running
+	@scripts/demo down
+
+dist: ## The program for shipping: small, static, for any Linux
+	cargo build --profile dist --bin solution
+
+bench: ## Measure pack, validate and import of 1 GB of layers, beside cp and sha256sum
+	@scripts/bench
+
+clean: ## Remove what was built
+	cargo clean

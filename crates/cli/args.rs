@@ -1,0 +1,84 @@
+//! The command line: what the user typed, checked for its grammar only.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::commands::{
+    deactivate, environment, import, init, inspect, keygen, pack, sign, status, undeploy, unimport,
+    validate,
+};
+
+/// Pack, validate and import signed Solution archives: Kubernetes applications for sites without internet.
+#[derive(Debug, Parser)]
+#[command(
+    name = "solution",
+    version,
+    arg_required_else_help = true,
+    after_help = "\
+Exit codes: 0 yes or done, 1 the answer is no (trying again changes nothing), 2 wrong command line,
+3 could not find out (disk, registry, cluster: trying again may help).
+
+Publish: solution keygen · solution init app · solution pack app -o app.iso --key publisher.key
+Check:   solution validate app.iso --key publisher.pub
+Install: solution import app.iso --key publisher.pub --registry registry.example --environment prod"
+)]
+pub(crate) struct Cli {
+    /// How results are shown: for people, or as JSON on standard output
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output: Output,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// How results are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people.
+    #[default]
+    Human,
+    /// For programs.
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Keygen(keygen::Arguments),
+    Init(init::Arguments),
+    Pack(pack::Arguments),
+    Validate(validate::Arguments),
+    Sign(sign::Arguments),
+    Inspect(inspect::Arguments),
+    Import(Box<import::Arguments>),
+    Unimport(unimport::Arguments),
+    Status(status::Arguments),
+    Undeploy(undeploy::Arguments),
+    Deactivate(deactivate::Arguments),
+    #[command(subcommand)]
+    Environment(environment::Command),
+}
+
+/// Which cluster.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Cluster")]
+pub(crate) struct ClusterArguments {
+    /// The kubeconfig file [default: the files in KUBECONFIG, else ~/.kube/config]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<std::path::PathBuf>,
+
+    /// The context of the kubeconfig [default: its current one]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+}
+
+/// Whose signatures count.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Trust")]
+pub(crate) struct TrustArguments {
+    /// A public key (PEM) whose signature counts; may be repeated, then --threshold says how many are needed
+    #[arg(long = "key", value_name = "PUB")]
+    pub(crate) keys: Vec<std::path::PathBuf>,
+
+    /// How many of the keys must have signed
+    #[arg(long, value_name = "N")]
+    pub(crate) threshold: Option<std::num::NonZeroUsize>,
+}

@@ -1,0 +1,137 @@
+//! `solution environment`: labelled namespaces, made and removed.
+
+use clap::{Args, Subcommand};
+use importer::{Adopt, Left};
+use schemas::{EnvironmentName, Namespace};
+use serde::Serialize;
+
+use super::support;
+use crate::args::{ClusterArguments, Output};
+use crate::exit::{Failure, Outcome};
+use crate::render;
+
+/// Create, delete and list environments: namespaces in which operators run
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Create(CreateArguments),
+    Delete(DeleteArguments),
+    List(ListArguments),
+}
+
+/// Make an environment, or add a namespace to one
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  solution environment create test --description 'for the testers'
+  solution environment create prod --namespace shop")]
+pub(crate) struct CreateArguments {
+    /// The environment's name
+    environment: EnvironmentName,
+
+    /// The namespace [default: the environment's name]
+    #[arg(short, long, value_name = "NAME")]
+    namespace: Option<Namespace>,
+
+    /// What it is for
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+
+    /// Take over a namespace that exists; it stays when the environment is deleted
+    #[arg(long)]
+    adopt: bool,
+
+    #[command(flatten)]
+    cluster: ClusterArguments,
+}
+
+/// Remove an environment in which nothing is deployed
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Namespaces that were made for the environment are deleted with everything in them; adopted ones stay.
+
+Examples:
+  solution environment delete test")]
+pub(crate) struct DeleteArguments {
+    /// The environment's name
+    environment: EnvironmentName,
+
+    #[command(flatten)]
+    cluster: ClusterArguments,
+}
+
+/// List environments and their namespaces
+#[derive(Args, Debug)]
+pub(crate) struct ListArguments {
+    #[command(flatten)]
+    cluster: ClusterArguments,
+}
+
+pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> {
+    match command {
+        Command::Create(arguments) => create(arguments, output),
+        Command::Delete(arguments) => delete(&arguments, output),
+        Command::List(arguments) => list(&arguments, output),
+    }
+}
+
+#[derive(Serialize)]
+struct Created {
+    environment: EnvironmentName,
+    namespace: Namespace,
+}
+
+fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure> {
+    let namespace = arguments
+        .namespace
+        .unwrap_or_else(|| importer::default_namespace(&arguments.environment));
+    let adopt = if arguments.adopt { Adopt::Allow } else { Adopt::Refuse };
+    support::block_on(async {
+        let cluster = support::cluster(&arguments.cluster).await?;
+        let description = arguments.description.as_deref();
+        importer::create_environment(&cluster, &arguments.environment, &namespace, description, adopt)
+            .await
+            .map_err(support::import_failure)
+    })?;
+    let created = Created { environment: arguments.environment, namespace };
+    render::result(output, &created, |created| {
+        render::line(format!("environment {} is there, in namespace {}", created.environment, created.namespace));
+    });
+    Ok(Outcome::Yes)
+}
+
+fn delete(arguments: &DeleteArguments, output: Output) -> Result<Outcome, Failure> {
+    let left = support::block_on(async {
+        let cluster = support::cluster(&arguments.cluster).await?;
+        importer::delete_environment(&cluster, &arguments.environment, &support::writer(), support::GONE)
+            .await
+            .map_err(support::import_failure)
+    })?;
+    render::result(output, &left, |left| {
+        for space in left {
+            render::line(match space {
+                Left::Deleted(namespace) => format!("namespace {namespace} is deleted"),
+                Left::Released(namespace) => format!("namespace {namespace} was there before and stays, without its marks"),
+            });
+        }
+    });
+    Ok(Outcome::Yes)
+}
+
+fn list(arguments: &ListArguments, output: Output) -> Result<Outcome, Failure> {
+    let status = support::block_on(async {
+        let cluster = support::cluster(&arguments.cluster).await?;
+        importer::status(&cluster).await.map_err(support::import_failure)
+    })?;
+    render::result(output, &status.environments, |spaces| {
+        if spaces.is_empty() {
+            render::line("no environment; `solution environment create NAME` makes one");
+        }
+        for space in spaces {
+            let runs: Vec<String> =
+                space.solutions.iter().map(|(name, version)| format!("{name} {version}")).collect();
+            let runs = if runs.is_empty() { "nothing deployed".to_owned() } else { runs.join(", ") };
+            render::line(format!("{}  namespace {}  {runs}  {}", space.environment, space.namespace, space.description));
+        }
+    });
+    Ok(Outcome::Yes)
+}

@@ -1,0 +1,56 @@
+//! `solution sign`: one more signature, in place.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::support;
+use crate::args::Output;
+use crate::exit::{Failure, Outcome};
+use crate::render;
+
+/// Add a signature to an archive, in place
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Look at the archive first (`solution validate`, `solution inspect`): a signature says that you vouch for it.
+The archive id stays the same; the checksum of the file changes.
+
+Examples:
+  solution sign app.iso --key reviewer.key")]
+pub(crate) struct Arguments {
+    /// The archive
+    archive: PathBuf,
+
+    /// The secret key (PEM) to sign with
+    #[arg(long, value_name = "KEY")]
+    key: PathBuf,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Signed {
+    archive_id: String,
+    key_id: String,
+    signatures: usize,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let key = support::secret_key(&arguments.key)?;
+    let added = archive::add_signature(&arguments.archive, &key).map_err(|error| {
+        let refusal = error.is_refusal();
+        let failure = if refusal { Failure::no(error) } else { Failure::unknown(error) };
+        failure.context(format!("cannot sign `{}`", arguments.archive.display()))
+    })?;
+    let signed = Signed {
+        archive_id: added.archive_id.to_string(),
+        key_id: key.public().id().to_string(),
+        signatures: added.signatures,
+    };
+    render::result(output, &signed, |signed| {
+        render::line(format!("signed      {}, now with {}", arguments.archive.display(), render::count(signed.signatures, "signature")));
+        render::line(format!("archive id  {}", signed.archive_id));
+        render::line(format!("key id      {}", signed.key_id));
+    });
+    Ok(Outcome::Yes)
+}

@@ -1,0 +1,191 @@
+//! What several verbs share: reading keys, reaching a cluster, running asynchronous work, showing an undo.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use deployer::{Account, Cluster, Connect};
+use importer::{Event, Undone, Watch, Writer};
+use signing::{PublicKey, SecretKey, Trust};
+
+use crate::args::{ClusterArguments, Output, TrustArguments};
+use crate::exit::{Failure, Outcome};
+use crate::{environment, render};
+
+/// Bytes of a file with keys, certificates or logins: a bundle of all public authorities has a quarter of it.
+const TEXT_SIZE: u64 = 1024 * 1024;
+/// How long one request to the API server may take.
+const REQUEST: Duration = Duration::from_secs(30);
+/// How long objects may take to go: a namespace with pods needs their grace period.
+pub(crate) const GONE: Duration = Duration::from_secs(180);
+
+/// Reads a small text file whole.
+pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
+    let read = || -> std::io::Result<String> {
+        let size = std::fs::metadata(path)?.len();
+        if size > TEXT_SIZE {
+            return Err(std::io::Error::other(format!("it has {size} bytes, more than {TEXT_SIZE}")));
+        }
+        std::fs::read_to_string(path)
+    };
+    read()
+        .with_context(|| format!("cannot read `{}`", path.display()))
+        .map_err(Failure::unknown)
+}
+
+/// Reads a private key.
+pub(crate) fn secret_key(path: &Path) -> Result<SecretKey, Failure> {
+    let pem = read_text(path)?;
+    SecretKey::from_pem(&pem)
+        .with_context(|| format!("`{}` is not a key to sign with", path.display()))
+        .map_err(|error| Failure::no(error).hint("make one with `solution keygen`, or with `openssl genpkey -algorithm ed25519`"))
+}
+
+/// Reads the trusted keys.
+pub(crate) fn trust(arguments: &TrustArguments) -> Result<Trust, Failure> {
+    let keys = arguments.keys.iter().map(|path| public_key(path)).collect::<Result<_, _>>()?;
+    Trust::new(keys, arguments.threshold).map_err(|error| Failure::usage(error))
+}
+
+fn public_key(path: &Path) -> Result<PublicKey, Failure> {
+    let pem = read_text(path)?;
+    PublicKey::from_pem(&pem)
+        .with_context(|| format!("`{}` is not a public key", path.display()))
+        .map_err(Failure::no)
+}
+
+/// Runs asynchronous work to its end.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::unknown)?
+        .block_on(work)
+}
+
+/// Connects to the cluster that kubectl would.
+pub(crate) async fn cluster(arguments: &ClusterArguments) -> Result<Cluster, Failure> {
+    let paths = match &arguments.kubeconfig {
+        Some(path) => vec![path.clone()],
+        None => kubeconfigs(),
+    };
+    let account = Account::Kubeconfig { paths, context: arguments.context.clone() };
+    Cluster::connect(&Connect { account, timeout: REQUEST })
+        .await
+        .context("cannot use the cluster")
+        .map_err(|error| {
+            Failure::unknown(error).hint("try `kubectl version` with the same context; `--kubeconfig` and `--context` choose another")
+        })
+}
+
+fn kubeconfigs() -> Vec<PathBuf> {
+    match environment::variable("KUBECONFIG") {
+        Some(list) => list.split(':').filter(|path| !path.is_empty()).map(PathBuf::from).collect(),
+        None => environment::home().map(|home| home.join(".kube/config")).into_iter().collect(),
+    }
+}
+
+/// Who writes to the cluster.
+pub(crate) fn writer() -> Writer {
+    Writer { name: environment::writer(), clock: Arc::new(environment::clock) }
+}
+
+/// Shows objects as they come and go.
+pub(crate) fn watch(output: Output) -> Watch {
+    Arc::new(move |event| {
+        let Output::Human = output else { return };
+        match event {
+            Event::Object { object, applied } if applied != deployer::Applied::Unchanged => {
+                render::note(format!("  {object} {}", if applied == deployer::Applied::Created { "created" } else { "changed" }));
+            }
+            Event::Removed(object) => render::note(format!("  {object} removed")),
+            Event::RollingBack(version) => render::note(format!("  putting version {version} back")),
+            Event::Object { .. } | Event::Push(_) | Event::Pushed | Event::Rollout(_) => {}
+        }
+    })
+}
+
+/// An importer's error as the end of a command.
+pub(crate) fn import_failure(error: importer::Error) -> Failure {
+    use importer::Error;
+    match error {
+        Error::Refused(obstacle) => Failure::no(anyhow::anyhow!(obstacle.message)).hint(obstacle.fix),
+        Error::Push(failure) => push_failure(&failure),
+        Error::Registry(error) => registry_failure(error),
+        other => {
+            let hint = cluster_hint(&other);
+            let failure = if other.is_temporary() { Failure::unknown(other) } else { Failure::no(other) };
+            match hint {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            }
+        }
+    }
+}
+
+fn cluster_hint(error: &importer::Error) -> Option<String> {
+    let rollout = match error {
+        importer::Error::Cluster(deployer::Error::Rollout(rollout)) => rollout,
+        importer::Error::RolledBack { source, .. } => match source.as_ref() {
+            deployer::Error::Rollout(rollout) => rollout,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let log = rollout.log.as_ref().map(|log| format!("\nthe container's last words:\n{log}"));
+    Some(format!("{}{}", rollout.hint(), log.unwrap_or_default()))
+}
+
+/// A registry's error: refused credentials or certificates are an answer, an unreachable host is not.
+pub(crate) fn registry_failure(error: registry::Error) -> Failure {
+    let hint = error.hint();
+    let unanswered = error.is_temporary() || matches!(error, registry::Error::Read { .. });
+    let failure = if unanswered { Failure::unknown(error) } else { Failure::no(error) };
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+fn push_failure(failure: &importer::PushFailure) -> Failure {
+    let damaged = failure.errors.iter().any(|error| matches!(**error, registry::Error::Damaged { .. }));
+    let reasons: Vec<String> = failure.errors.iter().map(|error| chain(error.as_ref())).collect();
+    let message = anyhow::anyhow!(
+        "{} not in place, so the cluster was not touched: {}\n  {}",
+        render::count(failure.images.len(), "image"),
+        failure.images.join(", "),
+        reasons.join("\n  ")
+    );
+    if damaged {
+        return Failure::no(message).hint(DAMAGED);
+    }
+    let sent = render::bytes(failure.uploaded.bytes);
+    Failure::unknown(message)
+        .hint(format!("run the same command again: it sends only what is missing ({sent} were sent and count)"))
+}
+
+/// What damage means, in the words of the format.
+pub(crate) const DAMAGED: &str = "this is not what was signed: damaged or altered. Copy the archive again from the source; if it fails again, treat it as tampering";
+
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
+
+/// Shows what an undo removed, and what stays.
+pub(crate) fn undone(output: Output, what: &str, undone: &Undone) -> Outcome {
+    render::result(output, undone, |undone| {
+        render::line(format!("{what}: {} removed", render::count(undone.removed.len(), "object")));
+        for note in &undone.notes {
+            render::line(format!("note: {note}"));
+        }
+    });
+    Outcome::Yes
+}

@@ -1,0 +1,75 @@
+//! What the program takes from its surroundings: variables, the clock, who runs it, and the keys that end it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
+
+use anyhow::Context as _;
+use schemas::StatementTime;
+
+use crate::exit::Failure;
+
+/// A variable that is set and not empty.
+#[expect(clippy::disallowed_methods, reason = "the CLI reads the environment, here and nowhere else")]
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The user's home directory.
+pub(crate) fn home() -> Option<PathBuf> {
+    variable("HOME").map(PathBuf::from)
+}
+
+/// The clock.
+#[expect(clippy::disallowed_methods, reason = "the CLI reads the clock, here and nowhere else")]
+pub(crate) fn clock() -> SystemTime {
+    SystemTime::now()
+}
+
+/// The present time, as it is recorded.
+pub(crate) fn now() -> Result<StatementTime, Failure> {
+    let since = clock().duration_since(SystemTime::UNIX_EPOCH).map_err(Failure::unknown)?;
+    let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+    StatementTime::from_unix(seconds)
+        .context("this machine's clock is wrong")
+        .map_err(Failure::unknown)
+}
+
+/// The time of an archive: `SOURCE_DATE_EPOCH`, else 1980, so that the same inputs give the same bytes.
+pub(crate) fn source_date() -> Result<StatementTime, Failure> {
+    let Some(text) = variable("SOURCE_DATE_EPOCH") else {
+        return Ok(StatementTime::DEFAULT);
+    };
+    let seconds: Option<i64> = text.parse().ok();
+    seconds
+        .and_then(|seconds| StatementTime::from_unix(seconds).ok())
+        .ok_or_else(|| {
+            Failure::usage(format!(
+                "SOURCE_DATE_EPOCH is `{text}`, not a number of seconds since 1970 in the years 1980 to 2099"
+            ))
+        })
+}
+
+/// The processors that work is spread over.
+pub(crate) fn threads() -> usize {
+    std::thread::available_parallelism().map_or(2, std::num::NonZero::get)
+}
+
+/// Set once the user has asked the program to end. A second time ends it at once.
+pub(crate) fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
+            .map_err(Failure::unknown)?;
+    }
+    Ok(flag)
+}
+
+/// Who writes to a cluster: user, host and process, so that another writer can find out.
+pub(crate) fn writer() -> String {
+    let user = variable("USER").or_else(|| variable("LOGNAME")).unwrap_or_else(|| "unknown".to_owned());
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    format!("{user}@{host}/{}", std::process::id())
+}

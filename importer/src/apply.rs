@@ -1,0 +1,286 @@
+//! Does what a plan says: push, record, activate, deploy, wait. The cluster is touched only when every image is in
+//! place; running it again completes whatever an interruption left.
+
+use std::sync::Arc;
+
+use deployer::{Applied, Cluster, Conflicts, Deleted, Object, ObjectRef, Propagation, RolloutProgress};
+use registry::{Client, ManifestOutcome, ManifestPush, PushReport, Tally};
+use schemas::{SolutionName, Version};
+use serde::Serialize;
+
+use crate::crd::Change;
+use crate::environment;
+use crate::error::{Error, PushFailure};
+use crate::lock::Lock;
+use crate::plan::{Deployment, Ready, manager};
+use crate::record;
+use crate::rollback::Before;
+use crate::state::State;
+
+/// How long a CRD may take until it is served.
+const ESTABLISHED: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// One step of an import.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// Something about a blob or manifest.
+    Push(registry::Event),
+    /// All images are in place.
+    Pushed,
+    /// An object of the cluster.
+    Object {
+        /// Which.
+        object: ObjectRef,
+        /// What became of it.
+        applied: Applied,
+    },
+    /// An object that the new version no longer has.
+    Removed(ObjectRef),
+    /// The operator is on its way.
+    Rollout(RolloutProgress),
+    /// The operator did not become ready; what ran before is put back.
+    RollingBack(Version),
+}
+
+/// Takes the events of an import.
+pub type Watch = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// What an import did, for the administrator's files.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Receipt {
+    /// The Solution id.
+    pub solution: String,
+    /// SHA-256 of the signed statement.
+    pub archive_id: String,
+    /// Blobs that were sent, and their bytes.
+    pub uploaded: Count,
+    /// Blobs that the registry took from another repository.
+    pub mounted: Count,
+    /// Blobs that were there.
+    pub present: Count,
+    /// Every object that was created or changed.
+    pub objects: Vec<String>,
+    /// Every object that was removed.
+    pub removed: Vec<String>,
+    /// The environment and namespace in which the operator runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployed: Option<[String; 2]>,
+}
+
+/// A number of blobs, and their bytes.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Count {
+    /// Blobs.
+    pub blobs: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl From<Tally> for Count {
+    fn from(tally: Tally) -> Self {
+        Self { blobs: tally.count, bytes: tally.bytes }
+    }
+}
+
+impl Ready {
+    /// Pushes, records, and deploys where the plan has a target.
+    pub async fn apply(self, client: &Client, cluster: &Cluster, watch: &Watch) -> Result<Receipt, Error> {
+        let report = self.push(client, watch).await?;
+        watch(Event::Pushed);
+        let lock = Lock::acquire(cluster, &self.0.request.writer).await?;
+        let mut session = Session::new(cluster, &lock, watch);
+        let done = self.write(&mut session).await;
+        let Session { objects, removed, .. } = session;
+        // What went wrong first is what the administrator must know.
+        let released = lock.release().await;
+        done?;
+        released?;
+        Ok(self.receipt(&report, objects, removed))
+    }
+
+    async fn push(&self, client: &Client, watch: &Watch) -> Result<PushReport, Error> {
+        let job = self.0.images.job.clone();
+        let manifests = job.manifests.clone();
+        let watch = Arc::clone(watch);
+        let report = registry::push(client, job, Arc::new(move |event| watch(Event::Push(event)))).await;
+        if report.is_complete() {
+            return Ok(report);
+        }
+        Err(Error::Push(Box::new(PushFailure {
+            images: failed_images(&manifests, &report.manifests),
+            errors: report.errors(),
+            uploaded: report.uploaded,
+        })))
+    }
+
+    async fn write(&self, session: &mut Session<'_>) -> Result<(), Error> {
+        let plan = &self.0;
+        // A record that is the same stays as it is, with the time of the first import.
+        let earlier = plan.state.record(&plan.record.name, &plan.record.version);
+        if earlier.is_none_or(|earlier| !earlier.is_same_import(&plan.record)) {
+            session.apply(Object::new(plan.record.to_object())?).await?;
+        }
+        if let Some(deployment) = &plan.deployment {
+            self.activate(session).await?;
+            self.deploy(deployment, session).await?;
+        }
+        project(session).await
+    }
+
+    async fn activate(&self, session: &mut Session<'_>) -> Result<(), Error> {
+        for (crd, change) in &self.0.crds {
+            if !matches!(change, Change::KeepNewer(_)) {
+                session.apply(crd.clone()).await?;
+            }
+        }
+        for (crd, _) in &self.0.crds {
+            session.cluster.wait_crd_established(crd.name(), ESTABLISHED).await?;
+        }
+        Ok(())
+    }
+
+    async fn deploy(&self, deployment: &Deployment, session: &mut Session<'_>) -> Result<(), Error> {
+        let namespace = &deployment.target.namespace;
+        let solution = self.0.id.name();
+        session.apply(deployment.namespace.clone()).await?;
+        let before = Before::read(session.cluster, solution, namespace).await?;
+        let result = self.roll_out(deployment, session).await;
+        if let (Err(error), Some(previous)) = (&result, &deployment.previous) {
+            // Only a version that does not come is taken back: another failure may be gone at the next try.
+            if matches!(error, Error::Cluster(deployer::Error::Rollout(_) | deployer::Error::Timeout { .. })) {
+                (session.watch)(Event::RollingBack(previous.clone()));
+                before.restore(session, solution, namespace).await?;
+                return Err(self.rolled_back(previous, result));
+            }
+        }
+        result?;
+        session.prune(solution, namespace, &deployment.objects).await?;
+        let mut solutions = self.deployed_now(session.cluster, deployment).await?;
+        solutions.insert(solution.clone(), self.0.id.version().clone());
+        session.apply(Object::new(environment::config(namespace, &solutions))?).await
+    }
+
+    async fn roll_out(&self, deployment: &Deployment, session: &mut Session<'_>) -> Result<(), Error> {
+        for object in &deployment.objects {
+            session.apply(object.clone()).await?;
+        }
+        let namespace = deployment.target.namespace.as_str();
+        let watch = Arc::clone(session.watch);
+        let progress = move |progress: &RolloutProgress| watch(Event::Rollout(*progress));
+        let wait = self.0.request.wait;
+        Ok(session.cluster.wait_rollout(namespace, &deployment.operator, wait, progress).await?)
+    }
+
+    fn rolled_back(&self, previous: &Version, result: Result<(), Error>) -> Error {
+        match result {
+            Err(Error::Cluster(source)) => Error::RolledBack {
+                version: self.0.id.version().clone(),
+                previous: previous.clone(),
+                source: Box::new(source),
+            },
+            Err(other) => other,
+            Ok(()) => unreachable!("only a failure is rolled back"),
+        }
+    }
+
+    /// What the namespace runs, read under the lock: another Solution may have come since the plan.
+    async fn deployed_now(
+        &self,
+        cluster: &Cluster,
+        deployment: &Deployment,
+    ) -> Result<std::collections::BTreeMap<SolutionName, Version>, Error> {
+        let state = State::read(cluster).await?;
+        let space = state.namespaces.into_iter().find(|space| space.namespace == deployment.target.namespace);
+        Ok(space.map(|space| space.solutions).unwrap_or_default())
+    }
+
+    fn receipt(&self, report: &PushReport, objects: Vec<String>, removed: Vec<String>) -> Receipt {
+        let plan = &self.0;
+        let target = |deployment: &Deployment| {
+            [deployment.target.environment.to_string(), deployment.target.namespace.to_string()]
+        };
+        Receipt {
+            solution: plan.id.to_string(),
+            archive_id: plan.record.archive_id.to_string(),
+            uploaded: report.uploaded.into(),
+            mounted: report.mounted.into(),
+            present: report.present.into(),
+            objects,
+            removed,
+            deployed: plan.deployment.as_ref().map(target),
+        }
+    }
+}
+
+fn failed_images(manifests: &[ManifestPush], outcomes: &[ManifestOutcome]) -> Vec<String> {
+    manifests
+        .iter()
+        .zip(outcomes)
+        .filter(|(manifest, outcome)| {
+            matches!(manifest.reference, registry::Reference::Tag(_))
+                && !matches!(outcome, ManifestOutcome::Pushed | ManifestOutcome::Present)
+        })
+        .map(|(manifest, _)| format!("{}:{}", manifest.repository, manifest.reference))
+        .collect()
+}
+
+/// Rewrites upstream's ConfigMap from what the cluster says now.
+pub(crate) async fn project(session: &mut Session<'_>) -> Result<(), Error> {
+    let state = State::read(session.cluster).await?;
+    session.apply(Object::new(record::projection(&state.records, &state.active))?).await
+}
+
+/// Writing under the lock, and what was written.
+pub(crate) struct Session<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) lock: &'a Lock,
+    pub(crate) watch: &'a Watch,
+    pub(crate) objects: Vec<String>,
+    pub(crate) removed: Vec<String>,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(cluster: &'a Cluster, lock: &'a Lock, watch: &'a Watch) -> Self {
+        Self { cluster, lock, watch, objects: Vec::new(), removed: Vec::new() }
+    }
+
+    /// Deletes one object, if the lock is still ours.
+    pub(crate) async fn remove(&mut self, object: &ObjectRef) -> Result<(), Error> {
+        self.lock.check()?;
+        if self.cluster.delete(object, Propagation::Foreground, None).await? == Deleted::Requested {
+            self.removed.push(object.to_string());
+            (self.watch)(Event::Removed(object.clone()));
+        }
+        Ok(())
+    }
+
+    /// Applies one object, if the lock is still ours.
+    pub(crate) async fn apply(&mut self, object: Object) -> Result<(), Error> {
+        self.lock.check()?;
+        let applied = self.cluster.apply(&object, &manager(), Conflicts::Force).await?;
+        if applied != Applied::Unchanged {
+            self.objects.push(object.reference().to_string());
+        }
+        (self.watch)(Event::Object { object: object.reference().clone(), applied });
+        Ok(())
+    }
+
+    /// Removes what an operator no longer has.
+    pub(crate) async fn prune(
+        &mut self,
+        solution: &SolutionName,
+        namespace: &schemas::Namespace,
+        keep: &[Object],
+    ) -> Result<(), Error> {
+        let keep: Vec<ObjectRef> = keep.iter().map(|object| object.reference().clone()).collect();
+        for scope in environment::inventory(solution, namespace) {
+            self.lock.check()?;
+            for removed in self.cluster.prune(&scope, &keep, Propagation::Foreground).await? {
+                self.removed.push(removed.to_string());
+                (self.watch)(Event::Removed(removed));
+            }
+        }
+        Ok(())
+    }
+}

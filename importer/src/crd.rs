@@ -1,0 +1,194 @@
+//! What becomes of the cluster's CRDs when a version is activated. CRDs are shared by all environments, so a version
+//! never takes away what another one that runs may need.
+
+use deployer::Object;
+use schemas::{SolutionName, Version};
+use serde_json::Value;
+
+use crate::plan::Obstacle;
+use crate::vocabulary as v;
+
+/// What is to be done with one CRD.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// It is not there yet.
+    Create,
+    /// It is ours, and of the same or an older version.
+    Update,
+    /// A newer version of the Solution wrote it, and it serves all that this one needs.
+    KeepNewer(Version),
+}
+
+/// Decides about one CRD.
+pub(crate) fn decide(
+    solution: &SolutionName,
+    version: &Version,
+    wanted: &Value,
+    active: Option<&Object>,
+    adopt: Adopt,
+) -> Result<Change, Obstacle> {
+    let Some(active) = active else {
+        return Ok(Change::Create);
+    };
+    let name = active.name();
+    check_owner(solution, active, adopt)?;
+    let written_by: Option<Version> =
+        active.labels().get(v::VERSION).and_then(|text| text.parse().ok());
+    if let Some(newer) = written_by.filter(|written| written > version) {
+        return match missing(wanted, active.as_value()) {
+            None => Ok(Change::KeepNewer(newer)),
+            Some(missing) => Err(Obstacle::no(
+                format!("CRD `{name}` of version {newer} no longer serves `{missing}`, which version {version} needs"),
+                "import a version whose API the cluster still serves",
+            )),
+        };
+    }
+    if let Some(missing) = missing(active.as_value(), wanted) {
+        return Err(Obstacle::no(
+            format!("CRD `{name}`: the cluster serves `{missing}`, and version {version} no longer has it"),
+            "objects and operators that use it would break: import a version that still serves it",
+        ));
+    }
+    match stored_and_gone(active.as_value(), wanted) {
+        None => Ok(Change::Update),
+        Some(gone) => Err(Obstacle::no(
+            format!("CRD `{name}`: objects are stored as `{gone}`, and version {version} no longer lists it"),
+            "migrate the stored objects first (status.storedVersions of the CRD)",
+        )),
+    }
+}
+
+/// Whether CRDs and namespaces that no Solution owns are taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adopt {
+    /// They are left alone, and in the way.
+    Refuse,
+    /// They become the Solution's.
+    Allow,
+}
+
+fn check_owner(solution: &SolutionName, active: &Object, adopt: Adopt) -> Result<(), Obstacle> {
+    let name = active.name();
+    let labels = active.labels();
+    match labels.get(v::SOLUTION) {
+        Some(owner) if *owner == solution.as_str() => Ok(()),
+        Some(owner) => Err(Obstacle::no(
+            format!("CRD `{name}` belongs to the Solution `{owner}`"),
+            "two Solutions cannot own one CRD: remove the other Solution first",
+        )),
+        None if adopt == Adopt::Allow => Ok(()),
+        None => Err(Obstacle::no(
+            format!("CRD `{name}` is in the cluster and belongs to no Solution"),
+            "find out who installed it; `--adopt` takes it over",
+        )),
+    }
+}
+
+/// A version that the first CRD serves and the second does not.
+fn missing(needed: &Value, serving: &Value) -> Option<String> {
+    let serving = served(serving);
+    served(needed).into_iter().find(|version| !serving.contains(version))
+}
+
+fn stored_and_gone(active: &Value, wanted: &Value) -> Option<String> {
+    let listed: Vec<&str> =
+        versions(wanted).filter_map(|version| version["name"].as_str()).collect();
+    active["status"]["storedVersions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .find(|stored| !listed.contains(stored))
+        .map(str::to_owned)
+}
+
+fn served(crd: &Value) -> Vec<String> {
+    versions(crd)
+        .filter(|version| version["served"] == true)
+        .filter_map(|version| version["name"].as_str().map(str::to_owned))
+        .collect()
+}
+
+fn versions(crd: &Value) -> impl Iterator<Item = &Value> {
+    crd["spec"]["versions"].as_array().into_iter().flatten()
+}
+
+/// The CRD as it is applied: with our labels.
+pub(crate) fn labelled(solution: &SolutionName, version: &Version, crd: &Value) -> Value {
+    let mut crd = crd.clone();
+    if let Some(fields) = crd.as_object_mut() {
+        fields.remove("status");
+    }
+    for (label, value) in [
+        (v::MANAGED_BY, v::MANAGER.to_owned()),
+        (v::SOLUTION, solution.to_string()),
+        (v::VERSION, version.to_string()),
+    ] {
+        crd["metadata"]["labels"][label] = Value::String(value);
+    }
+    crd
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn crd(versions: &[(&str, bool)], labels: &Value, stored: &[&str]) -> Value {
+        let versions: Vec<Value> =
+            versions.iter().map(|(name, served)| json!({ "name": name, "served": served })).collect();
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": { "name": "apps.example.test", "labels": labels },
+            "spec": { "versions": versions },
+            "status": { "storedVersions": stored },
+        })
+    }
+
+    fn ours(version: &str) -> Value {
+        json!({ v::SOLUTION: "example", v::VERSION: version })
+    }
+
+    fn decided(wanted: &[(&str, bool)], active: Option<Value>, adopt: Adopt) -> Result<Change, String> {
+        let active = active.map(|value| Object::new(value).unwrap());
+        let wanted = crd(wanted, &json!({}), &[]);
+        let solution = "example".parse().unwrap();
+        decide(&solution, &"1.1.0".parse().unwrap(), &wanted, active.as_ref(), adopt)
+            .map_err(|obstacle| obstacle.message)
+    }
+
+    #[test]
+    fn a_crd_is_created_updated_or_left_to_a_newer_version() {
+        let v1 = &[("v1", true)][..];
+        assert_eq!(decided(v1, None, Adopt::Refuse), Ok(Change::Create));
+        for version in ["1.0.0", "1.1.0"] {
+            let active = crd(v1, &ours(version), &["v1"]);
+            assert_eq!(decided(v1, Some(active), Adopt::Refuse), Ok(Change::Update));
+        }
+        let newer = crd(&[("v1", true), ("v2", true)], &ours("1.2.0"), &["v1"]);
+        let kept = Change::KeepNewer("1.2.0".parse().unwrap());
+        assert_eq!(decided(v1, Some(newer), Adopt::Refuse), Ok(kept));
+    }
+
+    #[test]
+    fn what_runs_keeps_what_it_needs() {
+        let refused = |wanted: &[(&str, bool)], active| decided(wanted, Some(active), Adopt::Refuse).unwrap_err();
+        let newer_without = crd(&[("v2", true)], &ours("1.2.0"), &[]);
+        assert!(refused(&[("v1", true)], newer_without).contains("no longer serves `v1`"));
+        let older_with = crd(&[("v1", true)], &ours("1.0.0"), &["v1"]);
+        assert!(refused(&[("v1", false), ("v2", true)], older_with).contains("no longer has it"));
+        let stored = crd(&[("v1", false), ("v2", true)], &ours("1.0.0"), &["v1", "v2"]);
+        assert!(refused(&[("v2", true)], stored).contains("stored as `v1`"));
+    }
+
+    #[test]
+    fn crds_of_others_are_left_alone() {
+        let v1 = &[("v1", true)][..];
+        let foreign = crd(v1, &json!({ v::SOLUTION: "other" }), &[]);
+        assert!(decided(v1, Some(foreign), Adopt::Allow).unwrap_err().contains("`other`"));
+        let unowned = crd(v1, &json!({}), &[]);
+        assert!(decided(v1, Some(unowned.clone()), Adopt::Refuse).unwrap_err().contains("no Solution"));
+        assert_eq!(decided(v1, Some(unowned), Adopt::Allow), Ok(Change::Update));
+    }
+}

@@ -1,0 +1,185 @@
+//! Environments: labelled namespaces, made and removed, and what is noted in them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use deployer::{Cluster, Conflicts, Gvk, Object, ObjectRef, Propagation, Scope, Selector};
+use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+use serde_json::{Value, json};
+
+use crate::crd::Adopt;
+use crate::error::Error;
+use crate::lock::{Lock, Writer};
+use crate::plan::{Obstacle, manager};
+use crate::request::Target;
+use crate::state::{EnvironmentNamespace, Origin, State};
+use crate::vocabulary as v;
+
+pub(crate) fn namespace_reference(namespace: &Namespace) -> ObjectRef {
+    ObjectRef::cluster_scoped("v1", "Namespace", namespace.as_str())
+}
+
+/// The namespace of a target as it is applied. One that was there before is adopted: it stays when the environment goes.
+pub(crate) fn namespace(target: &Target, live: Option<&Object>, state: &State) -> Value {
+    let known = state.namespaces.iter().find(|space| space.namespace == target.namespace);
+    let origin = match known {
+        Some(space) => space.origin,
+        None if live.is_some() => Origin::Adopted,
+        None => Origin::Created,
+    };
+    let description = known.map_or("", |space| &space.description);
+    namespace_object(&target.environment, &target.namespace, description, origin)
+}
+
+fn namespace_object(environment: &EnvironmentName, namespace: &Namespace, description: &str, origin: Origin) -> Value {
+    let mut annotations = BTreeMap::from([(v::ENVIRONMENT_DESCRIPTION, description)]);
+    if origin == Origin::Created {
+        annotations.insert(v::CREATED, "true");
+    }
+    json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": namespace,
+            "labels": { v::ENVIRONMENT: environment },
+            "annotations": annotations,
+        },
+    })
+}
+
+/// Upstream's note of what a namespace runs.
+pub(crate) fn config(namespace: &Namespace, solutions: &BTreeMap<SolutionName, Version>) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": { "name": v::ENVIRONMENT_CONFIG, "namespace": namespace },
+        "data": solutions,
+    })
+}
+
+/// The namespaced kinds of an operator's objects.
+pub(crate) fn namespaced_kinds() -> Vec<Gvk> {
+    vec![
+        Gvk::new("apps/v1", "Deployment"),
+        Gvk::new("v1", "ConfigMap"),
+        Gvk::new("rbac.authorization.k8s.io/v1", "RoleBinding"),
+        Gvk::new("rbac.authorization.k8s.io/v1", "Role"),
+        Gvk::new("v1", "ServiceAccount"),
+    ]
+}
+
+/// The cluster-scoped kinds of an operator's objects.
+pub(crate) fn cluster_kinds() -> Vec<Gvk> {
+    vec![
+        Gvk::new("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
+        Gvk::new("rbac.authorization.k8s.io/v1", "ClusterRole"),
+    ]
+}
+
+/// Everything of a Solution's operator in a namespace, and for it.
+pub(crate) fn inventory(solution: &SolutionName, namespace: &Namespace) -> [Scope; 2] {
+    let ours = || Selector::label(v::SOLUTION, solution.as_str());
+    [
+        Scope { kinds: namespaced_kinds(), namespace: Some(namespace.to_string()), selector: ours() },
+        Scope { kinds: cluster_kinds(), namespace: None, selector: ours().and(v::NAMESPACE, namespace.as_str()) },
+    ]
+}
+
+/// Makes an environment, or another namespace of one. Doing it again changes nothing.
+pub async fn create(
+    cluster: &Cluster,
+    environment: &EnvironmentName,
+    namespace: &Namespace,
+    description: Option<&str>,
+    adopt: Adopt,
+) -> Result<(), Error> {
+    let state = State::read(cluster).await?;
+    let live = cluster.get(&namespace_reference(namespace)).await?;
+    let known = state.namespaces.iter().find(|space| space.namespace == *namespace);
+    let origin = match (known, &live) {
+        (Some(space), _) if space.environment == *environment => space.origin,
+        (Some(space), _) => {
+            return Err(Error::Refused(Obstacle::no(
+                format!("namespace `{namespace}` belongs to the environment `{}`", space.environment),
+                "choose another namespace with `--namespace`",
+            )));
+        }
+        (None, None) => Origin::Created,
+        (None, Some(_)) if adopt == Adopt::Allow => Origin::Adopted,
+        (None, Some(_)) => {
+            return Err(Error::Refused(Obstacle::no(
+                format!("namespace `{namespace}` exists and belongs to no environment"),
+                "choose another with `--namespace`, or take it over with `--adopt`",
+            )));
+        }
+    };
+    let description = description.or_else(|| known.map(|space| space.description.as_str())).unwrap_or_default();
+    let space = Object::new(namespace_object(environment, namespace, description, origin))?;
+    cluster.apply(&space, &manager(), Conflicts::Force).await?;
+    let solutions = known.map(|space| space.solutions.clone()).unwrap_or_default();
+    let config = Object::new(config(namespace, &solutions))?;
+    cluster.apply(&config, &manager(), Conflicts::Force).await?;
+    Ok(())
+}
+
+/// What deleting an environment did to a namespace.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Left {
+    /// It is gone.
+    Deleted(Namespace),
+    /// It was there before the environment, and is still there.
+    Released(Namespace),
+}
+
+/// Removes an environment: namespaces that were made for it, and the marks on those that were not. Refused while a
+/// Solution is deployed in it.
+pub async fn delete(
+    cluster: &Cluster,
+    environment: &EnvironmentName,
+    writer: &Writer,
+    deadline: Duration,
+) -> Result<Vec<Left>, Error> {
+    let state = State::read(cluster).await?;
+    let spaces: Vec<&EnvironmentNamespace> = state.environment(environment).collect();
+    if spaces.is_empty() {
+        return Err(Error::Refused(Obstacle::no(
+            format!("there is no environment `{environment}`"),
+            "`solution status` lists the environments",
+        )));
+    }
+    for space in &spaces {
+        if let Some((solution, version)) = space.solutions.iter().next() {
+            return Err(Error::Refused(Obstacle::no(
+                format!("{solution} {version} is deployed in `{}`", space.namespace),
+                format!("`solution undeploy {solution} --environment {environment}` first"),
+            )));
+        }
+    }
+    let lock = Lock::acquire(cluster, writer).await?;
+    let mut left = Vec::new();
+    for space in spaces {
+        left.push(remove(cluster, space, deadline).await?);
+    }
+    lock.release().await?;
+    Ok(left)
+}
+
+async fn remove(cluster: &Cluster, space: &EnvironmentNamespace, deadline: Duration) -> Result<Left, Error> {
+    let reference = namespace_reference(&space.namespace);
+    match space.origin {
+        Origin::Created => {
+            cluster.delete(&reference, Propagation::Foreground, None).await?;
+            cluster.wait_gone(&[reference], deadline).await?;
+            Ok(Left::Deleted(space.namespace.clone()))
+        }
+        Origin::Adopted => {
+            let config = ObjectRef::namespaced("v1", "ConfigMap", space.namespace.as_str(), v::ENVIRONMENT_CONFIG);
+            cluster.delete(&config, Propagation::Background, None).await?;
+            // Applying a namespace without our label and annotations takes them away.
+            let bare = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": space.namespace } });
+            cluster.apply(&Object::new(bare)?, &manager(), Conflicts::Force).await?;
+            Ok(Left::Released(space.namespace.clone()))
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Why an import could not find out or finish. What the answer is no to is an [`crate::Obstacle`] instead.
+
+use std::sync::Arc;
+
+use schemas::NameError;
+
+use crate::expand::ExpandError;
+
+/// Why something could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The registry.
+    #[error(transparent)]
+    Registry(#[from] registry::Error),
+    /// The cluster.
+    #[error(transparent)]
+    Cluster(#[from] deployer::Error),
+    /// An object that was made here is not one.
+    #[error("cannot make an object for the cluster")]
+    Object(#[from] deployer::ObjectError),
+    /// A record of the cluster cannot be read.
+    #[error("cannot read the record in {object}")]
+    Record {
+        /// Where it lies.
+        object: String,
+        /// Why.
+        source: schemas::json::JsonError,
+    },
+    /// A name of the cluster is outside its grammar.
+    #[error("a name in the cluster is not valid")]
+    Name(#[from] NameError),
+    /// A repository's name is too long or outside the registry's grammar.
+    #[error("the images have no valid repository at the registry")]
+    Repository(#[from] registry::AddressError),
+    /// `$(image:…)` does not expand.
+    #[error("the operator's command line or environment cannot be expanded")]
+    Expand(#[from] ExpandError),
+    /// Not everything could be pushed, so the cluster was not touched.
+    #[error("not all images were pushed")]
+    Push(Box<PushFailure>),
+    /// The new version did not become ready, and what ran before runs again.
+    #[error("version {version} did not become ready; version {previous} runs again")]
+    RolledBack {
+        /// The version that failed.
+        version: schemas::Version,
+        /// The version that runs.
+        previous: schemas::Version,
+        /// Why it failed.
+        source: Box<deployer::Error>,
+    },
+    /// The answer is no.
+    #[error("{0}")]
+    Refused(crate::Obstacle),
+}
+
+/// What was not pushed, and why.
+#[derive(Debug)]
+pub struct PushFailure {
+    /// The images that are not in place, as `REPOSITORY:TAG`.
+    pub images: Vec<String>,
+    /// Every cause, each once.
+    pub errors: Vec<Arc<registry::Error>>,
+    /// Blobs and bytes that were sent all the same; sending again leaves them out.
+    pub uploaded: registry::Tally,
+}
+
+impl Error {
+    /// Whether trying again may help.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::Registry(error) => error.is_temporary(),
+            Self::Cluster(error) => error.is_temporary(),
+            Self::RolledBack { source, .. } => source.is_temporary(),
+            Self::Push(failure) => failure.errors.iter().all(|error| error.is_temporary()),
+            Self::Object(_) | Self::Record { .. } | Self::Name(_) | Self::Repository(_) | Self::Expand(_) | Self::Refused(_) => false,
+        }
+    }
+}

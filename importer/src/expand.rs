@@ -1,0 +1,104 @@
+//! `$(image:NAME)` in an operator's command, arguments and environment: the address by digest that nodes pull from.
+
+use std::collections::BTreeMap;
+
+use schemas::{Digest, ImagePlace};
+
+/// The addresses of a Solution's images.
+#[derive(Debug)]
+pub(crate) struct Expand(BTreeMap<ImagePlace, String>);
+
+/// Why a text does not expand.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExpandError {
+    /// No image of that name.
+    #[error("`$(image:{0})` names no image of the Solution")]
+    Unknown(String),
+    /// Several tags of the name.
+    #[error("`$(image:{0})` names several images: write `$(image:NAME:TAG)`")]
+    Ambiguous(String),
+    /// No closing bracket.
+    #[error("`{0}` lacks the closing bracket of `$(image:`")]
+    Unclosed(String),
+}
+
+const OPEN: &str = "$(image:";
+
+impl Expand {
+    /// Addresses below `endpoint` for images with these digests.
+    pub(crate) fn new<'a>(
+        endpoint: &str,
+        images: impl IntoIterator<Item = (&'a ImagePlace, Digest)>,
+    ) -> Self {
+        let address = |place: &ImagePlace, digest| format!("{endpoint}/{}@{digest}", place.name);
+        Self(
+            images
+                .into_iter()
+                .map(|(place, digest)| (place.clone(), address(place, digest)))
+                .collect(),
+        )
+    }
+
+    /// The address of an image.
+    pub(crate) fn address(&self, place: &ImagePlace) -> Result<&str, ExpandError> {
+        self.0
+            .get(place)
+            .map(String::as_str)
+            .ok_or_else(|| ExpandError::Unknown(place.to_string()))
+    }
+
+    /// The text with every `$(image:…)` replaced. Kubernetes' own `$(VARIABLE)` is left alone.
+    pub(crate) fn expand(&self, text: &str) -> Result<String, ExpandError> {
+        let mut expanded = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once(OPEN) {
+            let (name, behind) = after
+                .split_once(')')
+                .ok_or_else(|| ExpandError::Unclosed(text.to_owned()))?;
+            expanded.push_str(before);
+            expanded.push_str(self.named(name)?);
+            rest = behind;
+        }
+        expanded.push_str(rest);
+        Ok(expanded)
+    }
+
+    fn named(&self, name: &str) -> Result<&str, ExpandError> {
+        if let Ok(place) = name.parse::<ImagePlace>() {
+            return self.address(&place);
+        }
+        let mut found = self.0.iter().filter(|(place, _)| place.name.as_str() == name);
+        match (found.next(), found.next()) {
+            (Some((_, address)), None) => Ok(address),
+            (None, _) => Err(ExpandError::Unknown(name.to_owned())),
+            (Some(_), Some(_)) => Err(ExpandError::Ambiguous(name.to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn images() -> Expand {
+        let places: Vec<ImagePlace> =
+            ["app:1", "org/db:1", "org/db:2"].iter().map(|text| text.parse().unwrap()).collect();
+        Expand::new("r.test/example-1.0.0", places.iter().map(|place| (place, Digest::new([7; 32]))))
+    }
+
+    #[test]
+    fn images_expand_to_addresses_by_digest() {
+        let hex = "07".repeat(32);
+        let expanded = images().expand("a=$(image:app) $(HOME) b=$(image:org/db:2)").unwrap();
+        let base = "r.test/example-1.0.0";
+        assert_eq!(expanded, format!("a={base}/app@sha256:{hex} $(HOME) b={base}/org/db@sha256:{hex}"));
+    }
+
+    #[test]
+    fn what_does_not_expand_is_an_error() {
+        let error = |text: &str| images().expand(text).unwrap_err();
+        assert_eq!(error("$(image:web)"), ExpandError::Unknown("web".to_owned()));
+        assert_eq!(error("$(image:org/db)"), ExpandError::Ambiguous("org/db".to_owned()));
+        assert_eq!(error("$(image:app"), ExpandError::Unclosed("$(image:app".to_owned()));
+    }
+}

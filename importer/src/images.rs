@@ -1,0 +1,153 @@
+//! The images of an archive as things to push: which repository each goes to, what the registry has already, and the
+//! job that brings the rest.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use registry::{
+    BlobPush, Client, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress, Repository,
+};
+use schemas::{Digest, ImageDocument, ImageName, SolutionId};
+use validator::{Accepted, AcceptedImage};
+
+use crate::error::Error;
+use crate::plan::Obstacle;
+use crate::request::Replace;
+
+/// The part of the address that all images of a version share: `HOST[/PREFIX]/<name>-<version>`.
+pub(crate) fn endpoint(registry: &RegistryAddress, id: &SolutionId) -> String {
+    format!("{registry}/{id}")
+}
+
+fn repository(registry: &RegistryAddress, id: &SolutionId, name: &ImageName) -> Result<Repository, Error> {
+    Ok(registry.repository(&format!("{id}/{name}"))?)
+}
+
+/// What there is to push, and what the registry has of it.
+#[derive(Debug)]
+pub(crate) struct Images {
+    /// How many images the archive has.
+    pub(crate) count: usize,
+    /// Images whose tag is in place already.
+    pub(crate) present: usize,
+    /// The size of all distinct blobs.
+    pub(crate) total_bytes: u64,
+    /// The size of the distinct blobs that the registry lacks.
+    pub(crate) missing_bytes: u64,
+    pub(crate) job: PushJob,
+}
+
+/// Asks the registry what it has, and whether it takes the rest. Writes nothing.
+pub(crate) async fn plan(
+    accepted: &Accepted,
+    client: &Client,
+    replace: Replace,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<Images, Error> {
+    client.ping().await?;
+    let id = &accepted.statement().predicate.id;
+    let mut missing: Vec<&AcceptedImage> = Vec::new();
+    for image in accepted.images() {
+        let repository = repository(client.address(), id, &image.place.name)?;
+        let tag = Reference::Tag(image.place.tag.clone());
+        match client.manifest_digest(&repository, &tag).await? {
+            Some(digest) if digest == image.root().digest => {}
+            Some(digest) if replace == Replace::Refuse => obstacles.push(other_digest(client, &repository, image, digest)),
+            Some(_) | None => {
+                client.check_push(&repository).await?;
+                missing.push(image);
+            }
+        }
+    }
+    let job = job(accepted, client.address(), &missing)?;
+    let mut missing_bytes = 0;
+    for blob in &job.blobs {
+        if !client.has_blob(&blob.repositories[0], &blob.digest).await? {
+            missing_bytes += blob.size;
+        }
+    }
+    Ok(Images {
+        count: accepted.images().len(),
+        present: accepted.images().len() - missing.len(),
+        total_bytes: blobs(accepted.images().iter()).values().sum(),
+        missing_bytes,
+        job,
+    })
+}
+
+fn other_digest(client: &Client, repository: &Repository, image: &AcceptedImage, found: Digest) -> Obstacle {
+    let host = client.address().host();
+    let tag = &image.place.tag;
+    Obstacle::no(
+        format!("{host}/{repository}:{tag} exists with another digest: {found}, the archive has {}", image.root().digest),
+        "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it",
+    )
+}
+
+/// Every distinct blob and its size.
+fn blobs<'a>(images: impl Iterator<Item = &'a AcceptedImage>) -> BTreeMap<Digest, u64> {
+    images.flat_map(|image| &image.blobs).map(|(digest, size)| (*digest, *size)).collect()
+}
+
+/// The job that brings these images: blobs once, each with all repositories that need it; then documents, children
+/// first, and the tag last.
+fn job(accepted: &Accepted, registry: &RegistryAddress, images: &[&AcceptedImage]) -> Result<PushJob, Error> {
+    let id = &accepted.statement().predicate.id;
+    let mut repositories: BTreeMap<Digest, BTreeSet<Repository>> = BTreeMap::new();
+    let mut manifests = Vec::new();
+    for image in images {
+        let repository = repository(registry, id, &image.place.name)?;
+        for digest in image.blobs.keys() {
+            repositories.entry(*digest).or_default().insert(repository.clone());
+        }
+        manifests.extend(documents(image, &repository));
+    }
+    let blobs = blobs(images.iter().copied())
+        .into_iter()
+        .filter_map(|(digest, size)| {
+            let content = accepted.blob(&digest)?;
+            let repositories = repositories.remove(&digest)?.into_iter().collect();
+            Some(BlobPush { digest, size, repositories, content: Arc::new(Content(content)) })
+        })
+        .collect();
+    Ok(PushJob { blobs, manifests, mount_from: Vec::new(), reads: ReadConcurrency::default() })
+}
+
+fn documents(image: &AcceptedImage, repository: &Repository) -> Vec<ManifestPush> {
+    let last = image.documents.len().saturating_sub(1);
+    image
+        .documents
+        .iter()
+        .enumerate()
+        .map(|(index, document)| ManifestPush {
+            repository: repository.clone(),
+            reference: if index == last {
+                Reference::Tag(image.place.tag.clone())
+            } else {
+                Reference::Digest(document.digest)
+            },
+            media_type: document.media_type.clone(),
+            bytes: Bytes::from_owner(Arc::clone(&document.bytes)),
+            digest: document.digest,
+            needs: needs(&document.bytes),
+        })
+        .collect()
+}
+
+/// What a document names. It was read once already to be accepted, so nothing is lost where it cannot be read.
+fn needs(bytes: &[u8]) -> Vec<Digest> {
+    let document = ImageDocument::from_slice(bytes).ok();
+    let digests = |document: &ImageDocument| document.descriptors().map(|descriptor| descriptor.digest).collect();
+    document.as_ref().map(digests).unwrap_or_default()
+}
+
+/// A blob of the archive, read where it lies.
+#[derive(Debug)]
+struct Content(archive::Blob);
+
+impl registry::BlobContent for Content {
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> std::io::Result<()> {
+        self.0.read_exact_at(buf, offset)
+    }
+}

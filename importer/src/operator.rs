@@ -1,0 +1,258 @@
+//! The objects of an operator in one namespace, in upstream's names and order (ServiceAccount, Roles and bindings,
+//! ConfigMap, Deployment). A pure function: the same archive and choices give the same objects.
+
+use std::collections::BTreeMap;
+
+use schemas::{Digest, EnvironmentName, Namespace, Operator, OperatorConfig, OperatorScope, SolutionId, yaml};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::expand::{Expand, ExpandError};
+use crate::vocabulary as v;
+
+/// Names of objects that upstream cuts; longer ones end in a hash, so that two never become one.
+const NAME_LENGTH: usize = 63;
+
+/// Everything that decides the objects of an operator.
+#[derive(Debug)]
+pub(crate) struct Rendering<'a> {
+    pub(crate) id: &'a SolutionId,
+    pub(crate) operator: &'a Operator,
+    /// The documents of role.yaml.
+    pub(crate) roles: &'a [Value],
+    pub(crate) environment: &'a EnvironmentName,
+    pub(crate) namespace: &'a Namespace,
+    pub(crate) config: &'a OperatorConfig,
+    /// The address by digest of every image of the Solution.
+    pub(crate) images: &'a Expand,
+    /// The Secret that nodes log in with, when the registry wants a login.
+    pub(crate) pull_secret: Option<&'a str>,
+}
+
+impl Rendering<'_> {
+    /// The name of upstream's operator objects.
+    pub(crate) fn operator_name(&self) -> String {
+        operator_name(self.id.name().as_str())
+    }
+
+    /// All objects, in the order to apply them.
+    pub(crate) fn objects(&self) -> Result<Vec<Value>, ExpandError> {
+        let mut objects = vec![self.service_account()];
+        if let Some(secret) = self.pull_secret {
+            objects.push(self.default_service_account(secret));
+        }
+        for role in self.roles {
+            objects.push(self.role(role));
+            objects.push(self.binding(role));
+        }
+        objects.push(self.config_map());
+        objects.push(self.deployment()?);
+        Ok(objects)
+    }
+
+    /// Upstream's common labels, and ours.
+    fn labels(&self) -> BTreeMap<&'static str, String> {
+        let name = self.operator_name();
+        BTreeMap::from([
+            ("app", name.clone()),
+            ("app.kubernetes.io/name", name.clone()),
+            ("app.kubernetes.io/instance", name),
+            ("app.kubernetes.io/version", self.id.version().to_string()),
+            ("app.kubernetes.io/component", "operator".to_owned()),
+            ("app.kubernetes.io/part-of", self.id.name().to_string()),
+            (v::MANAGED_BY, v::MANAGER.to_owned()),
+            (v::SOLUTION, self.id.name().to_string()),
+            (v::ENVIRONMENT, self.environment.to_string()),
+        ])
+    }
+
+    fn metadata(&self, name: &str) -> Value {
+        json!({ "name": name, "namespace": self.namespace, "labels": self.labels() })
+    }
+
+    /// Cluster-scoped objects carry the namespace as a label, since their name alone does not say whom they serve.
+    fn cluster_metadata(&self, name: &str) -> Value {
+        let mut labels = self.labels();
+        labels.insert(v::NAMESPACE, self.namespace.to_string());
+        json!({ "name": name, "labels": labels })
+    }
+
+    fn pull_secrets(&self) -> Value {
+        self.pull_secret.map_or(json!([]), |name| json!([{ "name": name }]))
+    }
+
+    fn service_account(&self) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": self.metadata(&self.operator_name()),
+            "imagePullSecrets": self.pull_secrets(),
+        })
+    }
+
+    /// What the operator makes runs under the namespace's default ServiceAccount and pulls from the same registry.
+    /// Only the pull secret is ours there, so no label claims the object.
+    fn default_service_account(&self, secret: &str) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": { "name": "default", "namespace": self.namespace },
+            "imagePullSecrets": [{ "name": secret }],
+        })
+    }
+
+    fn role(&self, role: &Value) -> Value {
+        let metadata = match kind(role) {
+            "ClusterRole" => self.cluster_metadata(&self.cluster_role_name(role)),
+            _ => self.metadata(name(role)),
+        };
+        let mut object = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": kind(role),
+            "metadata": metadata,
+            "rules": role.get("rules").cloned().unwrap_or_else(|| json!([])),
+        });
+        if let Some(aggregation) = role.get("aggregationRule") {
+            object["aggregationRule"] = aggregation.clone();
+        }
+        object
+    }
+
+    /// No two environments share a ClusterRole: each has one under a name of its own.
+    fn cluster_role_name(&self, role: &Value) -> String {
+        let solution = self.id.name();
+        format!("solution:{}:{}:{solution}:{}", self.environment, self.namespace, name(role))
+    }
+
+    fn binding(&self, role: &Value) -> Value {
+        let bound = match kind(role) {
+            "ClusterRole" => self.cluster_role_name(role),
+            _ => name(role).to_owned(),
+        };
+        let cluster_wide =
+            kind(role) == "ClusterRole" && self.operator.scope == OperatorScope::Cluster;
+        let (binding_kind, metadata) = if cluster_wide {
+            ("ClusterRoleBinding", self.cluster_metadata(&bound))
+        } else {
+            ("RoleBinding", self.metadata(&self.binding_name(role)))
+        };
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": binding_kind,
+            "metadata": metadata,
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": kind(role), "name": bound },
+            "subjects": [{
+                "kind": "ServiceAccount",
+                "name": self.operator_name(),
+                "namespace": self.namespace,
+            }],
+        })
+    }
+
+    fn binding_name(&self, role: &Value) -> String {
+        let kind = kind(role).to_ascii_lowercase();
+        fit(&format!("{}-{kind}-{}", self.operator_name(), name(role)))
+    }
+
+    fn config_map(&self) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": self.metadata(&format!("{}-config", self.operator_name())),
+            "data": { "operator.yaml": self.config_text() },
+        })
+    }
+
+    fn config_text(&self) -> String {
+        yaml::to_string(self.config)
+    }
+
+    fn deployment(&self) -> Result<Value, ExpandError> {
+        let name = self.operator_name();
+        let mut pod_labels = self.labels();
+        pod_labels.remove(v::SOLUTION);
+        pod_labels.insert("heritage", v::MANAGER.to_owned());
+        let hash = Digest::new(Sha256::digest(self.config_text()).into()).hex();
+        Ok(json!({
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": self.metadata(&name),
+            "spec": {
+                "replicas": 1,
+                "selector": { "matchLabels": { "app": name } },
+                "template": {
+                    "metadata": { "labels": pod_labels, "annotations": { v::CONFIG_HASH: hash } },
+                    "spec": {
+                        "serviceAccountName": name,
+                        "securityContext": { "seccompProfile": { "type": "RuntimeDefault" } },
+                        "containers": [self.container(&name)?],
+                        "volumes": [{
+                            "name": "operator-config",
+                            "configMap": { "name": format!("{name}-config") },
+                        }],
+                    },
+                },
+            },
+        }))
+    }
+
+    fn container(&self, name: &str) -> Result<Value, ExpandError> {
+        let default_command = || vec![name.to_owned(), "--config=/etc/config/operator.yaml".to_owned()];
+        let command = self.operator.command.clone().unwrap_or_else(default_command);
+        Ok(json!({
+            "name": name,
+            "image": self.images.address(&self.operator.image.place())?,
+            // By digest, so a pull is needed only once.
+            "imagePullPolicy": "IfNotPresent",
+            "command": self.expand_all(&command)?,
+            "args": self.expand_all(&self.operator.args)?,
+            "env": self.environment_variables(name)?,
+            "securityContext": {
+                "allowPrivilegeEscalation": false,
+                "capabilities": { "drop": ["ALL"] },
+            },
+            "volumeMounts": [{ "name": "operator-config", "mountPath": "/etc/config" }],
+        }))
+    }
+
+    fn expand_all(&self, texts: &[String]) -> Result<Vec<String>, ExpandError> {
+        texts.iter().map(|text| self.images.expand(text)).collect()
+    }
+
+    fn environment_variables(&self, name: &str) -> Result<Vec<Value>, ExpandError> {
+        let field = |path: &str| json!({ "fieldRef": { "apiVersion": "v1", "fieldPath": path } });
+        let mut variables = vec![
+            json!({ "name": "WATCH_NAMESPACE", "valueFrom": field("metadata.namespace") }),
+            json!({ "name": "POD_NAME", "valueFrom": field("metadata.name") }),
+            json!({ "name": "OPERATOR_NAME", "value": name }),
+        ];
+        for variable in &self.operator.env {
+            let value = self.images.expand(&variable.value)?;
+            variables.push(json!({ "name": variable.name, "value": value }));
+        }
+        Ok(variables)
+    }
+}
+
+/// The name of a Solution's operator and its objects.
+pub(crate) fn operator_name(solution: &str) -> String {
+    format!("{solution}-operator")
+}
+
+fn kind(object: &Value) -> &str {
+    object["kind"].as_str().unwrap_or_default()
+}
+
+fn name(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+/// A name of at most 63 characters: longer ones are cut and end in a hash of the whole.
+fn fit(name: &str) -> String {
+    if name.len() <= NAME_LENGTH {
+        return name.to_owned();
+    }
+    let hash = Digest::new(Sha256::digest(name).into()).hex();
+    let cut: String = name.chars().take(NAME_LENGTH - 9).collect();
+    format!("{cut}-{}", &hash[..8])
+}

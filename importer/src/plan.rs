@@ -1,0 +1,382 @@
+//! What an import would do: everything that can be known before the first byte is written. Reading only.
+
+use std::collections::BTreeMap;
+
+use deployer::{Applied, Cluster, Conflicts, FieldManager, Object, ObjectRef, Trial};
+use registry::Client;
+use schemas::{SolutionId, Version};
+use serde::Serialize;
+use validator::Accepted;
+
+use crate::crd::{self, Change};
+use crate::error::Error;
+use crate::images::{self, Images};
+use crate::record::{Record, RecordedImage};
+use crate::request::{Replace, Request, Target};
+use crate::state::State;
+use crate::target::Planner;
+use crate::{rights, vocabulary as v};
+
+/// The oldest Kubernetes that has everything an import uses (server-side apply, stable).
+const OLDEST_MINOR: u32 = 22;
+/// Bytes that a ConfigMap may hold, with room for its metadata.
+const RECORD_SIZE: usize = 1_000_000;
+
+/// Something in the way, and how to mend it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Obstacle {
+    /// What is in the way, and where.
+    pub message: String,
+    /// What to do next.
+    pub fix: String,
+}
+
+impl Obstacle {
+    pub(crate) fn no(message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { message: message.into(), fix: fix.into() }
+    }
+}
+
+impl std::fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// What an import would do, for people and for programs.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// The kubeconfig's context.
+    pub context: Option<String>,
+    /// The API server.
+    pub server: String,
+    /// The version of Kubernetes.
+    pub kubernetes: String,
+    /// The Solution id.
+    pub solution: String,
+    /// SHA-256 of the signed statement.
+    pub archive_id: String,
+    /// Where images are pushed.
+    pub registry: String,
+    /// Where nodes pull them from.
+    pub pull_registry: String,
+    /// Images in the archive.
+    pub images: usize,
+    /// Images that the registry has already.
+    pub images_present: usize,
+    /// Bytes of all distinct blobs.
+    pub bytes: u64,
+    /// Bytes that the registry lacks.
+    pub bytes_to_push: u64,
+    /// Whether the version is recorded already.
+    pub recorded: bool,
+    /// What becomes of each CRD.
+    pub crds: Vec<PlannedObject>,
+    /// The environment and namespace, when the operator is deployed.
+    pub target: Option<PlannedTarget>,
+    /// Worth knowing, and no reason to stop.
+    pub notes: Vec<String>,
+}
+
+/// An object, and what would become of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedObject {
+    /// Which.
+    pub object: String,
+    /// `create`, `change`, `keep`, …
+    pub action: String,
+    /// The fields that would change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<String>,
+}
+
+/// Where the operator would run.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedTarget {
+    /// The environment.
+    pub environment: String,
+    /// The namespace.
+    pub namespace: String,
+    /// The version that runs there now.
+    pub running: Option<Version>,
+    /// The objects of the operator.
+    pub objects: Vec<PlannedObject>,
+}
+
+/// A plan, and all that applying it needs.
+#[derive(Debug)]
+pub struct Plan {
+    pub(crate) request: Request,
+    pub(crate) id: SolutionId,
+    pub(crate) state: State,
+    pub(crate) images: Images,
+    pub(crate) record: Record,
+    pub(crate) crds: Vec<(Object, Change)>,
+    pub(crate) deployment: Option<Deployment>,
+    obstacles: Vec<Obstacle>,
+    summary: Summary,
+}
+
+/// A plan with nothing in its way: the only one that can be applied.
+#[derive(Debug)]
+pub struct Ready(pub(crate) Plan);
+
+/// What is deployed in an environment's namespace.
+#[derive(Debug)]
+pub(crate) struct Deployment {
+    pub(crate) target: Target,
+    pub(crate) namespace: Object,
+    pub(crate) objects: Vec<Object>,
+    pub(crate) operator: String,
+    pub(crate) previous: Option<Version>,
+}
+
+impl Plan {
+    /// Finds out what an import would do, and what is in its way. Nothing is written.
+    pub async fn make(
+        accepted: &Accepted,
+        client: &Client,
+        cluster: &Cluster,
+        request: Request,
+    ) -> Result<Self, Error> {
+        let mut obstacles = Vec::new();
+        let id = accepted.statement().predicate.id.clone();
+        let images = images::plan(accepted, client, request.allowed.replace, &mut obstacles).await?;
+        check_version(cluster, &mut obstacles);
+        // Without the right to read, nothing more can be known.
+        rights::check_reading(cluster, &mut obstacles).await?;
+        if !obstacles.is_empty() {
+            return Ok(Self::unreadable(accepted, cluster, request, images, obstacles));
+        }
+        let state = State::read(cluster).await?;
+        let record = record_of(accepted, &request, &id);
+        check_record(&state, &record, request.allowed.replace, &mut obstacles);
+        let mut notes = notes(accepted, cluster, &state, &id).await?;
+        let crds = plan_crds(accepted, cluster, &request, &id, &mut obstacles).await?;
+        let deployment = match request.target.clone() {
+            Some(target) => {
+                let planner = Planner { accepted, cluster, request: &request, id: &id, state: &state, record: &record };
+                planner.deployment(target, &mut obstacles, &mut notes).await?
+            }
+            None => None,
+        };
+        rights::check_writing(cluster, &crds, deployment.as_ref(), &mut obstacles).await?;
+        let mut summary = summary(cluster, &request, &record, &images);
+        summary.recorded = state.record(id.name(), id.version()).is_some();
+        summary.target = deployment.as_ref().map(planned_target);
+        summary.notes = notes;
+        let mut plan = Self { request, id, state, images, record, crds, deployment, obstacles, summary };
+        plan.try_objects(cluster).await?;
+        Ok(plan)
+    }
+
+    fn unreadable(accepted: &Accepted, cluster: &Cluster, request: Request, images: Images, obstacles: Vec<Obstacle>) -> Self {
+        let id = accepted.statement().predicate.id.clone();
+        let record = record_of(accepted, &request, &id);
+        let summary = summary(cluster, &request, &record, &images);
+        let state = State { records: Vec::new(), namespaces: Vec::new(), active: BTreeMap::new() };
+        Self { request, id, state, images, record, crds: Vec::new(), deployment: None, obstacles, summary }
+    }
+
+    /// The plan in words.
+    #[must_use]
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// What is in the way.
+    #[must_use]
+    pub fn obstacles(&self) -> &[Obstacle] {
+        &self.obstacles
+    }
+
+    /// The plan to apply, if nothing is in its way.
+    pub fn ready(self) -> Result<Ready, Box<Self>> {
+        if self.obstacles.is_empty() {
+            Ok(Ready(self))
+        } else {
+            Err(Box::new(self))
+        }
+    }
+
+    /// Lets the server try every object, with its admission rules, and keeps the answers.
+    async fn try_objects(&mut self, cluster: &Cluster) -> Result<(), Error> {
+        if !self.obstacles.is_empty() {
+            return Ok(());
+        }
+        let mut all: Vec<Object> = self
+            .crds
+            .iter()
+            .filter(|(_, change)| !matches!(change, Change::KeepNewer(_)))
+            .map(|(object, _)| object.clone())
+            .collect();
+        let crds = all.len();
+        if let Some(deployment) = &self.deployment {
+            all.push(deployment.namespace.clone());
+            all.extend(deployment.objects.iter().cloned());
+        }
+        let mut tried = Vec::new();
+        for (object, trial) in cluster.dry_run(&all, &manager(), Conflicts::Force).await? {
+            match planned(&object, trial) {
+                Ok(object) => tried.push(object),
+                Err(obstacle) => self.obstacles.push(obstacle),
+            }
+        }
+        if self.obstacles.is_empty() {
+            let objects = tried.split_off(crds.min(tried.len()));
+            self.summary.crds.extend(tried);
+            if let Some(target) = &mut self.summary.target {
+                target.objects = objects;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The one field manager.
+pub(crate) fn manager() -> FieldManager {
+    FieldManager::new(v::FIELD_MANAGER).expect("the constant is a field manager's name")
+}
+
+fn planned(object: &ObjectRef, trial: Trial) -> Result<PlannedObject, Obstacle> {
+    let (action, changes) = match trial {
+        Trial::Would { applied: Applied::Created, .. } | Trial::Later { .. } => ("create", Vec::new()),
+        Trial::Would { applied: Applied::Changed, changes } => ("change", changes),
+        Trial::Would { applied: Applied::Unchanged, .. } => ("keep", Vec::new()),
+        Trial::Refused(error) => {
+            let fix = "the cluster's own rules refuse it: see its message, or ask whoever keeps the cluster";
+            return Err(Obstacle::no(format!("the cluster refuses {object}: {error}"), fix));
+        }
+    };
+    Ok(PlannedObject {
+        object: object.to_string(),
+        action: action.to_owned(),
+        changes: changes.into_iter().map(|change| change.path).collect(),
+    })
+}
+
+fn summary(cluster: &Cluster, request: &Request, record: &Record, images: &Images) -> Summary {
+    Summary {
+        context: cluster.context().map(str::to_owned),
+        server: cluster.server().to_owned(),
+        kubernetes: cluster.version().text.clone(),
+        solution: format!("{}-{}", record.name, record.version),
+        archive_id: record.archive_id.to_string(),
+        registry: request.registry.to_string(),
+        pull_registry: request.pull_registry.to_string(),
+        images: images.count,
+        images_present: images.present,
+        bytes: images.total_bytes,
+        bytes_to_push: images.missing_bytes,
+        recorded: false,
+        crds: Vec::new(),
+        target: None,
+        notes: Vec::new(),
+    }
+}
+
+fn check_version(cluster: &Cluster, obstacles: &mut Vec<Obstacle>) {
+    let version = cluster.version();
+    if (version.major, version.minor) < (1, OLDEST_MINOR) {
+        obstacles.push(Obstacle::no(
+            format!("the cluster runs Kubernetes {}", version.text),
+            format!("importing needs 1.{OLDEST_MINOR} or newer"),
+        ));
+    }
+}
+
+fn record_of(accepted: &Accepted, request: &Request, id: &SolutionId) -> Record {
+    let recorded = |image: &validator::AcceptedImage| RecordedImage {
+        image: image.place.clone(),
+        digest: image.root().digest,
+        reference: image.reference.clone(),
+    };
+    Record {
+        name: id.name().clone(),
+        version: id.version().clone(),
+        archive_id: accepted.archive_id(),
+        signers: accepted.signers().map(|signers| signers.trusted.clone()).unwrap_or_default(),
+        pushed_to: images::endpoint(&request.registry, id),
+        endpoint: images::endpoint(&request.pull_registry, id),
+        images: accepted.images().iter().map(recorded).collect(),
+        imported: request.now,
+        manifest: accepted.manifest().clone(),
+    }
+}
+
+fn check_record(state: &State, record: &Record, replace: Replace, obstacles: &mut Vec<Obstacle>) {
+    let size = serde_json::to_vec(record).map_or(0, |bytes| bytes.len());
+    if size > RECORD_SIZE {
+        obstacles.push(Obstacle::no(
+            format!("the record of this version would have {size} bytes, and a ConfigMap holds about 1 MiB"),
+            "have the publisher shorten the manifest",
+        ));
+    }
+    let earlier = state.record(&record.name, &record.version);
+    let Some(earlier) = earlier.filter(|earlier| earlier.archive_id != record.archive_id) else {
+        return;
+    };
+    if replace == Replace::Refuse {
+        obstacles.push(Obstacle::no(
+            format!(
+                "{}-{} was imported from another archive, {}; this one is {}",
+                record.name, record.version, earlier.archive_id, record.archive_id
+            ),
+            "ask the publisher which is right; `--replace` takes this one",
+        ));
+    }
+}
+
+/// Worth knowing: versions that are older than what there is, archives past their time, nodes that fit no image.
+async fn notes(accepted: &Accepted, cluster: &Cluster, state: &State, id: &SolutionId) -> Result<Vec<String>, Error> {
+    let mut notes = Vec::new();
+    let newest = state.records.iter().filter(|record| record.name == *id.name()).map(|record| &record.version).max();
+    if let Some(newest) = newest.filter(|newest| *newest > id.version()) {
+        notes.push(format!("a newer version, {newest}, is imported already"));
+    }
+    let nodes = cluster.nodes().await?;
+    for image in accepted.images().iter().filter(|image| !image.platforms.is_empty()) {
+        let fits = |node: &deployer::Node| {
+            image.platforms.iter().any(|platform| platform.os == node.os && platform.architecture == node.architecture)
+        };
+        if !nodes.is_empty() && !nodes.iter().any(fits) {
+            let platforms: Vec<String> = image.platforms.iter().map(ToString::to_string).collect();
+            notes.push(format!("image {} runs on {}, and no node does", image.place, platforms.join(", ")));
+        }
+    }
+    Ok(notes)
+}
+
+async fn plan_crds(
+    accepted: &Accepted,
+    cluster: &Cluster,
+    request: &Request,
+    id: &SolutionId,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<Vec<(Object, Change)>, Error> {
+    let mut crds = Vec::new();
+    // Importing alone changes nothing that runs.
+    if request.target.is_none() {
+        return Ok(crds);
+    }
+    for definition in accepted.crds() {
+        let wanted = &definition.document;
+        let object = Object::new(crd::labelled(id.name(), id.version(), wanted))?;
+        let active = cluster.get(object.reference()).await?;
+        match crd::decide(id.name(), id.version(), wanted, active.as_ref(), request.allowed.adopt) {
+            Ok(change) => crds.push((object, change)),
+            Err(obstacle) => obstacles.push(obstacle),
+        }
+    }
+    Ok(crds)
+}
+
+fn planned_target(deployment: &Deployment) -> PlannedTarget {
+    PlannedTarget {
+        environment: deployment.target.environment.to_string(),
+        namespace: deployment.target.namespace.to_string(),
+        running: deployment.previous.clone(),
+        objects: Vec::new(),
+    }
+}

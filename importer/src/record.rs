@@ -1,0 +1,160 @@
+//! What a site remembers of an imported version: one ConfigMap for each, and upstream's ConfigMap as a projection of
+//! all of them.
+
+use std::collections::BTreeMap;
+
+use deployer::{Object, ObjectRef};
+use schemas::{
+    Digest, ImagePlace, ImageReference, KeyId, OperatorConfig, Repository, Solution, SolutionId,
+    SolutionName, StatementTime, Version, json,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::error::Error;
+use crate::vocabulary as v;
+
+/// The key of a record in its ConfigMap.
+const KEY: &str = "record.json";
+
+/// An imported version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// The Solution.
+    pub name: SolutionName,
+    /// The version.
+    pub version: Version,
+    /// SHA-256 of the signed statement.
+    pub archive_id: Digest,
+    /// The trusted keys whose signatures counted.
+    pub signers: Vec<KeyId>,
+    /// Where the images were pushed, `HOST[/PREFIX]/<name>-<version>`.
+    pub pushed_to: String,
+    /// Where nodes pull them from, likewise.
+    pub endpoint: String,
+    /// The images.
+    pub images: Vec<RecordedImage>,
+    /// When it was imported.
+    pub imported: StatementTime,
+    /// The manifest.
+    pub manifest: Solution,
+}
+
+/// An image of an imported version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedImage {
+    /// Its place in the Solution.
+    pub image: ImagePlace,
+    /// The digest of its manifest or index.
+    pub digest: Digest,
+    /// The reference that workloads ask for.
+    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ImageReference>,
+}
+
+impl Record {
+    /// Name and version.
+    pub fn id(&self) -> Result<SolutionId, schemas::NameError> {
+        SolutionId::new(self.name.clone(), self.version.clone())
+    }
+
+    /// Whether the same archive was imported to the same place; only the time may differ.
+    pub(crate) fn is_same_import(&self, other: &Self) -> bool {
+        Self { imported: other.imported, ..self.clone() } == *other
+    }
+
+    /// The record as its ConfigMap.
+    pub(crate) fn to_object(&self) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": config_map_name(&self.name, &self.version),
+                "namespace": v::RECORDS_NAMESPACE,
+                "labels": {
+                    v::MANAGED_BY: v::MANAGER,
+                    v::RECORD: "version",
+                    v::SOLUTION: self.name,
+                    v::VERSION: self.version,
+                },
+            },
+            "data": { KEY: serde_json::to_string_pretty(self).expect("a record has a JSON form") },
+        })
+    }
+
+    /// Reads a record out of its ConfigMap.
+    pub(crate) fn from_object(object: &Object) -> Result<Self, Error> {
+        let text = object.as_value()["data"][KEY].as_str().unwrap_or_default();
+        json::from_slice(text.as_bytes()).map_err(|source| Error::Record {
+            object: object.reference().to_string(),
+            source,
+        })
+    }
+
+    /// The entry of an operator's configuration for this version.
+    pub(crate) fn repository(&self) -> Repository {
+        Repository {
+            endpoint: self.endpoint.clone(),
+            images: self.images.iter().map(|image| image.image.clone()).collect(),
+        }
+    }
+}
+
+/// The name of a record's ConfigMap.
+pub(crate) fn config_map_name(name: &SolutionName, version: &Version) -> String {
+    format!("solution-{name}-{version}")
+}
+
+/// The ConfigMap of a record.
+pub(crate) fn reference(name: &SolutionName, version: &Version) -> ObjectRef {
+    ObjectRef::namespaced("v1", "ConfigMap", v::RECORDS_NAMESPACE, &config_map_name(name, version))
+}
+
+/// The configuration of an operator: every imported version of its Solution.
+pub(crate) fn operator_config<'a>(records: impl IntoIterator<Item = &'a Record>) -> OperatorConfig {
+    OperatorConfig::new(
+        records
+            .into_iter()
+            .map(|record| (record.version.clone(), vec![record.repository()]))
+            .collect(),
+    )
+}
+
+/// The namespace of the records.
+pub(crate) fn namespace() -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": { "name": v::RECORDS_NAMESPACE },
+    })
+}
+
+/// Upstream's ConfigMap: for each Solution a JSON list of its versions. `active` is the version whose CRDs are in the
+/// cluster. There is no mount point: nothing is mounted.
+pub(crate) fn projection(records: &[Record], active: &BTreeMap<SolutionName, Version>) -> Value {
+    let mut data: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+    for record in records {
+        data.entry(record.name.as_str()).or_default().push(json!({
+            "name": record.name,
+            "id": format!("{}-{}", record.name, record.version),
+            "version": record.version,
+            "active": active.get(&record.name) == Some(&record.version),
+            "mountpoint": "",
+            "archive": record.archive_id,
+            "manifest": record.manifest,
+        }));
+    }
+    let data: BTreeMap<&str, String> =
+        data.into_iter().map(|(name, list)| (name, Value::Array(list).to_string())).collect();
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": v::AVAILABLE,
+            "namespace": v::RECORDS_NAMESPACE,
+            "labels": { v::MANAGED_BY: v::MANAGER },
+        },
+        "data": data,
+    })
+}

@@ -1,0 +1,131 @@
+//! Which rights an import needs, asked for before anything is written: to read what the plan is made from, to write
+//! each object, and to grant each rule that the operator gets.
+
+use std::collections::BTreeSet;
+
+use deployer::{Access, Cluster, Grant, Object, PolicyRule};
+
+use crate::crd::Change;
+use crate::error::Error;
+use crate::plan::{Deployment, Obstacle};
+use crate::vocabulary as v;
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// What the plan itself reads.
+pub(crate) async fn check_reading(cluster: &Cluster, obstacles: &mut Vec<Obstacle>) -> Result<(), Error> {
+    let list = |group, resource| Access::new("list", group, resource);
+    let wanted = [
+        list("", "configmaps").namespace(v::RECORDS_NAMESPACE),
+        list("", "namespaces"),
+        list("", "nodes"),
+        list("apiextensions.k8s.io", "customresourcedefinitions"),
+    ];
+    deny(cluster, &wanted, obstacles).await
+}
+
+/// What applying the plan writes, and the rules that it grants.
+pub(crate) async fn check_writing(
+    cluster: &Cluster,
+    crds: &[(Object, Change)],
+    deployment: Option<&Deployment>,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
+    let mut wanted = BTreeSet::new();
+    let records = ["configmaps", "namespaces"];
+    for verb in ["get", "create", "patch"] {
+        for resource in records {
+            wanted.insert(key(verb, "", resource, (resource == "configmaps").then_some(v::RECORDS_NAMESPACE)));
+        }
+    }
+    for verb in ["get", "create", "update", "delete"] {
+        wanted.insert(key(verb, "coordination.k8s.io", "leases", Some(v::RECORDS_NAMESPACE)));
+    }
+    let written = crds.iter().filter(|(_, change)| !matches!(change, Change::KeepNewer(_))).map(|(object, _)| object);
+    let objects = deployment.into_iter().flat_map(|deployment| &deployment.objects);
+    for object in written.chain(objects) {
+        for verb in ["get", "create", "patch"] {
+            wanted.insert(key(verb, &object.gvk().group, resource(&object.gvk().kind), object.namespace()));
+        }
+    }
+    if let Some(deployment) = deployment {
+        let namespace = deployment.target.namespace.as_str();
+        for resource in ["pods", "events"] {
+            wanted.insert(key("list", "", resource, Some(namespace)));
+        }
+    }
+    let wanted: Vec<Access> = wanted.into_iter().map(Key::access).collect();
+    deny(cluster, &wanted, obstacles).await?;
+    if let Some(deployment) = deployment {
+        check_grants(cluster, deployment, obstacles).await?;
+    }
+    Ok(())
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    group: String,
+    resource: String,
+    namespace: Option<String>,
+    verb: &'static str,
+}
+
+fn key(verb: &'static str, group: &str, resource: &str, namespace: Option<&str>) -> Key {
+    Key { group: group.to_owned(), resource: resource.to_owned(), namespace: namespace.map(str::to_owned), verb }
+}
+
+impl Key {
+    fn access(self) -> Access {
+        let access = Access::new(self.verb, &self.group, &self.resource);
+        match self.namespace {
+            Some(namespace) => access.namespace(&namespace),
+            None => access,
+        }
+    }
+}
+
+/// The resource of each kind that an import writes. Discovery would know too, but not without a request for each.
+fn resource(kind: &str) -> &'static str {
+    match kind {
+        "ServiceAccount" => "serviceaccounts",
+        "Role" => "roles",
+        "RoleBinding" => "rolebindings",
+        "ClusterRole" => "clusterroles",
+        "ClusterRoleBinding" => "clusterrolebindings",
+        "ConfigMap" => "configmaps",
+        "Deployment" => "deployments",
+        "CustomResourceDefinition" => "customresourcedefinitions",
+        "Namespace" => "namespaces",
+        other => unreachable!("an import writes no {other}"),
+    }
+}
+
+async fn deny(cluster: &Cluster, wanted: &[Access], obstacles: &mut Vec<Obstacle>) -> Result<(), Error> {
+    for access in cluster.denied(wanted).await? {
+        obstacles.push(Obstacle::no(
+            format!("this user may not {access}"),
+            "have it granted, or use another context with `--context`",
+        ));
+    }
+    Ok(())
+}
+
+/// Kubernetes lets nobody grant what he does not hold, unless he may `escalate` or `bind`.
+async fn check_grants(cluster: &Cluster, deployment: &Deployment, obstacles: &mut Vec<Obstacle>) -> Result<(), Error> {
+    let namespace = deployment.target.namespace.as_str();
+    for object in &deployment.objects {
+        let grant = match object.gvk().kind.as_str() {
+            "Role" if object.gvk().group == RBAC => Grant::Role { namespace },
+            "ClusterRole" if object.gvk().group == RBAC => Grant::ClusterRole,
+            _ => continue,
+        };
+        let rules: Vec<PolicyRule> = serde_json::from_value(object.as_value()["rules"].clone()).unwrap_or_default();
+        for part in cluster.missing_grants(grant, &rules).await? {
+            obstacles.push(Obstacle::no(
+                format!("{} gives the operator the right to {part}, which this user does not hold", object.reference()),
+                "import as a user who holds it, or who may `escalate` roles",
+            ));
+        }
+    }
+    Ok(())
+}

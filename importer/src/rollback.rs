@@ -1,0 +1,59 @@
+//! A failed upgrade returns to the version that ran: its objects are kept from before the first change, and put back.
+
+use deployer::{Cluster, Object};
+use schemas::{Namespace, SolutionName};
+use serde_json::Value;
+
+use crate::apply::Session;
+use crate::environment;
+use crate::error::Error;
+
+/// The objects of an operator before an upgrade.
+#[derive(Debug)]
+pub(crate) struct Before(Vec<Object>);
+
+/// What the server writes into metadata, and must not be sent back.
+const SERVERS: [&str; 6] =
+    ["managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink"];
+
+impl Before {
+    pub(crate) async fn read(
+        cluster: &Cluster,
+        solution: &SolutionName,
+        namespace: &Namespace,
+    ) -> Result<Self, Error> {
+        let mut objects = Vec::new();
+        for scope in environment::inventory(solution, namespace) {
+            for live in cluster.stale(&scope, &[]).await? {
+                objects.push(Object::new(wanted(live.into_value()))?);
+            }
+        }
+        Ok(Self(objects))
+    }
+
+    /// Puts everything back, and removes what only the new version had.
+    pub(crate) async fn restore(
+        self,
+        session: &mut Session<'_>,
+        solution: &SolutionName,
+        namespace: &Namespace,
+    ) -> Result<(), Error> {
+        for object in &self.0 {
+            session.apply(object.clone()).await?;
+        }
+        session.prune(solution, namespace, &self.0).await
+    }
+}
+
+/// An object as it was asked for, without what the server added.
+fn wanted(mut live: Value) -> Value {
+    if let Some(fields) = live.as_object_mut() {
+        fields.remove("status");
+    }
+    if let Some(metadata) = live["metadata"].as_object_mut() {
+        for field in SERVERS {
+            metadata.remove(field);
+        }
+    }
+    live
+}

@@ -1,0 +1,35 @@
+//! The names, labels and annotations that are written to a cluster. Those of upstream are kept, so that its tools
+//! and habits keep working; ours lie below the project's own prefix.
+
+/// The namespace of the records, upstream's.
+pub(crate) const RECORDS_NAMESPACE: &str = "metalk8s-solutions";
+/// Upstream's `ConfigMap` of available Solutions, kept as a projection of the records.
+pub(crate) const AVAILABLE: &str = "metalk8s-solutions";
+/// Upstream's `ConfigMap` of what an environment's namespace runs: `<solution>: <version>`.
+pub(crate) const ENVIRONMENT_CONFIG: &str = "metalk8s-environment";
+
+/// On namespaces: the environment they belong to. On cluster-scoped objects: the one environment they serve.
+pub(crate) const ENVIRONMENT: &str = "solutions.metalk8s.scality.com/environment";
+/// On namespaces: what the environment is for.
+pub(crate) const ENVIRONMENT_DESCRIPTION: &str =
+    "solutions.metalk8s.scality.com/environment-description";
+/// On namespaces that were made for an environment, and so may be deleted with it.
+pub(crate) const CREATED: &str = "solutions.metalk8s.scality.com/created";
+/// On every object of a Solution: its name. The inventory is what carries this label.
+pub(crate) const SOLUTION: &str = "solutions.metalk8s.scality.com/solution";
+/// On CRDs and records: the version that wrote them.
+pub(crate) const VERSION: &str = "solutions.metalk8s.scality.com/version";
+/// On cluster-scoped objects of an operator: the namespace that it runs in.
+pub(crate) const NAMESPACE: &str = "solutions.metalk8s.scality.com/namespace";
+/// On pods: the hash of the configuration, so that a change restarts them.
+pub(crate) const CONFIG_HASH: &str = "solutions.metalk8s.scality.com/config-hash";
+/// On records.
+pub(crate) const RECORD: &str = "solutions.metalk8s.scality.com/record";
+
+/// The one field manager of everything that is applied.
+pub(crate) const FIELD_MANAGER: &str = "solution";
+
+/// The label that says which tool keeps an object.
+pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Its value.
+pub(crate) const MANAGER: &str = "solution";

@@ -1,0 +1,84 @@
+//! Bad input to `pack`: one clear message with the place and what to do, exit code 1, nothing left behind.
+
+use fixtures::example::{Programs, Release};
+
+use crate::common::Desk;
+
+/// Packs the example after a change to its solution.yaml; it must be refused with these words.
+#[track_caller]
+fn refused(from: &str, to: &str, words: &[&str]) {
+    let desk = Desk::with_key();
+    desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
+    let text = String::from_utf8(desk.read("source/solution.yaml")).unwrap();
+    assert!(text.contains(from), "{from} is not in {text}");
+    desk.write("source/solution.yaml", text.replacen(from, to, 1));
+    pack_refused(&desk, words);
+}
+
+#[track_caller]
+fn pack_refused(desk: &Desk, words: &[&str]) {
+    let before = desk.names();
+    let text = desk.solution(&["pack", "source", "-o", "out.iso", "--key", "publisher.key"]).failure(1);
+    for word in words {
+        assert!(text.contains(word), "`{word}` is not in: {text}");
+    }
+    assert_eq!(desk.names(), before, "something was left");
+}
+
+#[test]
+fn names_outside_the_grammar() {
+    refused("name: example\n", "name: Example\n", &["solution.yaml", "Solution name", "`Example`"]);
+    refused("version: 1.0.0", "version: 1.0", &["solution.yaml", "version"]);
+    refused("version: 1.0.0", "version: 1.0.0+build", &["solution.yaml", "version"]);
+    refused("name: example-operator", "name: Example_Operator", &["solution.yaml", "image name"]);
+    refused("tag: 1.0.0", "tag: '../1.0.0'", &["solution.yaml", "tag"]);
+    refused("ref: registry", "ref: 'http://registry", &["solution.yaml"]);
+}
+
+#[test]
+fn sources_that_are_not_there() {
+    refused("source: oci:images", "source: ftp:images", &["solution.yaml", "image source"]);
+    refused("oci:images/example-operator", "oci:images/nowhere", &["images/nowhere"]);
+    refused("oci:images/example-operator:1.0.0", "oci:images/example-operator:9.9.9", &["9.9.9"]);
+    refused("oci:images/example-operator:1.0.0", "docker://quay.io/org/app:1", &["not yet", "skopeo copy"]);
+}
+
+#[test]
+fn fields_that_do_not_exist() {
+    refused("spec:\n", "spec:\n  colour: blue\n", &["solution.yaml", "colour"]);
+    refused("kind: SolutionSource", "kind: Solution", &["SolutionSource"]);
+}
+
+#[test]
+fn an_operator_image_that_is_not_among_the_images() {
+    refused("image:\n      name: example-operator", "image:\n      name: other", &["other"]);
+}
+
+#[test]
+fn yaml_bombs() {
+    let desk = Desk::with_key();
+    desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
+    let mut bomb = String::from("a: &a [x,x,x,x,x,x,x,x,x]\n");
+    for level in 'b'..='k' {
+        let before = char::from(level as u8 - 1);
+        bomb += &format!("{level}: &{level} [{}]\n", vec![format!("*{before}"); 9].join(","));
+    }
+    desk.write("source/solution.yaml", bomb);
+    pack_refused(&desk, &["solution.yaml"]);
+    desk.write("source/solution.yaml", "{a: ".repeat(20_000));
+    pack_refused(&desk, &["solution.yaml"]);
+    desk.write("source/solution.yaml", vec![b'#'; 2_000_000]);
+    pack_refused(&desk, &["solution.yaml"]);
+}
+
+#[test]
+fn image_documents_that_lie() {
+    let desk = Desk::with_key();
+    desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
+    let index = "source/images/example-server/index.json";
+    let good = String::from_utf8(desk.read(index)).unwrap();
+    desk.write(index, good.replacen("{", r#"{"manifests":[],"#, 1));
+    pack_refused(&desk, &["duplicate key `manifests`"]);
+    desk.write(index, "x".repeat(5_000_000));
+    pack_refused(&desk, &["index.json"]);
+}

@@ -1,0 +1,8 @@
+//! The main job on a real Kubernetes with a real registry: pack, validate, import, upgrade, undeploy. Runs inside the
+//! sandbox of `tests/cluster/cluster` (`make test-cluster`) and fails when a part is missing.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod lifecycle;
+mod refusals;
+mod site;

@@ -1,0 +1,147 @@
+//! What the tests of the program share: running it, reading its answer, and source trees to pack.
+//!
+//! Each test crate uses a part of it.
+#![allow(dead_code, reason = "each test crate uses a part")]
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fixtures::example::{Programs, Release};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// What a program answered.
+pub(crate) struct Answer {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    command: String,
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "$ {}\n--- exit {}\n--- stdout\n{}--- stderr\n{}",
+            self.command, self.code, self.stdout, self.stderr
+        )
+    }
+}
+
+impl Answer {
+    /// The answer of a command that must be found.
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let output = command
+            .output()
+            .unwrap_or_else(|error| panic!("`{program}` does not run: {error}; `scripts/install-tools` installs it"));
+        let arguments: Vec<_> = command.get_args().map(|text| text.to_string_lossy().into_owned()).collect();
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            command: format!("{program} {}", arguments.join(" ")),
+        }
+    }
+
+    /// Standard output of a command that must have succeeded.
+    #[track_caller]
+    pub(crate) fn success(self) -> String {
+        assert_eq!(self.code, 0, "{self:?}");
+        self.stdout
+    }
+
+    /// Everything said by a command that must have ended with this code.
+    #[track_caller]
+    pub(crate) fn failure(self, code: i32) -> String {
+        assert_eq!(self.code, code, "{self:?}");
+        format!("{}{}", self.stdout, self.stderr)
+    }
+
+    /// Standard output as JSON.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// A directory with keys, sources and archives, in which the program runs without anything of the user's.
+pub(crate) struct Desk {
+    directory: TempDir,
+}
+
+impl Desk {
+    /// An empty desk.
+    pub(crate) fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    /// A desk with a key pair, `publisher`.
+    pub(crate) fn with_key() -> Self {
+        let desk = Self::new();
+        desk.solution(&["keygen", "publisher"]).success();
+        desk
+    }
+
+    /// A desk with a key pair and the example Solution of placeholder programs, packed as `example.iso`.
+    pub(crate) fn with_archive() -> Self {
+        let desk = Self::with_key();
+        desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
+        desk.solution(&["pack", "source", "-o", "example.iso", "--key", "publisher.key"]).success();
+        desk
+    }
+
+    /// Writes the example's source tree.
+    pub(crate) fn write_example(&self, programs: &Programs, release: Release, name: &str) {
+        programs.write_tree(release, &self.path(name)).unwrap();
+    }
+
+    /// A path on the desk.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The bytes of a file.
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
+    /// Writes a file.
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    /// The names on the desk.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.directory.path()).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// The program, in this directory and with no environment of the user's.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_solution"));
+        command.current_dir(self.directory.path()).env_clear().env("HOME", self.directory.path());
+        command
+    }
+
+    /// Runs the program.
+    pub(crate) fn solution(&self, arguments: &[&str]) -> Answer {
+        Answer::of(self.command().args(arguments))
+    }
+
+    /// Runs another program in this directory.
+    pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Answer {
+        Answer::of(Command::new(program).args(arguments).current_dir(self.directory.path()))
+    }
+}
+
+/// The folder with the built programs.
+pub(crate) fn programs() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_solution")).parent().expect("the program lies in a folder")
+}
