@@ -239,23 +239,16 @@ impl Cluster {
             .await
             .map_err(|error| guarded(object, error))?;
         let after = object_in(&reply, &doing)?;
-        Ok((outcome(reply.status, before, &after, run), after))
+        Ok((outcome(reply.status, before, &after), after))
     }
 }
 
-fn outcome(status: StatusCode, before: Option<&Object>, after: &Object, run: Run) -> Applied {
+/// Another stored version alone is no change: it also counts what controllers write into the status, and who owns what.
+fn outcome(status: StatusCode, before: Option<&Object>, after: &Object) -> Applied {
     match before {
         _ if status == StatusCode::CREATED => Applied::Created,
         None => Applied::Created,
-        // A trial writes nothing, so the stored version says nothing.
-        Some(before) if run == Run::Dry && changes(Some(before), after).is_empty() => {
-            Applied::Unchanged
-        }
-        Some(before)
-            if run == Run::Real && before.resource_version() == after.resource_version() =>
-        {
-            Applied::Unchanged
-        }
+        Some(before) if changes(Some(before), after).is_empty() => Applied::Unchanged,
         Some(_) => Applied::Changed,
     }
 }
@@ -405,21 +398,36 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_stored_version_tells_whether_something_changed() {
-        for (after, expected) in [("1", Applied::Unchanged), ("2", Applied::Changed)] {
+    async fn another_version_or_status_alone_is_no_change() {
+        let changed = |field: &str, value: Value| {
+            let mut map = map("2");
+            map[field] = value;
+            map
+        };
+        for (after, expected) in [
+            (map("1"), Applied::Unchanged),
+            (map("2"), Applied::Unchanged),
+            (changed("status", json!({"x": 1})), Applied::Unchanged),
+            (changed("data", json!({"x": "1"})), Applied::Changed),
+        ] {
             let (cluster, _) = cluster(move |request| {
-                Answer::json(200, &map(if request.method == "GET" { "1" } else { after }))
+                Answer::json(
+                    200,
+                    &if request.method == "GET" {
+                        map("1")
+                    } else {
+                        after.clone()
+                    },
+                )
             })
             .await;
             let object = Object::new(map("")).unwrap();
             let manager = FieldManager::new("us").unwrap();
-            assert_eq!(
-                cluster
-                    .apply(&object, &manager, Conflicts::Refuse)
-                    .await
-                    .unwrap(),
-                expected
-            );
+            let applied = cluster
+                .apply(&object, &manager, Conflicts::Refuse)
+                .await
+                .unwrap();
+            assert_eq!(applied, expected);
         }
     }
 

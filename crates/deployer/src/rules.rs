@@ -248,7 +248,9 @@ mod tests {
         let logs = json!({"verbs": ["get"], "apiGroups": [""], "resources": ["*/log"]});
         assert_eq!(missing(log.clone(), pods.clone()), ["get pods/log"]);
         assert!(missing(log, logs.clone()).is_empty());
-        assert_eq!(missing(pods, logs), ["get pods"]);
+        assert_eq!(missing(pods, logs.clone()), ["get pods"]);
+        let status = json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods/status"]});
+        assert_eq!(missing(status, logs), ["get pods/status"]);
     }
 
     #[test]

@@ -72,6 +72,15 @@ async fn a_conflict_names_the_owner_and_the_field() {
         (".data.x", "solution-test")
     );
     assert!(!error.is_temporary());
+    let same = object(config_map(&ns, "a", &json!({"x": "1"})));
+    assert_eq!(
+        cluster
+            .apply(&same, &other, Conflicts::Refuse)
+            .await
+            .unwrap(),
+        Applied::Unchanged,
+        "to own the same value too is no change"
+    );
     assert_eq!(
         cluster
             .apply(&changed, &other, Conflicts::Force)
@@ -338,5 +347,45 @@ async fn lists_are_complete_over_several_pages() {
             .unwrap()
             .len(),
         count / 2
+    );
+}
+
+/// A Deployment is accepted where its pods will not be. A pod made of its template tells before anything is written.
+#[tokio::test]
+async fn a_pod_can_be_tried_in_place_of_its_deployment() {
+    let cluster = admin().await;
+    let restricted = json!({"pod-security.kubernetes.io/enforce": "restricted"});
+    let ns = namespace_with(&cluster, "trypod", restricted).await;
+    let account = ObjectRef::namespaced("v1", "ServiceAccount", &ns, "default");
+    until("the namespace is set up", async || {
+        cluster.get(&account).await.unwrap().is_some()
+    })
+    .await;
+    let pod = |security: Value| {
+        object(
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "trial", "namespace": ns},
+            "spec": {"containers": [{"name": "main", "image": "x", "securityContext": security}]}}),
+        )
+    };
+    let good = json!({"allowPrivilegeEscalation": false, "runAsNonRoot": true,
+        "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}});
+    let list = [pod(json!({})), pod(good)];
+    let trials = cluster
+        .dry_run(&list, &manager(), Conflicts::Refuse)
+        .await
+        .unwrap();
+    assert!(
+        matches!(&trials[0].1, Trial::Refused(Error::Forbidden { message, .. }) if message.contains("violates PodSecurity")),
+        "{trials:?}"
+    );
+    assert!(
+        matches!(
+            trials[1].1,
+            Trial::Would {
+                applied: Applied::Created,
+                ..
+            }
+        ),
+        "{trials:?}"
     );
 }
