@@ -17,8 +17,6 @@ pub struct Accepted {
     pub(crate) images: Vec<AcceptedImage>,
     pub(crate) definitions: Vec<Definition>,
     pub(crate) roles: Vec<Value>,
-    pub(crate) signers: Option<Signers>,
-    pub(crate) archive_id: Digest,
 }
 
 impl Accepted {
@@ -31,13 +29,13 @@ impl Accepted {
     /// SHA-256 of the signed statement.
     #[must_use]
     pub fn archive_id(&self) -> Digest {
-        self.archive_id
+        self.listed.archive_id()
     }
 
     /// Who vouches for the archive; none when it is unsigned and was allowed by its id.
     #[must_use]
     pub fn signers(&self) -> Option<&Signers> {
-        self.signers.as_ref()
+        self.listed.signers()
     }
 
     /// The manifest.
@@ -70,7 +68,7 @@ impl Accepted {
         self.listed.blob(digest)
     }
 
-    /// The archive, for what else is read of it: the order of data, the kind of medium.
+    /// The archive, for what else is read of it: the order of its data, the kind of its medium.
     #[must_use]
     pub fn listed(&self) -> &Listed {
         &self.listed

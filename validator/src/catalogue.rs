@@ -1,12 +1,12 @@
 //! Every finding that there is. Checks name these constants, documentation and tests read [`FINDINGS`].
 
 pub(crate) mod container;
-pub(crate) mod signature;
+pub(crate) mod images;
 pub(crate) mod integrity;
 pub(crate) mod manifest;
-pub(crate) mod images;
 pub(crate) mod operator;
 pub(crate) mod practice;
+pub(crate) mod signature;
 
 use crate::finding::FindingInfo;
 
@@ -18,7 +18,7 @@ pub const FINDINGS: &[FindingInfo] = &[
     container::TOO_LARGE,
     container::METADATA,
     container::LAYOUT,
-    container::TREE,
+    container::LIST,
     container::UNDECLARED,
     signature::ENVELOPE,
     signature::UNSIGNED,
@@ -26,6 +26,7 @@ pub const FINDINGS: &[FindingInfo] = &[
     signature::THRESHOLD,
     signature::INVALID,
     signature::STATEMENT,
+    signature::DETACHED,
     signature::SKIPPED,
     signature::ALLOWED,
     signature::EXPIRED,

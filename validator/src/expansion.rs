@@ -65,7 +65,10 @@ mod tests {
     fn texts_are_split_at_their_expansions() {
         let image = |name: &str| Piece::Image(name.parse().unwrap());
         assert_eq!(split_expansions("").unwrap(), []);
-        assert_eq!(split_expansions("a $(B) $x").unwrap(), [Piece::Text("a $(B) $x")]);
+        assert_eq!(
+            split_expansions("a $(B) $x").unwrap(),
+            [Piece::Text("a $(B) $x")]
+        );
         assert_eq!(
             split_expansions("--a=$(image:org/app),$(image:b)!").unwrap(),
             [
@@ -81,8 +84,16 @@ mod tests {
     #[test]
     fn malformed_expansions_are_refused() {
         assert_eq!(split_expansions("$(image:a"), Err(ExpansionError::Open));
-        for text in ["$(image:)", "$(image:A)", "$(image:a:1)", "$(image:$(image:a))"] {
-            assert!(matches!(split_expansions(text), Err(ExpansionError::Name(_))), "{text}");
+        for text in [
+            "$(image:)",
+            "$(image:A)",
+            "$(image:a:1)",
+            "$(image:$(image:a))",
+        ] {
+            assert!(
+                matches!(split_expansions(text), Err(ExpansionError::Name(_))),
+                "{text}"
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The listed files as the checks see them: each is read once, within a limit, and only as the bytes that were listed.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use schemas::{ArchivePath, Contents, ContentsEntry, Digest};
 
@@ -17,15 +17,18 @@ pub(crate) enum ReadProblem {
     Failed(CheckError),
 }
 
-/// Reads a file whole and compares it with its listed digest.
-pub(crate) type Read<'a> = dyn Fn(&ArchivePath) -> Result<Vec<u8>, ReadProblem> + 'a;
+/// Reads a file of at most so many bytes whole, and compares it with its listed digest.
+pub(crate) type Read<'a> = dyn Fn(&str, u64) -> Result<Vec<u8>, ReadProblem> + 'a;
+
+/// Contents that are not what was listed, each with the first file that was read with it.
+pub(crate) type DamagedFiles = BTreeMap<Digest, ArchivePath>;
 
 /// The listed files.
 pub(crate) struct Files<'a> {
     contents: &'a Contents,
     by_digest: HashMap<Digest, &'a ContentsEntry>,
     read: &'a Read<'a>,
-    damaged: RefCell<BTreeSet<Digest>>,
+    damaged: RefCell<DamagedFiles>,
 }
 
 impl<'a> Files<'a> {
@@ -37,11 +40,6 @@ impl<'a> Files<'a> {
             read,
             damaged: RefCell::default(),
         }
-    }
-
-    /// All files in the order of their paths.
-    pub(crate) fn entries(&self) -> &'a [ContentsEntry] {
-        self.contents.entries()
     }
 
     /// The files whose path begins with `prefix`.
@@ -77,13 +75,14 @@ impl<'a> Files<'a> {
             findings.add(too_large, &entry.path, message);
             return Ok(None);
         }
-        if self.damaged.borrow().contains(&entry.digest) {
+        if self.damaged.borrow().contains_key(&entry.digest) {
             return Ok(None);
         }
-        match (self.read)(&entry.path) {
+        match (self.read)(entry.path.as_str(), limit) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(ReadProblem::Damaged) => {
-                self.damaged.borrow_mut().insert(entry.digest);
+                let path = entry.path.clone();
+                self.damaged.borrow_mut().insert(entry.digest, path);
                 Ok(None)
             }
             Err(ReadProblem::Failed(error)) => Err(error),
@@ -91,7 +90,7 @@ impl<'a> Files<'a> {
     }
 
     /// The contents that turned out damaged when they were read.
-    pub(crate) fn into_damaged(self) -> BTreeSet<Digest> {
+    pub(crate) fn into_damaged(self) -> DamagedFiles {
         self.damaged.into_inner()
     }
 }

@@ -105,11 +105,6 @@ impl Findings {
         }
     }
 
-    /// Counts findings that are known without a place of their own.
-    pub(crate) fn count_more(&mut self, info: &FindingInfo, more: usize) {
-        *self.counts.entry(info.id).or_default() += more;
-    }
-
     /// The findings in the order of [`FINDINGS`], those with one id as they were found, and after them how many were
     /// left out.
     pub(crate) fn into_sorted(mut self) -> Vec<Finding> {
@@ -188,13 +183,12 @@ mod tests {
         for index in 0..30 {
             findings.add(&integrity::DAMAGED, index, "y");
         }
-        findings.count_more(&integrity::DAMAGED, 5);
         findings.add(&container::TRUNCATED, "", "z");
         let list = findings.into_sorted();
         assert_eq!(list.len(), 1 + 20 + 1 + 1);
         assert_eq!(list[0].id, "container.truncated");
         assert_eq!(list[1].place, "0");
-        assert_eq!(list[21].message, "and 15 more");
+        assert_eq!(list[21].message, "and 10 more");
         assert_eq!(list[22].id, "operator.yaml");
     }
 
@@ -202,7 +196,10 @@ mod tests {
     fn text_of_the_archive_commands_no_terminal() {
         assert_eq!(printable("a\x1b[2Jb\nc"), "a\\u{1b}[2Jb\\u{a}c");
         assert_eq!(printable("a\u{202e}b"), "a\\u{202e}b");
-        assert_eq!(printable(&"é".repeat(1000)).chars().count(), limits::TEXT + 1);
+        assert_eq!(
+            printable(&"é".repeat(1000)).chars().count(),
+            limits::TEXT + 1
+        );
     }
 
     #[test]
@@ -213,7 +210,15 @@ mod tests {
         distinct.dedup();
         assert_eq!(
             distinct,
-            ["container", "signature", "integrity", "manifest", "images", "operator", "practice"]
+            [
+                "container",
+                "signature",
+                "integrity",
+                "manifest",
+                "images",
+                "operator",
+                "practice"
+            ]
         );
         let count = ids.len();
         ids.sort_unstable();

@@ -7,20 +7,21 @@
 //! file below `images/` and `blobs/` is compared with what follows from the images.
 
 mod config;
-//mod derived;
+mod derived;
 mod documents;
 mod index;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use schemas::{Digest, ImagePlace, ImageReference, Platform, limits};
+use schemas::{Digest, ImagePlace, ImageReference, Platform, SolutionId, limits};
 
 use crate::catalogue::images::{BUDGET, MEDIA_TYPE, NESTING, PLACE, PLATFORM};
 use crate::error::CheckError;
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::limits::IMAGE_CONTENTS;
+use derived::Derivable;
 use documents::{Documents, Loaded};
 
 pub(crate) const PREFIX: &str = "images/";
@@ -72,15 +73,22 @@ pub(crate) struct Images {
     pub(crate) places: BTreeSet<ImagePlace>,
     /// Those that could be read.
     pub(crate) list: Vec<AcceptedImage>,
+    /// Whether the `ref`s could be read.
+    pub(crate) references_known: bool,
 }
 
 /// Reads and checks all images.
-pub(crate) fn check(files: &Files<'_>, findings: &mut Findings) -> Result<Images, CheckError> {
+pub(crate) fn check(
+    files: &Files<'_>,
+    id: &SolutionId,
+    findings: &mut Findings,
+) -> Result<Images, CheckError> {
+    let references = index::references(files, findings)?;
     let mut images = Images {
         places: places(files, findings),
         list: Vec::new(),
+        references_known: references.is_some(),
     };
-    let references = index::references(files, findings)?;
     let mut walk = Walk {
         documents: Documents::new(files),
         contents: 0,
@@ -100,7 +108,12 @@ pub(crate) fn check(files: &Files<'_>, findings: &mut Findings) -> Result<Images
     }
     // Without a document, what follows from it is not known either, and every file of its image would be a finding.
     if walk.documents.all_read() && images.list.len() == images.places.len() {
-        //derived::compare(files, &images.list, references.is_some(), findings);
+        let derivable = if images.references_known {
+            Derivable::All
+        } else {
+            Derivable::AllButIndex
+        };
+        derived::compare(files, id, &images.list, derivable, findings);
     }
     Ok(images)
 }
@@ -108,26 +121,17 @@ pub(crate) fn check(files: &Files<'_>, findings: &mut Findings) -> Result<Images
 /// The places of all images: the directories with a `manifest.json`.
 fn places(files: &Files<'_>, findings: &mut Findings) -> BTreeSet<ImagePlace> {
     let mut places = BTreeSet::new();
-    let mut directories = BTreeSet::new();
     for entry in files.below(PREFIX) {
         let path = entry.path.as_str();
         let Some(directory) = path[PREFIX.len()..].strip_suffix(ROOT) else {
             continue;
         };
-        directories.insert(directory);
         match directory.rsplit_once('/') {
             Some((name, tag)) => match format!("{name}:{tag}").parse() {
                 Ok(place) => drop(places.insert(place)),
                 Err(error) => findings.add(&PLACE, path, format_args!("{error}")),
             },
             None => findings.add(&PLACE, path, "the directory is not images/NAME/TAG"),
-        }
-    }
-    for inner in &directories {
-        let mut above = inner.match_indices('/').map(|(end, _)| &inner[..end]);
-        if let Some(outer) = above.find(|outer| directories.contains(outer)) {
-            let message = format_args!("lies inside the image {PREFIX}{outer}");
-            findings.add(&PLACE, format_args!("{PREFIX}{inner}"), message);
         }
     }
     places
@@ -187,7 +191,12 @@ impl Walk<'_> {
             let parent = format!("{path} -> {}", frame.digest);
             if stack.len() > limits::INDEX_DEPTH {
                 let depth = limits::INDEX_DEPTH;
-                findings.add(&NESTING, parent, format_args!("more than {depth} levels of indexes"));
+                self.documents.give_up();
+                findings.add(
+                    &NESTING,
+                    parent,
+                    format_args!("more than {depth} levels of indexes"),
+                );
                 continue;
             }
             if let Some(document) = self.child(&child, &parent, findings)? {
@@ -263,18 +272,27 @@ mod tests {
     /// The ids that are found in an archive with these files, all with the same bytes.
     fn ids(entries: Vec<ContentsEntry>, bytes: &[u8]) -> BTreeSet<&'static str> {
         let contents = Contents::new(entries).unwrap();
-        let read = |_: &_| Ok::<_, ReadProblem>(bytes.to_vec());
+        let read = |_: &str, _| Ok::<_, ReadProblem>(bytes.to_vec());
         let files = Files::new(&contents, &read);
         let mut findings = Findings::default();
-        check(&files, &mut findings).unwrap();
-        findings.into_sorted().iter().map(|finding| finding.id).collect()
+        let id = SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
+        check(&files, &id, &mut findings).unwrap();
+        findings
+            .into_sorted()
+            .iter()
+            .map(|finding| finding.id)
+            .collect()
     }
 
     /// A gigabyte of manifests is refused by what the list says, before more than the budget is read.
     #[test]
     fn the_bytes_of_all_documents_are_bounded() {
         let entries = (0..=255).map(|number| {
-            entry(&format!("images/a/{number}/manifest.json"), limits::IMAGE_MANIFEST_SIZE, number)
+            entry(
+                &format!("images/a/{number}/manifest.json"),
+                limits::IMAGE_MANIFEST_SIZE,
+                number,
+            )
         });
         assert!(ids(entries.collect(), b"{}").contains("images.budget"));
     }

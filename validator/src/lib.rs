@@ -1,10 +1,35 @@
 //! Archive to report, and the proof of acceptance.
+//!
+//! [`check`] opens an archive, decides about its signatures, compares it with its signed list, and checks everything
+//! that the list names. What is wrong comes out as [`Finding`]s in a [`Report`]; only a report without errors, of an
+//! archive for which somebody vouches, gives an [`Accepted`], the one thing the importer takes.
+//!
+//! The validator must not write anything, use the network, or know registries and clusters.
+
+mod accepted;
 mod catalogue;
+mod check;
+mod content;
 mod error;
 mod expansion;
 mod files;
 mod finding;
 mod images;
-mod limits;
+pub mod limits;
 mod manifest;
 mod operator;
+mod options;
+mod practice;
+mod refusal;
+mod report;
+
+pub use accepted::Accepted;
+pub use catalogue::FINDINGS;
+pub use check::{Progress, check};
+pub use error::CheckError;
+pub use expansion::{ExpansionError, Piece, split_expansions};
+pub use finding::{Finding, FindingInfo, Severity};
+pub use images::{AcceptedDocument, AcceptedImage};
+pub use operator::Definition;
+pub use options::{AllowUnsigned, Depth, Options, Signatures};
+pub use report::{Report, Summary, Verdict};

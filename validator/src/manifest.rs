@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{
-    ImageName, ImagePlace, ManifestError, Operator, Solution, SolutionId, limits,
+    EnvVar, ImageName, ImagePlace, ManifestError, Operator, Solution, SolutionId, limits,
 };
 
 use crate::catalogue::manifest::{
@@ -49,8 +49,8 @@ pub(crate) fn load(
 #[derive(Debug)]
 pub(crate) struct Present<'a> {
     pub(crate) places: &'a BTreeSet<ImagePlace>,
-    /// The images' `ref`s.
-    pub(crate) references: BTreeSet<&'a str>,
+    /// The images' `ref`s; none when they could not be read.
+    pub(crate) references: Option<BTreeSet<&'a str>>,
 }
 
 /// Compares the manifest with what was signed and what is there.
@@ -65,14 +65,18 @@ pub(crate) fn check(
     if let Some(operator) = &solution.spec.operator {
         check_operator_image(operator, &solution.spec.images, findings);
         check_expansions(operator, &solution.spec.images, findings);
-        check_variables(operator, &present.references, findings);
+        check_variables(operator, findings);
+        if let Some(references) = &present.references {
+            check_related_images(operator, references, findings);
+        }
     }
 }
 
 fn check_identity(solution: &Solution, signed: &SolutionId, findings: &mut Findings) {
     let (name, version) = (&solution.metadata.name, &solution.spec.version);
     if name != signed.name() || version != signed.version() {
-        let message = format_args!("is about {name} {version}, the signed statement about {signed}");
+        let message =
+            format_args!("is about {name} {version}, the signed statement about {signed}");
         findings.add(&IDENTITY, PATH, message);
     }
 }
@@ -81,7 +85,11 @@ fn check_images(solution: &Solution, places: &BTreeSet<ImagePlace>, findings: &m
     let mut listed = BTreeSet::new();
     for place in &solution.spec.images {
         if !listed.insert(place) {
-            findings.add(&IMAGE_REPEATED, PATH, format_args!("spec.images lists `{place}` twice"));
+            findings.add(
+                &IMAGE_REPEATED,
+                PATH,
+                format_args!("spec.images lists `{place}` twice"),
+            );
         } else if !places.contains(place) {
             let message = format_args!("spec.images lists `{place}`, which is not in the archive");
             findings.add(&IMAGE_ABSENT, PATH, message);
@@ -96,7 +104,8 @@ fn check_images(solution: &Solution, places: &BTreeSet<ImagePlace>, findings: &m
 fn check_operator_image(operator: &Operator, images: &[ImagePlace], findings: &mut Findings) {
     let place = operator.image.place();
     if !images.contains(&place) {
-        let message = format_args!("spec.operator.image is `{place}`, which spec.images does not list");
+        let message =
+            format_args!("spec.operator.image is `{place}`, which spec.images does not list");
         findings.add(&OPERATOR_IMAGE, PATH, message);
     }
 }
@@ -131,14 +140,9 @@ fn check_expansions(operator: &Operator, images: &[ImagePlace], findings: &mut F
     }
 }
 
-fn check_variables(
-    operator: &Operator,
-    references: &BTreeSet<&str>,
-    findings: &mut Findings,
-) {
+fn check_variables(operator: &Operator, findings: &mut Findings) {
     let mut names = BTreeSet::new();
-    for variable in &operator.env {
-        let (name, value) = (variable.name.as_str(), variable.value.as_str());
+    for EnvVar { name, .. } in &operator.env {
         let printable = name.bytes().all(|b| b == b' ' || b.is_ascii_graphic());
         if name.is_empty() || name.contains('=') || !printable {
             let message = format_args!("spec.operator.env: `{name}` is no name of a variable");
@@ -147,8 +151,14 @@ fn check_variables(
             let message = format_args!("spec.operator.env: `{name}` is given twice");
             findings.add(&VARIABLE, PATH, message);
         }
+    }
+}
+
+/// By convention operators learn the images that they start from these variables.
+fn check_related_images(operator: &Operator, references: &BTreeSet<&str>, findings: &mut Findings) {
+    for EnvVar { name, value } in &operator.env {
         let literal = name.starts_with(RELATED) && !value.is_empty() && !value.contains("$(");
-        if literal && !references.contains(value) {
+        if literal && !references.contains(value.as_str()) {
             let message = format_args!(
                 "spec.operator.env[{name}] is `{value}`, the `ref` of no image in the archive"
             );

@@ -46,7 +46,8 @@ pub(crate) fn check(
         .below("operator/")
         .fold(0, |sum, entry| sum.saturating_add(entry.size));
     if size > OPERATOR_FILES {
-        let message = format_args!("the files have {size} bytes; at most {OPERATOR_FILES} are read");
+        let message =
+            format_args!("the files have {size} bytes; at most {OPERATOR_FILES} are read");
         findings.add(&BUDGET, "operator", message);
         return Ok(loaded);
     }
@@ -57,7 +58,11 @@ pub(crate) fn check(
     role::check_all(&loaded, scope(solution), findings);
     let any = files.below("operator/").next().is_some();
     if any && solution.is_some_and(|solution| solution.spec.operator.is_none()) {
-        findings.add(&UNEXPECTED, "operator", "manifest.yaml has no spec.operator");
+        findings.add(
+            &UNEXPECTED,
+            "operator",
+            "manifest.yaml has no spec.operator",
+        );
     }
     Ok(loaded)
 }
@@ -111,8 +116,15 @@ fn documents(
     let Some(bytes) = files.read(entry, limits::YAML_SIZE, &YAML, findings)? else {
         return Ok(None);
     };
-    if bytes.windows(2).any(|pair| matches!(pair, b"{{" | b"{%" | b"{#")) {
-        findings.add(&TEMPLATE, &entry.path, "would be run as a template by upstream's import");
+    if bytes
+        .windows(2)
+        .any(|pair| matches!(pair, b"{{" | b"{%" | b"{#"))
+    {
+        findings.add(
+            &TEMPLATE,
+            &entry.path,
+            "would be run as a template by upstream's import",
+        );
     }
     match yaml::documents(&bytes) {
         Ok(documents) => Ok(Some(documents)),

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use schemas::{SolutionId, StatementTime};
+use schemas::{Envelope, SolutionId, StatementTime};
 use signing::Trust;
 
 /// Whose signatures count.
@@ -37,6 +37,8 @@ pub enum Depth {
 pub struct Options {
     /// Whose signatures count.
     pub signatures: Signatures,
+    /// Envelopes beside the archive, whose signatures count too. Each must be about this archive.
+    pub detached: Vec<Envelope>,
     /// How much is read.
     pub depth: Depth,
     /// Threads that read and hash.

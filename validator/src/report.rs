@@ -1,5 +1,7 @@
 //! The report of a check, and the only way from it to an archive that may be used.
 
+use std::path::Path;
+
 use schemas::{Digest, KeyId, SolutionName, Version};
 use serde::Serialize;
 
@@ -31,23 +33,16 @@ pub struct Summary {
     /// The Solution's version.
     pub version: Option<Version>,
     /// The trusted keys whose signatures verified, sorted.
-    pub signers: Vec<KeyText>,
+    #[serde(serialize_with = "key_texts")]
+    pub signers: Vec<KeyId>,
     /// Bytes of the image.
     pub size: Option<u64>,
+    /// Bytes of a block device behind the end of the image; they are never read.
+    pub bytes_behind: u64,
     /// Files in the archive.
     pub files: Option<usize>,
     /// Images in the archive.
     pub images: Option<usize>,
-}
-
-/// A key id, written as its hexadecimal text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyText(pub KeyId);
-
-impl Serialize for KeyText {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
 }
 
 /// What was found. As JSON: the fields of [`Summary`], then `findings` and `verdict`; fields are added, never changed.
@@ -62,27 +57,26 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report of an archive that is refused, or for which nobody vouches.
-    pub(crate) fn new(summary: Summary, findings: Vec<Finding>) -> Self {
+    /// A report; the proof is kept only when there is no error.
+    pub(crate) fn new(
+        summary: Summary,
+        findings: Vec<Finding>,
+        accepted: Option<Accepted>,
+    ) -> Self {
+        let errors = findings
+            .iter()
+            .any(|finding| finding.severity == Severity::Error);
+        let (verdict, accepted) = match accepted {
+            _ if errors => (Verdict::Refused, None),
+            None => (Verdict::Unvouched, None),
+            Some(accepted) => (Verdict::Accepted, Some(Box::new(accepted))),
+        };
         Self {
-            verdict: if has_errors(&findings) {
-                Verdict::Refused
-            } else {
-                Verdict::Unvouched
-            },
             summary,
             findings,
-            accepted: None,
+            verdict,
+            accepted,
         }
-    }
-
-    /// With the proof, which the report keeps only when there is no error.
-    pub(crate) fn vouched(mut self, accepted: Accepted) -> Self {
-        if self.verdict == Verdict::Unvouched {
-            self.verdict = Verdict::Accepted;
-            self.accepted = Some(Box::new(accepted));
-        }
-        self
     }
 
     /// What is known of the archive.
@@ -112,8 +106,23 @@ impl Report {
     }
 }
 
-fn has_errors(findings: &[Finding]) -> bool {
-    findings
-        .iter()
-        .any(|finding| finding.severity == Severity::Error)
+impl Summary {
+    /// Of an archive of which nothing but the path is known.
+    pub(crate) fn new(path: &Path) -> Self {
+        Self {
+            archive: path.display().to_string(),
+            archive_id: None,
+            solution: None,
+            version: None,
+            signers: Vec::new(),
+            size: None,
+            bytes_behind: 0,
+            files: None,
+            images: None,
+        }
+    }
+}
+
+fn key_texts<S: serde::Serializer>(keys: &[KeyId], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(keys.iter().map(KeyId::to_string))
 }

@@ -32,9 +32,9 @@ pub(crate) const LAYOUT: FindingInfo = FindingInfo::error(
     "the archive needs something that this version of the tool does not know",
     "use a newer version of `solution`",
 );
-pub(crate) const TREE: FindingInfo = FindingInfo::error(
-    "container.tree",
-    "the listed files cannot lie in one image",
+pub(crate) const LIST: FindingInfo = FindingInfo::error(
+    "container.list",
+    "the signed list of files does not describe an image",
     "the archive was not made by `solution pack`; ask the publisher for one that was",
 );
 pub(crate) const UNDECLARED: FindingInfo = FindingInfo::error(

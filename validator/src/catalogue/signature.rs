@@ -32,6 +32,11 @@ pub(crate) const STATEMENT: FindingInfo = FindingInfo::error(
     "what was signed is not the statement of an archive",
     "ask the publisher for an archive made by `solution pack`",
 );
+pub(crate) const DETACHED: FindingInfo = FindingInfo::error(
+    "signature.detached",
+    "signatures beside the archive do not fit it",
+    "remove the file with the signatures, or get the one that belongs to this archive",
+);
 pub(crate) const SKIPPED: FindingInfo = FindingInfo::warning(
     "signature.skipped",
     "signatures were not checked: nobody vouches for the archive",

@@ -44,7 +44,11 @@ pub(super) fn check(
     };
     let mut wrong = |message: &dyn fmt::Display| {
         let digest = entry.digest;
-        findings.add(&CONFIG, place, format_args!("configuration {digest}: {message}"));
+        findings.add(
+            &CONFIG,
+            place,
+            format_args!("configuration {digest}: {message}"),
+        );
     };
     match serde_json::from_slice::<Config>(&bytes) {
         Err(error) => wrong(&error),
@@ -53,7 +57,9 @@ pub(super) fn check(
         }
         Ok(config) if config.rootfs.diff_ids.len() != manifest.layers.len() => {
             let (listed, layers) = (config.rootfs.diff_ids.len(), manifest.layers.len());
-            wrong(&format_args!("rootfs lists {listed} layers, the manifest has {layers}"));
+            wrong(&format_args!(
+                "rootfs lists {listed} layers, the manifest has {layers}"
+            ));
         }
         Ok(config) => return Ok(Some(config.platform)),
     }

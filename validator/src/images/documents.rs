@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use schemas::{ContentsEntry, Descriptor, Digest, ImageDocument, ImageDocumentError, Platform, limits};
+use schemas::{
+    ContentsEntry, Descriptor, Digest, ImageDocument, ImageDocumentError, Platform, limits,
+};
 
 use super::config;
 use crate::catalogue::images::{BUDGET, DOCUMENT, EMPTY, FOREIGN, MISSING, SIZE};
@@ -47,6 +49,11 @@ impl<'a> Documents<'a> {
     /// Whether every document that was asked for, and every content that one names, is there.
     pub(super) fn all_read(&self) -> bool {
         self.complete
+    }
+
+    /// Says that a document was left out.
+    pub(super) fn give_up(&mut self) {
+        self.complete = false;
     }
 
     /// A document; none when it cannot be read, which is a finding the first time.
@@ -141,7 +148,11 @@ impl<'a> Documents<'a> {
         let Descriptor { digest, size, .. } = descriptor;
         let Some(found) = self.files.with_digest(digest) else {
             self.complete = false;
-            findings.add(&MISSING, &entry.path, format_args!("{digest} is not in the archive"));
+            findings.add(
+                &MISSING,
+                &entry.path,
+                format_args!("{digest} is not in the archive"),
+            );
             return None;
         };
         if found.size != *size {

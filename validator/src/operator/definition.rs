@@ -74,10 +74,14 @@ fn shape(document: &Value) -> Vec<String> {
     if let Some(scope) = text(document, "/spec/scope")
         && !matches!(scope, "Namespaced" | "Cluster")
     {
-        problems.push(format!("spec.scope is `{scope}`, not Namespaced or Cluster"));
+        problems.push(format!(
+            "spec.scope is `{scope}`, not Namespaced or Cluster"
+        ));
     }
     if text(document, "/spec/group").is_some_and(is_protected) && !is_approved(document) {
-        problems.push(format!("spec.group is Kubernetes' own: it needs the annotation {APPROVAL}"));
+        problems.push(format!(
+            "spec.group is Kubernetes' own: it needs the annotation {APPROVAL}"
+        ));
     }
     problems.extend(list(document).iter().filter_map(schema));
     problems
@@ -135,7 +139,9 @@ fn versions(document: &Value) -> Vec<String> {
         }
         for field in ["served", "storage"] {
             if version.get(field).and_then(Value::as_bool).is_none() {
-                problems.push(format!("spec.versions[{index}].{field} is not true or false"));
+                problems.push(format!(
+                    "spec.versions[{index}].{field} is not true or false"
+                ));
             }
         }
     }

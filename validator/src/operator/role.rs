@@ -16,17 +16,32 @@ const CLUSTER_SCOPED: &[(&str, &str)] = &[
     ("", "namespaces"),
     ("", "nodes"),
     ("", "persistentvolumes"),
-    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
-    ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
-    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
-    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+    (
+        "admissionregistration.k8s.io",
+        "mutatingwebhookconfigurations",
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "validatingadmissionpolicies",
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "validatingadmissionpolicybindings",
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "validatingwebhookconfigurations",
+    ),
     ("apiextensions.k8s.io", "customresourcedefinitions"),
     ("apiregistration.k8s.io", "apiservices"),
     ("authentication.k8s.io", "tokenreviews"),
     ("authorization.k8s.io", "subjectaccessreviews"),
     ("certificates.k8s.io", "certificatesigningrequests"),
     ("flowcontrol.apiserver.k8s.io", "flowschemas"),
-    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
+    (
+        "flowcontrol.apiserver.k8s.io",
+        "prioritylevelconfigurations",
+    ),
     ("networking.k8s.io", "ingressclasses"),
     ("node.k8s.io", "runtimeclasses"),
     ("rbac.authorization.k8s.io", "clusterrolebindings"),
@@ -42,7 +57,13 @@ const CLUSTER_SCOPED: &[(&str, &str)] = &[
 const NAMESPACE_VERBS: [&str; 4] = ["get", "update", "patch", "delete"];
 
 /// The fields of a rule.
-const FIELDS: [&str; 5] = ["apiGroups", "resources", "verbs", "resourceNames", "nonResourceURLs"];
+const FIELDS: [&str; 5] = [
+    "apiGroups",
+    "resources",
+    "verbs",
+    "resourceNames",
+    "nonResourceURLs",
+];
 
 /// One rule of a role, its lists taken apart.
 struct Rule<'a> {
@@ -61,7 +82,10 @@ struct Judge<'a> {
 
 /// Checks every document of `role.yaml`.
 pub(super) fn check_all(files: &OperatorFiles, scope: OperatorScope, findings: &mut Findings) {
-    let own = files.definitions.iter().map(|definition| &definition.document);
+    let own = files
+        .definitions
+        .iter()
+        .map(|definition| &definition.document);
     let judge = Judge {
         own: own.filter_map(cluster_scoped).collect(),
         scope,
@@ -81,7 +105,11 @@ pub(super) fn check_all(files: &OperatorFiles, scope: OperatorScope, findings: &
             let message = format_args!("document {} has no usable name: `{name}`", index + 1);
             findings.add(&ROLE_NAME, ROLE, message);
         } else if !names.insert((kind, name)) {
-            findings.add(&ROLE_NAME, ROLE, format_args!("{kind} `{name}` occurs twice"));
+            findings.add(
+                &ROLE_NAME,
+                ROLE,
+                format_args!("{kind} `{name}` occurs twice"),
+            );
         }
         check_rules(role, &format!("{kind} {name}"), &judge, findings);
     }
@@ -104,7 +132,10 @@ fn is_name(name: &str) -> bool {
 }
 
 fn check_rules(role: &Value, place: &str, judge: &Judge<'_>, findings: &mut Findings) {
-    if role.get("aggregationRule").is_some_and(|rule| !rule.is_null()) {
+    if role
+        .get("aggregationRule")
+        .is_some_and(|rule| !rule.is_null())
+    {
         let message = format_args!("{place}: aggregationRule grants what is not in the archive");
         findings.add(&ROLE_RULES, ROLE, message);
     }
@@ -112,7 +143,11 @@ fn check_rules(role: &Value, place: &str, judge: &Judge<'_>, findings: &mut Find
         None | Some(Value::Null) => return,
         Some(Value::Array(rules)) => rules,
         Some(_) => {
-            findings.add(&ROLE_RULES, ROLE, format_args!("{place}: `rules` is not a list"));
+            findings.add(
+                &ROLE_RULES,
+                ROLE,
+                format_args!("{place}: `rules` is not a list"),
+            );
             return;
         }
     };

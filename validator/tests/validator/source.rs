@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use schemas::{Digest, ImageReference};
+use archive::tree::{self, BlobSize, DerivedContent, DerivedFile, Document};
+use archive::{ArchiveFile, Info, Unsigned};
+use schemas::{Digest, ImageReference, SolutionId, StatementTime};
 use sha2::{Digest as _, Sha256};
 
 pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -23,6 +25,42 @@ pub struct Image {
     pub blobs: Vec<Vec<u8>>,
 }
 
+impl Image {
+    fn tree(&self) -> tree::Image {
+        let documents: BTreeMap<Digest, &Vec<u8>> = self
+            .documents
+            .iter()
+            .chain([&self.root])
+            .map(|bytes| (sha256(bytes), bytes))
+            .collect();
+        let document = |(digest, bytes): (Digest, &Vec<u8>)| Document {
+            digest,
+            media_type: media_type(bytes).to_owned(),
+            bytes: bytes.clone(),
+        };
+        let blob = |bytes: &Vec<u8>| BlobSize {
+            digest: sha256(bytes),
+            size: bytes.len() as u64,
+        };
+        tree::Image {
+            place: self.place.parse().unwrap(),
+            reference: self.reference.clone(),
+            root: sha256(&self.root),
+            documents: documents.into_iter().map(document).collect(),
+            blobs: self.blobs.iter().map(blob).collect(),
+        }
+    }
+}
+
+/// What the builders above make of their own documents.
+fn media_type(document: &[u8]) -> &'static str {
+    let index = format!(r#""mediaType":"{INDEX}","manifests""#);
+    let is_index = document
+        .windows(index.len())
+        .any(|window| window == index.as_bytes());
+    if is_index { INDEX } else { MANIFEST }
+}
+
 /// What will be packed.
 pub struct Source {
     /// All but what is derived from the images.
@@ -30,10 +68,13 @@ pub struct Source {
     pub images: Vec<Image>,
     /// Changes what follows from the images, before it is packed.
     pub after: fn(&mut BTreeMap<String, Vec<u8>>),
+    /// Top-level names that are declared.
     pub optional: Vec<String>,
-    pub requires: Vec<String>,
-    pub expires: Option<&'static str>,
-    pub version: &'static str,
+    pub expires: Option<StatementTime>,
+}
+
+pub fn id() -> SolutionId {
+    SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap()
 }
 
 pub fn sha256(bytes: &[u8]) -> Digest {
@@ -54,7 +95,10 @@ pub fn config(architecture: &str, layers: usize) -> Vec<u8> {
 }
 
 pub fn manifest(config: &[u8], layers: &[&[u8]]) -> Vec<u8> {
-    let layers: Vec<String> = layers.iter().map(|layer| descriptor(LAYER, layer)).collect();
+    let layers: Vec<String> = layers
+        .iter()
+        .map(|layer| descriptor(LAYER, layer))
+        .collect();
     let (config, layers) = (descriptor(CONFIG, config), layers.join(","));
     format!(
         r#"{{"schemaVersion":2,"mediaType":"{MANIFEST}","config":{config},"layers":[{layers}]}}"#
@@ -173,9 +217,7 @@ impl Source {
             ],
             after: |_| {},
             optional: Vec::new(),
-            requires: Vec::new(),
             expires: None,
-            version: "1.0.0",
         }
     }
 
@@ -193,6 +235,45 @@ impl Source {
         let text = String::from_utf8(self.files[path].clone()).unwrap();
         assert!(text.contains(from), "{path} has no {from}");
         self.put(path, text.replacen(from, to, 1));
+    }
+
+    /// The files that follow from the images.
+    pub fn derived(&self, id: &SolutionId) -> BTreeMap<String, Vec<u8>> {
+        let images: Vec<tree::Image> = self.images.iter().map(Image::tree).collect();
+        let blobs: BTreeMap<Digest, &Vec<u8>> = self
+            .images
+            .iter()
+            .flat_map(|image| &image.blobs)
+            .map(|bytes| (sha256(bytes), bytes))
+            .collect();
+        let file = |file: DerivedFile| {
+            let bytes = match file.content {
+                DerivedContent::Bytes(bytes) => bytes,
+                DerivedContent::Blob => blobs[&file.digest].clone(),
+            };
+            (file.path.to_string(), bytes)
+        };
+        let derived = tree::derived(id, &images).unwrap();
+        derived.into_iter().map(file).collect()
+    }
+
+    /// Everything decided, nothing written.
+    pub fn unsigned(&self) -> Unsigned {
+        let mut files = self.files.clone();
+        files.extend(self.derived(&id()));
+        (self.after)(&mut files);
+        let file = |(path, bytes): (String, Vec<u8>)| {
+            ArchiveFile::from_bytes(path.parse().unwrap(), bytes)
+        };
+        let info = Info {
+            id: id(),
+            time: StatementTime::DEFAULT,
+            upgrade_from: None,
+            expires: self.expires,
+            requires: Vec::new(),
+            optional: self.optional.clone(),
+        };
+        Unsigned::new(info, files.into_iter().map(file).collect()).unwrap()
     }
 
     /// Changes the root document of the first image, which is a manifest.

@@ -1,0 +1,246 @@
+//! The stages of a check, in the order in which trust grows: open, decide about signatures, compare with the signed
+//! list, read the documents, read all data. A stage that fails ends the check, since what comes later would rest on it;
+//! within a stage everything is collected.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use archive::{Listed, OpenError, Opened, Trusted};
+use schemas::{KeyId, SolutionId};
+use signing::Trust;
+
+use crate::accepted::Accepted;
+use crate::catalogue::integrity::DAMAGED;
+use crate::catalogue::signature::{ALLOWED, DETACHED, EXPIRED, SKIPPED, UNSIGNED, UNTRUSTED};
+use crate::content::{self, Content};
+use crate::error::CheckError;
+use crate::files::{DamagedFiles, Files, ReadProblem};
+use crate::finding::{Chain, Findings};
+use crate::options::{AllowUnsigned, Depth, Options, Signatures};
+use crate::refusal;
+use crate::report::{Report, Summary};
+
+/// How far the pass over the data is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes read and hashed.
+    pub done: u64,
+    /// Bytes to be read.
+    pub total: u64,
+}
+
+/// Checks an archive. `progress` is called from several threads; setting `cancel` ends the check with an error.
+pub fn check(
+    path: &Path,
+    options: &Options,
+    progress: &(dyn Fn(Progress) + Sync),
+    cancel: &AtomicBool,
+) -> Result<Report, CheckError> {
+    let mut checking = Checking {
+        options,
+        progress,
+        cancel,
+        summary: Summary::new(path),
+        findings: Findings::default(),
+    };
+    let accepted = match checking.run(path) {
+        Ok(accepted) => accepted,
+        Err(Stop::Refused) => None,
+        Err(Stop::Failed(error)) => return Err(error),
+    };
+    let findings = checking.findings.into_sorted();
+    Ok(Report::new(checking.summary, findings, accepted))
+}
+
+/// Why the stages ended early.
+enum Stop {
+    /// The reason is among the findings.
+    Refused,
+    Failed(CheckError),
+}
+
+impl From<CheckError> for Stop {
+    fn from(error: CheckError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Whether anybody answers for the archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Vouched {
+    Yes,
+    No,
+}
+
+struct Checking<'a> {
+    options: &'a Options,
+    progress: &'a (dyn Fn(Progress) + Sync),
+    cancel: &'a AtomicBool,
+    summary: Summary,
+    findings: Findings,
+}
+
+impl Checking<'_> {
+    fn run(&mut self, path: &Path) -> Result<Option<Accepted>, Stop> {
+        let mut opened = Opened::open(path).map_err(|error| self.refuse(error))?;
+        self.summary.archive_id = Some(opened.archive_id());
+        self.attach(&mut opened)?;
+        let (trusted, vouched) = self.decide(&opened)?;
+        self.describe(&trusted);
+        let listed = trusted.list().map_err(|error| self.refuse(error))?;
+        self.summary.size = Some(listed.image_size());
+        self.summary.bytes_behind = listed.bytes_behind();
+        self.summary.files = Some(listed.contents().entries().len());
+        let (content, damaged) = self.documents(&listed)?;
+        self.summary.images = Some(content.images.places.len());
+        self.data(&listed, damaged)?;
+        Ok(match (vouched, content.solution) {
+            (Vouched::Yes, Some(solution)) => Some(Accepted {
+                listed,
+                solution,
+                images: content.images.list,
+                definitions: content.operator.definitions,
+                roles: content.operator.roles,
+            }),
+            _ => None,
+        })
+    }
+
+    /// An error of the archive's stages: a refusal becomes findings.
+    fn refuse(&mut self, error: OpenError) -> Stop {
+        if error.is_refusal() {
+            refusal::add(&error, &mut self.findings);
+            Stop::Refused
+        } else {
+            Stop::Failed(error.into())
+        }
+    }
+
+    fn attach(&mut self, opened: &mut Opened) -> Result<(), Stop> {
+        for envelope in &self.options.detached {
+            if let Err(error) = opened.attach(envelope) {
+                self.findings.add(&DETACHED, "", Chain(&error));
+                return Err(Stop::Refused);
+            }
+        }
+        Ok(())
+    }
+
+    fn decide(&mut self, opened: &Opened) -> Result<(Trusted, Vouched), Stop> {
+        match &self.options.signatures {
+            Signatures::Skip => {
+                self.findings
+                    .add(&SKIPPED, "", "signatures were not checked");
+                Ok((self.skip(opened)?, Vouched::No))
+            }
+            Signatures::Check {
+                trust,
+                allow_unsigned,
+            } => match (opened.envelope().signatures().len(), trust) {
+                (0, _) => self.unsigned(opened, allow_unsigned.as_ref()),
+                (_, Some(trust)) => self.verify(opened, trust),
+                (_, None) => {
+                    let keys = opened
+                        .envelope()
+                        .signatures()
+                        .map(|signature| signature.key_id);
+                    let keys = names(keys);
+                    let message = format_args!("signed by {keys}, and no key is trusted");
+                    self.findings.add(&UNTRUSTED, "", message);
+                    Err(Stop::Refused)
+                }
+            },
+        }
+    }
+
+    fn skip(&mut self, opened: &Opened) -> Result<Trusted, Stop> {
+        opened.skip_signature().map_err(|error| self.refuse(error))
+    }
+
+    fn verify(&mut self, opened: &Opened, trust: &Trust) -> Result<(Trusted, Vouched), Stop> {
+        let trusted = opened.verify(trust).map_err(|error| self.refuse(error))?;
+        Ok((trusted, Vouched::Yes))
+    }
+
+    fn unsigned(
+        &mut self,
+        opened: &Opened,
+        allowed: Option<&AllowUnsigned>,
+    ) -> Result<(Trusted, Vouched), Stop> {
+        let Some(AllowUnsigned(allowed)) = allowed else {
+            self.findings
+                .add(&UNSIGNED, "", "the archive has no signature");
+            return Err(Stop::Refused);
+        };
+        let trusted = self.skip(opened)?;
+        let id: &SolutionId = &trusted.statement().predicate.id;
+        if id != allowed {
+            let message = format_args!("{id} has no signature; only {allowed} may be without");
+            self.findings.add(&UNSIGNED, "", message);
+            return Err(Stop::Refused);
+        }
+        self.findings
+            .add(&ALLOWED, "", format_args!("{id} has no signature"));
+        Ok((trusted, Vouched::Yes))
+    }
+
+    fn describe(&mut self, trusted: &Trusted) {
+        let predicate = &trusted.statement().predicate;
+        self.summary.solution = Some(predicate.id.name().clone());
+        self.summary.version = Some(predicate.id.version().clone());
+        if let Some(signers) = trusted.signers() {
+            self.summary.signers.clone_from(&signers.trusted);
+        }
+        if let (Some(now), Some(expires)) = (self.options.now, predicate.expires)
+            && now > expires
+        {
+            self.findings
+                .add(&EXPIRED, "", format_args!("it expired at {expires}"));
+        }
+    }
+
+    fn documents(&mut self, listed: &Listed) -> Result<(Content, DamagedFiles), Stop> {
+        let read = |path: &str, limit| {
+            listed.read(path, limit).map_err(|error| match error {
+                OpenError::FileDigest { .. } => ReadProblem::Damaged,
+                other => ReadProblem::Failed(other.into()),
+            })
+        };
+        let files = Files::new(listed.contents(), &read);
+        let id = &listed.statement().predicate.id;
+        let content = content::check(&files, id, &mut self.findings)?;
+        Ok((content, files.into_damaged()))
+    }
+
+    /// Reads all data, if asked to, and reports what is damaged: each content once.
+    fn data(&mut self, listed: &Listed, mut damaged: DamagedFiles) -> Result<(), Stop> {
+        let signed = match listed.signers() {
+            Some(signers) => format!("{} signed", names(signers.trusted.iter().copied())),
+            None => "the statement lists".to_owned(),
+        };
+        let message = format!("is not what {signed}: damaged or altered");
+        if self.options.depth == Depth::Everything {
+            let total = listed.data_size();
+            let progress = |done| (self.progress)(Progress { done, total });
+            let found = listed.verify_data(self.options.threads, &progress, self.cancel);
+            for content in found.map_err(|error| self.refuse(error))? {
+                damaged.remove(&content.expected);
+                self.findings.add(&DAMAGED, content.path, &message);
+            }
+        }
+        for path in damaged.into_values() {
+            self.findings.add(&DAMAGED, path, &message);
+        }
+        Ok(())
+    }
+}
+
+/// `key 0123…`, `keys 0123… and 4567…`.
+pub(crate) fn names(keys: impl Iterator<Item = KeyId>) -> String {
+    let keys: Vec<String> = keys.map(|key| key.short()).collect();
+    match keys.as_slice() {
+        [] => "nobody".to_owned(),
+        [key] => format!("key {key}"),
+        [first @ .., last] => format!("keys {} and {last}", first.join(", ")),
+    }
+}

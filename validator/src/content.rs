@@ -1,0 +1,49 @@
+//! Everything that is checked of the listed files: manifest, images, operator. What is read here is read once, and is
+//! what the importer gets.
+
+use schemas::{ImageReference, Solution, SolutionId};
+
+use crate::error::CheckError;
+use crate::files::Files;
+use crate::finding::Findings;
+use crate::images::Images;
+use crate::operator::OperatorFiles;
+use crate::{images, manifest, operator, practice};
+
+/// What the files hold, as far as they could be read.
+#[derive(Debug)]
+pub(crate) struct Content {
+    pub(crate) solution: Option<Solution>,
+    pub(crate) images: Images,
+    pub(crate) operator: OperatorFiles,
+}
+
+/// Reads and checks the files of the Solution that was signed.
+pub(crate) fn check(
+    files: &Files<'_>,
+    signed: &SolutionId,
+    findings: &mut Findings,
+) -> Result<Content, CheckError> {
+    let solution = manifest::load(files, findings)?;
+    let images = images::check(files, signed, findings)?;
+    if let Some(solution) = &solution {
+        let references = images
+            .list
+            .iter()
+            .filter_map(|image| image.reference.as_ref());
+        let present = manifest::Present {
+            places: &images.places,
+            references: images
+                .references_known
+                .then(|| references.map(ImageReference::as_str).collect()),
+        };
+        manifest::check(solution, signed, &present, findings);
+    }
+    let operator = operator::check(files, solution.as_ref(), findings)?;
+    practice::check(solution.as_ref(), &images.places, findings);
+    Ok(Content {
+        solution,
+        images,
+        operator,
+    })
+}

@@ -1,0 +1,81 @@
+//! Both views of the images, and the indexes over them, must be exactly what follows from the images: then there is
+//! no file that one tool sees and another does not, and nothing can hide between them.
+
+use archive::tree::{self, BlobSize, DerivedFile};
+use schemas::SolutionId;
+
+use super::{AcceptedImage, PREFIX};
+use crate::catalogue::images::{DIFFERS, INCOMPLETE, PLACE, UNREFERENCED};
+use crate::files::Files;
+use crate::finding::Findings;
+
+/// What can be derived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Derivable {
+    /// Everything.
+    All,
+    /// All but `index.json`, which holds the images' `ref`s and could not be read.
+    AllButIndex,
+}
+
+/// Compares the files of the images with what follows from the images. The digests suffice: the list of files was
+/// verified, and the pass over the data compares each file with its digest.
+pub(super) fn compare(
+    files: &Files<'_>,
+    id: &SolutionId,
+    images: &[AcceptedImage],
+    derivable: Derivable,
+    findings: &mut Findings,
+) {
+    let images: Vec<tree::Image> = images.iter().map(image).collect();
+    let derived = match tree::derived(id, &images) {
+        Ok(derived) => derived,
+        Err(error) => {
+            findings.add(&PLACE, "images", error);
+            return;
+        }
+    };
+    for DerivedFile { path, digest, .. } in &derived {
+        if derivable == Derivable::AllButIndex && path.as_str() == archive::INDEX {
+            continue;
+        }
+        match files.get(path.as_str()) {
+            None => findings.add(&INCOMPLETE, path, "is missing"),
+            Some(entry) if entry.digest != *digest => {
+                let found = entry.digest;
+                findings.add(&DIFFERS, path, format_args!("is {found}, not {digest}"));
+            }
+            Some(_) => {}
+        }
+    }
+    for entry in files.below(PREFIX).chain(files.below("blobs/")) {
+        if derived
+            .binary_search_by(|file| file.path.cmp(&entry.path))
+            .is_err()
+        {
+            findings.add(&UNREFERENCED, &entry.path, "belongs to no image");
+        }
+    }
+}
+
+fn image(image: &AcceptedImage) -> tree::Image {
+    tree::Image {
+        place: image.place.clone(),
+        reference: image.reference.clone(),
+        root: image.root().digest,
+        documents: image
+            .documents
+            .iter()
+            .map(|document| tree::Document {
+                digest: document.digest,
+                media_type: document.media_type.clone(),
+                bytes: document.bytes.to_vec(),
+            })
+            .collect(),
+        blobs: image
+            .blobs
+            .iter()
+            .map(|(&digest, &size)| BlobSize { digest, size })
+            .collect(),
+    }
+}

@@ -1,0 +1,123 @@
+//! Archives on a disk, and checks of them.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+
+use archive::{Overwrite, STATEMENT_OFFSET, Unsigned};
+use schemas::Envelope;
+use signing::{SecretKey, Trust};
+use tempfile::TempDir;
+use validator::{Depth, Options, Report, Signatures, check};
+
+use crate::source::Source;
+
+const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+
+/// The publisher's key.
+pub fn key() -> &'static SecretKey {
+    static KEY: OnceLock<SecretKey> = OnceLock::new();
+    KEY.get_or_init(|| SecretKey::generate().unwrap())
+}
+
+/// An archive in a directory of its own.
+pub struct Archive {
+    directory: TempDir,
+}
+
+impl Archive {
+    pub fn signed(source: &Source) -> Self {
+        Self::signed_by(source.unsigned(), &[key()])
+    }
+
+    pub fn signed_by(unsigned: Unsigned, keys: &[&SecretKey]) -> Self {
+        let archive = Self::unsigned(unsigned);
+        let mut envelope = archive.envelope();
+        for key in keys {
+            envelope.add(key.sign(envelope.payload())).unwrap();
+        }
+        archive.put_envelope(&envelope)
+    }
+
+    pub fn unsigned(unsigned: Unsigned) -> Self {
+        let archive = Self {
+            directory: tempfile::tempdir().unwrap(),
+        };
+        let cancel = AtomicBool::new(false);
+        unsigned
+            .leave_unsigned()
+            .write(
+                &archive.path(),
+                Overwrite::Refuse,
+                THREADS,
+                &|_| {},
+                &cancel,
+            )
+            .unwrap();
+        archive
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let archive = Self {
+            directory: tempfile::tempdir().unwrap(),
+        };
+        fs::write(archive.path(), bytes).unwrap();
+        archive
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.directory.path().join("example.iso")
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        fs::read(self.path()).unwrap()
+    }
+
+    pub fn envelope(&self) -> Envelope {
+        let bytes = self.bytes();
+        let start = usize::try_from(STATEMENT_OFFSET).unwrap();
+        Envelope::from_slice(&bytes[start..start + schemas::limits::ENVELOPE_SIZE]).unwrap()
+    }
+
+    pub fn put_envelope(self, envelope: &Envelope) -> Self {
+        self.put(
+            usize::try_from(STATEMENT_OFFSET).unwrap(),
+            &envelope.to_bytes(),
+        )
+    }
+
+    pub fn put(self, offset: usize, bytes: &[u8]) -> Self {
+        let mut image = self.bytes();
+        image[offset..offset + bytes.len()].copy_from_slice(bytes);
+        fs::write(self.path(), image).unwrap();
+        self
+    }
+
+    pub fn report(&self) -> Report {
+        self.report_with(&options())
+    }
+
+    pub fn report_with(&self, options: &Options) -> Report {
+        check(&self.path(), options, &|_| {}, &AtomicBool::new(false)).unwrap()
+    }
+}
+
+/// Trusts the publisher's key and reads everything.
+pub fn options() -> Options {
+    Options {
+        signatures: Signatures::Check {
+            trust: Some(Trust::new(vec![key().public()], None).unwrap()),
+            allow_unsigned: None,
+        },
+        detached: Vec::new(),
+        depth: Depth::Everything,
+        threads: THREADS,
+        now: None,
+    }
+}
+
+pub fn ids(report: &Report) -> Vec<&'static str> {
+    report.findings().iter().map(|finding| finding.id).collect()
+}

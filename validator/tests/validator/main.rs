@@ -1,0 +1,69 @@
+//! One good archive, made by the writing stages, and named changes to it: each gives exactly the findings that are
+//! expected, and together they give every finding that there is.
+
+mod archives;
+mod mistakes;
+mod source;
+mod stages;
+mod statements;
+mod tampering;
+
+use std::collections::BTreeSet;
+
+use archives::{Archive, ids};
+use source::Source;
+use validator::{FINDINGS, Verdict};
+
+/// Findings that need more than a small archive; the tests beside the code produce them.
+const TESTED_BESIDE_THE_CODE: [&str; 1] = ["images.budget"];
+
+#[test]
+fn mistakes_of_publishers_are_found() {
+    let tables = [mistakes::MANIFESTS, mistakes::IMAGES, mistakes::OPERATORS];
+    for (name, change, expected) in tables.concat() {
+        let mut source = Source::good();
+        change(&mut source);
+        let report = Archive::signed(&source).report();
+        assert_eq!(ids(&report), expected, "{name}: {:#?}", report.findings());
+    }
+}
+
+#[test]
+fn tampering_is_found() {
+    let good = Archive::signed(&Source::good()).bytes();
+    for (name, change, expected) in tampering::CASES {
+        let mut bytes = good.clone();
+        change(&mut bytes);
+        let report = Archive::from_bytes(&bytes).report();
+        assert_eq!(ids(&report), *expected, "{name}: {:#?}", report.findings());
+        let verdict = if expected.is_empty() {
+            Verdict::Accepted
+        } else {
+            Verdict::Refused
+        };
+        assert_eq!(report.verdict(), verdict, "{name}");
+    }
+}
+
+#[test]
+fn signed_nonsense_is_found() {
+    for (name, archive, expected) in statements::CASES {
+        let report = archive().report();
+        assert_eq!(ids(&report), *expected, "{name}: {:#?}", report.findings());
+    }
+}
+
+#[test]
+fn every_finding_has_a_case() {
+    let tables = [mistakes::MANIFESTS, mistakes::IMAGES, mistakes::OPERATORS];
+    let mistakes = tables.concat().into_iter().flat_map(|(_, _, ids)| ids);
+    let produced: BTreeSet<&str> = mistakes
+        .chain(tampering::CASES.iter().flat_map(|(_, _, ids)| *ids))
+        .chain(statements::CASES.iter().flat_map(|(_, _, ids)| *ids))
+        .chain(stages::PRODUCED)
+        .copied()
+        .chain(TESTED_BESIDE_THE_CODE)
+        .collect();
+    let all: BTreeSet<&str> = FINDINGS.iter().map(|info| info.id).collect();
+    assert_eq!(produced, all);
+}
