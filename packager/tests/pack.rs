@@ -215,13 +215,8 @@ fn another_time_is_another_archive_and_no_key_is_no_signature() {
         ..request(&bench.tree(), &bench.output())
     };
     assert_eq!(run(&unsigned).unwrap().archive_id, first.archive_id);
-    let trust = Trust::new(vec![key().public()], None).unwrap();
-    assert!(
-        Opened::open(&bench.output())
-            .unwrap()
-            .verify(&trust)
-            .is_err()
-    );
+    let opened = Opened::open(&bench.output()).unwrap();
+    assert_eq!(opened.envelope().signatures().len(), 0);
     let later = Request {
         time: StatementTime::from_unix(1_700_000_000).unwrap(),
         ..unsigned
