@@ -4,7 +4,8 @@ use deployer::{Applied, Conflicts, Error, FieldManager, Gvk, Object, ObjectRef, 
 use serde_json::{Value, json};
 
 use crate::setup::{
-    DEADLINE, admin, apply, config_map, config_map_ref, manager, namespace, object,
+    DEADLINE, admin, apply, config_map, config_map_ref, manager, namespace, namespace_with, object,
+    until,
 };
 
 #[tokio::test]
