@@ -1,0 +1,242 @@
+//! A small Solution for tests: an image for one platform, an index for two that shares a layer with it, a layer larger
+//! than a buffer, an empty file, and a file under a declared top-level name.
+
+// Each test binary uses its own part of this module.
+#![allow(dead_code)]
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use archive::tree::{BlobSize, DerivedContent, Document, Image, derived};
+use archive::{
+    ArchiveFile, FileSource, Info, Listed, MANIFEST, OpenError, Opened, Overwrite, README, ROLE,
+    Unsigned, WriteError, Written, crd_path, readme,
+};
+use schemas::{Digest, SolutionId, StatementTime};
+use sha2::{Digest as _, Sha256};
+use signing::{SecretKey, Trust};
+use tempfile::TempDir;
+
+pub(crate) const OCI_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+pub(crate) const OCI_INDEX: &str = "application/vnd.oci.image.index.v1+json";
+const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
+
+/// The secret key whose 32 bytes are all 7.
+pub(crate) fn key() -> SecretKey {
+    let pem = "-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH
+-----END PRIVATE KEY-----
+";
+    SecretKey::from_pem(pem).unwrap()
+}
+
+pub(crate) fn digest(bytes: &[u8]) -> Digest {
+    Digest::new(Sha256::digest(bytes).into())
+}
+
+pub(crate) fn id() -> SolutionId {
+    SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap()
+}
+
+pub(crate) fn info() -> Info {
+    Info {
+        id: id(),
+        time: StatementTime::DEFAULT,
+        upgrade_from: Some(">=0.9.0, <1.0.0".parse().unwrap()),
+        expires: None,
+        requires: vec![],
+        optional: vec!["extra".to_owned()],
+    }
+}
+
+/// Bytes that repeat nowhere soon, so that swapped pieces are noticed.
+fn noise(len: usize, seed: u32) -> Vec<u8> {
+    let mut state = seed | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state.to_le_bytes()[1]
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+/// An image's manifest, with what it refers to.
+fn manifest(config: &[u8], layers: &[Vec<u8>]) -> Vec<u8> {
+    let descriptor = |media_type: &str, bytes: &[u8]| {
+        serde_json::json!({
+            "mediaType": media_type, "digest": digest(bytes).to_string(), "size": bytes.len(),
+        })
+    };
+    let layers: Vec<_> = layers
+        .iter()
+        .map(|layer| descriptor(LAYER, layer))
+        .collect();
+    let document = serde_json::json!({
+        "schemaVersion": 2, "mediaType": OCI_MANIFEST,
+        "config": descriptor(CONFIG, config), "layers": layers,
+    });
+    serde_json::to_vec(&document).unwrap()
+}
+
+fn document(media_type: &str, bytes: Vec<u8>) -> Document {
+    Document {
+        digest: digest(&bytes),
+        media_type: media_type.to_owned(),
+        bytes,
+    }
+}
+
+fn blob_size(bytes: &[u8]) -> BlobSize {
+    BlobSize {
+        digest: digest(bytes),
+        size: bytes.len() as u64,
+    }
+}
+
+fn config(architecture: &str, layers: &[Vec<u8>]) -> Vec<u8> {
+    let ids: Vec<String> = layers.iter().map(|it| digest(it).to_string()).collect();
+    let config = serde_json::json!({
+        "architecture": architecture, "os": "linux", "config": {},
+        "rootfs": {"type": "layers", "diff_ids": ids},
+    });
+    serde_json::to_vec(&config).unwrap()
+}
+
+/// The images and the bytes of their blobs.
+pub(crate) fn images() -> (Vec<Image>, Vec<Vec<u8>>) {
+    let (shared, large, small) = (noise(5000, 1), noise(3 * (1 << 20) + 5, 2), noise(1, 3));
+    let amd64 = [shared.clone(), large];
+    let arm64 = [shared, small];
+    let configs = [config("amd64", &amd64), config("arm64", &arm64)];
+    let manifests = [manifest(&configs[0], &amd64), manifest(&configs[1], &arm64)];
+    let child = |bytes: &[u8], architecture: &str| {
+        serde_json::json!({
+            "mediaType": OCI_MANIFEST, "digest": digest(bytes).to_string(), "size": bytes.len(),
+            "platform": {"os": "linux", "architecture": architecture},
+        })
+    };
+    let index = serde_json::json!({
+        "schemaVersion": 2, "mediaType": OCI_INDEX,
+        "manifests": [child(&manifests[0], "amd64"), child(&manifests[1], "arm64")],
+    });
+    let index = document(OCI_INDEX, serde_json::to_vec(&index).unwrap());
+    let [first, second] = manifests.map(|bytes| document(OCI_MANIFEST, bytes));
+    let blobs: Vec<Vec<u8>> = [&amd64[..], &arm64[1..], &configs[..]].concat();
+    let images = vec![
+        Image {
+            place: "org/multi:2.0".parse().unwrap(),
+            reference: Some("quay.test/org/multi:2.0".parse().unwrap()),
+            root: index.digest,
+            documents: vec![index, first.clone(), second],
+            blobs: blobs.iter().map(|bytes| blob_size(bytes)).collect(),
+        },
+        Image {
+            place: "app:1.0".parse().unwrap(),
+            reference: None,
+            root: first.digest,
+            documents: vec![first],
+            blobs: [&amd64[0], &amd64[1], &configs[0]]
+                .map(|bytes| blob_size(bytes))
+                .into(),
+        },
+    ];
+    (images, blobs)
+}
+
+/// Every file of the Solution. The blobs lie in `directory`, the largest behind other bytes of its file.
+pub(crate) fn files(directory: &Path) -> Vec<ArchiveFile> {
+    let (images, blobs) = images();
+    let source = |wanted: &Digest| {
+        let bytes = blobs.iter().find(|bytes| digest(bytes) == *wanted).unwrap();
+        let path = directory.join(wanted.hex());
+        let padded = [b"ahead".as_slice(), bytes].concat();
+        let offset = if bytes.len() > 1 << 20 { 5 } else { 0 };
+        std::fs::write(&path, if offset > 0 { &padded } else { bytes }).unwrap();
+        FileSource::File { path, offset }
+    };
+    let own = [
+        (MANIFEST, b"kind: Solution\n".to_vec()),
+        (README, readme(&id())),
+        (ROLE, b"kind: Role\n".to_vec()),
+        (
+            crd_path("example").unwrap().as_str(),
+            b"kind: CustomResourceDefinition\n".to_vec(),
+        ),
+        ("extra/empty", vec![]),
+    ]
+    .map(|(path, bytes)| ArchiveFile::from_bytes(path.parse().unwrap(), bytes));
+    let derived = derived(&id(), &images)
+        .unwrap()
+        .into_iter()
+        .map(|file| ArchiveFile {
+            source: match file.content {
+                DerivedContent::Bytes(bytes) => FileSource::Bytes(bytes),
+                DerivedContent::Blob => source(&file.digest),
+            },
+            path: file.path,
+            size: file.size,
+            digest: file.digest,
+        });
+    own.into_iter().chain(derived).collect()
+}
+
+/// A directory with sources, and the place of an archive beside them.
+pub(crate) struct Place {
+    pub(crate) directory: TempDir,
+    pub(crate) sources: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let [directory, sources] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        Self { directory, sources }
+    }
+
+    pub(crate) fn archive(&self) -> PathBuf {
+        self.directory.path().join("example-1.0.0.iso")
+    }
+
+    pub(crate) fn files(&self) -> Vec<ArchiveFile> {
+        files(self.sources.path())
+    }
+
+    pub(crate) fn write_with(
+        &self,
+        info: Info,
+        files: Vec<ArchiveFile>,
+        threads: usize,
+    ) -> Result<Written, WriteError> {
+        let signed = Unsigned::new(info, files)?.sign(&[key()])?;
+        let threads = NonZeroUsize::new(threads).unwrap();
+        let never = AtomicBool::new(false);
+        signed.write(
+            &self.archive(),
+            Overwrite::Replace,
+            threads,
+            &|_| (),
+            &never,
+        )
+    }
+
+    pub(crate) fn write(&self) -> Written {
+        self.write_with(info(), self.files(), 2).unwrap()
+    }
+
+    pub(crate) fn list(&self) -> Result<Listed, OpenError> {
+        Opened::open(&self.archive())?.verify(&trust())?.list()
+    }
+
+    /// The names beside the archive.
+    pub(crate) fn left_behind(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.directory.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect()
+    }
+}
+
+pub(crate) fn trust() -> Trust {
+    Trust::new(vec![key().public()], None).unwrap()
+}

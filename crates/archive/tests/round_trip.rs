@@ -1,0 +1,310 @@
+//! What is written is what is read: the same bytes whatever the threads, and nothing left behind on failure.
+
+mod common;
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use archive::{
+    ArchiveFile, CONTENTS, CONTENTS_OFFSET, FileSource, MANIFEST, OpenError, Opened, Overwrite,
+    SHA256SUMS, STATEMENT, STATEMENT_OFFSET, Unsigned, WriteError, add_signature, attach_signature,
+};
+use common::{Place, digest, id, images, info, key, trust};
+use schemas::{Envelope, PAYLOAD_TYPE};
+use signing::{SecretKey, Trust};
+
+const TWO: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+
+#[test]
+fn an_archive_is_read_as_it_was_written() {
+    let place = Place::new();
+    let written = place.write();
+    let listed = place.list().unwrap();
+    assert_eq!(listed.archive_id(), written.archive_id);
+    assert_eq!(listed.image_size(), written.size);
+    assert_eq!(listed.bytes_behind(), 0);
+    assert_eq!(listed.statement().predicate.id, id());
+    assert_eq!(listed.signers().unwrap().trusted, [key().public().id()]);
+    for file in place.files() {
+        let bytes = listed.read(file.path.as_str(), 4 << 20).unwrap();
+        assert_eq!(digest(&bytes), file.digest, "{}", file.path);
+    }
+    let sums = listed
+        .contents()
+        .to_sha256sums(&listed.statement().predicate.contents);
+    assert_eq!(listed.read(SHA256SUMS, 1 << 20).unwrap(), sums);
+    assert_eq!(place.left_behind(), ["example-1.0.0.iso"]);
+}
+
+#[test]
+fn files_are_read_within_limits() {
+    let place = Place::new();
+    place.write();
+    let listed = place.list().unwrap();
+    let too_large = listed.read(MANIFEST, 14);
+    assert!(matches!(
+        too_large,
+        Err(OpenError::FileSize {
+            size: 15,
+            limit: 14,
+            ..
+        })
+    ));
+    let missing = listed.read("nowhere", 14);
+    assert!(matches!(missing, Err(OpenError::NoSuchFile(_))));
+}
+
+#[test]
+fn blobs_are_read_in_pieces_and_no_further() {
+    let place = Place::new();
+    place.write();
+    let listed = place.list().unwrap();
+    for bytes in images().1 {
+        let blob = listed.blob(&digest(&bytes)).unwrap();
+        assert_eq!(blob.size(), bytes.len() as u64);
+        let mut found = vec![0; bytes.len()];
+        let (first, second) = found.split_at_mut(bytes.len() / 3);
+        blob.read_exact_at(first, 0).unwrap();
+        blob.read_exact_at(second, first.len() as u64).unwrap();
+        assert_eq!(found, bytes);
+        assert!(blob.read_exact_at(&mut [0; 2], blob.size() - 1).is_err());
+        assert!(blob.read_exact_at(&mut [0], u64::MAX).is_err());
+    }
+    assert!(listed.blob(&digest(b"something else")).is_none());
+}
+
+#[test]
+fn one_content_lies_once() {
+    let place = Place::new();
+    let written = place.write();
+    let listed = place.list().unwrap();
+    let listed_bytes: u64 = listed.contents().entries().iter().map(|it| it.size).sum();
+    assert!(listed_bytes > 2 * listed.data_size());
+    assert!(written.size < listed.data_size() + (2 << 20));
+    let statement = listed.plan().extent_of(STATEMENT).unwrap();
+    let contents = listed.plan().extent_of(CONTENTS).unwrap();
+    assert_eq!(
+        (statement.offset, statement.size),
+        (STATEMENT_OFFSET, 65_536)
+    );
+    assert_eq!(contents.offset, CONTENTS_OFFSET);
+}
+
+#[test]
+fn all_data_is_verified_once_and_progress_reaches_its_end() {
+    let place = Place::new();
+    place.write();
+    let listed = place.list().unwrap();
+    let most = AtomicU64::new(0);
+    let progress = |done| {
+        most.fetch_max(done, Ordering::Relaxed);
+    };
+    let damaged = listed
+        .verify_data(TWO, &progress, &AtomicBool::new(false))
+        .unwrap();
+    assert_eq!(damaged, []);
+    assert_eq!(most.into_inner(), listed.data_size());
+    let stopped = listed.verify_data(TWO, &|_| (), &AtomicBool::new(true));
+    assert!(matches!(stopped, Err(OpenError::Interrupted)));
+}
+
+/// Archives are promised to be the same on every machine and for ever: publishers publish their ids, and sites
+/// compare them. If this fails, what was changed is the format (`README.txt`, whose text this archive holds, is the one
+/// thing in it that may change; then write the new digests here).
+#[test]
+fn the_bytes_are_those_of_format_1() {
+    for threads in [1, 2, 7] {
+        let place = Place::new();
+        let mut files = place.files();
+        if threads == 7 {
+            files.reverse();
+        }
+        let written = place.write_with(info(), files, threads).unwrap();
+        let image = fs::read(place.archive()).unwrap();
+        assert_eq!(image.len() as u64, written.size);
+        let found = [written.archive_id.hex(), digest(&image).hex()];
+        let expected = ["@ARCHIVE_ID@", "@IMAGE@"];
+        assert_eq!(found, expected, "{threads} threads");
+    }
+}
+
+#[test]
+fn others_may_read_an_archive() {
+    let place = Place::new();
+    place.write();
+    let mode = fs::metadata(place.archive()).unwrap().permissions().mode();
+    let plain = place.directory.path().join("plain");
+    fs::write(&plain, "").unwrap();
+    assert_eq!(mode, fs::metadata(plain).unwrap().permissions().mode());
+}
+
+#[test]
+fn an_existing_file_is_replaced_only_when_told() {
+    let place = Place::new();
+    fs::write(place.archive(), "precious").unwrap();
+    let write = |overwrite| {
+        let signed = Unsigned::new(info(), place.files())
+            .unwrap()
+            .leave_unsigned();
+        signed.write(
+            &place.archive(),
+            overwrite,
+            TWO,
+            &|_| (),
+            &AtomicBool::new(false),
+        )
+    };
+    assert!(matches!(
+        write(Overwrite::Refuse),
+        Err(WriteError::Exists(_))
+    ));
+    assert_eq!(fs::read(place.archive()).unwrap(), b"precious");
+    write(Overwrite::Replace).unwrap();
+    let opened = Opened::open(&place.archive()).unwrap();
+    let unsigned = opened.verify(&trust());
+    assert!(matches!(
+        unsigned,
+        Err(OpenError::Signature(signing::VerifyError::Unsigned))
+    ));
+    let listed = opened.skip_signature().unwrap().list().unwrap();
+    assert!(listed.signers().is_none());
+}
+
+#[test]
+fn failures_leave_nothing_behind() {
+    let place = Place::new();
+    let blob = |files: &mut Vec<ArchiveFile>| {
+        let is_file = |file: &&mut ArchiveFile| matches!(file.source, FileSource::File { .. });
+        let file = files.iter_mut().find(is_file).unwrap();
+        let FileSource::File { path, .. } = &file.source else {
+            unreachable!("only files were looked for")
+        };
+        (path.clone(), file.path.to_string())
+    };
+    let mut files = place.files();
+    let (source, path) = blob(&mut files);
+    let good = fs::read(&source).unwrap();
+    let attempt = |bytes: &[u8]| {
+        fs::write(&source, bytes).unwrap();
+        let refused = place.write_with(info(), files.clone(), 2).unwrap_err();
+        assert_eq!(place.left_behind(), [""; 0]);
+        refused
+    };
+    let mut flipped = good.clone();
+    *flipped.last_mut().unwrap() ^= 1;
+    let changed = attempt(&flipped);
+    assert!(matches!(&changed, WriteError::Changed { path: found, .. } if *found == path));
+    let short = attempt(&good[..good.len() - 1]);
+    assert!(matches!(&short, WriteError::Source { file, .. } if *file == source));
+    assert!(!short.is_refusal());
+    fs::remove_file(&source).unwrap();
+    let missing = place.write_with(info(), files.clone(), 2).unwrap_err();
+    assert!(matches!(missing, WriteError::Source { .. }));
+    assert_eq!(place.left_behind(), [""; 0]);
+}
+
+#[test]
+fn an_interrupt_leaves_nothing_behind() {
+    let place = Place::new();
+    let signed = Unsigned::new(info(), place.files())
+        .unwrap()
+        .leave_unsigned();
+    let cancel = AtomicBool::new(false);
+    // The interrupt comes when a part is written already.
+    let progress = |_| cancel.store(true, Ordering::Relaxed);
+    let one = NonZeroUsize::MIN;
+    let stopped = signed.write(&place.archive(), Overwrite::Refuse, one, &progress, &cancel);
+    assert!(matches!(stopped, Err(WriteError::Interrupted)));
+    assert_eq!(place.left_behind(), [""; 0]);
+}
+
+#[test]
+fn files_that_an_archive_cannot_have_are_refused() {
+    let place = Place::new();
+    let with = |path: &str| {
+        let mut files = place.files();
+        files.push(ArchiveFile::from_bytes(path.parse().unwrap(), vec![1]));
+        Unsigned::new(info(), files).unwrap_err()
+    };
+    for path in [STATEMENT, CONTENTS, SHA256SUMS] {
+        assert!(matches!(with(path), WriteError::Reserved(_)));
+    }
+    assert!(matches!(with("elsewhere/file"), WriteError::TopLevel(_)));
+    assert!(matches!(with(MANIFEST), WriteError::Contents(_)));
+    assert!(matches!(with("operator/Deploy"), WriteError::Plan(_)));
+    let missing = Unsigned::new(info(), vec![]).unwrap_err();
+    assert!(matches!(missing, WriteError::Missing(MANIFEST)));
+    assert!(missing.is_refusal());
+}
+
+#[test]
+fn a_counter_signature_changes_the_envelope_only() {
+    let place = Place::new();
+    let written = place.write();
+    let before = fs::read(place.archive()).unwrap();
+    let [second, third] = [(); 2].map(|()| SecretKey::generate().unwrap());
+    assert_eq!(
+        add_signature(&place.archive(), &second).unwrap(),
+        written.archive_id
+    );
+    let after = fs::read(place.archive()).unwrap();
+    assert_eq!(before[..65_536], after[..65_536]);
+    assert_ne!(before[65_536..131_072], after[65_536..131_072]);
+    assert_eq!(before[131_072..], after[131_072..]);
+    let keys = vec![key().public(), second.public()];
+    let both = Trust::new(keys, Some(TWO)).unwrap();
+    let opened = Opened::open(&place.archive()).unwrap();
+    assert_eq!(
+        opened
+            .verify(&both)
+            .unwrap()
+            .signers()
+            .unwrap()
+            .trusted
+            .len(),
+        2
+    );
+    let again = add_signature(&place.archive(), &second).unwrap_err();
+    assert!(matches!(
+        again,
+        OpenError::Sign(schemas::EnvelopeError::Repeated(_))
+    ));
+    // A signature made elsewhere counts only if it is one.
+    let good = third.sign(opened.envelope().payload()).bytes;
+    let other = third.sign(b"something else").bytes;
+    let wrong = attach_signature(&place.archive(), &third.public(), other);
+    assert!(matches!(wrong, Err(OpenError::WrongSignature)));
+    assert_eq!(fs::read(place.archive()).unwrap(), after);
+    attach_signature(&place.archive(), &third.public(), good).unwrap();
+    assert_eq!(
+        Opened::open(&place.archive())
+            .unwrap()
+            .envelope()
+            .signatures()
+            .len(),
+        3
+    );
+}
+
+#[test]
+fn signatures_beside_the_archive_count_for_the_same_statement_only() {
+    let place = Place::new();
+    place.write();
+    let second = SecretKey::generate().unwrap();
+    let mut opened = Opened::open(&place.archive()).unwrap();
+    let mut beside = Envelope::new(opened.envelope().payload().to_vec()).unwrap();
+    beside.add(key().sign(beside.payload())).unwrap();
+    beside.add(second.sign(beside.payload())).unwrap();
+    opened.attach(&beside).unwrap();
+    let keys = vec![key().public(), second.public()];
+    opened
+        .verify(&Trust::new(keys, Some(TWO)).unwrap())
+        .unwrap();
+    let other = Envelope::new(format!("{PAYLOAD_TYPE} of another").into_bytes()).unwrap();
+    assert!(matches!(
+        opened.attach(&other),
+        Err(OpenError::OtherPayload)
+    ));
+}
