@@ -338,6 +338,38 @@ async fn a_digest_that_is_not_stated_is_computed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_is_never_finished_ends() {
+    let server = Server::start(&Protection::None);
+    let proxy = Proxy::start(server.port, |seen| {
+        if !seen.is("PUT", "/uploads/") {
+            return Action::Forward;
+        }
+        let status = if large(seen) {
+            "405 Method Not Allowed"
+        } else {
+            "400 Bad Request"
+        };
+        Action::Answer(status, String::new())
+    });
+    let mut job = Job::default();
+    job.blob(
+        &repository("app"),
+        digest_of(&noise(1, 2 * MIB)),
+        &noise(1, 2 * MIB),
+    );
+    let client = client_for(&proxy.host(), Credentials::Anonymous);
+    let report = push(&client, job.job, silent()).await;
+    let error = &report.failed_blobs[0].error;
+    assert!(
+        matches!(**error, Error::Refused { status: 400, .. }),
+        "{error:?}"
+    );
+    // Each attempt gets as far as the one before, and no further.
+    let finishing = |seen: &&Seen| seen.is("PUT", "/uploads/") && !large(seen);
+    assert_eq!(proxy.seen().iter().filter(finishing).count(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_upload_that_a_refused_mount_opens_is_used() {
     let server = Server::start(&Protection::None);
     let proxy = Proxy::start(server.port, |seen| {
