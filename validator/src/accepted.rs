@@ -56,7 +56,7 @@ impl Accepted {
         &self.definitions
     }
 
-    /// The Role and ClusterRole documents in their order in the file.
+    /// The Role and `ClusterRole` documents in their order in the file.
     #[must_use]
     pub fn roles(&self) -> &[Value] {
         &self.roles

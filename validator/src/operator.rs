@@ -139,3 +139,33 @@ fn documents(
 fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
     value.pointer(pointer)?.as_str()
 }
+
+#[cfg(test)]
+mod tests {
+    use schemas::{Contents, Digest};
+
+    use super::*;
+    use crate::files::ReadProblem;
+
+    /// What the list says is enough: nothing is read.
+    #[test]
+    fn the_bytes_of_all_files_are_bounded() {
+        let entries = (0..17).map(|number| ContentsEntry {
+            path: format!("{DEFINITIONS}x{number}{DEFINITION_SUFFIX}")
+                .parse()
+                .unwrap(),
+            size: limits::YAML_SIZE,
+            digest: Digest::new([number; 32]),
+        });
+        let contents = Contents::new(entries.collect()).unwrap();
+        let read = |path: &str, _| -> Result<_, ReadProblem> { panic!("{path} was read") };
+        let mut findings = Findings::default();
+        check(&Files::new(&contents, &read), None, &mut findings).unwrap();
+        let ids: Vec<&str> = findings
+            .into_sorted()
+            .iter()
+            .map(|finding| finding.id)
+            .collect();
+        assert_eq!(ids, ["operator.budget"]);
+    }
+}

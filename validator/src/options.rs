@@ -28,7 +28,8 @@ pub struct AllowUnsigned(pub SolutionId);
 pub enum Depth {
     /// Every byte.
     Everything,
-    /// All but the images' layers, whose bytes are verified while they are pushed.
+    /// What an import uses besides layers: the manifest, the images' documents and configurations, the operator's
+    /// files. Layers are verified while they are pushed.
     Documents,
 }
 

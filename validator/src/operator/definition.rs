@@ -1,4 +1,4 @@
-//! One CustomResourceDefinition a file, of the kind that an API server accepts (`apiextensions.k8s.io/v1`).
+//! One `CustomResourceDefinition` a file, of the kind that an API server accepts (`apiextensions.k8s.io/v1`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

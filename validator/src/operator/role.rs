@@ -1,4 +1,4 @@
-//! `role.yaml`: Role and ClusterRole documents (`rbac.authorization.k8s.io/v1`) and what their rules grant.
+//! `role.yaml`: Role and `ClusterRole` documents (`rbac.authorization.k8s.io/v1`) and what their rules grant.
 
 use std::collections::BTreeSet;
 
@@ -156,7 +156,7 @@ fn check_rules(role: &Value, place: &str, judge: &Judge<'_>, findings: &mut Find
         let place = format!("{place}, rule {}", index + 1);
         match Rule::parse(rule, namespaced) {
             Err(problem) => findings.add(&ROLE_RULES, ROLE, format_args!("{place}: {problem}")),
-            Ok(rule) => judge.check(&rule, namespaced, &place, findings),
+            Ok(parsed) => judge.check(&parsed, namespaced, &place, findings),
         }
     }
 }

@@ -17,22 +17,22 @@ use crate::source::Source;
 const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
 /// The publisher's key.
-pub fn key() -> &'static SecretKey {
+pub(crate) fn key() -> &'static SecretKey {
     static KEY: OnceLock<SecretKey> = OnceLock::new();
     KEY.get_or_init(|| SecretKey::generate().unwrap())
 }
 
 /// An archive in a directory of its own.
-pub struct Archive {
+pub(crate) struct Archive {
     directory: TempDir,
 }
 
 impl Archive {
-    pub fn signed(source: &Source) -> Self {
+    pub(crate) fn signed(source: &Source) -> Self {
         Self::signed_by(source.unsigned(), &[key()])
     }
 
-    pub fn signed_by(unsigned: Unsigned, keys: &[&SecretKey]) -> Self {
+    pub(crate) fn signed_by(unsigned: Unsigned, keys: &[&SecretKey]) -> Self {
         let archive = Self::unsigned(unsigned);
         let mut envelope = archive.envelope();
         for key in keys {
@@ -41,7 +41,7 @@ impl Archive {
         archive.put_envelope(&envelope)
     }
 
-    pub fn unsigned(unsigned: Unsigned) -> Self {
+    pub(crate) fn unsigned(unsigned: Unsigned) -> Self {
         let archive = Self {
             directory: tempfile::tempdir().unwrap(),
         };
@@ -59,7 +59,7 @@ impl Archive {
         archive
     }
 
-    pub fn from_bytes(bytes: &[u8]) -> Self {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         let archive = Self {
             directory: tempfile::tempdir().unwrap(),
         };
@@ -67,45 +67,45 @@ impl Archive {
         archive
     }
 
-    pub fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.directory.path().join("example.iso")
     }
 
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         fs::read(self.path()).unwrap()
     }
 
-    pub fn envelope(&self) -> Envelope {
+    pub(crate) fn envelope(&self) -> Envelope {
         let bytes = self.bytes();
         let start = usize::try_from(STATEMENT_OFFSET).unwrap();
         Envelope::from_slice(&bytes[start..start + schemas::limits::ENVELOPE_SIZE]).unwrap()
     }
 
-    pub fn put_envelope(self, envelope: &Envelope) -> Self {
+    pub(crate) fn put_envelope(self, envelope: &Envelope) -> Self {
         self.put(
             usize::try_from(STATEMENT_OFFSET).unwrap(),
             &envelope.to_bytes(),
         )
     }
 
-    pub fn put(self, offset: usize, bytes: &[u8]) -> Self {
+    pub(crate) fn put(self, offset: usize, bytes: &[u8]) -> Self {
         let mut image = self.bytes();
         image[offset..offset + bytes.len()].copy_from_slice(bytes);
         fs::write(self.path(), image).unwrap();
         self
     }
 
-    pub fn report(&self) -> Report {
+    pub(crate) fn report(&self) -> Report {
         self.report_with(&options())
     }
 
-    pub fn report_with(&self, options: &Options) -> Report {
+    pub(crate) fn report_with(&self, options: &Options) -> Report {
         check(&self.path(), options, &|_| {}, &AtomicBool::new(false)).unwrap()
     }
 }
 
 /// Trusts the publisher's key and reads everything.
-pub fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options {
         signatures: Signatures::Check {
             trust: Some(Trust::new(vec![key().public()], None).unwrap()),
@@ -118,6 +118,6 @@ pub fn options() -> Options {
     }
 }
 
-pub fn ids(report: &Report) -> Vec<&'static str> {
+pub(crate) fn ids(report: &Report) -> Vec<&'static str> {
     report.findings().iter().map(|finding| finding.id).collect()
 }

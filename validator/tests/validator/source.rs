@@ -7,22 +7,22 @@ use archive::{ArchiveFile, Info, Unsigned};
 use schemas::{Digest, ImageReference, SolutionId, StatementTime};
 use sha2::{Digest as _, Sha256};
 
-pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
-pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-pub const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
-pub const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+pub(crate) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+pub(crate) const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+pub(crate) const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 
-pub const CRD: &str = "operator/deploy/crds/servers_crd.yaml";
-pub const ROLE: &str = "operator/deploy/role.yaml";
+pub(crate) const CRD: &str = "operator/deploy/crds/servers_crd.yaml";
+pub(crate) const ROLE: &str = "operator/deploy/role.yaml";
 
 /// An image as a tree of bytes. Nothing keeps it from being wrong.
 #[derive(Clone)]
-pub struct Image {
-    pub place: String,
-    pub reference: Option<ImageReference>,
-    pub root: Vec<u8>,
-    pub documents: Vec<Vec<u8>>,
-    pub blobs: Vec<Vec<u8>>,
+pub(crate) struct Image {
+    pub(crate) place: String,
+    pub(crate) reference: Option<ImageReference>,
+    pub(crate) root: Vec<u8>,
+    pub(crate) documents: Vec<Vec<u8>>,
+    pub(crate) blobs: Vec<Vec<u8>>,
 }
 
 impl Image {
@@ -62,31 +62,31 @@ fn media_type(document: &[u8]) -> &'static str {
 }
 
 /// What will be packed.
-pub struct Source {
+pub(crate) struct Source {
     /// All but what is derived from the images.
-    pub files: BTreeMap<String, Vec<u8>>,
-    pub images: Vec<Image>,
+    pub(crate) files: BTreeMap<String, Vec<u8>>,
+    pub(crate) images: Vec<Image>,
     /// Changes what follows from the images, before it is packed.
-    pub after: fn(&mut BTreeMap<String, Vec<u8>>),
+    pub(crate) after: fn(&mut BTreeMap<String, Vec<u8>>),
     /// Top-level names that are declared.
-    pub optional: Vec<String>,
-    pub expires: Option<StatementTime>,
+    pub(crate) optional: Vec<String>,
+    pub(crate) expires: Option<StatementTime>,
 }
 
-pub fn id() -> SolutionId {
+pub(crate) fn id() -> SolutionId {
     SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap()
 }
 
-pub fn sha256(bytes: &[u8]) -> Digest {
+pub(crate) fn sha256(bytes: &[u8]) -> Digest {
     Digest::new(Sha256::digest(bytes).into())
 }
 
-pub fn descriptor(media_type: &str, bytes: &[u8]) -> String {
+pub(crate) fn descriptor(media_type: &str, bytes: &[u8]) -> String {
     let (digest, size) = (sha256(bytes), bytes.len());
     format!(r#"{{"mediaType":"{media_type}","digest":"{digest}","size":{size}}}"#)
 }
 
-pub fn config(architecture: &str, layers: usize) -> Vec<u8> {
+pub(crate) fn config(architecture: &str, layers: usize) -> Vec<u8> {
     let ids = vec![format!(r#""{}""#, sha256(b"unpacked")); layers].join(",");
     format!(
         r#"{{"architecture":"{architecture}","os":"linux","rootfs":{{"type":"layers","diff_ids":[{ids}]}}}}"#
@@ -94,7 +94,7 @@ pub fn config(architecture: &str, layers: usize) -> Vec<u8> {
     .into_bytes()
 }
 
-pub fn manifest(config: &[u8], layers: &[&[u8]]) -> Vec<u8> {
+pub(crate) fn manifest(config: &[u8], layers: &[&[u8]]) -> Vec<u8> {
     let layers: Vec<String> = layers
         .iter()
         .map(|layer| descriptor(LAYER, layer))
@@ -106,20 +106,20 @@ pub fn manifest(config: &[u8], layers: &[&[u8]]) -> Vec<u8> {
     .into_bytes()
 }
 
-pub fn index(children: &[String]) -> Vec<u8> {
+pub(crate) fn index(children: &[String]) -> Vec<u8> {
     let children = children.join(",");
     format!(r#"{{"schemaVersion":2,"mediaType":"{INDEX}","manifests":[{children}]}}"#).into_bytes()
 }
 
 /// A child of an index, for a platform.
-pub fn child(media_type: &str, bytes: &[u8], architecture: &str) -> String {
+pub(crate) fn child(media_type: &str, bytes: &[u8], architecture: &str) -> String {
     let text = descriptor(media_type, bytes);
     let platform = format!(r#","platform":{{"architecture":"{architecture}","os":"linux"}}}}"#);
     text.trim_end_matches('}').to_owned() + &platform
 }
 
 /// An image of one manifest.
-pub fn single(place: &str, layer: &[u8]) -> Image {
+pub(crate) fn single(place: &str, layer: &[u8]) -> Image {
     let config = config("amd64", 1);
     Image {
         place: place.to_owned(),
@@ -199,7 +199,7 @@ rules:
 ";
 
 impl Source {
-    pub fn good() -> Self {
+    pub(crate) fn good() -> Self {
         let texts = [
             ("manifest.yaml", SOLUTION),
             ("README.txt", "how to check this archive\n"),
@@ -222,23 +222,23 @@ impl Source {
     }
 
     /// Adds or replaces a file.
-    pub fn put(&mut self, path: &str, text: impl Into<Vec<u8>>) {
+    pub(crate) fn put(&mut self, path: &str, text: impl Into<Vec<u8>>) {
         self.files.insert(path.to_owned(), text.into());
     }
 
-    pub fn remove(&mut self, path: &str) {
+    pub(crate) fn remove(&mut self, path: &str) {
         assert!(self.files.remove(path).is_some(), "{path}");
     }
 
     /// Changes a text, which must be there.
-    pub fn edit(&mut self, path: &str, from: &str, to: &str) {
+    pub(crate) fn edit(&mut self, path: &str, from: &str, to: &str) {
         let text = String::from_utf8(self.files[path].clone()).unwrap();
         assert!(text.contains(from), "{path} has no {from}");
         self.put(path, text.replacen(from, to, 1));
     }
 
     /// The files that follow from the images.
-    pub fn derived(&self, id: &SolutionId) -> BTreeMap<String, Vec<u8>> {
+    pub(crate) fn derived(&self, id: &SolutionId) -> BTreeMap<String, Vec<u8>> {
         let images: Vec<tree::Image> = self.images.iter().map(Image::tree).collect();
         let blobs: BTreeMap<Digest, &Vec<u8>> = self
             .images
@@ -258,7 +258,7 @@ impl Source {
     }
 
     /// Everything decided, nothing written.
-    pub fn unsigned(&self) -> Unsigned {
+    pub(crate) fn unsigned(&self) -> Unsigned {
         let mut files = self.files.clone();
         files.extend(self.derived(&id()));
         (self.after)(&mut files);
@@ -277,12 +277,12 @@ impl Source {
     }
 
     /// Changes the root document of the first image, which is a manifest.
-    pub fn edit_image(&mut self, from: &str, to: &str) {
+    pub(crate) fn edit_image(&mut self, from: &str, to: &str) {
         edit_bytes(&mut self.images[0].root, from, to);
     }
 }
 
-pub fn edit_bytes(bytes: &mut Vec<u8>, from: &str, to: &str) {
+pub(crate) fn edit_bytes(bytes: &mut Vec<u8>, from: &str, to: &str) {
     let text = String::from_utf8(bytes.clone()).unwrap();
     assert!(text.contains(from), "no {from} in {text}");
     *bytes = text.replacen(from, to, 1).into_bytes();

@@ -12,7 +12,7 @@ use crate::archives::{Archive, ids, key, options};
 use crate::source::{Source, id, sha256};
 
 /// The findings that the tests below produce.
-pub const PRODUCED: &[&str] = &[
+pub(crate) const PRODUCED: &[&str] = &[
     "signature.unsigned",
     "signature.untrusted",
     "signature.threshold",

@@ -7,9 +7,9 @@ use crate::archives::{Archive, key};
 use crate::source::{Source, sha256};
 
 /// A name, an archive, and exactly the ids that must be found, in order.
-pub type Case = (&'static str, fn() -> Archive, &'static [&'static str]);
+pub(crate) type Case = (&'static str, fn() -> Archive, &'static [&'static str]);
 
-pub const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     (
         "something else is signed",
         || resign(b"{}".to_vec()),

@@ -1,7 +1,7 @@
 //! What happens to an archive after it was made: one change to the bytes of the good archive for each case.
 
 /// A name, a change of the good archive's bytes, and exactly the ids that must be found, in order.
-pub type Case = (&'static str, fn(&mut Vec<u8>), &'static [&'static str]);
+pub(crate) type Case = (&'static str, fn(&mut Vec<u8>), &'static [&'static str]);
 
 /// Bytes of a sector.
 const SECTOR: usize = 2048;
@@ -10,7 +10,7 @@ const ENVELOPE: usize = 32 * SECTOR;
 /// Where `CONTENTS` lies.
 const CONTENTS: usize = 64 * SECTOR;
 
-pub const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     ("nothing", |_| {}, &[]),
     ("empty", Vec::clear, &["container.not-iso"]),
     ("no ISO", |image| image.fill(b'x'), &["container.not-iso"]),
@@ -59,7 +59,11 @@ pub const CASES: &[Case] = &[
         |image| swap(image, ENVELOPE, b"\"payload\":\"e", b"\"payload\":\"f"),
         &["signature.invalid"],
     ),
-    ("signature altered", alter_signature, &["signature.invalid"]),
+    (
+        "signature altered",
+        |image| alter_signature(image),
+        &["signature.invalid"],
+    ),
     (
         "list altered",
         |image| flip(image, CONTENTS),
@@ -91,7 +95,7 @@ pub const CASES: &[Case] = &[
             flip_text(
                 image,
                 b"\"manifests\":[{\"mediaType\":\"application/vnd.oci.image.manifest.v1+json\"",
-            )
+            );
         },
         &["integrity.damaged"],
     ),
@@ -127,7 +131,7 @@ fn swap(image: &mut [u8], from: usize, text: &[u8], other: &[u8]) {
 }
 
 /// Another base64 digit in the middle of the signature.
-fn alter_signature(image: &mut Vec<u8>) {
+fn alter_signature(image: &mut [u8]) {
     let at = position(image, ENVELOPE, b"\"sig\":\"") + 30;
     image[at] = if image[at] == b'A' { b'B' } else { b'A' };
 }
