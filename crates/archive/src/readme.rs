@@ -20,7 +20,7 @@ Whom to trust
   than this medium: a letter, a web page, a telephone call. Whoever can alter the
   medium can alter a key or an instruction that lies on it.
 
-Check and import (the program `solution` comes from the publisher or your distribution)
+Check and import, with the program `solution`
   solution validate --key publisher.pem IMAGE.iso
   solution import --key publisher.pem IMAGE.iso
 

@@ -244,3 +244,142 @@ fn index_entry(image: &Image) -> Option<IndexEntry<'_>> {
         annotations,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+
+    fn document(text: &str) -> Document {
+        Document {
+            digest: Digest::new(Sha256::digest(text).into()),
+            media_type: MANIFEST.to_owned(),
+            bytes: text.as_bytes().to_vec(),
+        }
+    }
+
+    fn image(place: &str, reference: Option<&str>) -> Image {
+        let root = document("{}");
+        let blob = |byte| BlobSize {
+            digest: Digest::new([byte; 32]),
+            size: u64::from(byte),
+        };
+        Image {
+            place: place.parse().unwrap(),
+            reference: reference.map(|reference| reference.parse().unwrap()),
+            root: root.digest,
+            documents: vec![root, document("[]")],
+            blobs: vec![blob(1), blob(2)],
+        }
+    }
+
+    fn id() -> SolutionId {
+        SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap()
+    }
+
+    fn file(files: &[DerivedFile], path: &str) -> String {
+        let file = files.iter().find(|file| file.path.as_str() == path);
+        match &file.unwrap().content {
+            DerivedContent::Bytes(bytes) => String::from_utf8(bytes.clone()).unwrap(),
+            DerivedContent::Blob => panic!("{path} is a blob"),
+        }
+    }
+
+    #[test]
+    fn both_views_hold_every_content() {
+        let files = derived(&id(), &[image("org/app:1", None)]).unwrap();
+        let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        let [one, two] = ["01".repeat(32), "02".repeat(32)];
+        let [root, child] = [document("{}"), document("[]")].map(|it| it.digest.hex());
+        let mut expected = vec![
+            format!("blobs/sha256/{one}"),
+            format!("blobs/sha256/{two}"),
+            format!("blobs/sha256/{root}"),
+            format!("blobs/sha256/{child}"),
+            format!("images/org/app/1/{one}"),
+            format!("images/org/app/1/{two}"),
+            format!("images/org/app/1/{child}.manifest.json"),
+            "images/org/app/1/manifest.json".to_owned(),
+            "images/org/app/1/version".to_owned(),
+            "index.json".to_owned(),
+            "oci-layout".to_owned(),
+            "registry-config.inc".to_owned(),
+            "registry-config.inc.j2".to_owned(),
+        ];
+        expected.sort();
+        assert_eq!(paths, expected);
+        for file in &files {
+            if let DerivedContent::Bytes(bytes) = &file.content {
+                assert_eq!(file.size, bytes.len() as u64);
+                assert_eq!(file.digest.as_bytes(), Sha256::digest(bytes).as_slice());
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_of_the_input_makes_no_difference() {
+        let images = [image("b:1", None), image("a:2", None), image("a:1", None)];
+        let mut turned = images.clone();
+        turned.reverse();
+        for image in &mut turned {
+            image.documents.reverse();
+            image.blobs.reverse();
+        }
+        assert_eq!(derived(&id(), &images), derived(&id(), &turned));
+    }
+
+    #[test]
+    fn the_index_has_the_bytes_of_the_format() {
+        let images = [image("b:1", None), image("a:1", Some("quay.test/a:1"))];
+        let files = derived(&id(), &images).unwrap();
+        let descriptor = format!(
+            r#"{{"mediaType":"{MANIFEST}","digest":"{}","size":2,"annotations":{{"#,
+            document("{}").digest
+        );
+        let expected = [
+            r#"{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":["#,
+            &descriptor,
+            r#""org.opencontainers.image.ref.name":"a:1","solutions.metalk8s.scality.com/ref":"quay.test/a:1"}},"#,
+            &descriptor,
+            r#""org.opencontainers.image.ref.name":"b:1"}}]}"#,
+        ];
+        assert_eq!(file(&files, "index.json"), expected.concat());
+    }
+
+    #[test]
+    fn no_images_make_an_archive_too() {
+        let files = derived(&id(), &[]).unwrap();
+        assert!(file(&files, "index.json").ends_with(r#""manifests":[]}"#));
+        assert_eq!(file(&files, "registry-config.inc"), "");
+    }
+
+    #[test]
+    fn images_have_directories_of_their_own() {
+        let refused = |places: &[&str]| {
+            let images: Vec<_> = places.iter().map(|place| image(place, None)).collect();
+            derived(&id(), &images).unwrap_err()
+        };
+        assert!(matches!(refused(&["a:1", "a:1"]), TreeError::Duplicate(_)));
+        assert!(matches!(
+            refused(&["a:1", "a/1:x"]),
+            TreeError::Nested { outer, .. } if outer == "images/a/1"
+        ));
+        assert!(matches!(
+            refused(&["a/1/b:x", "a:1"]),
+            TreeError::Nested { .. }
+        ));
+        let apart = [
+            image("a:1", None),
+            image("a/b:1", None),
+            image("a/b:2", None),
+        ];
+        assert!(derived(&id(), &apart).is_ok());
+        let mut rootless = image("a:1", None);
+        rootless.documents.remove(0);
+        assert!(matches!(
+            derived(&id(), &[rootless]),
+            Err(TreeError::NoRoot(_))
+        ));
+    }
+}

@@ -125,7 +125,10 @@ fn the_bytes_are_those_of_format_1() {
         let image = fs::read(place.archive()).unwrap();
         assert_eq!(image.len() as u64, written.size);
         let found = [written.archive_id.hex(), digest(&image).hex()];
-        let expected = ["@ARCHIVE_ID@", "@IMAGE@"];
+        let expected = [
+            "36e8c36e85d265ffd10eda046797e67767d339ea1aae18ba57a8843246d8fb60",
+            "dc82bf2faba6c6dc989ddb4fb10a7731f0dd67a40bb21e36aa50d69a088d6f82",
+        ];
         assert_eq!(found, expected, "{threads} threads");
     }
 }
