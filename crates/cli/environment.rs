@@ -1,5 +1,6 @@
 //! What the program takes from its surroundings: variables, the clock, who runs it, and the keys that end it.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -52,8 +53,8 @@ pub(crate) fn source_date() -> Result<StatementTime, Failure> {
 }
 
 /// The processors that work is spread over.
-pub(crate) fn threads() -> usize {
-    std::thread::available_parallelism().map_or(2, std::num::NonZero::get)
+pub(crate) fn threads() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
 /// Set once the user has asked the program to end. A second time ends it at once.

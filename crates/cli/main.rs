@@ -15,7 +15,6 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::args::Cli;
-use crate::exit::Outcome;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

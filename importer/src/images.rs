@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use archive::Medium;
 use bytes::Bytes;
 use registry::{
     BlobPush, Client, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress, Repository,
@@ -111,7 +112,15 @@ fn job(accepted: &Accepted, registry: &RegistryAddress, images: &[&AcceptedImage
             Some(BlobPush { digest, size, repositories, content: Arc::new(Content(content)) })
         })
         .collect();
-    Ok(PushJob { blobs, manifests, mount_from: Vec::new(), reads: ReadConcurrency::default() })
+    Ok(PushJob { blobs, manifests, mount_from: Vec::new(), reads: reads(accepted.listed().medium()) })
+}
+
+/// Media with heads lose more by seeking than several readers gain.
+fn reads(medium: Medium) -> ReadConcurrency {
+    match medium {
+        Medium::Random => ReadConcurrency::Many,
+        Medium::Rotational | Medium::Optical => ReadConcurrency::One,
+    }
 }
 
 fn documents(image: &AcceptedImage, repository: &Repository) -> Vec<ManifestPush> {

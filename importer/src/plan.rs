@@ -122,6 +122,14 @@ pub struct Plan {
 #[derive(Debug)]
 pub struct Ready(pub(crate) Plan);
 
+impl Ready {
+    /// The plan in words.
+    #[must_use]
+    pub fn summary(&self) -> &Summary {
+        self.0.summary()
+    }
+}
+
 /// What is deployed in an environment's namespace.
 #[derive(Debug)]
 pub(crate) struct Deployment {

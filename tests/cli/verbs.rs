@@ -29,7 +29,7 @@ fn pack_validate_inspect_sign() {
     assert_eq!((&report["solution"], &report["version"]), (&"example".into(), &"1.0.0".into()));
     assert_eq!(report["verdict"], "accepted");
     assert_eq!(report["images"], 2);
-    let shown = desk.solution(&["inspect", "example.iso"]).success();
+    let shown = desk.solution(&["inspect", "example.iso", "--files"]).success();
     for word in ["example", "1.0.0", "example-operator:1.0.0", "not verified"] {
         assert!(shown.contains(word), "{word} is not in {shown}");
     }
@@ -37,7 +37,6 @@ fn pack_validate_inspect_sign() {
     let id = &report["archiveId"];
     let signed = desk.solution(&["sign", "example.iso", "--key", "reviewer.key", "--output", "json"]).json();
     assert_eq!(&signed["archiveId"], id, "a signature changes the archive id");
-    assert_eq!(signed["signatures"], 2);
     let both = ["validate", "example.iso", "--key", "publisher.pub", "--key", "reviewer.pub", "--threshold", "2"];
     desk.solution(&both).success();
     let text = desk.solution(&["sign", "example.iso", "--key", "reviewer.key"]).failure(1);

@@ -141,8 +141,8 @@ fn accept(arguments: &Arguments, output: Output) -> Result<Accepted, Failure> {
         Some(text) => Some(parse_id(text)?),
         None => None,
     };
-    let trust = validate::trust(&arguments.trust, allow)?;
-    let report = validate::check(&arguments.archive, trust, validator::Depth::Documents, output)?;
+    let signatures = validate::signatures(&arguments.trust, allow)?;
+    let report = validate::check(&arguments.archive, signatures, validator::Depth::Documents, output)?;
     report.accept().map_err(|report| {
         validate::show_findings(&report);
         Failure::no(anyhow::anyhow!("`{}` is not accepted, so nothing was imported", arguments.archive.display()))

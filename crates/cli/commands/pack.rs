@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use archive::Overwrite;
 use clap::Args;
-use packager::{Event, Overwrite, Request, Signing};
+use packager::{Event, Request, Signing};
+use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::support;
@@ -62,20 +64,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         overwrite: if arguments.force { Overwrite::Replace } else { Overwrite::Refuse },
         time: environment::source_date()?,
         threads: environment::threads(),
-        cancel: environment::interrupted()?,
     };
+    let cancel = environment::interrupted()?;
     let bar = progress::bytes(output, "pack", 0);
-    let packed = packager::pack(&request, &|event| match event {
-        Event::Collecting { place, number, of } => bar.set_message(format!("image {number}/{of} {place}")),
-        Event::Writing { done, total } => {
-            bar.set_message("write");
-            bar.set_length(total);
-            bar.set_position(done);
-        }
-        Event::Unused(path) => bar.suspend(|| {
-            render::note(format!("warning: `{}` is not used: solution.yaml has no operator", path.display()));
-        }),
-    });
+    let packed = packager::pack(&request, &|event| show_event(&bar, event), &cancel);
     bar.finish_and_clear();
     let packed = packed.map_err(support::pack_failure)?;
     let packed = Packed {
@@ -87,6 +79,20 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     };
     render::result(output, &packed, show);
     Ok(Outcome::Yes)
+}
+
+fn show_event(bar: &ProgressBar, event: Event<'_>) {
+    match event {
+        Event::Collecting { place, number, of } => bar.set_message(format!("image {number}/{of} {place}")),
+        Event::Writing { done, total } => {
+            bar.set_message("write");
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+        Event::Unused(path) => bar.suspend(|| {
+            render::note(format!("warning: `{}` is not used: solution.yaml has no operator", path.display()));
+        }),
+    }
 }
 
 fn show(packed: &Packed) {

@@ -32,23 +32,18 @@ pub(crate) struct Arguments {
 struct Signed {
     archive_id: String,
     key_id: String,
-    signatures: usize,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let key = support::secret_key(&arguments.key)?;
-    let added = archive::add_signature(&arguments.archive, &key).map_err(|error| {
+    let id = archive::add_signature(&arguments.archive, &key).map_err(|error| {
         let refusal = error.is_refusal();
         let failure = if refusal { Failure::no(error) } else { Failure::unknown(error) };
         failure.context(format!("cannot sign `{}`", arguments.archive.display()))
     })?;
-    let signed = Signed {
-        archive_id: added.archive_id.to_string(),
-        key_id: key.public().id().to_string(),
-        signatures: added.signatures,
-    };
+    let signed = Signed { archive_id: id.to_string(), key_id: key.public().id().to_string() };
     render::result(output, &signed, |signed| {
-        render::line(format!("signed      {}, now with {}", arguments.archive.display(), render::count(signed.signatures, "signature")));
+        render::line(format!("signed      {}", arguments.archive.display()));
         render::line(format!("archive id  {}", signed.archive_id));
         render::line(format!("key id      {}", signed.key_id));
     });

@@ -106,6 +106,19 @@ pub(crate) fn watch(output: Output) -> Watch {
     })
 }
 
+/// An archive's error as the end of a command.
+pub(crate) fn open_failure(path: &Path, error: archive::OpenError) -> Failure {
+    let failure = if error.is_refusal() { Failure::no(error) } else { Failure::unknown(error) };
+    failure
+        .context(format!("cannot read `{}`", path.display()))
+        .hint("`solution validate` says what is wrong with it, and what to do")
+}
+
+/// A packager's error as the end of a command.
+pub(crate) fn pack_failure(error: packager::PackError) -> Failure {
+    if error.is_refusal() { Failure::no(error) } else { Failure::unknown(error) }
+}
+
 /// An importer's error as the end of a command.
 pub(crate) fn import_failure(error: importer::Error) -> Failure {
     use importer::Error;

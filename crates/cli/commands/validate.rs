@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use clap::Args;
-use schemas::SolutionId;
-use validator::{Depth, Report, Severity, Trusted, Verdict};
+use schemas::{Envelope, SolutionId};
+use validator::{AllowUnsigned, Depth, Report, Severity, Signatures, Verdict};
 
 use super::support;
 use crate::args::{Output, TrustArguments};
@@ -33,8 +34,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let trust = if arguments.skip_signature { Trusted::Skip } else { trust(&arguments.trust, None)? };
-    let report = check(&arguments.archive, trust, Depth::Everything, output)?;
+    let signatures = if arguments.skip_signature { Signatures::Skip } else { signatures(&arguments.trust, None)? };
+    let report = check(&arguments.archive, signatures, Depth::Everything, output)?;
     render::result(output, &report, show);
     Ok(match report.verdict() {
         Verdict::Accepted | Verdict::Unvouched => Outcome::Yes,
@@ -43,30 +44,55 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 }
 
 /// Whose signatures count, from the command line.
-pub(super) fn trust(arguments: &TrustArguments, allow: Option<SolutionId>) -> Result<Trusted, Failure> {
-    match (arguments.keys.is_empty(), allow) {
-        (false, _) => support::trust(arguments).map(Trusted::Keys),
-        (true, Some(id)) => Ok(Trusted::AllowUnsigned(id)),
-        (true, None) => Err(Failure::usage("no public key is given, so nobody's signature counts")
-            .hint("give the publisher's key with `--key`; `validate --skip-signature` checks everything else")),
-    }
+pub(super) fn signatures(arguments: &TrustArguments, allow: Option<SolutionId>) -> Result<Signatures, Failure> {
+    let trust = match (arguments.keys.is_empty(), &allow) {
+        (false, _) => Some(support::trust(arguments)?),
+        (true, Some(_)) => None,
+        (true, None) => {
+            return Err(Failure::usage("no public key is given, so nobody's signature counts")
+                .hint("give the publisher's key with `--key`; `validate --skip-signature` checks everything else"));
+        }
+    };
+    Ok(Signatures::Check { trust, allow_unsigned: allow.map(AllowUnsigned) })
 }
 
 /// Checks an archive, with progress.
-pub(super) fn check(archive: &Path, trust: Trusted, depth: Depth, output: Output) -> Result<Report, Failure> {
-    let size = std::fs::metadata(archive).map_or(0, |metadata| metadata.len());
-    let bar = progress::bytes(output, "check", size);
+pub(super) fn check(archive: &Path, signatures: Signatures, depth: Depth, output: Output) -> Result<Report, Failure> {
     let options = validator::Options {
-        trust,
+        signatures,
+        detached: detached(archive)?,
         depth,
         threads: environment::threads(),
-        cancel: environment::interrupted()?,
+        now: Some(environment::now()?),
     };
-    let report = validator::check(archive, &options, &|done| bar.set_position(done));
+    let cancel = environment::interrupted()?;
+    let bar = progress::bytes(output, "check", 0);
+    let report = validator::check(
+        archive,
+        &options,
+        &|progress| {
+            bar.set_length(progress.total);
+            bar.set_position(progress.done);
+        },
+        &cancel,
+    );
     bar.finish_and_clear();
-    report.map_err(|error| {
-        Failure::unknown(error).context(format!("cannot check `{}`", archive.display()))
-    })
+    report.map_err(|error| Failure::unknown(error).context(format!("cannot check `{}`", archive.display())))
+}
+
+/// Signatures that lie beside the archive, in `<archive>.dsse.json`.
+fn detached(archive: &Path) -> Result<Vec<Envelope>, Failure> {
+    let mut path = archive.as_os_str().to_owned();
+    path.push(".dsse.json");
+    let path = PathBuf::from(path);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = support::read_text(&path)?;
+    let envelope = Envelope::from_slice(text.as_bytes())
+        .with_context(|| format!("cannot use the signatures in `{}`", path.display()))
+        .map_err(Failure::no)?;
+    Ok(vec![envelope])
 }
 
 fn show(report: &Report) {
@@ -80,7 +106,7 @@ fn show(report: &Report) {
         render::line(format!("archive id  {id}"));
     }
     for signer in &summary.signers {
-        render::line(format!("signed by   {}", signer.0));
+        render::line(format!("signed by   {signer}"));
     }
     let held = match (summary.images, summary.files, summary.size) {
         (Some(images), Some(files), Some(size)) => {
@@ -88,6 +114,9 @@ fn show(report: &Report) {
         }
         _ => String::new(),
     };
+    if summary.bytes_behind > 0 {
+        render::line(format!("note        the medium goes on for {} behind the archive; they were not read", render::bytes(summary.bytes_behind)));
+    }
     render::line(match report.verdict() {
         Verdict::Accepted => format!("valid: {name}{held}"),
         Verdict::Unvouched => format!("intact: {name}{held}, but nobody vouches for it: signatures were not checked"),

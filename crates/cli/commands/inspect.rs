@@ -1,0 +1,112 @@
+//! `solution inspect`: what an archive says of itself, without asking who signed it.
+
+use std::path::PathBuf;
+
+use archive::{Listed, Opened};
+use clap::Args;
+use schemas::{Solution, limits};
+use serde::Serialize;
+
+use super::support;
+use crate::args::Output;
+use crate::exit::Failure;
+use crate::exit::Outcome;
+use crate::render;
+
+/// Show what is in an archive; nothing is verified but that it is whole where it is read
+#[derive(Args, Debug)]
+#[command(after_help = "\
+`solution validate` says whether to believe it.
+
+Examples:
+  solution inspect app.iso
+  solution inspect app.iso --files
+  solution inspect app.iso --output json")]
+pub(crate) struct Arguments {
+    /// The archive: a file, or the device of a disc
+    archive: PathBuf,
+
+    /// Show every file with its size and digest
+    #[arg(long)]
+    files: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Inspected {
+    archive_id: String,
+    solution: String,
+    version: String,
+    time: String,
+    size: u64,
+    signatures: Vec<String>,
+    manifest: Solution,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Vec<FileLine>>,
+}
+
+#[derive(Serialize)]
+struct FileLine {
+    path: String,
+    size: u64,
+    digest: String,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let inspected = inspect(arguments)?;
+    render::result(output, &inspected, show);
+    Ok(Outcome::Yes)
+}
+
+fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
+    let read = |error| support::open_failure(&arguments.archive, error);
+    let opened = Opened::open(&arguments.archive).map_err(read)?;
+    let signatures = opened.envelope().signatures().map(|signature| signature.key_id.to_string()).collect();
+    let listed = opened.skip_signature().and_then(archive::Trusted::list).map_err(read)?;
+    let manifest = listed.read(archive::MANIFEST, limits::MANIFEST_SIZE).map_err(read)?;
+    let manifest = Solution::from_slice(&manifest)
+        .map_err(|error| Failure::no(error).context(format!("`{}`: manifest.yaml", arguments.archive.display())))?;
+    let predicate = &listed.statement().predicate;
+    Ok(Inspected {
+        archive_id: listed.archive_id().to_string(),
+        solution: predicate.id.name().to_string(),
+        version: predicate.id.version().to_string(),
+        time: predicate.time.to_string(),
+        size: listed.image_size(),
+        signatures,
+        manifest,
+        files: arguments.files.then(|| files(&listed)),
+    })
+}
+
+fn files(listed: &Listed) -> Vec<FileLine> {
+    let line = |entry: &schemas::ContentsEntry| FileLine {
+        path: entry.path.to_string(),
+        size: entry.size,
+        digest: entry.digest.to_string(),
+    };
+    listed.contents().entries().iter().map(line).collect()
+}
+
+fn show(inspected: &Inspected) {
+    render::line(format!("solution    {} {}", inspected.solution, inspected.version));
+    render::line(format!("archive id  {}", inspected.archive_id));
+    render::line(format!("size        {}", render::bytes(inspected.size)));
+    render::line(format!("time        {}", inspected.time));
+    for key in &inspected.signatures {
+        render::line(format!("signature   by key {key} (not verified)"));
+    }
+    if inspected.signatures.is_empty() {
+        render::line("signature   none");
+    }
+    if let Some(operator) = &inspected.manifest.spec.operator {
+        render::line(format!("operator    {}", operator.image.place()));
+    }
+    for image in &inspected.manifest.spec.images {
+        render::line(format!("image       {image}"));
+    }
+    for file in inspected.files.iter().flatten() {
+        render::line(format!("{:>14}  {}  {}", file.size, file.digest, file.path));
+    }
+    render::note("not verified: `solution validate` says whether to believe it");
+}
