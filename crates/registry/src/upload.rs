@@ -160,6 +160,9 @@ impl Upload<'_> {
                 pieces = self.read(open.acknowledged, chunk, smallest).await?;
             }
             self.patch(open, pieces).await?;
+            if open.acknowledged == size {
+                break;
+            }
             pieces = self.read(open.acknowledged, chunk, smallest).await?;
         }
         self.finish(open).await

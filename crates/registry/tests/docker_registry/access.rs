@@ -165,6 +165,26 @@ async fn redirects_are_limited_and_carry_no_login() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_upload_elsewhere_gets_no_login() {
+    let storage = Proxy::start(0, |_| Action::Answer("204 No Content", String::new()));
+    let target: &'static str =
+        format!("202 Accepted\r\nLocation: http://{}/upload", storage.host()).leak();
+    let registry = Proxy::start(0, move |seen| {
+        let login = "401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"test\"";
+        match seen.headers.get("authorization") {
+            None => Action::Answer(login, String::new()),
+            Some(_) => Action::Answer(target, String::new()),
+        }
+    });
+    let client = client_for(&registry.host(), password("secret"));
+    client.check_push(&repository("app")).await.unwrap();
+    let seen = storage.seen();
+    assert_eq!(seen.len(), 1);
+    assert!(seen[0].is("DELETE", "/upload"));
+    assert!(!seen[0].headers.contains_key("authorization"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn endless_answers_are_cut() {
     let site = Proxy::start(0, |seen| match seen.path.as_str() {
         "/v2/app/manifests/1" => Action::Answer("200 OK", "x".repeat(4 * 1024 * 1024 + 1)),
