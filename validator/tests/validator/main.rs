@@ -47,6 +47,24 @@ fn tampering_is_found() {
     }
 }
 
+/// There is no byte that may be another: it is a statement's, a signature's, metadata or data.
+#[test]
+fn every_flipped_byte_is_found() {
+    let mut bytes = Archive::signed(&Source::good()).bytes();
+    let (mut random, length) = (1_u64, bytes.len());
+    for _ in 0..100 {
+        // Knuth's MMIX generator: any fixed sequence would do.
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let at = usize::try_from(random >> 33).unwrap() % length;
+        bytes[at] ^= 0x20;
+        let report = Archive::from_bytes(&bytes).report();
+        assert_eq!(report.verdict(), Verdict::Refused, "byte {at}");
+        bytes[at] ^= 0x20;
+    }
+}
+
 #[test]
 fn signed_nonsense_is_found() {
     for (name, archive, expected) in statements::CASES {

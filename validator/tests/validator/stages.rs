@@ -9,7 +9,7 @@ use signing::{SecretKey, Trust};
 use validator::{AllowUnsigned, Depth, Options, Progress, Report, Signatures, Verdict, check};
 
 use crate::archives::{Archive, ids, key, options};
-use crate::source::{Source, id, sha256};
+use crate::source::{MANIFEST, Source, child, id, index, sha256};
 
 /// The findings that the tests below produce.
 pub(crate) const PRODUCED: &[&str] = &[
@@ -94,6 +94,17 @@ fn an_accepted_archive_gives_everything_the_import_needs() {
         assert_eq!(&bytes, b"layer for arm64");
         assert!(accepted.blob(&sha256(b"nowhere")).is_none());
     }
+}
+
+#[test]
+fn a_document_that_is_named_twice_is_there_once() {
+    let mut source = Source::good();
+    let image = &mut source.images[1];
+    let first = child(MANIFEST, &image.documents[0], "amd64");
+    let second = child(MANIFEST, &image.documents[1], "arm64");
+    image.root = index(&[first.clone(), second, first]);
+    let accepted = Archive::signed(&source).report().accept().unwrap();
+    assert_eq!(accepted.images()[1].documents.len(), 3);
 }
 
 /// Layers are verified while they are pushed; everything else is verified here.
