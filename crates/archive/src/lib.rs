@@ -19,6 +19,7 @@ mod readme;
 mod registry_config;
 mod sign;
 pub mod tree;
+mod unsigned;
 mod verify;
 mod write;
 
@@ -34,5 +35,6 @@ pub use medium::Medium;
 pub use open::{Opened, Trusted};
 pub use readme::readme;
 pub use sign::{add_signature, attach_signature};
+pub use unsigned::{ArchiveFile, FileSource, Info, Unsigned};
 pub use verify::Damaged;
-pub use write::{ArchiveFile, FileSource, Info, Overwrite, Signed, Unsigned, Written};
+pub use write::{Overwrite, Signed, Written};

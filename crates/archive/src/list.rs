@@ -227,12 +227,13 @@ impl Listed {
     /// Reads a listed file or `SHA256SUMS` once into memory, and verifies it. `limit` is in bytes.
     pub fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, OpenError> {
         let (size, expected) = self.size_and_digest(path)?;
-        if size > limit {
-            let path = path.to_owned();
-            return Err(OpenError::FileSize { path, size, limit });
-        }
-        let size = usize::try_from(size).expect("callers' limits fit the address space");
-        let mut bytes = vec![0; size];
+        let mut bytes = match usize::try_from(size) {
+            Ok(len) if size <= limit => vec![0; len],
+            _ => {
+                let path = path.to_owned();
+                return Err(OpenError::FileSize { path, size, limit });
+            }
+        };
         if let Some(extent) = self.plan.extent_of(path) {
             self.source.read(&mut bytes, extent.offset)?;
         }

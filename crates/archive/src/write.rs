@@ -1,6 +1,5 @@
-//! The stages of writing: [`Unsigned`] (everything is decided, nothing is written), [`Signed`], [`Written`].
+//! The last stages of writing: [`Signed`] becomes [`Written`], or leaves nothing behind.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::num::NonZeroUsize;
@@ -8,75 +7,15 @@ use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use iso9660::{Extent, Layout, Plan};
+use iso9660::{Extent, Plan};
 use rustix::fs::FallocateFlags;
-use schemas::{
-    ArchivePath, Capability, Contents, ContentsEntry, Digest, Envelope, Predicate, SolutionId,
-    Statement, StatementTime, VersionRange,
-};
-use sha2::{Digest as _, Sha256};
+use schemas::{Digest, Envelope};
 use signing::SecretKey;
 use tempfile::NamedTempFile;
 
-use crate::WriteError;
-use crate::layout::{
-    self, CONTENTS, MANIFEST, SHA256SUMS, STATEMENT, UNLISTED, is_known_top_level,
-};
-use crate::order::{self, Own};
+use crate::layout::STATEMENT;
 use crate::pipeline::{self, Fetch, Stopped, Watch};
-
-/// A file to be written.
-#[derive(Clone, Debug)]
-pub struct ArchiveFile {
-    /// Where it will lie.
-    pub path: ArchivePath,
-    /// Its size in bytes.
-    pub size: u64,
-    /// The SHA-256 of its bytes.
-    pub digest: Digest,
-    /// Where its bytes come from.
-    pub source: FileSource,
-}
-
-/// Where the bytes of a file come from.
-#[derive(Clone, Debug)]
-pub enum FileSource {
-    /// Memory.
-    Bytes(Vec<u8>),
-    /// A file, from an offset in bytes on.
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Bytes from its start.
-        offset: u64,
-    },
-}
-
-/// What a statement says besides the list of files.
-#[derive(Clone, Debug)]
-pub struct Info {
-    /// Name and version of the Solution.
-    pub id: SolutionId,
-    /// The one time in the image.
-    pub time: StatementTime,
-    /// The versions that can be upgraded to this one.
-    pub upgrade_from: Option<VersionRange>,
-    /// When the publisher wants the archive to be no longer used.
-    pub expires: Option<StatementTime>,
-    /// What a reader must know.
-    pub requires: Vec<Capability>,
-    /// Top-level names that a reader may ignore.
-    pub optional: Vec<String>,
-}
-
-/// An archive of which everything but the signatures is decided.
-#[derive(Debug)]
-pub struct Unsigned {
-    payload: Vec<u8>,
-    plan: Plan,
-    /// One for each extent of the plan, in their order; the statement's is filled in when it is signed.
-    sources: Vec<FileSource>,
-}
+use crate::{FileSource, Unsigned, WriteError};
 
 /// An archive that can be written.
 #[derive(Debug)]
@@ -105,180 +44,16 @@ pub enum Overwrite {
     Replace,
 }
 
-impl ArchiveFile {
-    /// A file with these bytes.
-    #[must_use]
-    pub fn from_bytes(path: ArchivePath, bytes: Vec<u8>) -> Self {
-        Self {
-            path,
-            size: bytes.len() as u64,
-            digest: digest_of(&bytes),
-            source: FileSource::Bytes(bytes),
-        }
-    }
-}
-
-fn digest_of(bytes: &[u8]) -> Digest {
-    Digest::new(Sha256::digest(bytes).into())
-}
-
-impl Unsigned {
-    /// Lists and lays out the files. `CONTENTS`, `SHA256SUMS` and the statement are added here; every other file is
-    /// given, `manifest.yaml` among them.
-    pub fn new(info: Info, files: Vec<ArchiveFile>) -> Result<Self, WriteError> {
-        check_paths(&info, &files)?;
-        let (list, mut sources) = split(files)?;
-        let contents = list.to_bytes();
-        if contents.len() as u64 > schemas::limits::CONTENTS_SIZE {
-            return Err(WriteError::ContentsSize(contents.len() as u64));
-        }
-        let sums = list.to_sha256sums(&digest_of(&contents));
-        let own = |bytes: &[u8]| Own {
-            size: bytes.len() as u64,
-            digest: digest_of(bytes),
-        };
-        let own = [own(&contents), own(&sums)];
-        let volume = layout::volume_names(&info.id);
-        let plan = order::plan(Layout::V1, &volume, info.time, &list, own);
-        let plan = plan.map_err(WriteError::Plan)?;
-        sources.insert(CONTENTS.to_owned(), FileSource::Bytes(contents));
-        sources.insert(SHA256SUMS.to_owned(), FileSource::Bytes(sums));
-        sources.insert(STATEMENT.to_owned(), FileSource::Bytes(Vec::new()));
-        let source_of = |extent| {
-            sources
-                .remove(plan.path_of(extent))
-                .expect("every file has a source, and leads at most one extent")
-        };
-        let sources = plan.extents().iter().map(source_of).collect();
-        let payload = statement(info, own).to_bytes();
-        Envelope::new(payload.clone()).map_err(WriteError::Sign)?;
-        Ok(Self {
-            payload,
-            plan,
-            sources,
-        })
-    }
-
-    /// The bytes to be signed.
-    #[must_use]
-    pub fn payload(&self) -> &[u8] {
-        &self.payload
-    }
-
-    /// The SHA-256 of the bytes to be signed.
-    #[must_use]
-    pub fn archive_id(&self) -> Digest {
-        digest_of(&self.payload)
-    }
-
-    /// Bytes of the image.
-    #[must_use]
-    pub fn image_size(&self) -> u64 {
-        self.plan.image_size()
-    }
-
-    /// Bytes of data that will be written: what the progress of [`Signed::write`] counts up to.
-    #[must_use]
-    pub fn data_size(&self) -> u64 {
-        self.plan.extents().iter().map(|extent| extent.size).sum()
-    }
-
-    /// Signs with each of these keys.
-    pub fn sign(self, keys: &[SecretKey]) -> Result<Signed, WriteError> {
-        if keys.is_empty() {
-            return Err(WriteError::NoKey);
-        }
-        let mut signed = self.leave_unsigned();
-        for key in keys {
-            let signature = key.sign(signed.envelope.payload());
-            signed.envelope.add(signature).map_err(WriteError::Sign)?;
-        }
-        Ok(signed)
-    }
-
-    /// Leaves the archive without a signature: for somebody else to sign, or for tests.
-    ///
-    /// # Panics
-    ///
-    /// Never: the statement was found to fit its envelope.
-    #[must_use]
-    pub fn leave_unsigned(self) -> Signed {
-        let envelope = Envelope::new(self.payload.clone())
-            .expect("the statement was found to fit its envelope");
-        Signed {
-            unsigned: self,
-            envelope,
-        }
-    }
-}
-
-/// The same rules as for reading.
-fn check_paths(info: &Info, files: &[ArchiveFile]) -> Result<(), WriteError> {
-    let is_optional = |top: &str| info.optional.iter().any(|optional| optional == top);
-    let empty = digest_of(&[]);
-    for ArchiveFile {
-        path, size, digest, ..
-    } in files
-    {
-        let top = path.components().next().unwrap_or_default();
-        if UNLISTED.contains(&path.as_str()) {
-            return Err(WriteError::Reserved(path.clone()));
-        }
-        if !is_known_top_level(top) && !is_optional(top) {
-            return Err(WriteError::TopLevel(path.clone()));
-        }
-        if *size == 0 && *digest != empty {
-            return Err(WriteError::Changed {
-                path: path.to_string(),
-                expected: *digest,
-                found: empty,
-            });
-        }
-    }
-    if files.iter().any(|file| file.path.as_str() == MANIFEST) {
-        Ok(())
-    } else {
-        Err(WriteError::Missing(MANIFEST))
-    }
-}
-
-/// The list, and the source of each path.
-fn split(files: Vec<ArchiveFile>) -> Result<(Contents, BTreeMap<String, FileSource>), WriteError> {
-    let mut sources = BTreeMap::new();
-    let mut entries = Vec::with_capacity(files.len());
-    for ArchiveFile {
-        path,
-        size,
-        digest,
-        source,
-    } in files
-    {
-        sources.insert(path.to_string(), source);
-        entries.push(ContentsEntry { path, size, digest });
-    }
-    let contents = Contents::new(entries).map_err(WriteError::Contents)?;
-    Ok((contents, sources))
-}
-
-fn statement(info: Info, [contents, sums]: [Own; 2]) -> Statement {
-    Statement {
-        sha256sums: sums.digest,
-        predicate: Predicate {
-            layout: Layout::V1.into(),
-            volume: layout::volume_names(&info.id),
-            id: info.id,
-            time: info.time,
-            contents: contents.digest,
-            contents_size: contents.size,
-            upgrade_from: info.upgrade_from,
-            expires: info.expires,
-            requires: info.requires,
-            optional: info.optional,
-        },
-    }
-}
-
 impl Signed {
+    pub(crate) fn new(unsigned: Unsigned, envelope: Envelope) -> Self {
+        Self { unsigned, envelope }
+    }
+
+    pub(crate) fn add(&mut self, key: &SecretKey) -> Result<(), WriteError> {
+        let signature = key.sign(self.envelope.payload());
+        self.envelope.add(signature).map_err(WriteError::Sign)
+    }
+
     /// The envelope that will be written.
     #[must_use]
     pub fn envelope(&self) -> &Envelope {

@@ -1,5 +1,10 @@
 //! Every way to alter an archive that the format knows of, and the words with which it is refused.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends at the first thing that fails"
+)]
+
 mod common;
 
 use std::fs;
@@ -376,7 +381,7 @@ fn contents_is_what_was_signed() {
     for size in [0, schemas::limits::CONTENTS_SIZE + 1, u64::MAX >> 11] {
         place.write();
         resign(&place, |statement, _| {
-            statement.predicate.contents_size = size
+            statement.predicate.contents_size = size;
         });
         assert!(
             matches!(refused(&place), OpenError::ContentsSize(_)),
@@ -385,22 +390,22 @@ fn contents_is_what_was_signed() {
     }
     place.write();
     resign(&place, |statement, _| {
-        statement.predicate.contents_size = 100 << 20
+        statement.predicate.contents_size = 100 << 20;
     });
     assert!(matches!(refused(&place), OpenError::Truncated { .. }));
     place.write();
     resign(&place, |statement, _| {
-        statement.predicate.contents_size -= 1
+        statement.predicate.contents_size -= 1;
     });
     assert!(matches!(refused(&place), OpenError::ContentsDigest { .. }));
     place.write();
     resign(&place, |statement, _| {
-        statement.sha256sums = Digest::new([0; 32])
+        statement.sha256sums = Digest::new([0; 32]);
     });
     assert!(matches!(refused(&place), OpenError::Sha256sums));
     place.write();
     resign(&place, |statement, _| {
-        statement.predicate.volume.id = "OTHER".to_owned()
+        statement.predicate.volume.id = "OTHER".to_owned();
     });
     assert!(matches!(refused(&place), OpenError::VolumeNames { .. }));
 }
@@ -460,7 +465,7 @@ fn find<'a>(entries: &'a mut [ContentsEntry], path: &str) -> &'a mut ContentsEnt
 fn a_list_that_no_archive_has_is_refused() {
     let place = written();
     resign(&place, |_, entries| {
-        entries.retain(|entry| entry.path.as_str() != MANIFEST)
+        entries.retain(|entry| entry.path.as_str() != MANIFEST);
     });
     assert!(matches!(refused(&place), OpenError::Missing(MANIFEST)));
     for own in ["CONTENTS", "SHA256SUMS", "statement.dsse.json"] {
@@ -470,7 +475,7 @@ fn a_list_that_no_archive_has_is_refused() {
     }
     place.write();
     resign(&place, |_, entries| {
-        find(entries, "extra/empty").digest = Digest::new([1; 32])
+        find(entries, "extra/empty").digest = Digest::new([1; 32]);
     });
     assert!(matches!(refused(&place), OpenError::EmptyDigest(_)));
 }

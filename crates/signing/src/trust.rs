@@ -112,6 +112,7 @@ impl Trust {
     }
 
     /// The ids of the trusted keys, in their order.
+    #[must_use = "this only makes an iterator"]
     pub fn key_ids(&self) -> impl ExactSizeIterator<Item = KeyId> {
         self.keys.keys().copied()
     }
@@ -198,16 +199,17 @@ mod tests {
         assert_eq!(new(&[&a, &b], 3), Err(too_high));
     }
 
+    /// Who signed, who is trusted, how many must have signed, who is counted if that suffices.
+    type Case<'a> = (
+        &'a [&'a SecretKey],
+        &'a [&'a SecretKey],
+        usize,
+        Option<&'a [&'a SecretKey]>,
+    );
+
     #[test]
     fn the_threshold_counts_trusted_keys_only() {
         let [a, b, c, stranger] = &keys();
-        // Who signed, who is trusted, how many must have signed, who is counted if that suffices.
-        type Case<'a> = (
-            &'a [&'a SecretKey],
-            &'a [&'a SecretKey],
-            usize,
-            Option<&'a [&'a SecretKey]>,
-        );
         let cases: [Case<'_>; 9] = [
             (&[a], &[a], 1, Some(&[a])),
             (&[a, stranger], &[a], 1, Some(&[a])),

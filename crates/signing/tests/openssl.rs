@@ -1,5 +1,10 @@
 //! The openssl program judges keys and signatures, both ways.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends at the first thing that fails"
+)]
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};

@@ -63,22 +63,22 @@ fn noise(len: usize, seed: u32) -> Vec<u8> {
     (0..len).map(|_| next()).collect()
 }
 
+// JSON is spelled out, so that the pinned bytes do not depend on how a library orders keys.
+
+fn descriptor(media_type: &str, bytes: &[u8], more: &str) -> String {
+    let (digest, size) = (digest(bytes), bytes.len());
+    format!(r#"{{"mediaType":"{media_type}","digest":"{digest}","size":{size}{more}}}"#)
+}
+
 /// An image's manifest, with what it refers to.
 fn manifest(config: &[u8], layers: &[Vec<u8>]) -> Vec<u8> {
-    let descriptor = |media_type: &str, bytes: &[u8]| {
-        serde_json::json!({
-            "mediaType": media_type, "digest": digest(bytes).to_string(), "size": bytes.len(),
-        })
-    };
-    let layers: Vec<_> = layers
-        .iter()
-        .map(|layer| descriptor(LAYER, layer))
-        .collect();
-    let document = serde_json::json!({
-        "schemaVersion": 2, "mediaType": OCI_MANIFEST,
-        "config": descriptor(CONFIG, config), "layers": layers,
-    });
-    serde_json::to_vec(&document).unwrap()
+    let config = descriptor(CONFIG, config, "");
+    let layers: Vec<_> = layers.iter().map(|it| descriptor(LAYER, it, "")).collect();
+    let layers = layers.join(",");
+    format!(
+        r#"{{"schemaVersion":2,"mediaType":"{OCI_MANIFEST}","config":{config},"layers":[{layers}]}}"#
+    )
+    .into_bytes()
 }
 
 fn document(media_type: &str, bytes: Vec<u8>) -> Document {
@@ -97,12 +97,15 @@ fn blob_size(bytes: &[u8]) -> BlobSize {
 }
 
 fn config(architecture: &str, layers: &[Vec<u8>]) -> Vec<u8> {
-    let ids: Vec<String> = layers.iter().map(|it| digest(it).to_string()).collect();
-    let config = serde_json::json!({
-        "architecture": architecture, "os": "linux", "config": {},
-        "rootfs": {"type": "layers", "diff_ids": ids},
-    });
-    serde_json::to_vec(&config).unwrap()
+    let ids: Vec<String> = layers
+        .iter()
+        .map(|it| format!("\"{}\"", digest(it)))
+        .collect();
+    let ids = ids.join(",");
+    format!(
+        r#"{{"architecture":"{architecture}","os":"linux","config":{{}},"rootfs":{{"type":"layers","diff_ids":[{ids}]}}}}"#
+    )
+    .into_bytes()
 }
 
 /// The images and the bytes of their blobs.
@@ -113,16 +116,13 @@ pub(crate) fn images() -> (Vec<Image>, Vec<Vec<u8>>) {
     let configs = [config("amd64", &amd64), config("arm64", &arm64)];
     let manifests = [manifest(&configs[0], &amd64), manifest(&configs[1], &arm64)];
     let child = |bytes: &[u8], architecture: &str| {
-        serde_json::json!({
-            "mediaType": OCI_MANIFEST, "digest": digest(bytes).to_string(), "size": bytes.len(),
-            "platform": {"os": "linux", "architecture": architecture},
-        })
+        let platform = format!(r#","platform":{{"os":"linux","architecture":"{architecture}"}}"#);
+        descriptor(OCI_MANIFEST, bytes, &platform)
     };
-    let index = serde_json::json!({
-        "schemaVersion": 2, "mediaType": OCI_INDEX,
-        "manifests": [child(&manifests[0], "amd64"), child(&manifests[1], "arm64")],
-    });
-    let index = document(OCI_INDEX, serde_json::to_vec(&index).unwrap());
+    let children = [child(&manifests[0], "amd64"), child(&manifests[1], "arm64")].join(",");
+    let index =
+        format!(r#"{{"schemaVersion":2,"mediaType":"{OCI_INDEX}","manifests":[{children}]}}"#);
+    let index = document(OCI_INDEX, index.into_bytes());
     let [first, second] = manifests.map(|bytes| document(OCI_MANIFEST, bytes));
     let blobs: Vec<Vec<u8>> = [&amd64[..], &arm64[1..], &configs[..]].concat();
     let images = vec![
