@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use schemas::{Digest, ImagePlace};
+use schemas::{Digest, ImageName, ImagePlace};
+use validator::{ExpansionError, Piece, split_expansions};
 
 /// The addresses of a Solution's images.
 #[derive(Debug)]
@@ -15,14 +16,12 @@ pub enum ExpandError {
     #[error("`$(image:{0})` names no image of the Solution")]
     Unknown(String),
     /// Several tags of the name.
-    #[error("`$(image:{0})` names several images: write `$(image:NAME:TAG)`")]
+    #[error("`$(image:{0})` names several images")]
     Ambiguous(String),
-    /// No closing bracket.
-    #[error("`{0}` lacks the closing bracket of `$(image:`")]
-    Unclosed(String),
+    /// Outside the grammar.
+    #[error(transparent)]
+    Grammar(#[from] ExpansionError),
 }
-
-const OPEN: &str = "$(image:";
 
 impl Expand {
     /// Addresses below `endpoint` for images with these digests.
@@ -50,28 +49,21 @@ impl Expand {
     /// The text with every `$(image:…)` replaced. Kubernetes' own `$(VARIABLE)` is left alone.
     pub(crate) fn expand(&self, text: &str) -> Result<String, ExpandError> {
         let mut expanded = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once(OPEN) {
-            let (name, behind) = after
-                .split_once(')')
-                .ok_or_else(|| ExpandError::Unclosed(text.to_owned()))?;
-            expanded.push_str(before);
-            expanded.push_str(self.named(name)?);
-            rest = behind;
+        for piece in split_expansions(text)? {
+            expanded.push_str(match &piece {
+                Piece::Text(text) => text,
+                Piece::Image(name) => self.named(name)?,
+            });
         }
-        expanded.push_str(rest);
         Ok(expanded)
     }
 
-    fn named(&self, name: &str) -> Result<&str, ExpandError> {
-        if let Ok(place) = name.parse::<ImagePlace>() {
-            return self.address(&place);
-        }
-        let mut found = self.0.iter().filter(|(place, _)| place.name.as_str() == name);
+    fn named(&self, name: &ImageName) -> Result<&str, ExpandError> {
+        let mut found = self.0.iter().filter(|(place, _)| place.name == *name);
         match (found.next(), found.next()) {
             (Some((_, address)), None) => Ok(address),
-            (None, _) => Err(ExpandError::Unknown(name.to_owned())),
-            (Some(_), Some(_)) => Err(ExpandError::Ambiguous(name.to_owned())),
+            (None, _) => Err(ExpandError::Unknown(name.to_string())),
+            (Some(_), Some(_)) => Err(ExpandError::Ambiguous(name.to_string())),
         }
     }
 }
@@ -82,23 +74,23 @@ mod tests {
 
     fn images() -> Expand {
         let places: Vec<ImagePlace> =
-            ["app:1", "org/db:1", "org/db:2"].iter().map(|text| text.parse().unwrap()).collect();
+            ["app:1", "org/db:1", "org/db:2", "web:1"].iter().map(|text| text.parse().unwrap()).collect();
         Expand::new("r.test/example-1.0.0", places.iter().map(|place| (place, Digest::new([7; 32]))))
     }
 
     #[test]
     fn images_expand_to_addresses_by_digest() {
         let hex = "07".repeat(32);
-        let expanded = images().expand("a=$(image:app) $(HOME) b=$(image:org/db:2)").unwrap();
+        let expanded = images().expand("a=$(image:app) $(HOME) b=$(image:web)").unwrap();
         let base = "r.test/example-1.0.0";
-        assert_eq!(expanded, format!("a={base}/app@sha256:{hex} $(HOME) b={base}/org/db@sha256:{hex}"));
+        assert_eq!(expanded, format!("a={base}/app@sha256:{hex} $(HOME) b={base}/web@sha256:{hex}"));
     }
 
     #[test]
     fn what_does_not_expand_is_an_error() {
         let error = |text: &str| images().expand(text).unwrap_err();
-        assert_eq!(error("$(image:web)"), ExpandError::Unknown("web".to_owned()));
+        assert_eq!(error("$(image:api)"), ExpandError::Unknown("api".to_owned()));
         assert_eq!(error("$(image:org/db)"), ExpandError::Ambiguous("org/db".to_owned()));
-        assert_eq!(error("$(image:app"), ExpandError::Unclosed("$(image:app".to_owned()));
+        assert_eq!(error("$(image:app"), ExpandError::Grammar(ExpansionError::Open));
     }
 }

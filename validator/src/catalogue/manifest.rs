@@ -50,7 +50,7 @@ pub(crate) const OPERATOR_IMAGE: FindingInfo = FindingInfo::error(
 pub(crate) const EXPANSION: FindingInfo = FindingInfo::error(
     "manifest.expansion",
     "`$(image:NAME)` does not name exactly one image of the Solution",
-    "write $(image:NAME) with an image's name, or $(image:NAME:TAG) when it has several tags",
+    "write $(image:NAME) with the name of an image that has one tag",
 );
 pub(crate) const VARIABLE: FindingInfo = FindingInfo::error(
     "manifest.variable",
