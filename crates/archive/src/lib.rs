@@ -24,6 +24,7 @@ mod verify;
 mod write;
 
 pub use error::{Differences, OpenError, WriteError};
+pub use iso9660::Difference;
 pub use layout::{
     BLOBS, CONTENTS, CONTENTS_OFFSET, CRDS, IMAGES, INDEX, MANIFEST, OCI_LAYOUT, README,
     REGISTRY_CONFIG, REGISTRY_CONFIG_TEMPLATE, ROLE, SHA256SUMS, STATEMENT, STATEMENT_OFFSET,

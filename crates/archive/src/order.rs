@@ -83,6 +83,7 @@ mod tests {
             entry(&format!("blobs/sha256/{}", hex("05")), 20, 5),
             entry(&format!("blobs/sha256/{}", hex("03")), 10, 3),
             entry(&format!("images/a/1/{}", hex("05")), 20, 5),
+            entry(&format!("images/a/1/{}", hex("02")), 10, 2),
             entry("images/a/1/version", 1, 9),
         ])
         .unwrap();
@@ -96,6 +97,7 @@ mod tests {
                 "zzz",
                 &format!("blobs/sha256/{}", hex("05")),
                 &format!("images/a/1/{}", hex("05")),
+                &format!("images/a/1/{}", hex("02")),
                 &format!("blobs/sha256/{}", hex("03")),
                 &format!("blobs/sha256/{}", hex("04")),
             ]

@@ -5,7 +5,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use iso9660::{Extent, Plan};
 use rustix::fs::FallocateFlags;
@@ -112,6 +112,10 @@ impl Signed {
         };
         writing.write_data(threads, Watch { progress, cancel })?;
         temporary.as_file().sync_all().map_err(failed)?;
+        // Waiting for the disk takes long enough for somebody to change their mind.
+        if cancel.load(Ordering::Relaxed) {
+            return Err(WriteError::Interrupted);
+        }
         rename(temporary, target, overwrite)?;
         // The name must be on the disk too.
         File::open(directory)
