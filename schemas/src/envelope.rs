@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
 use crate::json::{self, JsonError};
+use crate::name::text_traits;
 use crate::{Digest, DigestError, limits};
 
 /// The payload type of an in-toto statement.
@@ -48,11 +49,7 @@ impl fmt::Display for KeyId {
     }
 }
 
-impl fmt::Debug for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
+text_traits!(KeyId, "64 hexadecimal characters");
 
 /// One signature.
 #[derive(Clone, PartialEq, Eq)]
@@ -183,6 +180,7 @@ impl Envelope {
     }
 
     /// The signatures in the order of their key ids.
+    #[must_use]
     pub fn signatures(&self) -> impl ExactSizeIterator<Item = EnvelopeSignature> {
         self.signatures
             .iter()

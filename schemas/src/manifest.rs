@@ -164,7 +164,7 @@ pub enum MetricsScheme {
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     /// Not YAML of this shape.
-    #[error("{0}")]
+    #[error(transparent)]
     Yaml(#[from] YamlError),
     /// Another kind of document.
     #[error("is `{api_version}` `{kind}`, not `{API_VERSION}` `{expected}`")]

@@ -5,9 +5,13 @@
 //! duplicate keys: refused by the parser's policy; size: checked here first; a document that means something else
 //! to kubectl: the options here, compared with kubectl's own results in the tests.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
 
+use crate::digest::shorten;
 use crate::limits;
 
 /// Why bytes are not YAML of the expected shape.
@@ -72,9 +76,33 @@ fn options() -> serde_saphyr::Options {
     }
 }
 
-/// The parser's first line; it names line and column.
-fn document(error: &serde_saphyr::Error) -> YamlError {
-    let message = error.to_string();
+/// The parser's messages for users, and our own where it advises on its own settings.
+struct Words;
+
+impl MessageFormatter for Words {
+    fn format_message<'a>(&self, error: &'a Error) -> Cow<'a, str> {
+        match error {
+            Error::DuplicateMappingKey { key: Some(key), .. } => {
+                Cow::Owned(format!("duplicate key `{}`", shorten(key)))
+            }
+            Error::DuplicateMappingKey { key: None, .. } => Cow::Borrowed("duplicate key"),
+            Error::Budget { .. }
+            | Error::AliasReplayCounterOverflow { .. }
+            | Error::AliasReplayLimitExceeded { .. }
+            | Error::AliasExpansionLimitExceeded { .. }
+            | Error::AliasReplayStackDepthExceeded { .. } => Cow::Owned(format!(
+                "nested deeper than {} levels, or more than {} values with all aliases expanded",
+                limits::YAML_DEPTH,
+                limits::YAML_NODES
+            )),
+            _ => UserMessageFormatter.format_message(error),
+        }
+    }
+}
+
+/// The first line of the parser's message; it names line and column.
+fn document(error: &Error) -> YamlError {
+    let message = error.render_with_formatter(&Words);
     let line = message.lines().next().unwrap_or_default();
     YamlError::Document(line.chars().take(400).collect())
 }
@@ -109,10 +137,7 @@ mod tests {
     #[test]
     fn duplicate_keys_are_refused_with_their_place() {
         let message = error("a: 1\nb: 2\na: 3\n");
-        assert!(
-            message.contains("duplicate") && message.contains("line 3"),
-            "{message}"
-        );
+        assert_eq!(message, "duplicate key `a` at line 3, column 1");
     }
 
     #[test]
@@ -131,7 +156,12 @@ mod tests {
             "[".repeat(100_000),
             "- x\n".repeat(300_000),
         ] {
-            assert!(from_slice::<serde_json::Value>(bomb.as_bytes()).is_err());
+            let message = error(&bomb);
+            let refusals = ["nested deeper than 64 levels, or more", "recursion limit"];
+            assert!(
+                refusals.iter().any(|words| message.starts_with(words)),
+                "{message}"
+            );
         }
         let large = vec![b'#'; usize::try_from(limits::YAML_SIZE).unwrap() + 1];
         assert!(matches!(documents(&large), Err(YamlError::Size(_))));
