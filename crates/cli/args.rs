@@ -23,7 +23,13 @@ Install: solution import app.iso --key publisher.pub --registry registry.example
 )]
 pub(crate) struct Cli {
     /// How results are shown: for people, or as JSON on standard output
-    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT"
+    )]
     pub(crate) output: Output,
 
     #[command(subcommand)]

@@ -12,7 +12,10 @@ use schemas::StatementTime;
 use crate::exit::Failure;
 
 /// A variable that is set and not empty.
-#[expect(clippy::disallowed_methods, reason = "the CLI reads the environment, here and nowhere else")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the CLI reads the environment, here and nowhere else"
+)]
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -23,14 +26,19 @@ pub(crate) fn home() -> Option<PathBuf> {
 }
 
 /// The clock.
-#[expect(clippy::disallowed_methods, reason = "the CLI reads the clock, here and nowhere else")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the CLI reads the clock, here and nowhere else"
+)]
 pub(crate) fn clock() -> SystemTime {
     SystemTime::now()
 }
 
 /// The present time, as it is recorded.
 pub(crate) fn now() -> Result<StatementTime, Failure> {
-    let since = clock().duration_since(SystemTime::UNIX_EPOCH).map_err(Failure::unknown)?;
+    let since = clock()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_err(Failure::unknown)?;
     let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
     StatementTime::from_unix(seconds)
         .context("this machine's clock is wrong")
@@ -70,7 +78,12 @@ pub(crate) fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
 
 /// Who writes to a cluster: user, host and process, so that another writer can find out.
 pub(crate) fn writer() -> String {
-    let user = variable("USER").or_else(|| variable("LOGNAME")).unwrap_or_else(|| "unknown".to_owned());
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let user = variable("USER")
+        .or_else(|| variable("LOGNAME"))
+        .unwrap_or_else(|| "unknown".to_owned());
+    let host = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
     format!("{user}@{host}/{}", std::process::id())
 }

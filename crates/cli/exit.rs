@@ -80,7 +80,11 @@ impl Failure {
 
     /// Why, from the nearest cause to the farthest.
     pub(crate) fn causes(&self) -> Vec<String> {
-        self.error.chain().skip(1).map(ToString::to_string).collect()
+        self.error
+            .chain()
+            .skip(1)
+            .map(ToString::to_string)
+            .collect()
     }
 
     /// What to do next.

@@ -89,6 +89,9 @@ mod tests {
     #[test]
     fn sizes_are_rounded_down() {
         let shown: Vec<String> = [0, 999, 1000, 1999, 1_049_999_999].map(bytes).into();
-        assert_eq!(shown, ["0 bytes", "999 bytes", "1.0 kB", "1.9 kB", "1.0 GB"]);
+        assert_eq!(
+            shown,
+            ["0 bytes", "999 bytes", "1.0 kB", "1.9 kB", "1.0 GB"]
+        );
     }
 }

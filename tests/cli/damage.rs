@@ -7,7 +7,11 @@ use crate::common::Desk;
 /// Changes bytes of the archive in place.
 fn change(desk: &Desk, offset: u64, change: impl FnOnce(&mut u8)) {
     let path = desk.path("example.iso");
-    let file = std::fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap();
     let mut byte = [0];
     file.read_exact_at(&mut byte, offset).unwrap();
     change(&mut byte[0]);
@@ -20,7 +24,9 @@ fn flip(desk: &Desk, offset: u64) {
 
 #[track_caller]
 fn refused(desk: &Desk, words: &[&str]) {
-    let text = desk.solution(&["validate", "example.iso", "--key", "publisher.pub"]).failure(1);
+    let text = desk
+        .solution(&["validate", "example.iso", "--key", "publisher.pub"])
+        .failure(1);
     for word in words {
         assert!(text.contains(word), "`{word}` is not in: {text}");
     }
@@ -29,8 +35,13 @@ fn refused(desk: &Desk, words: &[&str]) {
 /// Where some bytes lie in the archive, at their first occurrence from an offset on.
 fn find(desk: &Desk, what: &[u8], from: usize) -> u64 {
     let bytes = desk.read("example.iso");
-    let found = bytes[from..].windows(what.len()).position(|window| window == what);
-    (from + found.unwrap_or_else(|| panic!("{} is not in the archive", String::from_utf8_lossy(what)))) as u64
+    let found = bytes[from..]
+        .windows(what.len())
+        .position(|window| window == what);
+    (from
+        + found
+            .unwrap_or_else(|| panic!("{} is not in the archive", String::from_utf8_lossy(what))))
+        as u64
 }
 
 #[test]
@@ -40,7 +51,9 @@ fn not_an_archive() {
     refused(&desk, &["container."]);
     desk.write("example.iso", "");
     refused(&desk, &["container."]);
-    let text = desk.solution(&["validate", "nowhere.iso", "--key", "publisher.pub"]).failure(3);
+    let text = desk
+        .solution(&["validate", "nowhere.iso", "--key", "publisher.pub"])
+        .failure(3);
     assert!(text.contains("nowhere.iso"), "{text}");
 }
 
@@ -84,7 +97,10 @@ fn flipped_bits_in_trees_and_tables() {
 fn flipped_bits_in_data() {
     let desk = Desk::with_archive();
     flip(&desk, find(&desk, b"apiVersion", 64 * 2048) + 2);
-    refused(&desk, &["integrity.", "damaged or altered", "treat it as tampering"]);
+    refused(
+        &desk,
+        &["integrity.", "damaged or altered", "treat it as tampering"],
+    );
 }
 
 #[test]
@@ -97,7 +113,9 @@ fn flipped_bits_in_the_statement() {
 #[test]
 fn contents_that_disagree() {
     let desk = Desk::with_archive();
-    change(&desk, 64 * 2048 + 5, |byte| *byte = if *byte == b'0' { b'1' } else { b'0' });
+    change(&desk, 64 * 2048 + 5, |byte| {
+        *byte = if *byte == b'0' { b'1' } else { b'0' }
+    });
     refused(&desk, &["CONTENTS"]);
 }
 
@@ -112,9 +130,28 @@ fn signatures_that_do_not_count() {
     };
     let wrong = validate(&["--key", "other.pub"]).failure(1);
     assert!(wrong.contains("signature.untrusted"), "{wrong}");
-    let few = validate(&["--key", "other.pub", "--key", "publisher.pub", "--threshold", "2"]).failure(1);
-    assert!(few.contains("signature.threshold") && few.contains("1 of 2"), "{few}");
-    let twice = validate(&["--key", "publisher.pub", "--key", "publisher.pub", "--threshold", "2"]).failure(2);
+    let few = validate(&[
+        "--key",
+        "other.pub",
+        "--key",
+        "publisher.pub",
+        "--threshold",
+        "2",
+    ])
+    .failure(1);
+    assert!(
+        few.contains("signature.threshold") && few.contains("1 of 2"),
+        "{few}"
+    );
+    let twice = validate(&[
+        "--key",
+        "publisher.pub",
+        "--key",
+        "publisher.pub",
+        "--threshold",
+        "2",
+    ])
+    .failure(2);
     assert!(twice.contains("twice"), "{twice}");
     let open = validate(&["--key", "other.pub", "--key", "publisher.pub"]).failure(2);
     assert!(open.contains("threshold"), "{open}");
@@ -126,7 +163,10 @@ fn signatures_that_do_not_count() {
 fn a_large_envelope_is_never_read_whole() {
     // A gigabyte where the statement should be: only 64 KiB of it are read.
     let desk = Desk::with_archive();
-    let file = std::fs::OpenOptions::new().write(true).open(desk.path("example.iso")).unwrap();
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(desk.path("example.iso"))
+        .unwrap();
     file.set_len(1 << 30).unwrap();
     file.write_all_at(&[b' '; 100], 65_536).unwrap();
     refused(&desk, &["signature."]);

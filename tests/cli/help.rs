@@ -30,7 +30,12 @@ fn reference() -> String {
         let mut arguments = verb.to_vec();
         arguments.push("--help");
         let help = desk.solution(&arguments).success();
-        let title = ["solution"].iter().chain(verb).copied().collect::<Vec<_>>().join(" ");
+        let title = ["solution"]
+            .iter()
+            .chain(verb)
+            .copied()
+            .collect::<Vec<_>>()
+            .join(" ");
         // clap pads some lines; a reference needs no spaces at the end.
         let help: Vec<&str> = help.lines().map(str::trim_end).collect();
         text += &format!("\n## {title}\n\n```\n{}\n```\n", help.join("\n"));
@@ -46,7 +51,10 @@ fn the_reference_is_what_help_says() {
         std::fs::write(path, &now).unwrap();
     }
     let committed = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(committed == now, "docs/cli-reference.md is stale: UPDATE=1 cargo test --test cli");
+    assert!(
+        committed == now,
+        "docs/cli-reference.md is stale: UPDATE=1 cargo test --test cli"
+    );
 }
 
 #[test]
@@ -62,9 +70,18 @@ fn every_verb_has_examples() {
 #[test]
 fn a_wrong_command_line_ends_with_2() {
     let desk = Desk::new();
-    for arguments in [&["frobnicate"][..], &["pack"], &["validate"], &["import", "x.iso"], &["keygen", "--nonsense"]] {
+    for arguments in [
+        &["frobnicate"][..],
+        &["pack"],
+        &["validate"],
+        &["import", "x.iso"],
+        &["keygen", "--nonsense"],
+    ] {
         desk.solution(arguments).failure(2);
     }
     let text = desk.solution(&["validate", "x.iso"]).failure(2);
-    assert!(text.contains("--key") && text.contains("--skip-signature"), "{text}");
+    assert!(
+        text.contains("--key") && text.contains("--skip-signature"),
+        "{text}"
+    );
 }

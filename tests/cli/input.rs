@@ -18,7 +18,9 @@ fn refused(from: &str, to: &str, words: &[&str]) {
 #[track_caller]
 fn pack_refused(desk: &Desk, words: &[&str]) {
     let before = desk.names();
-    let text = desk.solution(&["pack", "source", "-o", "out.iso", "--key", "publisher.key"]).failure(1);
+    let text = desk
+        .solution(&["pack", "source", "-o", "out.iso", "--key", "publisher.key"])
+        .failure(1);
     for word in words {
         assert!(text.contains(word), "`{word}` is not in: {text}");
     }
@@ -27,31 +29,75 @@ fn pack_refused(desk: &Desk, words: &[&str]) {
 
 #[test]
 fn names_outside_the_grammar() {
-    refused("name: example\n", "name: Example\n", &["solution.yaml", "Solution name", "`Example`"]);
-    refused("version: 1.0.0", "version: 1.0", &["solution.yaml", "version"]);
-    refused("version: 1.0.0", "version: 1.0.0+build", &["solution.yaml", "version"]);
-    refused("name: example-operator", "name: Example_Operator", &["solution.yaml", "image name"]);
+    refused(
+        "name: example\n",
+        "name: Example\n",
+        &["solution.yaml", "Solution name", "`Example`"],
+    );
+    refused(
+        "version: 1.0.0",
+        "version: 1.0",
+        &["solution.yaml", "version"],
+    );
+    refused(
+        "version: 1.0.0",
+        "version: 1.0.0+build",
+        &["solution.yaml", "version"],
+    );
+    refused(
+        "name: example-operator",
+        "name: Example_Operator",
+        &["solution.yaml", "image name"],
+    );
     refused("tag: 1.0.0", "tag: '../1.0.0'", &["solution.yaml", "tag"]);
     refused("ref: registry", "ref: 'http://registry", &["solution.yaml"]);
 }
 
 #[test]
 fn sources_that_are_not_there() {
-    refused("source: oci:images", "source: ftp:images", &["solution.yaml", "image source"]);
-    refused("oci:images/example-operator", "oci:images/nowhere", &["images/nowhere"]);
-    refused("oci:images/example-operator:1.0.0", "oci:images/example-operator:9.9.9", &["9.9.9"]);
-    refused("oci:images/example-operator:1.0.0", "docker://quay.io/org/app:1", &["not yet", "skopeo copy"]);
+    refused(
+        "source: oci:images",
+        "source: ftp:images",
+        &["solution.yaml", "image source"],
+    );
+    refused(
+        "oci:images/example-operator",
+        "oci:images/nowhere",
+        &["images/nowhere"],
+    );
+    refused(
+        "oci:images/example-operator:1.0.0",
+        "oci:images/example-operator:9.9.9",
+        &["9.9.9"],
+    );
+    refused(
+        "oci:images/example-operator:1.0.0",
+        "docker://quay.io/org/app:1",
+        &["not yet", "skopeo copy"],
+    );
 }
 
 #[test]
 fn fields_that_do_not_exist() {
-    refused("spec:\n", "spec:\n  colour: blue\n", &["solution.yaml", "colour"]);
-    refused("kind: SolutionSource", "kind: Solution", &["SolutionSource"]);
+    refused(
+        "spec:\n",
+        "spec:\n  colour: blue\n",
+        &["solution.yaml", "colour"],
+    );
+    refused(
+        "kind: SolutionSource",
+        "kind: Solution",
+        &["SolutionSource"],
+    );
 }
 
 #[test]
 fn an_operator_image_that_is_not_among_the_images() {
-    refused("image:\n      name: example-operator", "image:\n      name: other", &["other"]);
+    refused(
+        "image:\n      name: example-operator",
+        "image:\n      name: other",
+        &["other"],
+    );
 }
 
 #[test]
@@ -61,7 +107,10 @@ fn yaml_bombs() {
     let mut bomb = String::from("a: &a [x,x,x,x,x,x,x,x,x]\n");
     for level in 'b'..='k' {
         let before = char::from(level as u8 - 1);
-        bomb += &format!("{level}: &{level} [{}]\n", vec![format!("*{before}"); 9].join(","));
+        bomb += &format!(
+            "{level}: &{level} [{}]\n",
+            vec![format!("*{before}"); 9].join(",")
+        );
     }
     desk.write("source/solution.yaml", bomb);
     pack_refused(&desk, &["solution.yaml"]);

@@ -12,7 +12,10 @@ fn keygen_makes_a_pair_and_never_overwrites() {
     let made = desk.solution(&["keygen", "release", "--output", "json"]);
     assert_eq!(made.json()["secret"], "release.key");
     assert_eq!(made.json()["keyId"].as_str().unwrap().len(), 64);
-    let mode = std::fs::metadata(desk.path("release.key")).unwrap().permissions().mode();
+    let mode = std::fs::metadata(desk.path("release.key"))
+        .unwrap()
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o600);
     let secret = desk.read("release.key");
     let text = desk.solution(&["keygen", "release"]).failure(1);
@@ -23,23 +26,58 @@ fn keygen_makes_a_pair_and_never_overwrites() {
 #[test]
 fn pack_validate_inspect_sign() {
     let desk = Desk::with_archive();
-    let report = desk.solution(&["validate", "example.iso", "--key", "publisher.pub", "--output", "json"]);
+    let report = desk.solution(&[
+        "validate",
+        "example.iso",
+        "--key",
+        "publisher.pub",
+        "--output",
+        "json",
+    ]);
     assert_eq!(report.code, 0, "{report:?}");
     let report = report.json();
-    assert_eq!((&report["solution"], &report["version"]), (&"example".into(), &"1.0.0".into()));
+    assert_eq!(
+        (&report["solution"], &report["version"]),
+        (&"example".into(), &"1.0.0".into())
+    );
     assert_eq!(report["verdict"], "accepted");
     assert_eq!(report["images"], 2);
-    let shown = desk.solution(&["inspect", "example.iso", "--files"]).success();
+    let shown = desk
+        .solution(&["inspect", "example.iso", "--files"])
+        .success();
     for word in ["example", "1.0.0", "example-operator:1.0.0", "not verified"] {
         assert!(shown.contains(word), "{word} is not in {shown}");
     }
     desk.solution(&["keygen", "reviewer"]).success();
     let id = &report["archiveId"];
-    let signed = desk.solution(&["sign", "example.iso", "--key", "reviewer.key", "--output", "json"]).json();
-    assert_eq!(&signed["archiveId"], id, "a signature changes the archive id");
-    let both = ["validate", "example.iso", "--key", "publisher.pub", "--key", "reviewer.pub", "--threshold", "2"];
+    let signed = desk
+        .solution(&[
+            "sign",
+            "example.iso",
+            "--key",
+            "reviewer.key",
+            "--output",
+            "json",
+        ])
+        .json();
+    assert_eq!(
+        &signed["archiveId"], id,
+        "a signature changes the archive id"
+    );
+    let both = [
+        "validate",
+        "example.iso",
+        "--key",
+        "publisher.pub",
+        "--key",
+        "reviewer.pub",
+        "--threshold",
+        "2",
+    ];
     desk.solution(&both).success();
-    let text = desk.solution(&["sign", "example.iso", "--key", "reviewer.key"]).failure(1);
+    let text = desk
+        .solution(&["sign", "example.iso", "--key", "reviewer.key"])
+        .failure(1);
     assert!(text.contains("signed by key"), "{text}");
 }
 
@@ -50,26 +88,72 @@ fn the_same_inputs_give_the_same_bytes() {
     elsewhere.write_example(&Programs::placeholders(), Release::V1_0_0, "another/place");
     let key = desk.path("publisher.key");
     let key = key.to_str().unwrap();
-    elsewhere.solution(&["pack", "another/place", "-o", "again.iso", "--key", key]).success();
-    assert!(desk.read("example.iso") == elsewhere.read("again.iso"), "the bytes differ");
-    let dated = elsewhere.command().env("SOURCE_DATE_EPOCH", "1700000000").args(["pack", "another/place", "-o", "dated.iso", "--key", key]).status();
+    elsewhere
+        .solution(&["pack", "another/place", "-o", "again.iso", "--key", key])
+        .success();
+    assert!(
+        desk.read("example.iso") == elsewhere.read("again.iso"),
+        "the bytes differ"
+    );
+    let dated = elsewhere
+        .command()
+        .env("SOURCE_DATE_EPOCH", "1700000000")
+        .args(["pack", "another/place", "-o", "dated.iso", "--key", key])
+        .status();
     assert!(dated.unwrap().success());
-    assert!(desk.read("example.iso") != elsewhere.read("dated.iso"), "the time is not in the image");
+    assert!(
+        desk.read("example.iso") != elsewhere.read("dated.iso"),
+        "the time is not in the image"
+    );
 }
 
 #[test]
 fn pack_leaves_nothing_when_it_fails_and_overwrites_only_when_told() {
     let desk = Desk::with_archive();
     let before = desk.names();
-    let text = desk.solution(&["pack", "source", "-o", "example.iso", "--key", "publisher.key"]).failure(1);
-    assert!(text.contains("example.iso") && text.contains("--force"), "{text}");
-    desk.solution(&["pack", "source", "-o", "example.iso", "--key", "publisher.key", "--force"]).success();
+    let text = desk
+        .solution(&[
+            "pack",
+            "source",
+            "-o",
+            "example.iso",
+            "--key",
+            "publisher.key",
+        ])
+        .failure(1);
+    assert!(
+        text.contains("example.iso") && text.contains("--force"),
+        "{text}"
+    );
+    desk.solution(&[
+        "pack",
+        "source",
+        "-o",
+        "example.iso",
+        "--key",
+        "publisher.key",
+        "--force",
+    ])
+    .success();
     let blobs = desk.path("source/images/example-server/blobs/sha256");
-    let largest = std::fs::read_dir(blobs).unwrap().map(|entry| entry.unwrap().path()).max_by_key(|path| std::fs::metadata(path).unwrap().len()).unwrap();
+    let largest = std::fs::read_dir(blobs)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .max_by_key(|path| std::fs::metadata(path).unwrap().len())
+        .unwrap();
     let mut bytes = std::fs::read(&largest).unwrap();
     bytes[0] ^= 1;
     std::fs::write(&largest, bytes).unwrap();
-    let text = desk.solution(&["pack", "source", "-o", "broken.iso", "--key", "publisher.key"]).failure(1);
+    let text = desk
+        .solution(&[
+            "pack",
+            "source",
+            "-o",
+            "broken.iso",
+            "--key",
+            "publisher.key",
+        ])
+        .failure(1);
     assert!(text.contains("sha256:"), "{text}");
     assert_eq!(desk.names(), before, "something was left");
 }
@@ -78,7 +162,9 @@ fn pack_leaves_nothing_when_it_fails_and_overwrites_only_when_told() {
 fn init_gives_a_tree_that_pack_reads() {
     let desk = Desk::with_key();
     desk.solution(&["init", "shop"]).success();
-    let text = desk.solution(&["pack", "shop", "-o", "shop.iso", "--key", "publisher.key"]).failure(1);
+    let text = desk
+        .solution(&["pack", "shop", "-o", "shop.iso", "--key", "publisher.key"])
+        .failure(1);
     // Only the image is missing: everything else is ready.
     assert!(text.contains("images/"), "{text}");
     let text = desk.solution(&["init", "shop"]).failure(1);
@@ -89,11 +175,18 @@ fn init_gives_a_tree_that_pack_reads() {
 fn unsigned_archives_are_signed_later() {
     let desk = Desk::with_key();
     desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
-    desk.solution(&["pack", "source", "-o", "draft.iso", "--unsigned"]).success();
-    let text = desk.solution(&["validate", "draft.iso", "--key", "publisher.pub"]).failure(1);
+    desk.solution(&["pack", "source", "-o", "draft.iso", "--unsigned"])
+        .success();
+    let text = desk
+        .solution(&["validate", "draft.iso", "--key", "publisher.pub"])
+        .failure(1);
     assert!(text.contains("signature.unsigned"), "{text}");
-    let text = desk.solution(&["validate", "draft.iso", "--skip-signature"]).success();
+    let text = desk
+        .solution(&["validate", "draft.iso", "--skip-signature"])
+        .success();
     assert!(text.contains("nobody vouches"), "{text}");
-    desk.solution(&["sign", "draft.iso", "--key", "publisher.key"]).success();
-    desk.solution(&["validate", "draft.iso", "--key", "publisher.pub"]).success();
+    desk.solution(&["sign", "draft.iso", "--key", "publisher.key"])
+        .success();
+    desk.solution(&["validate", "draft.iso", "--key", "publisher.pub"])
+        .success();
 }

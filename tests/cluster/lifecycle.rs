@@ -16,45 +16,97 @@ spec: {replicas: 1, version: VERSION}
 
 /// Asks the operator for a server and waits until it answers.
 fn serve(site: &Site, environment: &str, version: &str) -> String {
-    site.desk.write("server.yaml", SERVER.replace("VERSION", version));
-    site.kubectl(environment, &["apply", "--filename", "server.yaml"]).success();
+    site.desk
+        .write("server.yaml", SERVER.replace("VERSION", version));
+    site.kubectl(environment, &["apply", "--filename", "server.yaml"])
+        .success();
     eventually("the server answers", || {
-        let ready = site.kubectl(environment, &["get", "versionserver", "web", "--output=jsonpath={.status.phase}/{.status.version}"]);
+        let ready = site.kubectl(
+            environment,
+            &[
+                "get",
+                "versionserver",
+                "web",
+                "--output=jsonpath={.status.phase}/{.status.version}",
+            ],
+        );
         (ready.stdout == format!("Ready/{version}")).then_some(())?;
         let address = pod_address(site, environment)?;
-        let answer = Answer::of(Command::new("curl").args(["--silent", "--max-time", "2", &format!("http://{address}:8080/")]));
+        let answer = Answer::of(Command::new("curl").args([
+            "--silent",
+            "--max-time",
+            "2",
+            &format!("http://{address}:8080/"),
+        ]));
         (answer.code == 0).then_some(answer.stdout)
     })
 }
 
 fn pod_address(site: &Site, environment: &str) -> Option<String> {
-    let pods = site.kubectl(environment, &["get", "pods", "--selector=app.kubernetes.io/instance=web", "--output=json"]);
+    let pods = site.kubectl(
+        environment,
+        &[
+            "get",
+            "pods",
+            "--selector=app.kubernetes.io/instance=web",
+            "--output=json",
+        ],
+    );
     let pods: Value = serde_json::from_str(&pods.stdout).ok()?;
-    let running = pods["items"].as_array()?.iter().find(|pod| pod["status"]["phase"] == "Running")?;
+    let running = pods["items"]
+        .as_array()?
+        .iter()
+        .find(|pod| pod["status"]["phase"] == "Running")?;
     running["status"]["podIP"].as_str().map(str::to_owned)
 }
 
 /// The operator's pod: name, start time and image together say whether it is the same one.
 fn operator_pod(site: &Site, environment: &str) -> String {
-    let path = "{range .items[*]}{.metadata.name} {.status.startTime} {.spec.containers[0].image}{end}";
+    let path =
+        "{range .items[*]}{.metadata.name} {.status.startTime} {.spec.containers[0].image}{end}";
     let output = format!("--output=jsonpath={path}");
-    site.kubectl(environment, &["get", "pods", "--selector=app=example-operator", &output]).success()
+    site.kubectl(
+        environment,
+        &["get", "pods", "--selector=app=example-operator", &output],
+    )
+    .success()
 }
 
 fn running(site: &Site, environment: &str) -> String {
-    site.field(environment, "configmap/metalk8s-environment", "{.data.example}")
+    site.field(
+        environment,
+        "configmap/metalk8s-environment",
+        "{.data.example}",
+    )
 }
 
 fn deploy(site: &Site, version: &str, environment: &str) -> Answer {
     let archive = format!("{version}.iso");
-    site.import(&archive, &["--environment", environment, "--pull-secret", "login", "--output", "json"])
+    site.import(
+        &archive,
+        &[
+            "--environment",
+            environment,
+            "--pull-secret",
+            "login",
+            "--output",
+            "json",
+        ],
+    )
 }
 
 #[test]
 fn two_environments_live_their_own_lives() {
     let site = Site::new("lifecycle");
     for version in ["1.0.0", "1.1.0"] {
-        site.desk.solution(&["validate", &format!("{version}.iso"), "--key", "publisher.pub"]).success();
+        site.desk
+            .solution(&[
+                "validate",
+                &format!("{version}.iso"),
+                "--key",
+                "publisher.pub",
+            ])
+            .success();
     }
     for environment in ["test", "prod"] {
         site.environment(environment);
@@ -86,7 +138,11 @@ fn upgrade_leaves_the_other_alone(site: &Site) {
     assert_eq!(running(site, "test"), "1.1.0");
     assert_eq!(running(site, "prod"), "1.0.0");
     assert!(serve(site, "test", "1.1.0").contains("1.1.0"));
-    assert_eq!(operator_pod(site, "prod"), prod, "the operator of prod was touched");
+    assert_eq!(
+        operator_pod(site, "prod"),
+        prod,
+        "the operator of prod was touched"
+    );
     assert!(serve(site, "prod", "1.0.0").contains("1.0.0"));
     let status = site.solution(&["status", "--output", "json"]).json();
     let versions = status["versions"].as_array().unwrap();
@@ -97,14 +153,25 @@ fn upgrade_leaves_the_other_alone(site: &Site) {
 fn downgrade_is_refused(site: &Site) {
     let before = site.snapshot();
     let answer = deploy(site, "1.0.0", "test").failure(1);
-    assert!(answer.contains("1.1.0 runs there") && answer.contains("--allow-downgrade"), "{answer}");
+    assert!(
+        answer.contains("1.1.0 runs there") && answer.contains("--allow-downgrade"),
+        "{answer}"
+    );
     assert_eq!(site.snapshot(), before);
 }
 
 fn dry_run_writes_nothing(site: &Site) {
     let before = site.snapshot();
-    let plan = site.import("1.1.0.iso", &["-e", "prod", "--pull-secret", "login", "--dry-run"]).success();
-    assert!(plan.contains("runs 1.0.0 now") && plan.contains("change Deployment prod/example-operator"), "{plan}");
+    let plan = site
+        .import(
+            "1.1.0.iso",
+            &["-e", "prod", "--pull-secret", "login", "--dry-run"],
+        )
+        .success();
+    assert!(
+        plan.contains("runs 1.0.0 now") && plan.contains("change Deployment prod/example-operator"),
+        "{plan}"
+    );
     assert_eq!(site.snapshot(), before);
 }
 
@@ -113,20 +180,53 @@ fn endpoint_is_followed(site: &Site) {
     let from = format!("{}/example-1.0.0", site.pull_registry());
     let to = format!("{}-moved/example-1.0.0", site.pull_registry());
     copy_image(site, "example-1.0.0/example-server");
-    let config = site.field("prod", "configmap/example-operator-config", "{.data.operator\\.yaml}");
+    let config = site.field(
+        "prod",
+        "configmap/example-operator-config",
+        "{.data.operator\\.yaml}",
+    );
     assert!(config.contains(&from), "{config}");
-    let data = serde_json::json!({ "data": { "operator.yaml": config.replace(&from, &to) } }).to_string();
-    site.kubectl("prod", &["patch", "configmap", "example-operator-config", "--type=merge", "--patch", &data]).success();
-    site.kubectl("prod", &["rollout", "restart", "deployment/example-operator"]).success();
+    let data =
+        serde_json::json!({ "data": { "operator.yaml": config.replace(&from, &to) } }).to_string();
+    site.kubectl(
+        "prod",
+        &[
+            "patch",
+            "configmap",
+            "example-operator-config",
+            "--type=merge",
+            "--patch",
+            &data,
+        ],
+    )
+    .success();
+    site.kubectl(
+        "prod",
+        &["rollout", "restart", "deployment/example-operator"],
+    )
+    .success();
     let image = "--output=jsonpath={.items[*].spec.containers[0].image}";
     eventually("the server's pod follows the endpoint", || {
-        let pods = site.kubectl("prod", &["get", "pods", "--selector=app.kubernetes.io/instance=web", image]);
+        let pods = site.kubectl(
+            "prod",
+            &[
+                "get",
+                "pods",
+                "--selector=app.kubernetes.io/instance=web",
+                image,
+            ],
+        );
         pods.stdout.contains(&to).then_some(())
     });
     assert!(serve(site, "prod", "1.0.0").contains("1.0.0"));
     // Importing again puts back what the archive says.
     let receipt = deploy(site, "1.0.0", "prod").json();
-    assert!(receipt["objects"].to_string().contains("example-operator-config"), "{receipt}");
+    assert!(
+        receipt["objects"]
+            .to_string()
+            .contains("example-operator-config"),
+        "{receipt}"
+    );
 }
 
 fn copy_image(site: &Site, repository: &str) {
@@ -134,7 +234,16 @@ fn copy_image(site: &Site, repository: &str) {
     let certificates = certificates.parent().unwrap().to_str().unwrap().to_owned();
     let from = format!("docker://{}/{repository}:1.0.0", site.registry());
     let to = format!("docker://{}-moved/{repository}:1.0.0", site.registry());
-    let copy = ["--insecure-policy", "copy", "--src-cert-dir", &certificates, "--dest-cert-dir", &certificates, &from, &to];
+    let copy = [
+        "--insecure-policy",
+        "copy",
+        "--src-cert-dir",
+        &certificates,
+        "--dest-cert-dir",
+        &certificates,
+        &from,
+        &to,
+    ];
     Answer::of(Command::new("skopeo").args(copy)).success();
 }
 
@@ -142,12 +251,18 @@ fn end_of_an_environment(site: &Site) {
     let prod = operator_pod(site, "prod");
     let answer = site.solution(&["environment", "delete", "test"]).failure(1);
     assert!(answer.contains("undeploy example"), "{answer}");
-    site.solution(&["undeploy", "example", "--environment", "test"]).success();
+    site.solution(&["undeploy", "example", "--environment", "test"])
+        .success();
     assert_eq!(operator_pod(site, "test"), "");
     site.solution(&["environment", "delete", "test"]).success();
     let left = site.kubectl("test", &["get", "namespace", "test"]);
     assert!(left.stderr.contains("NotFound"), "{left:?}");
-    let roles = site.kubectl("default", &["get", "clusterroles,clusterrolebindings", "--output=name"]).success();
+    let roles = site
+        .kubectl(
+            "default",
+            &["get", "clusterroles,clusterrolebindings", "--output=name"],
+        )
+        .success();
     assert!(!roles.contains(":test:"), "{roles}");
     assert_eq!(operator_pod(site, "prod"), prod);
     assert!(serve(site, "prod", "1.0.0").contains("1.0.0"));
@@ -158,7 +273,8 @@ fn end_of_an_environment(site: &Site) {
 fn cleanup(site: &Site) {
     let refused = site.solution(&["unimport", "example", "1.0.0"]).failure(1);
     assert!(refused.contains("undeploy example"), "{refused}");
-    site.solution(&["undeploy", "example", "--environment", "prod"]).success();
+    site.solution(&["undeploy", "example", "--environment", "prod"])
+        .success();
     let refused = site.solution(&["deactivate", "example"]).failure(1);
     assert!(refused.contains("VersionServer objects exist"), "{refused}");
     site.solution(&["environment", "delete", "prod"]).success();

@@ -28,13 +28,26 @@ fn a_registry_that_cannot_be_used() {
     let site = Site::new("registry-refusals");
     let import = |registry: &str, more: &[&str]| {
         let mut command = site.command();
-        command.args(["import", "1.0.0.iso", "--key", "publisher.pub", "--registry", registry]).args(more);
+        command
+            .args([
+                "import",
+                "1.0.0.iso",
+                "--key",
+                "publisher.pub",
+                "--registry",
+                registry,
+            ])
+            .args(more);
         command
     };
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
-    let nobody = refused(&site, 3, || Answer::of(&mut import("127.0.0.1:9", &["--plain-http"])));
+    let nobody = refused(&site, 3, || {
+        Answer::of(&mut import("127.0.0.1:9", &["--plain-http"]))
+    });
     says(&nobody, &["127.0.0.1:9", "no connection", "hint:"]);
-    let unknown = refused(&site, 3, || Answer::of(&mut import("nowhere.test:5443", &["--ca-file", &ca])));
+    let unknown = refused(&site, 3, || {
+        Answer::of(&mut import("nowhere.test:5443", &["--ca-file", &ca]))
+    });
     says(&unknown, &["nowhere.test:5443", "no connection"]);
     let untrusted = refused(&site, 1, || Answer::of(&mut import(&site.registry(), &[])));
     says(&untrusted, &["certificate is not trusted", "--ca-file"]);
@@ -43,9 +56,15 @@ fn a_registry_that_cannot_be_used() {
     });
     says(&anonymous, &["wants a login", "podman login"]);
     let host = variable("SOLUTION_TEST_PUSH_REGISTRY");
-    site.desk.write("wrong.json", format!(r#"{{"auths":{{"{host}":{{"auth":"aW1wb3J0ZXI6d3Jvbmc="}}}}}}"#));
+    site.desk.write(
+        "wrong.json",
+        format!(r#"{{"auths":{{"{host}":{{"auth":"aW1wb3J0ZXI6d3Jvbmc="}}}}}}"#),
+    );
     let wrong = refused(&site, 1, || {
-        Answer::of(import(&site.registry(), &["--ca-file", &ca]).env("REGISTRY_AUTH_FILE", site.desk.path("wrong.json")))
+        Answer::of(
+            import(&site.registry(), &["--ca-file", &ca])
+                .env("REGISTRY_AUTH_FILE", site.desk.path("wrong.json")),
+        )
     });
     says(&wrong, &["credentials were refused", "log in again"]);
 }
@@ -55,52 +74,125 @@ fn a_tag_that_somebody_else_pushed() {
     let site = Site::new("tag-refusal");
     let certificates = std::path::PathBuf::from(variable("SOLUTION_TEST_REGISTRY_CA"));
     let certificates = certificates.parent().unwrap().to_str().unwrap().to_owned();
-    let from = format!("oci:{}:1.1.0", site.desk.path("1.1.0/images/example-server").display());
-    let to = format!("docker://{}/example-1.0.0/example-server:1.0.0", site.registry());
-    let copy = ["--insecure-policy", "copy", "--dest-cert-dir", &certificates, &from, &to];
+    let from = format!(
+        "oci:{}:1.1.0",
+        site.desk.path("1.1.0/images/example-server").display()
+    );
+    let to = format!(
+        "docker://{}/example-1.0.0/example-server:1.0.0",
+        site.registry()
+    );
+    let copy = [
+        "--insecure-policy",
+        "copy",
+        "--dest-cert-dir",
+        &certificates,
+        &from,
+        &to,
+    ];
     Answer::of(Command::new("skopeo").args(copy)).success();
     let theirs = site.tag("example-1.0.0/example-server", "1.0.0");
     let text = refused(&site, 1, || site.import("1.0.0.iso", &[]));
     says(&text, &["exists with another digest", "--replace"]);
     assert_eq!(site.tag("example-1.0.0/example-server", "1.0.0"), theirs);
-    assert_eq!(site.tag("example-1.0.0/example-operator", "1.0.0"), None, "something was pushed");
+    assert_eq!(
+        site.tag("example-1.0.0/example-operator", "1.0.0"),
+        None,
+        "something was pushed"
+    );
 }
 
 #[test]
 fn a_cluster_that_cannot_be_used() {
     let site = Site::new("cluster-refusals");
-    let text = Answer::of(site.import_command("1.0.0.iso", &[]).env("KUBECONFIG", "nowhere")).failure(3);
+    let text = Answer::of(
+        site.import_command("1.0.0.iso", &[])
+            .env("KUBECONFIG", "nowhere"),
+    )
+    .failure(3);
     says(&text, &["no kubeconfig found", "--kubeconfig"]);
     let gone = std::fs::read_to_string(variable("KUBECONFIG")).unwrap();
     let server = gone.lines().find(|line| line.contains("server:")).unwrap();
     let (key, _) = server.split_once("server:").unwrap();
-    site.desk.write("gone.kubeconfig", gone.replace(server, &format!("{key}server: https://127.0.0.1:9")));
-    let text = Answer::of(site.import_command("1.0.0.iso", &[]).env("KUBECONFIG", "gone.kubeconfig")).failure(3);
+    site.desk.write(
+        "gone.kubeconfig",
+        gone.replace(server, &format!("{key}server: https://127.0.0.1:9")),
+    );
+    let text = Answer::of(
+        site.import_command("1.0.0.iso", &[])
+            .env("KUBECONFIG", "gone.kubeconfig"),
+    )
+    .failure(3);
     says(&text, &["127.0.0.1:9", "no answer"]);
-    assert_eq!(site.tag("example-1.0.0/example-operator", "1.0.0"), None, "something was pushed");
+    assert_eq!(
+        site.tag("example-1.0.0/example-operator", "1.0.0"),
+        None,
+        "something was pushed"
+    );
 }
 
 #[test]
 fn rights_that_are_missing() {
     let site = Site::new("rights-refusal");
     let token = reader(&site);
-    let text = refused(&site, 1, || Answer::of(site.import_command("1.0.0.iso", &["-e", "rights"]).env("KUBECONFIG", &token)));
-    says(&text, &["this user may not", "create", "--context", "nothing was changed"]);
-    assert_eq!(site.tag("example-1.0.0/example-operator", "1.0.0"), None, "something was pushed");
+    let text = refused(&site, 1, || {
+        Answer::of(
+            site.import_command("1.0.0.iso", &["-e", "rights"])
+                .env("KUBECONFIG", &token),
+        )
+    });
+    says(
+        &text,
+        &[
+            "this user may not",
+            "create",
+            "--context",
+            "nothing was changed",
+        ],
+    );
+    assert_eq!(
+        site.tag("example-1.0.0/example-operator", "1.0.0"),
+        None,
+        "something was pushed"
+    );
 }
 
 /// A kubeconfig of a ServiceAccount that may only read.
 fn reader(site: &Site) -> String {
     let kubectl = |arguments: &[&str]| site.kubectl("default", arguments).success();
     kubectl(&["create", "serviceaccount", "reader"]);
-    kubectl(&["create", "clusterrolebinding", "reader", "--clusterrole=view", "--serviceaccount=default:reader"]);
-    kubectl(&["create", "clusterrole", "lister", "--verb=get,list", "--resource=nodes,namespaces,customresourcedefinitions.apiextensions.k8s.io"]);
-    kubectl(&["create", "clusterrolebinding", "lister", "--clusterrole=lister", "--serviceaccount=default:reader"]);
+    kubectl(&[
+        "create",
+        "clusterrolebinding",
+        "reader",
+        "--clusterrole=view",
+        "--serviceaccount=default:reader",
+    ]);
+    kubectl(&[
+        "create",
+        "clusterrole",
+        "lister",
+        "--verb=get,list",
+        "--resource=nodes,namespaces,customresourcedefinitions.apiextensions.k8s.io",
+    ]);
+    kubectl(&[
+        "create",
+        "clusterrolebinding",
+        "lister",
+        "--clusterrole=lister",
+        "--serviceaccount=default:reader",
+    ]);
     let token = kubectl(&["create", "token", "reader"]);
     let config = site.desk.path("reader.kubeconfig");
     std::fs::copy(variable("KUBECONFIG"), &config).unwrap();
     let flag = format!("--kubeconfig={}", config.display());
-    kubectl(&[&flag, "config", "set-credentials", "reader", &format!("--token={}", token.trim())]);
+    kubectl(&[
+        &flag,
+        "config",
+        "set-credentials",
+        "reader",
+        &format!("--token={}", token.trim()),
+    ]);
     kubectl(&[&flag, "config", "set-context", "--current", "--user=reader"]);
     config.to_str().unwrap().to_owned()
 }
@@ -108,16 +200,36 @@ fn reader(site: &Site) -> String {
 #[test]
 fn namespaces_that_are_taken() {
     let site = Site::new("namespace-refusals");
-    site.kubectl("default", &["create", "namespace", "taken"]).success();
+    site.kubectl("default", &["create", "namespace", "taken"])
+        .success();
     let text = refused(&site, 1, || site.import("1.0.0.iso", &["-e", "taken"]));
     says(&text, &["namespace `taken` exists", "--adopt"]);
-    site.solution(&["environment", "create", "theirs"]).success();
-    let text = refused(&site, 1, || site.import("1.0.0.iso", &["-e", "ours", "-n", "theirs"]));
-    says(&text, &["belongs to the environment `theirs`", "--namespace"]);
-    let text = refused(&site, 1, || site.import("1.0.0.iso", &["-e", "theirs", "--pull-secret", "login"]));
-    says(&text, &["Secret `login` is not in namespace `theirs`", "kubectl --namespace theirs create secret"]);
-    assert_eq!(site.tag("example-1.0.0/example-operator", "1.0.0"), None, "something was pushed");
-    site.solution(&["environment", "delete", "theirs"]).success();
+    site.solution(&["environment", "create", "theirs"])
+        .success();
+    let text = refused(&site, 1, || {
+        site.import("1.0.0.iso", &["-e", "ours", "-n", "theirs"])
+    });
+    says(
+        &text,
+        &["belongs to the environment `theirs`", "--namespace"],
+    );
+    let text = refused(&site, 1, || {
+        site.import("1.0.0.iso", &["-e", "theirs", "--pull-secret", "login"])
+    });
+    says(
+        &text,
+        &[
+            "Secret `login` is not in namespace `theirs`",
+            "kubectl --namespace theirs create secret",
+        ],
+    );
+    assert_eq!(
+        site.tag("example-1.0.0/example-operator", "1.0.0"),
+        None,
+        "something was pushed"
+    );
+    site.solution(&["environment", "delete", "theirs"])
+        .success();
 }
 
 #[test]
@@ -126,16 +238,29 @@ fn archives_that_are_not_trusted() {
     site.desk.solution(&["keygen", "other"]).success();
     let import = |archive: &str, key: &str| {
         let mut command = site.command();
-        command.args(["import", archive, "--key", key, "--registry", &site.registry()]);
+        command.args([
+            "import",
+            archive,
+            "--key",
+            key,
+            "--registry",
+            &site.registry(),
+        ]);
         command.args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")]);
         Answer::of(&mut command)
     };
     let text = refused(&site, 1, || import("1.0.0.iso", "other.pub"));
     says(&text, &["nothing was imported", "signature"]);
-    site.desk.solution(&["pack", "1.0.0", "-o", "unsigned.iso", "--unsigned"]).success();
+    site.desk
+        .solution(&["pack", "1.0.0", "-o", "unsigned.iso", "--unsigned"])
+        .success();
     let text = refused(&site, 1, || import("unsigned.iso", "publisher.pub"));
     says(&text, &["unsigned", "nothing was imported"]);
-    assert_eq!(site.tag("example-1.0.0/example-operator", "1.0.0"), None, "something was pushed");
+    assert_eq!(
+        site.tag("example-1.0.0/example-operator", "1.0.0"),
+        None,
+        "something was pushed"
+    );
 }
 
 /// A flipped bit in a layer is found while it is pushed: its upload is cancelled, no tag that needs it appears, and the
@@ -145,18 +270,36 @@ fn damage_that_is_found_while_pushing() {
     let site = Site::new("damage");
     let iso = site.desk.path("1.0.0.iso");
     let size = std::fs::metadata(&iso).unwrap().len();
-    let file = std::fs::OpenOptions::new().read(true).write(true).open(&iso).unwrap();
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&iso)
+        .unwrap();
     // The largest blob comes first among the blobs, and is by far the largest file: the middle of the image is in it.
     let mut byte = [0];
     file.read_exact_at(&mut byte, size / 3).unwrap();
     file.write_all_at(&[byte[0] ^ 1], size / 3).unwrap();
     let text = refused(&site, 1, || site.import("1.0.0.iso", &["-e", "damaged"]));
-    says(&text, &["damaged or altered", "the cluster was not touched", "treat it as tampering"]);
-    assert_eq!(site.tag("example-1.0.0/example-operator", "1.0.0"), None, "a tag needs the damaged blob");
+    says(
+        &text,
+        &[
+            "damaged or altered",
+            "the cluster was not touched",
+            "treat it as tampering",
+        ],
+    );
+    assert_eq!(
+        site.tag("example-1.0.0/example-operator", "1.0.0"),
+        None,
+        "a tag needs the damaged blob"
+    );
     // Repaired, the same command completes.
     file.write_all_at(&byte, size / 3).unwrap();
     site.import("1.0.0.iso", &[]).success();
-    assert!(site.tag("example-1.0.0/example-operator", "1.0.0").is_some());
+    assert!(
+        site.tag("example-1.0.0/example-operator", "1.0.0")
+            .is_some()
+    );
     site.solution(&["unimport", "example", "1.0.0"]).success();
 }
 
@@ -165,23 +308,49 @@ fn damage_that_is_found_while_pushing() {
 fn an_upgrade_that_does_not_come() {
     let site = Site::new("rollback");
     site.environment("rollback");
-    site.import("1.0.0.iso", &["-e", "rollback", "--pull-secret", "login"]).success();
+    site.import("1.0.0.iso", &["-e", "rollback", "--pull-secret", "login"])
+        .success();
     let source = site.desk.path("1.1.0/solution.yaml");
     let text = std::fs::read_to_string(&source).unwrap();
     let broken = text.replace("  operator:\n", "  operator:\n    command: [/nowhere]\n");
     assert_ne!(text, broken);
     std::fs::write(&source, broken).unwrap();
-    site.desk.solution(&["pack", "1.1.0", "-o", "broken.iso", "--key", "publisher.key"]).success();
+    site.desk
+        .solution(&[
+            "pack",
+            "1.1.0",
+            "-o",
+            "broken.iso",
+            "--key",
+            "publisher.key",
+        ])
+        .success();
     let answer = site.import("broken.iso", &["-e", "rollback", "--pull-secret", "login"]);
     assert_ne!(answer.code, 0, "{answer:?}");
-    says(&answer.stderr, &["1.1.0 did not become ready", "version 1.0.0 runs again", "/nowhere"]);
-    assert_eq!(site.field("rollback", "configmap/metalk8s-environment", "{.data.example}"), "1.0.0");
+    says(
+        &answer.stderr,
+        &[
+            "1.1.0 did not become ready",
+            "version 1.0.0 runs again",
+            "/nowhere",
+        ],
+    );
+    assert_eq!(
+        site.field(
+            "rollback",
+            "configmap/metalk8s-environment",
+            "{.data.example}"
+        ),
+        "1.0.0"
+    );
     eventually("the operator of 1.0.0 is ready", || {
         let image = site.field("rollback", "deployment/example-operator", "{.spec.template.spec.containers[0].image}/{.status.readyReplicas}/{.status.updatedReplicas}");
         (image.contains("example-1.0.0") && image.ends_with("/1/1")).then_some(())
     });
-    site.solution(&["undeploy", "example", "-e", "rollback"]).success();
-    site.solution(&["environment", "delete", "rollback"]).success();
+    site.solution(&["undeploy", "example", "-e", "rollback"])
+        .success();
+    site.solution(&["environment", "delete", "rollback"])
+        .success();
     site.solution(&["deactivate", "example"]).success();
     for version in ["1.0.0", "1.1.0"] {
         site.solution(&["unimport", "example", version]).success();

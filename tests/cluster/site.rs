@@ -23,27 +23,41 @@ impl Site {
         let desk = Desk::with_key();
         let program = |name: &str| {
             let path = programs().join(name);
-            assert!(path.exists(), "{} is missing: `cargo build -p {name}`", path.display());
+            assert!(
+                path.exists(),
+                "{} is missing: `cargo build -p {name}`",
+                path.display()
+            );
             path
         };
-        let programs = Programs::read(&program("example-operator"), &program("example-server")).unwrap();
+        let programs =
+            Programs::read(&program("example-operator"), &program("example-server")).unwrap();
         for release in Release::ALL {
             let version = release.to_string();
             desk.write_example(&programs, release, &version);
             let archive = format!("{version}.iso");
-            desk.solution(&["pack", &version, "-o", &archive, "--key", "publisher.key"]).success();
+            desk.solution(&["pack", &version, "-o", &archive, "--key", "publisher.key"])
+                .success();
         }
         Self { desk, prefix }
     }
 
     /// `HOST/PREFIX` as the importer knows the registry.
     pub(crate) fn registry(&self) -> String {
-        format!("{}/{}", variable("SOLUTION_TEST_PUSH_REGISTRY"), self.prefix)
+        format!(
+            "{}/{}",
+            variable("SOLUTION_TEST_PUSH_REGISTRY"),
+            self.prefix
+        )
     }
 
     /// `HOST/PREFIX` as nodes know it.
     pub(crate) fn pull_registry(&self) -> String {
-        format!("{}/{}", variable("SOLUTION_TEST_PULL_REGISTRY"), self.prefix)
+        format!(
+            "{}/{}",
+            variable("SOLUTION_TEST_PULL_REGISTRY"),
+            self.prefix
+        )
     }
 
     /// The program, with the site's cluster and login.
@@ -69,22 +83,44 @@ impl Site {
     pub(crate) fn import_command(&self, archive: &str, more: &[&str]) -> Command {
         let mut command = self.command();
         command.args(["import", archive, "--key", "publisher.pub"]);
-        command.args(["--registry", &self.registry(), "--pull-registry", &self.pull_registry()]);
-        command.args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")]).args(more);
+        command.args([
+            "--registry",
+            &self.registry(),
+            "--pull-registry",
+            &self.pull_registry(),
+        ]);
+        command
+            .args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")])
+            .args(more);
         command
     }
 
     /// Makes an environment whose nodes can log in to the registry.
     pub(crate) fn environment(&self, name: &str) {
         self.solution(&["environment", "create", name]).success();
-        let login = format!("--from-file=.dockerconfigjson={}", variable("SOLUTION_TEST_PULL_SECRET"));
-        let secret = ["create", "secret", "generic", "login", "--type=kubernetes.io/dockerconfigjson", &login];
+        let login = format!(
+            "--from-file=.dockerconfigjson={}",
+            variable("SOLUTION_TEST_PULL_SECRET")
+        );
+        let secret = [
+            "create",
+            "secret",
+            "generic",
+            "login",
+            "--type=kubernetes.io/dockerconfigjson",
+            &login,
+        ];
         self.kubectl(name, &secret).success();
     }
 
     /// Runs kubectl in a namespace.
     pub(crate) fn kubectl(&self, namespace: &str, arguments: &[&str]) -> Answer {
-        Answer::of(Command::new("kubectl").args(["--namespace", namespace]).args(arguments).current_dir(self.desk.path(".")))
+        Answer::of(
+            Command::new("kubectl")
+                .args(["--namespace", namespace])
+                .args(arguments)
+                .current_dir(self.desk.path(".")),
+        )
     }
 
     /// A field of an object, by kubectl's JSONPath.
@@ -109,9 +145,17 @@ impl Site {
     pub(crate) fn snapshot(&self) -> String {
         let kinds = "configmaps,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,deployments,namespaces,customresourcedefinitions";
         let fields = "--output=custom-columns=K:.kind,NS:.metadata.namespace,N:.metadata.name,V:.metadata.resourceVersion";
-        let all = self.kubectl("default", &["get", kinds, "--all-namespaces", "--no-headers", fields]).success();
+        let all = self
+            .kubectl(
+                "default",
+                &["get", kinds, "--all-namespaces", "--no-headers", fields],
+            )
+            .success();
         // Kubernetes' own namespaces live their own lives.
-        all.lines().filter(|line| !line.contains(" kube-")).collect::<Vec<_>>().join("\n")
+        all.lines()
+            .filter(|line| !line.contains(" kube-"))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 

@@ -33,10 +33,13 @@ impl Answer {
     /// The answer of a command that must be found.
     pub(crate) fn of(command: &mut Command) -> Self {
         let program = command.get_program().to_string_lossy().into_owned();
-        let output = command
-            .output()
-            .unwrap_or_else(|error| panic!("`{program}` does not run: {error}; `scripts/install-tools` installs it"));
-        let arguments: Vec<_> = command.get_args().map(|text| text.to_string_lossy().into_owned()).collect();
+        let output = command.output().unwrap_or_else(|error| {
+            panic!("`{program}` does not run: {error}; `scripts/install-tools` installs it")
+        });
+        let arguments: Vec<_> = command
+            .get_args()
+            .map(|text| text.to_string_lossy().into_owned())
+            .collect();
         Self {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -74,7 +77,9 @@ pub(crate) struct Desk {
 impl Desk {
     /// An empty desk.
     pub(crate) fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap() }
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+        }
     }
 
     /// A desk with a key pair, `publisher`.
@@ -88,7 +93,15 @@ impl Desk {
     pub(crate) fn with_archive() -> Self {
         let desk = Self::with_key();
         desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
-        desk.solution(&["pack", "source", "-o", "example.iso", "--key", "publisher.key"]).success();
+        desk.solution(&[
+            "pack",
+            "source",
+            "-o",
+            "example.iso",
+            "--key",
+            "publisher.key",
+        ])
+        .success();
         desk
     }
 
@@ -117,8 +130,9 @@ impl Desk {
     /// The names on the desk.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.directory.path()).unwrap();
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
         names.sort();
         names
     }
@@ -126,7 +140,10 @@ impl Desk {
     /// The program, in this directory and with no environment of the user's.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_solution"));
-        command.current_dir(self.directory.path()).env_clear().env("HOME", self.directory.path());
+        command
+            .current_dir(self.directory.path())
+            .env_clear()
+            .env("HOME", self.directory.path());
         command
     }
 
@@ -137,11 +154,17 @@ impl Desk {
 
     /// Runs another program in this directory.
     pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Answer {
-        Answer::of(Command::new(program).args(arguments).current_dir(self.directory.path()))
+        Answer::of(
+            Command::new(program)
+                .args(arguments)
+                .current_dir(self.directory.path()),
+        )
     }
 }
 
 /// The folder with the built programs.
 pub(crate) fn programs() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_solution")).parent().expect("the program lies in a folder")
+    Path::new(env!("CARGO_BIN_EXE_solution"))
+        .parent()
+        .expect("the program lies in a folder")
 }

@@ -25,8 +25,19 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let undone = support::block_on(async {
         let cluster = support::cluster(&arguments.cluster).await?;
         let (writer, watch) = (support::writer(), support::watch(output));
-        let change = Change { cluster: &cluster, writer: &writer, watch: &watch, deadline: support::GONE };
-        importer::deactivate(&change, &arguments.solution).await.map_err(support::import_failure)
+        let change = Change {
+            cluster: &cluster,
+            writer: &writer,
+            watch: &watch,
+            deadline: support::GONE,
+        };
+        importer::deactivate(&change, &arguments.solution)
+            .await
+            .map_err(support::import_failure)
     })?;
-    Ok(support::undone(output, &format!("{} is deactivated", arguments.solution), &undone))
+    Ok(support::undone(
+        output,
+        &format!("{} is deactivated", arguments.solution),
+        &undone,
+    ))
 }

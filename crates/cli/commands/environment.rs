@@ -84,17 +84,33 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
     let namespace = arguments
         .namespace
         .unwrap_or_else(|| importer::default_namespace(&arguments.environment));
-    let adopt = if arguments.adopt { Adopt::Allow } else { Adopt::Refuse };
+    let adopt = if arguments.adopt {
+        Adopt::Allow
+    } else {
+        Adopt::Refuse
+    };
     support::block_on(async {
         let cluster = support::cluster(&arguments.cluster).await?;
         let description = arguments.description.as_deref();
-        importer::create_environment(&cluster, &arguments.environment, &namespace, description, adopt)
-            .await
-            .map_err(support::import_failure)
+        importer::create_environment(
+            &cluster,
+            &arguments.environment,
+            &namespace,
+            description,
+            adopt,
+        )
+        .await
+        .map_err(support::import_failure)
     })?;
-    let created = Created { environment: arguments.environment, namespace };
+    let created = Created {
+        environment: arguments.environment,
+        namespace,
+    };
     render::result(output, &created, |created| {
-        render::line(format!("environment {} is there, in namespace {}", created.environment, created.namespace));
+        render::line(format!(
+            "environment {} is there, in namespace {}",
+            created.environment, created.namespace
+        ));
     });
     Ok(Outcome::Yes)
 }
@@ -102,15 +118,22 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
 fn delete(arguments: &DeleteArguments, output: Output) -> Result<Outcome, Failure> {
     let left = support::block_on(async {
         let cluster = support::cluster(&arguments.cluster).await?;
-        importer::delete_environment(&cluster, &arguments.environment, &support::writer(), support::GONE)
-            .await
-            .map_err(support::import_failure)
+        importer::delete_environment(
+            &cluster,
+            &arguments.environment,
+            &support::writer(),
+            support::GONE,
+        )
+        .await
+        .map_err(support::import_failure)
     })?;
     render::result(output, &left, |left| {
         for space in left {
             render::line(match space {
                 Left::Deleted(namespace) => format!("namespace {namespace} is deleted"),
-                Left::Released(namespace) => format!("namespace {namespace} was there before and stays, without its marks"),
+                Left::Released(namespace) => {
+                    format!("namespace {namespace} was there before and stays, without its marks")
+                }
             });
         }
     });
@@ -120,17 +143,29 @@ fn delete(arguments: &DeleteArguments, output: Output) -> Result<Outcome, Failur
 fn list(arguments: &ListArguments, output: Output) -> Result<Outcome, Failure> {
     let status = support::block_on(async {
         let cluster = support::cluster(&arguments.cluster).await?;
-        importer::status(&cluster).await.map_err(support::import_failure)
+        importer::status(&cluster)
+            .await
+            .map_err(support::import_failure)
     })?;
     render::result(output, &status.environments, |spaces| {
         if spaces.is_empty() {
             render::line("no environment; `solution environment create NAME` makes one");
         }
         for space in spaces {
-            let runs: Vec<String> =
-                space.solutions.iter().map(|(name, version)| format!("{name} {version}")).collect();
-            let runs = if runs.is_empty() { "nothing deployed".to_owned() } else { runs.join(", ") };
-            render::line(format!("{}  namespace {}  {runs}  {}", space.environment, space.namespace, space.description));
+            let runs: Vec<String> = space
+                .solutions
+                .iter()
+                .map(|(name, version)| format!("{name} {version}"))
+                .collect();
+            let runs = if runs.is_empty() {
+                "nothing deployed".to_owned()
+            } else {
+                runs.join(", ")
+            };
+            render::line(format!(
+                "{}  namespace {}  {runs}  {}",
+                space.environment, space.namespace, space.description
+            ));
         }
     });
     Ok(Outcome::Yes)

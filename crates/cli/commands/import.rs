@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use importer::{
-    Adopt, Allowed, ClusterScope, Downgrade, Event, Plan, Ready, Receipt, Replace, Request, Summary, Target,
-    Watch,
+    Adopt, Allowed, ClusterScope, Downgrade, Event, Plan, Ready, Receipt, Replace, Request,
+    Summary, Target, Watch,
 };
 use registry::{Client, Credentials, PlainHttp, RegistryAddress};
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
@@ -67,11 +67,22 @@ pub(crate) struct Arguments {
     environment: Option<EnvironmentName>,
 
     /// The namespace of the environment [default: the environment's name]
-    #[arg(short, long, value_name = "NAME", requires = "environment", help_heading = "Environment")]
+    #[arg(
+        short,
+        long,
+        value_name = "NAME",
+        requires = "environment",
+        help_heading = "Environment"
+    )]
     namespace: Option<Namespace>,
 
     /// A Secret of the namespace that nodes log in to the registry with
-    #[arg(long, value_name = "NAME", requires = "environment", help_heading = "Environment")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "environment",
+        help_heading = "Environment"
+    )]
     pull_secret: Option<KubernetesName>,
 
     /// Take over an existing namespace, and CRDs that no Solution owns
@@ -91,7 +102,12 @@ pub(crate) struct Arguments {
     allow_cluster_scope: bool,
 
     /// Seconds to wait for the operator to become ready
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, help_heading = "Environment")]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 300,
+        help_heading = "Environment"
+    )]
     timeout: u64,
 
     /// Stop after the plan and show it
@@ -126,7 +142,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             Err(plan) => return Ok(refuse(output, &plan)),
         };
         if arguments.dry_run {
-            render::result(output, ready.summary(), |_| render::line("nothing was changed (--dry-run)"));
+            render::result(output, ready.summary(), |_| {
+                render::line("nothing was changed (--dry-run)")
+            });
             return Ok(Outcome::Yes);
         }
         let receipt = apply(ready, &client, &cluster, output).await?;
@@ -142,10 +160,18 @@ fn accept(arguments: &Arguments, output: Output) -> Result<Accepted, Failure> {
         None => None,
     };
     let signatures = validate::signatures(&arguments.trust, allow)?;
-    let report = validate::check(&arguments.archive, signatures, validator::Depth::Documents, output)?;
+    let report = validate::check(
+        &arguments.archive,
+        signatures,
+        validator::Depth::Documents,
+        output,
+    )?;
     report.accept().map_err(|report| {
         validate::show_findings(&report);
-        Failure::no(anyhow::anyhow!("`{}` is not accepted, so nothing was imported", arguments.archive.display()))
+        Failure::no(anyhow::anyhow!(
+            "`{}` is not accepted, so nothing was imported",
+            arguments.archive.display()
+        ))
     })
 }
 
@@ -156,7 +182,11 @@ fn parse_id(text: &str) -> Result<SolutionId, Failure> {
             let (name, version) = (text[..at].parse().ok()?, text[at + 1..].parse().ok()?);
             SolutionId::new(name, version).ok()
         })
-        .ok_or_else(|| Failure::usage(format!("`{text}` is not a Solution id: expected <name>-<version>")))
+        .ok_or_else(|| {
+            Failure::usage(format!(
+                "`{text}` is not a Solution id: expected <name>-<version>"
+            ))
+        })
 }
 
 fn client(arguments: &Arguments) -> Result<Client, Failure> {
@@ -167,7 +197,11 @@ fn client(arguments: &Arguments) -> Result<Client, Failure> {
         .collect::<Result<_, _>>()?;
     let options = registry::Options {
         ca,
-        plain_http: if arguments.plain_http { PlainHttp::Always } else { PlainHttp::Loopback },
+        plain_http: if arguments.plain_http {
+            PlainHttp::Always
+        } else {
+            PlainHttp::Loopback
+        },
         credentials: credentials(&arguments.registry)?,
         ..registry::Options::default()
     };
@@ -176,15 +210,21 @@ fn client(arguments: &Arguments) -> Result<Client, Failure> {
 
 /// The login that docker or podman would use: the first file that has one for the registry, in podman's order.
 fn credentials(address: &RegistryAddress) -> Result<Credentials, Failure> {
-    let docker = environment::variable("DOCKER_CONFIG").map(|folder| PathBuf::from(folder).join("config.json"));
+    let docker = environment::variable("DOCKER_CONFIG")
+        .map(|folder| PathBuf::from(folder).join("config.json"));
     let candidates = [
         environment::variable("REGISTRY_AUTH_FILE").map(PathBuf::from),
         docker,
-        environment::variable("XDG_RUNTIME_DIR").map(|folder| PathBuf::from(folder).join("containers/auth.json")),
+        environment::variable("XDG_RUNTIME_DIR")
+            .map(|folder| PathBuf::from(folder).join("containers/auth.json")),
         environment::home().map(|home| home.join(".config/containers/auth.json")),
         environment::home().map(|home| home.join(".docker/config.json")),
     ];
-    for path in candidates.into_iter().flatten().filter(|path| path.exists()) {
+    for path in candidates
+        .into_iter()
+        .flatten()
+        .filter(|path| path.exists())
+    {
         let config = support::read_text(&path)?;
         let found = Credentials::from_config(config.as_bytes(), address)
             .with_context(|| format!("cannot use the logins in `{}`", path.display()))
@@ -207,13 +247,32 @@ fn request(arguments: &Arguments) -> Result<Request, Failure> {
     });
     Ok(Request {
         registry: arguments.registry.clone(),
-        pull_registry: arguments.pull_registry.clone().unwrap_or_else(|| arguments.registry.clone()),
+        pull_registry: arguments
+            .pull_registry
+            .clone()
+            .unwrap_or_else(|| arguments.registry.clone()),
         target,
         allowed: Allowed {
-            adopt: if arguments.adopt { Adopt::Allow } else { Adopt::Refuse },
-            replace: if arguments.replace { Replace::Allow } else { Replace::Refuse },
-            downgrade: if arguments.allow_downgrade { Downgrade::Allow } else { Downgrade::Refuse },
-            cluster_scope: if arguments.allow_cluster_scope { ClusterScope::Allow } else { ClusterScope::Refuse },
+            adopt: if arguments.adopt {
+                Adopt::Allow
+            } else {
+                Adopt::Refuse
+            },
+            replace: if arguments.replace {
+                Replace::Allow
+            } else {
+                Replace::Refuse
+            },
+            downgrade: if arguments.allow_downgrade {
+                Downgrade::Allow
+            } else {
+                Downgrade::Refuse
+            },
+            cluster_scope: if arguments.allow_cluster_scope {
+                ClusterScope::Allow
+            } else {
+                ClusterScope::Refuse
+            },
         },
         now: environment::now()?,
         wait: Duration::from_secs(arguments.timeout),
@@ -233,7 +292,9 @@ async fn apply(
     let shown = bar.clone();
     let watch: Watch = Arc::new(move |event| match event {
         Event::Push(event) => {
-            let mut sent = sent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut sent = sent
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
             sent.take(&event);
             shown.set_position(sent.total());
         }
@@ -252,8 +313,15 @@ struct Sent(std::collections::HashMap<schemas::Digest, u64>);
 impl Sent {
     fn take(&mut self, event: &registry::Event) {
         let (digest, position) = match event {
-            registry::Event::BlobSent { digest, position, .. } => (digest, *position),
-            registry::Event::BlobInPlace { digest, size, arrival: registry::Arrival::Uploaded, .. } => (digest, *size),
+            registry::Event::BlobSent {
+                digest, position, ..
+            } => (digest, *position),
+            registry::Event::BlobInPlace {
+                digest,
+                size,
+                arrival: registry::Arrival::Uploaded,
+                ..
+            } => (digest, *size),
             _ => return,
         };
         let known = self.0.entry(*digest).or_default();
@@ -266,10 +334,16 @@ impl Sent {
 }
 
 fn refuse(output: Output, plan: &Plan) -> Outcome {
-    let refused = Refused { plan: plan.summary(), obstacles: plan.obstacles() };
+    let refused = Refused {
+        plan: plan.summary(),
+        obstacles: plan.obstacles(),
+    };
     render::result(output, &refused, |refused| {
         for obstacle in refused.obstacles {
-            render::note(format!("error: {}\nhint: {}", obstacle.message, obstacle.fix));
+            render::note(format!(
+                "error: {}\nhint: {}",
+                obstacle.message, obstacle.fix
+            ));
         }
         render::note(format!(
             "nothing was changed: {} in the way",
@@ -281,8 +355,14 @@ fn refuse(output: Output, plan: &Plan) -> Outcome {
 
 fn show_plan(plan: &Summary) {
     let context = plan.context.as_deref().unwrap_or("in-cluster");
-    render::line(format!("cluster   {context} at {} (Kubernetes {})", plan.server, plan.kubernetes));
-    render::line(format!("solution  {}, archive {}", plan.solution, plan.archive_id));
+    render::line(format!(
+        "cluster   {context} at {} (Kubernetes {})",
+        plan.server, plan.kubernetes
+    ));
+    render::line(format!(
+        "solution  {}, archive {}",
+        plan.solution, plan.archive_id
+    ));
     render::line(format!(
         "registry  {}: {}, {} of {} to push",
         plan.registry,
@@ -301,10 +381,20 @@ fn show_plan(plan: &Summary) {
             Some(version) => format!("runs {version} now"),
             None => "nothing of it runs now".to_owned(),
         };
-        render::line(format!("deploy    to environment {}, namespace {} ({running})", target.environment, target.namespace));
+        render::line(format!(
+            "deploy    to environment {}, namespace {} ({running})",
+            target.environment, target.namespace
+        ));
         for object in &target.objects {
-            let fields = if object.changes.is_empty() { String::new() } else { format!(" ({})", object.changes.join(", ")) };
-            render::line(format!("          {} {}{fields}", object.action, object.object));
+            let fields = if object.changes.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", object.changes.join(", "))
+            };
+            render::line(format!(
+                "          {} {}{fields}",
+                object.action, object.object
+            ));
         }
     }
     for note in &plan.notes {
@@ -323,6 +413,8 @@ fn show_receipt(receipt: &Receipt) {
         receipt.removed.len()
     ));
     if let Some([environment, namespace]) = &receipt.deployed {
-        render::line(format!("its operator is ready in environment {environment}, namespace {namespace}"));
+        render::line(format!(
+            "its operator is ready in environment {environment}, namespace {namespace}"
+        ));
     }
 }

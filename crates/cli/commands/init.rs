@@ -27,7 +27,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             render::line(path.display().to_string());
         }
         let directory = arguments.directory.display();
-        render::note(format!("next: put your images in place as {directory}/README.md says, then `solution pack {directory} -o FILE --key KEY`"));
+        render::note(format!(
+            "next: put your images in place as {directory}/README.md says, then `solution pack {directory} -o FILE --key KEY`"
+        ));
     });
     Ok(Outcome::Yes)
 }

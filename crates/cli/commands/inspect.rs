@@ -61,11 +61,21 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
     let read = |error| support::open_failure(&arguments.archive, error);
     let opened = Opened::open(&arguments.archive).map_err(read)?;
-    let signatures = opened.envelope().signatures().map(|signature| signature.key_id.to_string()).collect();
-    let listed = opened.skip_signature().and_then(archive::Trusted::list).map_err(read)?;
-    let manifest = listed.read(archive::MANIFEST, limits::MANIFEST_SIZE).map_err(read)?;
-    let manifest = Solution::from_slice(&manifest)
-        .map_err(|error| Failure::no(error).context(format!("`{}`: manifest.yaml", arguments.archive.display())))?;
+    let signatures = opened
+        .envelope()
+        .signatures()
+        .map(|signature| signature.key_id.to_string())
+        .collect();
+    let listed = opened
+        .skip_signature()
+        .and_then(archive::Trusted::list)
+        .map_err(read)?;
+    let manifest = listed
+        .read(archive::MANIFEST, limits::MANIFEST_SIZE)
+        .map_err(read)?;
+    let manifest = Solution::from_slice(&manifest).map_err(|error| {
+        Failure::no(error).context(format!("`{}`: manifest.yaml", arguments.archive.display()))
+    })?;
     let predicate = &listed.statement().predicate;
     Ok(Inspected {
         archive_id: listed.archive_id().to_string(),
@@ -89,7 +99,10 @@ fn files(listed: &Listed) -> Vec<FileLine> {
 }
 
 fn show(inspected: &Inspected) {
-    render::line(format!("solution    {} {}", inspected.solution, inspected.version));
+    render::line(format!(
+        "solution    {} {}",
+        inspected.solution, inspected.version
+    ));
     render::line(format!("archive id  {}", inspected.archive_id));
     render::line(format!("size        {}", render::bytes(inspected.size)));
     render::line(format!("time        {}", inspected.time));

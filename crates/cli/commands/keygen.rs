@@ -54,10 +54,20 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let key = SecretKey::generate().map_err(Failure::unknown)?;
     write(&secret, 0o600, key.to_pem().as_bytes())?;
     write(&public, 0o644, key.public().to_pem().as_bytes())?;
-    let made = Made { secret, public, key_id: key.public().id().to_string() };
+    let made = Made {
+        secret,
+        public,
+        key_id: key.public().id().to_string(),
+    };
     render::result(output, &made, |made| {
-        render::line(format!("secret key  {}   (keep it secret)", made.secret.display()));
-        render::line(format!("public key  {}   (give it to those who check)", made.public.display()));
+        render::line(format!(
+            "secret key  {}   (keep it secret)",
+            made.secret.display()
+        ));
+        render::line(format!(
+            "public key  {}   (give it to those who check)",
+            made.public.display()
+        ));
         render::line(format!("key id      {}", made.key_id));
     });
     Ok(Outcome::Yes)
@@ -65,7 +75,11 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 
 fn write(path: &Path, mode: u32, bytes: &[u8]) -> Result<(), Failure> {
     let write = || -> std::io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(path)?;
         file.write_all(bytes)?;
         file.sync_all()
     };

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use archive::Overwrite;
 use clap::Args;
-use packager::{Event, Request, Signing};
 use indicatif::ProgressBar;
+use packager::{Event, Request, Signing};
 use serde::Serialize;
 
 use super::support;
@@ -33,7 +33,12 @@ pub(crate) struct Arguments {
     out: PathBuf,
 
     /// A secret key (PEM) to sign with; may be repeated
-    #[arg(long = "key", value_name = "KEY", required_unless_present = "unsigned", conflicts_with = "unsigned")]
+    #[arg(
+        long = "key",
+        value_name = "KEY",
+        required_unless_present = "unsigned",
+        conflicts_with = "unsigned"
+    )]
     keys: Vec<PathBuf>,
 
     /// Leave the archive unsigned, to be signed later with `solution sign`
@@ -56,12 +61,24 @@ struct Packed {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let keys = arguments.keys.iter().map(|path| support::secret_key(path)).collect::<Result<Vec<_>, _>>()?;
+    let keys = arguments
+        .keys
+        .iter()
+        .map(|path| support::secret_key(path))
+        .collect::<Result<Vec<_>, _>>()?;
     let request = Request {
         directory: arguments.directory.clone(),
         output: arguments.out.clone(),
-        signing: if arguments.unsigned { Signing::Unsigned } else { Signing::Keys(keys) },
-        overwrite: if arguments.force { Overwrite::Replace } else { Overwrite::Refuse },
+        signing: if arguments.unsigned {
+            Signing::Unsigned
+        } else {
+            Signing::Keys(keys)
+        },
+        overwrite: if arguments.force {
+            Overwrite::Replace
+        } else {
+            Overwrite::Refuse
+        },
         time: environment::source_date()?,
         threads: environment::threads(),
     };
@@ -83,14 +100,19 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 
 fn show_event(bar: &ProgressBar, event: Event<'_>) {
     match event {
-        Event::Collecting { place, number, of } => bar.set_message(format!("image {number}/{of} {place}")),
+        Event::Collecting { place, number, of } => {
+            bar.set_message(format!("image {number}/{of} {place}"))
+        }
         Event::Writing { done, total } => {
             bar.set_message("write");
             bar.set_length(total);
             bar.set_position(done);
         }
         Event::Unused(path) => bar.suspend(|| {
-            render::note(format!("warning: `{}` is not used: solution.yaml has no operator", path.display()));
+            render::note(format!(
+                "warning: `{}` is not used: solution.yaml has no operator",
+                path.display()
+            ));
         }),
     }
 }

@@ -38,10 +38,17 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let key = support::secret_key(&arguments.key)?;
     let id = archive::add_signature(&arguments.archive, &key).map_err(|error| {
         let refusal = error.is_refusal();
-        let failure = if refusal { Failure::no(error) } else { Failure::unknown(error) };
+        let failure = if refusal {
+            Failure::no(error)
+        } else {
+            Failure::unknown(error)
+        };
         failure.context(format!("cannot sign `{}`", arguments.archive.display()))
     })?;
-    let signed = Signed { archive_id: id.to_string(), key_id: key.public().id().to_string() };
+    let signed = Signed {
+        archive_id: id.to_string(),
+        key_id: key.public().id().to_string(),
+    };
     render::result(output, &signed, |signed| {
         render::line(format!("signed      {}", arguments.archive.display()));
         render::line(format!("archive id  {}", signed.archive_id));

@@ -22,7 +22,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let status = support::block_on(async {
         let cluster = support::cluster(&arguments.cluster).await?;
-        importer::status(&cluster).await.map_err(support::import_failure)
+        importer::status(&cluster)
+            .await
+            .map_err(support::import_failure)
     })?;
     render::result(output, &status, show);
     Ok(Outcome::Yes)
@@ -50,12 +52,19 @@ fn show(status: &Status) {
             format!(" (namespace {})", space.namespace)
         };
         render::line(format!("environment {}{of}", space.environment));
-        for operator in status.operators.iter().filter(|operator| operator.namespace == space.namespace) {
+        for operator in status
+            .operators
+            .iter()
+            .filter(|operator| operator.namespace == space.namespace)
+        {
             let ready = match operator.ready {
                 Some([ready, wanted]) => format!("{ready}/{wanted} ready"),
                 None => "its Deployment is gone".to_owned(),
             };
-            render::line(format!("  {} {}  {ready}", operator.solution, operator.version));
+            render::line(format!(
+                "  {} {}  {ready}",
+                operator.solution, operator.version
+            ));
         }
     }
 }

@@ -25,7 +25,9 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     let read = || -> std::io::Result<String> {
         let size = std::fs::metadata(path)?.len();
         if size > TEXT_SIZE {
-            return Err(std::io::Error::other(format!("it has {size} bytes, more than {TEXT_SIZE}")));
+            return Err(std::io::Error::other(format!(
+                "it has {size} bytes, more than {TEXT_SIZE}"
+            )));
         }
         std::fs::read_to_string(path)
     };
@@ -39,12 +41,20 @@ pub(crate) fn secret_key(path: &Path) -> Result<SecretKey, Failure> {
     let pem = read_text(path)?;
     SecretKey::from_pem(&pem)
         .with_context(|| format!("`{}` is not a key to sign with", path.display()))
-        .map_err(|error| Failure::no(error).hint("make one with `solution keygen`, or with `openssl genpkey -algorithm ed25519`"))
+        .map_err(|error| {
+            Failure::no(error).hint(
+                "make one with `solution keygen`, or with `openssl genpkey -algorithm ed25519`",
+            )
+        })
 }
 
 /// Reads the trusted keys.
 pub(crate) fn trust(arguments: &TrustArguments) -> Result<Trust, Failure> {
-    let keys = arguments.keys.iter().map(|path| public_key(path)).collect::<Result<_, _>>()?;
+    let keys = arguments
+        .keys
+        .iter()
+        .map(|path| public_key(path))
+        .collect::<Result<_, _>>()?;
     Trust::new(keys, arguments.threshold).map_err(|error| Failure::usage(error))
 }
 
@@ -70,7 +80,10 @@ pub(crate) async fn cluster(arguments: &ClusterArguments) -> Result<Cluster, Fai
         Some(path) => vec![path.clone()],
         None => kubeconfigs(),
     };
-    let account = Account::Kubeconfig { paths, context: arguments.context.clone() };
+    let account = Account::Kubeconfig {
+        paths,
+        context: arguments.context.clone(),
+    };
     Cluster::connect(&Connect { account, timeout: REQUEST })
         .await
         .context("cannot use the cluster")
@@ -81,14 +94,24 @@ pub(crate) async fn cluster(arguments: &ClusterArguments) -> Result<Cluster, Fai
 
 fn kubeconfigs() -> Vec<PathBuf> {
     match environment::variable("KUBECONFIG") {
-        Some(list) => list.split(':').filter(|path| !path.is_empty()).map(PathBuf::from).collect(),
-        None => environment::home().map(|home| home.join(".kube/config")).into_iter().collect(),
+        Some(list) => list
+            .split(':')
+            .filter(|path| !path.is_empty())
+            .map(PathBuf::from)
+            .collect(),
+        None => environment::home()
+            .map(|home| home.join(".kube/config"))
+            .into_iter()
+            .collect(),
     }
 }
 
 /// Who writes to the cluster.
 pub(crate) fn writer() -> Writer {
-    Writer { name: environment::writer(), clock: Arc::new(environment::clock) }
+    Writer {
+        name: environment::writer(),
+        clock: Arc::new(environment::clock),
+    }
 }
 
 /// Shows objects as they come and go.
@@ -97,10 +120,19 @@ pub(crate) fn watch(output: Output) -> Watch {
         let Output::Human = output else { return };
         match event {
             Event::Object { object, applied } if applied != deployer::Applied::Unchanged => {
-                render::note(format!("  {object} {}", if applied == deployer::Applied::Created { "created" } else { "changed" }));
+                render::note(format!(
+                    "  {object} {}",
+                    if applied == deployer::Applied::Created {
+                        "created"
+                    } else {
+                        "changed"
+                    }
+                ));
             }
             Event::Removed(object) => render::note(format!("  {object} removed")),
-            Event::RollingBack(version) => render::note(format!("  putting version {version} back")),
+            Event::RollingBack(version) => {
+                render::note(format!("  putting version {version} back"))
+            }
             Event::Object { .. } | Event::Push(_) | Event::Pushed | Event::Rollout(_) => {}
         }
     })
@@ -108,7 +140,11 @@ pub(crate) fn watch(output: Output) -> Watch {
 
 /// An archive's error as the end of a command.
 pub(crate) fn open_failure(path: &Path, error: archive::OpenError) -> Failure {
-    let failure = if error.is_refusal() { Failure::no(error) } else { Failure::unknown(error) };
+    let failure = if error.is_refusal() {
+        Failure::no(error)
+    } else {
+        Failure::unknown(error)
+    };
     failure
         .context(format!("cannot read `{}`", path.display()))
         .hint("`solution validate` says what is wrong with it, and what to do")
@@ -116,19 +152,29 @@ pub(crate) fn open_failure(path: &Path, error: archive::OpenError) -> Failure {
 
 /// A packager's error as the end of a command.
 pub(crate) fn pack_failure(error: packager::PackError) -> Failure {
-    if error.is_refusal() { Failure::no(error) } else { Failure::unknown(error) }
+    if error.is_refusal() {
+        Failure::no(error)
+    } else {
+        Failure::unknown(error)
+    }
 }
 
 /// An importer's error as the end of a command.
 pub(crate) fn import_failure(error: importer::Error) -> Failure {
     use importer::Error;
     match error {
-        Error::Refused(obstacle) => Failure::no(anyhow::anyhow!(obstacle.message)).hint(obstacle.fix),
+        Error::Refused(obstacle) => {
+            Failure::no(anyhow::anyhow!(obstacle.message)).hint(obstacle.fix)
+        }
         Error::Push(failure) => push_failure(&failure),
         Error::Registry(error) => registry_failure(error),
         other => {
             let hint = cluster_hint(&other);
-            let failure = if other.is_temporary() { Failure::unknown(other) } else { Failure::no(other) };
+            let failure = if other.is_temporary() {
+                Failure::unknown(other)
+            } else {
+                Failure::no(other)
+            };
             match hint {
                 Some(hint) => failure.hint(hint),
                 None => failure,
@@ -146,7 +192,10 @@ fn cluster_hint(error: &importer::Error) -> Option<String> {
         },
         _ => return None,
     };
-    let log = rollout.log.as_ref().map(|log| format!("\nthe container's last words:\n{log}"));
+    let log = rollout
+        .log
+        .as_ref()
+        .map(|log| format!("\nthe container's last words:\n{log}"));
     Some(format!("{}{}", rollout.hint(), log.unwrap_or_default()))
 }
 
@@ -154,7 +203,11 @@ fn cluster_hint(error: &importer::Error) -> Option<String> {
 pub(crate) fn registry_failure(error: registry::Error) -> Failure {
     let hint = error.hint();
     let unanswered = error.is_temporary() || matches!(error, registry::Error::Read { .. });
-    let failure = if unanswered { Failure::unknown(error) } else { Failure::no(error) };
+    let failure = if unanswered {
+        Failure::unknown(error)
+    } else {
+        Failure::no(error)
+    };
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,
@@ -162,8 +215,15 @@ pub(crate) fn registry_failure(error: registry::Error) -> Failure {
 }
 
 fn push_failure(failure: &importer::PushFailure) -> Failure {
-    let damaged = failure.errors.iter().any(|error| matches!(**error, registry::Error::Damaged { .. }));
-    let reasons: Vec<String> = failure.errors.iter().map(|error| chain(error.as_ref())).collect();
+    let damaged = failure
+        .errors
+        .iter()
+        .any(|error| matches!(**error, registry::Error::Damaged { .. }));
+    let reasons: Vec<String> = failure
+        .errors
+        .iter()
+        .map(|error| chain(error.as_ref()))
+        .collect();
     let message = anyhow::anyhow!(
         "{} not in place, so the cluster was not touched: {}\n  {}",
         render::count(failure.images.len(), "image"),
@@ -174,8 +234,9 @@ fn push_failure(failure: &importer::PushFailure) -> Failure {
         return Failure::no(message).hint(DAMAGED);
     }
     let sent = render::bytes(failure.uploaded.bytes);
-    Failure::unknown(message)
-        .hint(format!("run the same command again: it sends only what is missing ({sent} were sent and count)"))
+    Failure::unknown(message).hint(format!(
+        "run the same command again: it sends only what is missing ({sent} were sent and count)"
+    ))
 }
 
 /// What damage means, in the words of the format.
@@ -195,7 +256,10 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
 /// Shows what an undo removed, and what stays.
 pub(crate) fn undone(output: Output, what: &str, undone: &Undone) -> Outcome {
     render::result(output, undone, |undone| {
-        render::line(format!("{what}: {} removed", render::count(undone.removed.len(), "object")));
+        render::line(format!(
+            "{what}: {} removed",
+            render::count(undone.removed.len(), "object")
+        ));
         for note in &undone.notes {
             render::line(format!("note: {note}"));
         }

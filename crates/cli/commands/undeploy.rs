@@ -36,10 +36,24 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let undone = support::block_on(async {
         let cluster = support::cluster(&arguments.cluster).await?;
         let (writer, watch) = (support::writer(), support::watch(output));
-        let change = Change { cluster: &cluster, writer: &writer, watch: &watch, deadline: support::GONE };
-        importer::undeploy(&change, &arguments.solution, &arguments.environment, arguments.namespace.as_ref())
-            .await
-            .map_err(support::import_failure)
+        let change = Change {
+            cluster: &cluster,
+            writer: &writer,
+            watch: &watch,
+            deadline: support::GONE,
+        };
+        importer::undeploy(
+            &change,
+            &arguments.solution,
+            &arguments.environment,
+            arguments.namespace.as_ref(),
+        )
+        .await
+        .map_err(support::import_failure)
     })?;
-    Ok(support::undone(output, &format!("{} is undeployed", arguments.solution), &undone))
+    Ok(support::undone(
+        output,
+        &format!("{} is undeployed", arguments.solution),
+        &undone,
+    ))
 }

@@ -30,7 +30,12 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let undone = support::block_on(async {
         let cluster = support::cluster(&arguments.cluster).await?;
         let (writer, watch) = (support::writer(), support::watch(output));
-        let change = Change { cluster: &cluster, writer: &writer, watch: &watch, deadline: support::GONE };
+        let change = Change {
+            cluster: &cluster,
+            writer: &writer,
+            watch: &watch,
+            deadline: support::GONE,
+        };
         importer::unimport(&change, &arguments.solution, &arguments.version)
             .await
             .map_err(support::import_failure)

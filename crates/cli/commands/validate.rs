@@ -34,7 +34,11 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let signatures = if arguments.skip_signature { Signatures::Skip } else { signatures(&arguments.trust, None)? };
+    let signatures = if arguments.skip_signature {
+        Signatures::Skip
+    } else {
+        signatures(&arguments.trust, None)?
+    };
     let report = check(&arguments.archive, signatures, Depth::Everything, output)?;
     render::result(output, &report, show);
     Ok(match report.verdict() {
@@ -44,7 +48,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 }
 
 /// Whose signatures count, from the command line.
-pub(super) fn signatures(arguments: &TrustArguments, allow: Option<SolutionId>) -> Result<Signatures, Failure> {
+pub(super) fn signatures(
+    arguments: &TrustArguments,
+    allow: Option<SolutionId>,
+) -> Result<Signatures, Failure> {
     let trust = match (arguments.keys.is_empty(), &allow) {
         (false, _) => Some(support::trust(arguments)?),
         (true, Some(_)) => None,
@@ -53,11 +60,19 @@ pub(super) fn signatures(arguments: &TrustArguments, allow: Option<SolutionId>) 
                 .hint("give the publisher's key with `--key`; `validate --skip-signature` checks everything else"));
         }
     };
-    Ok(Signatures::Check { trust, allow_unsigned: allow.map(AllowUnsigned) })
+    Ok(Signatures::Check {
+        trust,
+        allow_unsigned: allow.map(AllowUnsigned),
+    })
 }
 
 /// Checks an archive, with progress.
-pub(super) fn check(archive: &Path, signatures: Signatures, depth: Depth, output: Output) -> Result<Report, Failure> {
+pub(super) fn check(
+    archive: &Path,
+    signatures: Signatures,
+    depth: Depth,
+    output: Output,
+) -> Result<Report, Failure> {
     let options = validator::Options {
         signatures,
         detached: detached(archive)?,
@@ -77,7 +92,9 @@ pub(super) fn check(archive: &Path, signatures: Signatures, depth: Depth, output
         &cancel,
     );
     bar.finish_and_clear();
-    report.map_err(|error| Failure::unknown(error).context(format!("cannot check `{}`", archive.display())))
+    report.map_err(|error| {
+        Failure::unknown(error).context(format!("cannot check `{}`", archive.display()))
+    })
 }
 
 /// Signatures that lie beside the archive, in `<archive>.dsse.json`.
@@ -110,16 +127,26 @@ fn show(report: &Report) {
     }
     let held = match (summary.images, summary.files, summary.size) {
         (Some(images), Some(files), Some(size)) => {
-            format!(" ({}, {}, {})", render::count(images, "image"), render::count(files, "file"), render::bytes(size))
+            format!(
+                " ({}, {}, {})",
+                render::count(images, "image"),
+                render::count(files, "file"),
+                render::bytes(size)
+            )
         }
         _ => String::new(),
     };
     if summary.bytes_behind > 0 {
-        render::line(format!("note        the medium goes on for {} behind the archive; they were not read", render::bytes(summary.bytes_behind)));
+        render::line(format!(
+            "note        the medium goes on for {} behind the archive; they were not read",
+            render::bytes(summary.bytes_behind)
+        ));
     }
     render::line(match report.verdict() {
         Verdict::Accepted => format!("valid: {name}{held}"),
-        Verdict::Unvouched => format!("intact: {name}{held}, but nobody vouches for it: signatures were not checked"),
+        Verdict::Unvouched => {
+            format!("intact: {name}{held}, but nobody vouches for it: signatures were not checked")
+        }
         Verdict::Refused => format!("refused: {name}"),
     });
 }
@@ -131,7 +158,14 @@ pub(super) fn show_findings(report: &Report) {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        let place = if finding.place.is_empty() { String::new() } else { format!("{}: ", finding.place) };
-        render::note(format!("{severity}[{}]: {place}{}\n  hint: {}", finding.id, finding.message, finding.fix));
+        let place = if finding.place.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", finding.place)
+        };
+        render::note(format!(
+            "{severity}[{}]: {place}{}\n  hint: {}",
+            finding.id, finding.message, finding.fix
+        ));
     }
 }
