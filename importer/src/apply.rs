@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use deployer::{Applied, Cluster, Conflicts, Deleted, Object, ObjectRef, Propagation, RolloutProgress};
+use deployer::{
+    Applied, Cluster, Conflicts, Deleted, Object, ObjectRef, Propagation, RolloutProgress,
+};
 use registry::{Client, ManifestOutcome, ManifestPush, PushReport, Tally};
 use schemas::{SolutionName, Version};
 use serde::Serialize;
@@ -79,19 +81,29 @@ pub struct Count {
 
 impl From<Tally> for Count {
     fn from(tally: Tally) -> Self {
-        Self { blobs: tally.count, bytes: tally.bytes }
+        Self {
+            blobs: tally.count,
+            bytes: tally.bytes,
+        }
     }
 }
 
 impl Ready {
     /// Pushes, records, and deploys where the plan has a target.
-    pub async fn apply(self, client: &Client, cluster: &Cluster, watch: &Watch) -> Result<Receipt, Error> {
+    pub async fn apply(
+        self,
+        client: &Client,
+        cluster: &Cluster,
+        watch: &Watch,
+    ) -> Result<Receipt, Error> {
         let report = self.push(client, watch).await?;
         watch(Event::Pushed);
         let lock = Lock::acquire(cluster, &self.0.request.writer).await?;
         let mut session = Session::new(cluster, &lock, watch);
         let done = self.write(&mut session).await;
-        let Session { objects, removed, .. } = session;
+        let Session {
+            objects, removed, ..
+        } = session;
         // What went wrong first is what the administrator must know.
         let released = lock.release().await;
         done?;
@@ -103,7 +115,12 @@ impl Ready {
         let job = self.0.images.job.clone();
         let manifests = job.manifests.clone();
         let watch = Arc::clone(watch);
-        let report = registry::push(client, job, Arc::new(move |event| watch(Event::Push(event)))).await;
+        let report = registry::push(
+            client,
+            job,
+            Arc::new(move |event| watch(Event::Push(event))),
+        )
+        .await;
         if report.is_complete() {
             return Ok(report);
         }
@@ -135,12 +152,19 @@ impl Ready {
             }
         }
         for (crd, _) in &self.0.crds {
-            session.cluster.wait_crd_established(crd.name(), ESTABLISHED).await?;
+            session
+                .cluster
+                .wait_crd_established(crd.name(), ESTABLISHED)
+                .await?;
         }
         Ok(())
     }
 
-    async fn deploy(&self, deployment: &Deployment, session: &mut Session<'_>) -> Result<(), Error> {
+    async fn deploy(
+        &self,
+        deployment: &Deployment,
+        session: &mut Session<'_>,
+    ) -> Result<(), Error> {
         let namespace = &deployment.target.namespace;
         let solution = self.0.id.name();
         session.apply(deployment.namespace.clone()).await?;
@@ -148,20 +172,31 @@ impl Ready {
         let result = self.roll_out(deployment, session).await;
         if let (Err(error), Some(previous)) = (&result, &deployment.previous) {
             // Only a version that does not come is taken back: another failure may be gone at the next try.
-            if matches!(error, Error::Cluster(deployer::Error::Rollout(_) | deployer::Error::Timeout { .. })) {
+            if matches!(
+                error,
+                Error::Cluster(deployer::Error::Rollout(_) | deployer::Error::Timeout { .. })
+            ) {
                 (session.watch)(Event::RollingBack(previous.clone()));
                 before.restore(session, solution, namespace).await?;
                 return Err(self.rolled_back(previous, result));
             }
         }
         result?;
-        session.prune(solution, namespace, &deployment.objects).await?;
+        session
+            .prune(solution, namespace, &deployment.objects)
+            .await?;
         let mut solutions = self.deployed_now(session.cluster, deployment).await?;
         solutions.insert(solution.clone(), self.0.id.version().clone());
-        session.apply(Object::new(environment::config(namespace, &solutions))?).await
+        session
+            .apply(Object::new(environment::config(namespace, &solutions))?)
+            .await
     }
 
-    async fn roll_out(&self, deployment: &Deployment, session: &mut Session<'_>) -> Result<(), Error> {
+    async fn roll_out(
+        &self,
+        deployment: &Deployment,
+        session: &mut Session<'_>,
+    ) -> Result<(), Error> {
         for object in &deployment.objects {
             session.apply(object.clone()).await?;
         }
@@ -169,7 +204,10 @@ impl Ready {
         let watch = Arc::clone(session.watch);
         let progress = move |progress: &RolloutProgress| watch(Event::Rollout(*progress));
         let wait = self.0.request.wait;
-        Ok(session.cluster.wait_rollout(namespace, &deployment.operator, wait, progress).await?)
+        Ok(session
+            .cluster
+            .wait_rollout(namespace, &deployment.operator, wait, progress)
+            .await?)
     }
 
     fn rolled_back(&self, previous: &Version, result: Result<(), Error>) -> Error {
@@ -191,14 +229,20 @@ impl Ready {
         deployment: &Deployment,
     ) -> Result<std::collections::BTreeMap<SolutionName, Version>, Error> {
         let state = State::read(cluster).await?;
-        let space = state.namespaces.into_iter().find(|space| space.namespace == deployment.target.namespace);
+        let space = state
+            .namespaces
+            .into_iter()
+            .find(|space| space.namespace == deployment.target.namespace);
         Ok(space.map(|space| space.solutions).unwrap_or_default())
     }
 
     fn receipt(&self, report: &PushReport, objects: Vec<String>, removed: Vec<String>) -> Receipt {
         let plan = &self.0;
         let target = |deployment: &Deployment| {
-            [deployment.target.environment.to_string(), deployment.target.namespace.to_string()]
+            [
+                deployment.target.environment.to_string(),
+                deployment.target.namespace.to_string(),
+            ]
         };
         Receipt {
             solution: plan.id.to_string(),
@@ -228,7 +272,12 @@ fn failed_images(manifests: &[ManifestPush], outcomes: &[ManifestOutcome]) -> Ve
 /// Rewrites upstream's ConfigMap from what the cluster says now.
 pub(crate) async fn project(session: &mut Session<'_>) -> Result<(), Error> {
     let state = State::read(session.cluster).await?;
-    session.apply(Object::new(record::projection(&state.records, &state.active))?).await
+    session
+        .apply(Object::new(record::projection(
+            &state.records,
+            &state.active,
+        ))?)
+        .await
 }
 
 /// Writing under the lock, and what was written.
@@ -242,13 +291,24 @@ pub(crate) struct Session<'a> {
 
 impl<'a> Session<'a> {
     pub(crate) fn new(cluster: &'a Cluster, lock: &'a Lock, watch: &'a Watch) -> Self {
-        Self { cluster, lock, watch, objects: Vec::new(), removed: Vec::new() }
+        Self {
+            cluster,
+            lock,
+            watch,
+            objects: Vec::new(),
+            removed: Vec::new(),
+        }
     }
 
     /// Deletes one object, if the lock is still ours.
     pub(crate) async fn remove(&mut self, object: &ObjectRef) -> Result<(), Error> {
         self.lock.check()?;
-        if self.cluster.delete(object, Propagation::Foreground, None).await? == Deleted::Requested {
+        if self
+            .cluster
+            .delete(object, Propagation::Foreground, None)
+            .await?
+            == Deleted::Requested
+        {
             self.removed.push(object.to_string());
             (self.watch)(Event::Removed(object.clone()));
         }
@@ -258,11 +318,17 @@ impl<'a> Session<'a> {
     /// Applies one object, if the lock is still ours.
     pub(crate) async fn apply(&mut self, object: Object) -> Result<(), Error> {
         self.lock.check()?;
-        let applied = self.cluster.apply(&object, &manager(), Conflicts::Force).await?;
+        let applied = self
+            .cluster
+            .apply(&object, &manager(), Conflicts::Force)
+            .await?;
         if applied != Applied::Unchanged {
             self.objects.push(object.reference().to_string());
         }
-        (self.watch)(Event::Object { object: object.reference().clone(), applied });
+        (self.watch)(Event::Object {
+            object: object.reference().clone(),
+            applied,
+        });
         Ok(())
     }
 
@@ -273,10 +339,17 @@ impl<'a> Session<'a> {
         namespace: &schemas::Namespace,
         keep: &[Object],
     ) -> Result<(), Error> {
-        let keep: Vec<ObjectRef> = keep.iter().map(|object| object.reference().clone()).collect();
+        let keep: Vec<ObjectRef> = keep
+            .iter()
+            .map(|object| object.reference().clone())
+            .collect();
         for scope in environment::inventory(solution, namespace) {
             self.lock.check()?;
-            for removed in self.cluster.prune(&scope, &keep, Propagation::Foreground).await? {
+            for removed in self
+                .cluster
+                .prune(&scope, &keep, Propagation::Foreground)
+                .await?
+            {
                 self.removed.push(removed.to_string());
                 (self.watch)(Event::Removed(removed));
             }

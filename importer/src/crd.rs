@@ -32,27 +32,35 @@ pub(crate) fn decide(
     };
     let name = active.name();
     check_owner(solution, active, adopt)?;
-    let written_by: Option<Version> =
-        active.labels().get(v::VERSION).and_then(|text| text.parse().ok());
+    let written_by: Option<Version> = active
+        .labels()
+        .get(v::VERSION)
+        .and_then(|text| text.parse().ok());
     if let Some(newer) = written_by.filter(|written| written > version) {
         return match missing(wanted, active.as_value()) {
             None => Ok(Change::KeepNewer(newer)),
             Some(missing) => Err(Obstacle::no(
-                format!("CRD `{name}` of version {newer} no longer serves `{missing}`, which version {version} needs"),
+                format!(
+                    "CRD `{name}` of version {newer} no longer serves `{missing}`, which version {version} needs"
+                ),
                 "import a version whose API the cluster still serves",
             )),
         };
     }
     if let Some(missing) = missing(active.as_value(), wanted) {
         return Err(Obstacle::no(
-            format!("CRD `{name}`: the cluster serves `{missing}`, and version {version} no longer has it"),
+            format!(
+                "CRD `{name}`: the cluster serves `{missing}`, and version {version} no longer has it"
+            ),
             "objects and operators that use it would break: import a version that still serves it",
         ));
     }
     match stored_and_gone(active.as_value(), wanted) {
         None => Ok(Change::Update),
         Some(gone) => Err(Obstacle::no(
-            format!("CRD `{name}`: objects are stored as `{gone}`, and version {version} no longer lists it"),
+            format!(
+                "CRD `{name}`: objects are stored as `{gone}`, and version {version} no longer lists it"
+            ),
             "migrate the stored objects first (status.storedVersions of the CRD)",
         )),
     }
@@ -87,12 +95,15 @@ fn check_owner(solution: &SolutionName, active: &Object, adopt: Adopt) -> Result
 /// A version that the first CRD serves and the second does not.
 fn missing(needed: &Value, serving: &Value) -> Option<String> {
     let serving = served(serving);
-    served(needed).into_iter().find(|version| !serving.contains(version))
+    served(needed)
+        .into_iter()
+        .find(|version| !serving.contains(version))
 }
 
 fn stored_and_gone(active: &Value, wanted: &Value) -> Option<String> {
-    let listed: Vec<&str> =
-        versions(wanted).filter_map(|version| version["name"].as_str()).collect();
+    let listed: Vec<&str> = versions(wanted)
+        .filter_map(|version| version["name"].as_str())
+        .collect();
     active["status"]["storedVersions"]
         .as_array()
         .into_iter()
@@ -135,8 +146,10 @@ mod tests {
     use serde_json::json;
 
     fn crd(versions: &[(&str, bool)], labels: &Value, stored: &[&str]) -> Value {
-        let versions: Vec<Value> =
-            versions.iter().map(|(name, served)| json!({ "name": name, "served": served })).collect();
+        let versions: Vec<Value> = versions
+            .iter()
+            .map(|(name, served)| json!({ "name": name, "served": served }))
+            .collect();
         json!({
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
@@ -150,12 +163,22 @@ mod tests {
         json!({ v::SOLUTION: "example", v::VERSION: version })
     }
 
-    fn decided(wanted: &[(&str, bool)], active: Option<Value>, adopt: Adopt) -> Result<Change, String> {
+    fn decided(
+        wanted: &[(&str, bool)],
+        active: Option<Value>,
+        adopt: Adopt,
+    ) -> Result<Change, String> {
         let active = active.map(|value| Object::new(value).unwrap());
         let wanted = crd(wanted, &json!({}), &[]);
         let solution = "example".parse().unwrap();
-        decide(&solution, &"1.1.0".parse().unwrap(), &wanted, active.as_ref(), adopt)
-            .map_err(|obstacle| obstacle.message)
+        decide(
+            &solution,
+            &"1.1.0".parse().unwrap(),
+            &wanted,
+            active.as_ref(),
+            adopt,
+        )
+        .map_err(|obstacle| obstacle.message)
     }
 
     #[test]
@@ -173,12 +196,18 @@ mod tests {
 
     #[test]
     fn what_runs_keeps_what_it_needs() {
-        let refused = |wanted: &[(&str, bool)], active| decided(wanted, Some(active), Adopt::Refuse).unwrap_err();
+        let refused = |wanted: &[(&str, bool)], active| {
+            decided(wanted, Some(active), Adopt::Refuse).unwrap_err()
+        };
         let newer_without = crd(&[("v2", true)], &ours("1.2.0"), &[]);
         assert!(refused(&[("v1", true)], newer_without).contains("no longer serves `v1`"));
         let older_with = crd(&[("v1", true)], &ours("1.0.0"), &["v1"]);
         assert!(refused(&[("v1", false), ("v2", true)], older_with).contains("no longer has it"));
-        let stored = crd(&[("v1", false), ("v2", true)], &ours("1.0.0"), &["v1", "v2"]);
+        let stored = crd(
+            &[("v1", false), ("v2", true)],
+            &ours("1.0.0"),
+            &["v1", "v2"],
+        );
         assert!(refused(&[("v2", true)], stored).contains("stored as `v1`"));
     }
 
@@ -186,9 +215,17 @@ mod tests {
     fn crds_of_others_are_left_alone() {
         let v1 = &[("v1", true)][..];
         let foreign = crd(v1, &json!({ v::SOLUTION: "other" }), &[]);
-        assert!(decided(v1, Some(foreign), Adopt::Allow).unwrap_err().contains("`other`"));
+        assert!(
+            decided(v1, Some(foreign), Adopt::Allow)
+                .unwrap_err()
+                .contains("`other`")
+        );
         let unowned = crd(v1, &json!({}), &[]);
-        assert!(decided(v1, Some(unowned.clone()), Adopt::Refuse).unwrap_err().contains("no Solution"));
+        assert!(
+            decided(v1, Some(unowned.clone()), Adopt::Refuse)
+                .unwrap_err()
+                .contains("no Solution")
+        );
         assert_eq!(decided(v1, Some(unowned), Adopt::Allow), Ok(Change::Update));
     }
 }

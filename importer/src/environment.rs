@@ -21,7 +21,10 @@ pub(crate) fn namespace_reference(namespace: &Namespace) -> ObjectRef {
 
 /// The namespace of a target as it is applied. One that was there before is adopted: it stays when the environment goes.
 pub(crate) fn namespace(target: &Target, live: Option<&Object>, state: &State) -> Value {
-    let known = state.namespaces.iter().find(|space| space.namespace == target.namespace);
+    let known = state
+        .namespaces
+        .iter()
+        .find(|space| space.namespace == target.namespace);
     let origin = match known {
         Some(space) => space.origin,
         None if live.is_some() => Origin::Adopted,
@@ -31,7 +34,12 @@ pub(crate) fn namespace(target: &Target, live: Option<&Object>, state: &State) -
     namespace_object(&target.environment, &target.namespace, description, origin)
 }
 
-fn namespace_object(environment: &EnvironmentName, namespace: &Namespace, description: &str, origin: Origin) -> Value {
+fn namespace_object(
+    environment: &EnvironmentName,
+    namespace: &Namespace,
+    description: &str,
+    origin: Origin,
+) -> Value {
     let mut annotations = BTreeMap::from([(v::ENVIRONMENT_DESCRIPTION, description)]);
     if origin == Origin::Created {
         annotations.insert(v::CREATED, "true");
@@ -80,8 +88,16 @@ pub(crate) fn cluster_kinds() -> Vec<Gvk> {
 pub(crate) fn inventory(solution: &SolutionName, namespace: &Namespace) -> [Scope; 2] {
     let ours = || Selector::label(v::SOLUTION, solution.as_str());
     [
-        Scope { kinds: namespaced_kinds(), namespace: Some(namespace.to_string()), selector: ours() },
-        Scope { kinds: cluster_kinds(), namespace: None, selector: ours().and(v::NAMESPACE, namespace.as_str()) },
+        Scope {
+            kinds: namespaced_kinds(),
+            namespace: Some(namespace.to_string()),
+            selector: ours(),
+        },
+        Scope {
+            kinds: cluster_kinds(),
+            namespace: None,
+            selector: ours().and(v::NAMESPACE, namespace.as_str()),
+        },
     ]
 }
 
@@ -95,12 +111,18 @@ pub async fn create(
 ) -> Result<(), Error> {
     let state = State::read(cluster).await?;
     let live = cluster.get(&namespace_reference(namespace)).await?;
-    let known = state.namespaces.iter().find(|space| space.namespace == *namespace);
+    let known = state
+        .namespaces
+        .iter()
+        .find(|space| space.namespace == *namespace);
     let origin = match (known, &live) {
         (Some(space), _) if space.environment == *environment => space.origin,
         (Some(space), _) => {
             return Err(Error::Refused(Obstacle::no(
-                format!("namespace `{namespace}` belongs to the environment `{}`", space.environment),
+                format!(
+                    "namespace `{namespace}` belongs to the environment `{}`",
+                    space.environment
+                ),
                 "choose another namespace with `--namespace`",
             )));
         }
@@ -113,10 +135,19 @@ pub async fn create(
             )));
         }
     };
-    let description = description.or_else(|| known.map(|space| space.description.as_str())).unwrap_or_default();
-    let space = Object::new(namespace_object(environment, namespace, description, origin))?;
+    let description = description
+        .or_else(|| known.map(|space| space.description.as_str()))
+        .unwrap_or_default();
+    let space = Object::new(namespace_object(
+        environment,
+        namespace,
+        description,
+        origin,
+    ))?;
     cluster.apply(&space, &manager(), Conflicts::Force).await?;
-    let solutions = known.map(|space| space.solutions.clone()).unwrap_or_default();
+    let solutions = known
+        .map(|space| space.solutions.clone())
+        .unwrap_or_default();
     let config = Object::new(config(namespace, &solutions))?;
     cluster.apply(&config, &manager(), Conflicts::Force).await?;
     Ok(())
@@ -165,20 +196,35 @@ pub async fn delete(
     Ok(left)
 }
 
-async fn remove(cluster: &Cluster, space: &EnvironmentNamespace, deadline: Duration) -> Result<Left, Error> {
+async fn remove(
+    cluster: &Cluster,
+    space: &EnvironmentNamespace,
+    deadline: Duration,
+) -> Result<Left, Error> {
     let reference = namespace_reference(&space.namespace);
     match space.origin {
         Origin::Created => {
-            cluster.delete(&reference, Propagation::Foreground, None).await?;
+            cluster
+                .delete(&reference, Propagation::Foreground, None)
+                .await?;
             cluster.wait_gone(&[reference], deadline).await?;
             Ok(Left::Deleted(space.namespace.clone()))
         }
         Origin::Adopted => {
-            let config = ObjectRef::namespaced("v1", "ConfigMap", space.namespace.as_str(), v::ENVIRONMENT_CONFIG);
-            cluster.delete(&config, Propagation::Background, None).await?;
+            let config = ObjectRef::namespaced(
+                "v1",
+                "ConfigMap",
+                space.namespace.as_str(),
+                v::ENVIRONMENT_CONFIG,
+            );
+            cluster
+                .delete(&config, Propagation::Background, None)
+                .await?;
             // Applying a namespace without our label and annotations takes them away.
             let bare = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": space.namespace } });
-            cluster.apply(&Object::new(bare)?, &manager(), Conflicts::Force).await?;
+            cluster
+                .apply(&Object::new(bare)?, &manager(), Conflicts::Force)
+                .await?;
             Ok(Left::Released(space.namespace.clone()))
         }
     }

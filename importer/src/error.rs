@@ -73,7 +73,12 @@ impl Error {
             Self::Cluster(error) => error.is_temporary(),
             Self::RolledBack { source, .. } => source.is_temporary(),
             Self::Push(failure) => failure.errors.iter().all(|error| error.is_temporary()),
-            Self::Object(_) | Self::Record { .. } | Self::Name(_) | Self::Repository(_) | Self::Expand(_) | Self::Refused(_) => false,
+            Self::Object(_)
+            | Self::Record { .. }
+            | Self::Name(_)
+            | Self::Repository(_)
+            | Self::Expand(_)
+            | Self::Refused(_) => false,
         }
     }
 }

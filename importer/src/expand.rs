@@ -73,24 +73,43 @@ mod tests {
     use super::*;
 
     fn images() -> Expand {
-        let places: Vec<ImagePlace> =
-            ["app:1", "org/db:1", "org/db:2", "web:1"].iter().map(|text| text.parse().unwrap()).collect();
-        Expand::new("r.test/example-1.0.0", places.iter().map(|place| (place, Digest::new([7; 32]))))
+        let places: Vec<ImagePlace> = ["app:1", "org/db:1", "org/db:2", "web:1"]
+            .iter()
+            .map(|text| text.parse().unwrap())
+            .collect();
+        Expand::new(
+            "r.test/example-1.0.0",
+            places.iter().map(|place| (place, Digest::new([7; 32]))),
+        )
     }
 
     #[test]
     fn images_expand_to_addresses_by_digest() {
         let hex = "07".repeat(32);
-        let expanded = images().expand("a=$(image:app) $(HOME) b=$(image:web)").unwrap();
+        let expanded = images()
+            .expand("a=$(image:app) $(HOME) b=$(image:web)")
+            .unwrap();
         let base = "r.test/example-1.0.0";
-        assert_eq!(expanded, format!("a={base}/app@sha256:{hex} $(HOME) b={base}/web@sha256:{hex}"));
+        assert_eq!(
+            expanded,
+            format!("a={base}/app@sha256:{hex} $(HOME) b={base}/web@sha256:{hex}")
+        );
     }
 
     #[test]
     fn what_does_not_expand_is_an_error() {
         let error = |text: &str| images().expand(text).unwrap_err();
-        assert_eq!(error("$(image:api)"), ExpandError::Unknown("api".to_owned()));
-        assert_eq!(error("$(image:org/db)"), ExpandError::Ambiguous("org/db".to_owned()));
-        assert_eq!(error("$(image:app"), ExpandError::Grammar(ExpansionError::Open));
+        assert_eq!(
+            error("$(image:api)"),
+            ExpandError::Unknown("api".to_owned())
+        );
+        assert_eq!(
+            error("$(image:org/db)"),
+            ExpandError::Ambiguous("org/db".to_owned())
+        );
+        assert_eq!(
+            error("$(image:app"),
+            ExpandError::Grammar(ExpansionError::Open)
+        );
     }
 }

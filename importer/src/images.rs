@@ -7,7 +7,8 @@ use std::sync::Arc;
 use archive::Medium;
 use bytes::Bytes;
 use registry::{
-    BlobPush, Client, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress, Repository,
+    BlobPush, Client, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress,
+    Repository,
 };
 use schemas::{Digest, ImageDocument, ImageName, SolutionId};
 use validator::{Accepted, AcceptedImage};
@@ -21,7 +22,11 @@ pub(crate) fn endpoint(registry: &RegistryAddress, id: &SolutionId) -> String {
     format!("{registry}/{id}")
 }
 
-fn repository(registry: &RegistryAddress, id: &SolutionId, name: &ImageName) -> Result<Repository, Error> {
+fn repository(
+    registry: &RegistryAddress,
+    id: &SolutionId,
+    name: &ImageName,
+) -> Result<Repository, Error> {
     Ok(registry.repository(&format!("{id}/{name}"))?)
 }
 
@@ -54,7 +59,9 @@ pub(crate) async fn plan(
         let tag = Reference::Tag(image.place.tag.clone());
         match client.manifest_digest(&repository, &tag).await? {
             Some(digest) if digest == image.root().digest => {}
-            Some(digest) if replace == Replace::Refuse => obstacles.push(other_digest(client, &repository, image, digest)),
+            Some(digest) if replace == Replace::Refuse => {
+                obstacles.push(other_digest(client, &repository, image, digest))
+            }
             Some(_) | None => {
                 client.check_push(&repository).await?;
                 missing.push(image);
@@ -77,30 +84,48 @@ pub(crate) async fn plan(
     })
 }
 
-fn other_digest(client: &Client, repository: &Repository, image: &AcceptedImage, found: Digest) -> Obstacle {
+fn other_digest(
+    client: &Client,
+    repository: &Repository,
+    image: &AcceptedImage,
+    found: Digest,
+) -> Obstacle {
     let host = client.address().host();
     let tag = &image.place.tag;
     Obstacle::no(
-        format!("{host}/{repository}:{tag} exists with another digest: {found}, the archive has {}", image.root().digest),
+        format!(
+            "{host}/{repository}:{tag} exists with another digest: {found}, the archive has {}",
+            image.root().digest
+        ),
         "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it",
     )
 }
 
 /// Every distinct blob and its size.
 fn blobs<'a>(images: impl Iterator<Item = &'a AcceptedImage>) -> BTreeMap<Digest, u64> {
-    images.flat_map(|image| &image.blobs).map(|(digest, size)| (*digest, *size)).collect()
+    images
+        .flat_map(|image| &image.blobs)
+        .map(|(digest, size)| (*digest, *size))
+        .collect()
 }
 
 /// The job that brings these images: blobs once, each with all repositories that need it; then documents, children
 /// first, and the tag last.
-fn job(accepted: &Accepted, registry: &RegistryAddress, images: &[&AcceptedImage]) -> Result<PushJob, Error> {
+fn job(
+    accepted: &Accepted,
+    registry: &RegistryAddress,
+    images: &[&AcceptedImage],
+) -> Result<PushJob, Error> {
     let id = &accepted.statement().predicate.id;
     let mut repositories: BTreeMap<Digest, BTreeSet<Repository>> = BTreeMap::new();
     let mut manifests = Vec::new();
     for image in images {
         let repository = repository(registry, id, &image.place.name)?;
         for digest in image.blobs.keys() {
-            repositories.entry(*digest).or_default().insert(repository.clone());
+            repositories
+                .entry(*digest)
+                .or_default()
+                .insert(repository.clone());
         }
         manifests.extend(documents(image, &repository));
     }
@@ -109,10 +134,20 @@ fn job(accepted: &Accepted, registry: &RegistryAddress, images: &[&AcceptedImage
         .filter_map(|(digest, size)| {
             let content = accepted.blob(&digest)?;
             let repositories = repositories.remove(&digest)?.into_iter().collect();
-            Some(BlobPush { digest, size, repositories, content: Arc::new(Content(content)) })
+            Some(BlobPush {
+                digest,
+                size,
+                repositories,
+                content: Arc::new(Content(content)),
+            })
         })
         .collect();
-    Ok(PushJob { blobs, manifests, mount_from: Vec::new(), reads: reads(accepted.listed().medium()) })
+    Ok(PushJob {
+        blobs,
+        manifests,
+        mount_from: Vec::new(),
+        reads: reads(accepted.listed().medium()),
+    })
 }
 
 /// Media with heads lose more by seeking than several readers gain.
@@ -147,7 +182,12 @@ fn documents(image: &AcceptedImage, repository: &Repository) -> Vec<ManifestPush
 /// What a document names. It was read once already to be accepted, so nothing is lost where it cannot be read.
 fn needs(bytes: &[u8]) -> Vec<Digest> {
     let document = ImageDocument::from_slice(bytes).ok();
-    let digests = |document: &ImageDocument| document.descriptors().map(|descriptor| descriptor.digest).collect();
+    let digests = |document: &ImageDocument| {
+        document
+            .descriptors()
+            .map(|descriptor| descriptor.digest)
+            .collect()
+    };
     document.as_ref().map(digests).unwrap_or_default()
 }
 

@@ -77,7 +77,9 @@ pub async fn undeploy(
     let released = lock.release().await;
     done?;
     released?;
-    let notes = vec![format!("custom resources of {solution} stay, and so does what belongs to them")];
+    let notes = vec![format!(
+        "custom resources of {solution} stay, and so does what belongs to them"
+    )];
     Ok(Undone { removed, notes })
 }
 
@@ -105,7 +107,9 @@ async fn remove_operator(
         });
         session.apply(Object::new(bare)?).await?;
     }
-    session.apply(Object::new(environment::config(&space.namespace, &left))?).await
+    session
+        .apply(Object::new(environment::config(&space.namespace, &left))?)
+        .await
 }
 
 /// Removes the CRDs of a Solution. Refused while it is deployed, or while custom resources exist: they would go too.
@@ -123,11 +127,18 @@ pub async fn deactivate(change: &Change<'_>, solution: &SolutionName) -> Result<
     let released = lock.release().await;
     done?;
     released?;
-    Ok(Undone { removed, notes: Vec::new() })
+    Ok(Undone {
+        removed,
+        notes: Vec::new(),
+    })
 }
 
 /// Forgets an imported version. Refused while it is deployed. Its images stay in the registry.
-pub async fn unimport(change: &Change<'_>, solution: &SolutionName, version: &Version) -> Result<Undone, Error> {
+pub async fn unimport(
+    change: &Change<'_>,
+    solution: &SolutionName,
+    version: &Version,
+) -> Result<Undone, Error> {
     let state = State::read(change.cluster).await?;
     let Some(record) = state.record(solution, version) else {
         return Err(Error::Refused(Obstacle::no(
@@ -138,16 +149,28 @@ pub async fn unimport(change: &Change<'_>, solution: &SolutionName, version: &Ve
     refuse_deployed(&state, solution, Some(version))?;
     let lock = Lock::acquire(change.cluster, change.writer).await?;
     let mut session = Session::new(change.cluster, &lock, change.watch);
-    let done = remove_all(&mut session, &[record::reference(solution, version)], change.deadline).await;
+    let done = remove_all(
+        &mut session,
+        &[record::reference(solution, version)],
+        change.deadline,
+    )
+    .await;
     let removed = session.removed;
     let released = lock.release().await;
     done?;
     released?;
-    let notes = vec![format!("the images stay in the registry, below {}", record.pushed_to)];
+    let notes = vec![format!(
+        "the images stay in the registry, below {}",
+        record.pushed_to
+    )];
     Ok(Undone { removed, notes })
 }
 
-async fn remove_all(session: &mut Session<'_>, objects: &[ObjectRef], deadline: Duration) -> Result<(), Error> {
+async fn remove_all(
+    session: &mut Session<'_>,
+    objects: &[ObjectRef],
+    deadline: Duration,
+) -> Result<(), Error> {
     for object in objects {
         session.remove(object).await?;
     }
@@ -155,42 +178,77 @@ async fn remove_all(session: &mut Session<'_>, objects: &[ObjectRef], deadline: 
     project(session).await
 }
 
-fn refuse_deployed(state: &State, solution: &SolutionName, version: Option<&Version>) -> Result<(), Error> {
+fn refuse_deployed(
+    state: &State,
+    solution: &SolutionName,
+    version: Option<&Version>,
+) -> Result<(), Error> {
     let wanted = |running: &Version| version.is_none_or(|version| running == version);
-    match state.deployments(solution).find(|(_, running)| wanted(running)) {
+    match state
+        .deployments(solution)
+        .find(|(_, running)| wanted(running))
+    {
         None => Ok(()),
         Some((space, running)) => Err(Error::Refused(Obstacle::no(
-            format!("{solution} {running} is deployed in the environment `{}`", space.environment),
-            format!("`solution undeploy {solution} --environment {}` first", space.environment),
+            format!(
+                "{solution} {running} is deployed in the environment `{}`",
+                space.environment
+            ),
+            format!(
+                "`solution undeploy {solution} --environment {}` first",
+                space.environment
+            ),
         ))),
     }
 }
 
 async fn crds(cluster: &Cluster, solution: &SolutionName) -> Result<Vec<ObjectRef>, Error> {
     let definitions = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
-    let found = cluster.list(&definitions, None, Some(&Selector::label(v::SOLUTION, solution.as_str()))).await?;
+    let found = cluster
+        .list(
+            &definitions,
+            None,
+            Some(&Selector::label(v::SOLUTION, solution.as_str())),
+        )
+        .await?;
     if found.is_empty() {
         return Err(Error::Refused(Obstacle::no(
             format!("no CRD of {solution} is in the cluster"),
             "`solution status` shows what is active",
         )));
     }
-    Ok(found.iter().map(|object| object.reference().clone()).collect())
+    Ok(found
+        .iter()
+        .map(|object| object.reference().clone())
+        .collect())
 }
 
 async fn refuse_used(cluster: &Cluster, crd: &ObjectRef) -> Result<(), Error> {
-    let Some(live) = cluster.get(crd).await? else { return Ok(()) };
+    let Some(live) = cluster.get(crd).await? else {
+        return Ok(());
+    };
     let spec = &live.as_value()["spec"];
     let group = spec["group"].as_str().unwrap_or_default();
     let kind = spec["names"]["kind"].as_str().unwrap_or_default();
     let versions = spec["versions"].as_array();
-    let served = versions.into_iter().flatten().find(|version| version["served"] == true);
-    let Some(version) = served.and_then(|version| version["name"].as_str()) else { return Ok(()) };
-    let resources = cluster.list(&Gvk::new(&format!("{group}/{version}"), kind), None, None).await?;
+    let served = versions
+        .into_iter()
+        .flatten()
+        .find(|version| version["served"] == true);
+    let Some(version) = served.and_then(|version| version["name"].as_str()) else {
+        return Ok(());
+    };
+    let resources = cluster
+        .list(&Gvk::new(&format!("{group}/{version}"), kind), None, None)
+        .await?;
     match resources.first() {
         None => Ok(()),
         Some(first) => Err(Error::Refused(Obstacle::no(
-            format!("{} {kind} objects exist, the first is {}", resources.len(), first.reference()),
+            format!(
+                "{} {kind} objects exist, the first is {}",
+                resources.len(),
+                first.reference()
+            ),
             "deleting the CRD would delete them: delete them yourself first",
         ))),
     }

@@ -36,14 +36,18 @@ impl Lock {
     /// Makes the namespace of the records, and takes the Lease there.
     pub(crate) async fn acquire(cluster: &Cluster, writer: &Writer) -> Result<Self, Error> {
         let namespace = Object::new(record::namespace())?;
-        cluster.apply(&namespace, &manager(), Conflicts::Force).await?;
+        cluster
+            .apply(&namespace, &manager(), Conflicts::Force)
+            .await?;
         let request = LeaseRequest {
             namespace: v::RECORDS_NAMESPACE.to_owned(),
             name: "solution".to_owned(),
             holder: writer.name.clone(),
             ttl: TIME_TO_LIVE,
         };
-        Ok(Self(cluster.acquire_lease(request, writer.clock.clone()).await?))
+        Ok(Self(
+            cluster.acquire_lease(request, writer.clock.clone()).await?,
+        ))
     }
 
     /// An error once another writer has taken over.

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use schemas::{Digest, EnvironmentName, Namespace, Operator, OperatorConfig, OperatorScope, SolutionId, yaml};
+use schemas::{
+    Digest, EnvironmentName, Namespace, Operator, OperatorConfig, OperatorScope, SolutionId, yaml,
+};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -78,7 +80,8 @@ impl Rendering<'_> {
     }
 
     fn pull_secrets(&self) -> Value {
-        self.pull_secret.map_or(json!([]), |name| json!([{ "name": name }]))
+        self.pull_secret
+            .map_or(json!([]), |name| json!([{ "name": name }]))
     }
 
     fn service_account(&self) -> Value {
@@ -121,7 +124,12 @@ impl Rendering<'_> {
     /// No two environments share a ClusterRole: each has one under a name of its own.
     fn cluster_role_name(&self, role: &Value) -> String {
         let solution = self.id.name();
-        format!("solution:{}:{}:{solution}:{}", self.environment, self.namespace, name(role))
+        format!(
+            "solution:{}:{}:{solution}:{}",
+            self.environment,
+            self.namespace,
+            name(role)
+        )
     }
 
     fn binding(&self, role: &Value) -> Value {
@@ -197,8 +205,17 @@ impl Rendering<'_> {
     }
 
     fn container(&self, name: &str) -> Result<Value, ExpandError> {
-        let default_command = || vec![name.to_owned(), "--config=/etc/config/operator.yaml".to_owned()];
-        let command = self.operator.command.clone().unwrap_or_else(default_command);
+        let default_command = || {
+            vec![
+                name.to_owned(),
+                "--config=/etc/config/operator.yaml".to_owned(),
+            ]
+        };
+        let command = self
+            .operator
+            .command
+            .clone()
+            .unwrap_or_else(default_command);
         Ok(json!({
             "name": name,
             "image": self.images.address(&self.operator.image.place())?,
@@ -255,4 +272,191 @@ fn fit(name: &str) -> String {
     let hash = Digest::new(Sha256::digest(name).into()).hex();
     let cut: String = name.chars().take(NAME_LENGTH - 9).collect();
     format!("{cut}-{}", &hash[..8])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schemas::Solution;
+
+    const MANIFEST: &str = "
+apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: Solution
+metadata: {name: shop}
+spec:
+  version: 1.2.0
+  images: [shop-operator:1.2.0, web:7]
+  operator:
+    image: {name: shop-operator, tag: 1.2.0}
+    args: ['--web=$(image:web)']
+    env: [{name: RELATED_IMAGE_WEB, value: '$(image:web)'}]
+";
+
+    /// What a test decides about a rendering.
+    struct Case {
+        solution: Solution,
+        pull_secret: Option<&'static str>,
+    }
+
+    impl Case {
+        fn new() -> Self {
+            Self {
+                solution: Solution::from_slice(MANIFEST.as_bytes()).unwrap(),
+                pull_secret: None,
+            }
+        }
+
+        fn objects(&self) -> Vec<Value> {
+            let roles = [
+                json!({ "kind": "Role", "metadata": { "name": "shop", "namespace": "elsewhere" }, "rules": [] }),
+                json!({ "kind": "ClusterRole", "metadata": { "name": "x".repeat(80) }, "rules": [] }),
+            ];
+            let id = self.solution.id().unwrap();
+            let places = &self.solution.spec.images;
+            let images = Expand::new(
+                "pull.test/shop-1.2.0",
+                places.iter().map(|place| (place, Digest::new([7; 32]))),
+            );
+            let rendering = Rendering {
+                id: &id,
+                operator: self.solution.spec.operator.as_ref().unwrap(),
+                roles: &roles,
+                environment: &"prod".parse().unwrap(),
+                namespace: &"shop-prod".parse().unwrap(),
+                config: &OperatorConfig::new(BTreeMap::new()),
+                images: &images,
+                pull_secret: self.pull_secret,
+            };
+            rendering.objects().unwrap()
+        }
+    }
+
+    fn find<'a>(objects: &'a [Value], wanted: &str) -> &'a Value {
+        objects
+            .iter()
+            .find(|object| kind(object) == wanted)
+            .unwrap()
+    }
+
+    #[test]
+    fn objects_come_in_upstreams_order_and_names() {
+        let objects = Case::new().objects();
+        let names: Vec<String> = objects
+            .iter()
+            .map(|object| format!("{} {}", kind(object), name(object)))
+            .collect();
+        let bound = &names[4];
+        assert!(
+            bound.starts_with("RoleBinding shop-operator-clusterrole-xxx")
+                && bound.len() == 12 + 63,
+            "{bound}"
+        );
+        let cluster_role = format!(
+            "ClusterRole solution:prod:shop-prod:shop:{}",
+            "x".repeat(80)
+        );
+        let expected = [
+            "ServiceAccount shop-operator",
+            "Role shop",
+            "RoleBinding shop-operator-role-shop",
+            &cluster_role,
+            bound,
+            "ConfigMap shop-operator-config",
+            "Deployment shop-operator",
+        ];
+        assert_eq!(names, expected);
+        for object in &objects {
+            let namespace = object["metadata"]["namespace"].as_str();
+            assert_eq!(
+                namespace,
+                (kind(object) != "ClusterRole").then_some("shop-prod"),
+                "{object}"
+            );
+            assert_eq!(
+                object["metadata"]["labels"][v::SOLUTION],
+                "shop",
+                "{object}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_operator_runs_by_digest_with_upstreams_arguments_and_few_rights() {
+        let objects = Case::new().objects();
+        let pod = &find(&objects, "Deployment")["spec"]["template"]["spec"];
+        let container = &pod["containers"][0];
+        let web = format!("pull.test/shop-1.2.0/web@sha256:{}", "07".repeat(32));
+        assert_eq!(container["image"], web.replace("/web@", "/shop-operator@"));
+        assert_eq!(
+            container["command"],
+            json!(["shop-operator", "--config=/etc/config/operator.yaml"])
+        );
+        assert_eq!(container["args"], json!([format!("--web={web}")]));
+        assert_eq!(
+            container["env"][3],
+            json!({ "name": "RELATED_IMAGE_WEB", "value": web })
+        );
+        assert_eq!(container["env"][0]["name"], "WATCH_NAMESPACE");
+        assert_eq!(
+            container["securityContext"]["allowPrivilegeEscalation"],
+            false
+        );
+        assert_eq!(
+            container["securityContext"]["capabilities"]["drop"],
+            json!(["ALL"])
+        );
+        assert_eq!(
+            pod["securityContext"]["seccompProfile"]["type"],
+            "RuntimeDefault"
+        );
+    }
+
+    #[test]
+    fn cluster_wide_rights_only_where_the_scope_says_so() {
+        let mut case = Case::new();
+        assert!(
+            case.objects()
+                .iter()
+                .all(|object| kind(object) != "ClusterRoleBinding")
+        );
+        case.solution.spec.operator.as_mut().unwrap().scope = OperatorScope::Cluster;
+        let objects = case.objects();
+        let binding = find(&objects, "ClusterRoleBinding");
+        assert_eq!(binding["metadata"]["labels"][v::NAMESPACE], "shop-prod");
+        assert_eq!(binding["subjects"][0]["namespace"], "shop-prod");
+        assert!(
+            binding["roleRef"]["name"]
+                .as_str()
+                .unwrap()
+                .starts_with("solution:prod:")
+        );
+    }
+
+    #[test]
+    fn a_pull_secret_goes_to_both_accounts() {
+        let mut case = Case::new();
+        case.pull_secret = Some("login");
+        let objects = case.objects();
+        let accounts: Vec<&Value> = objects
+            .iter()
+            .filter(|object| kind(object) == "ServiceAccount")
+            .collect();
+        assert_eq!(accounts.len(), 2);
+        for account in accounts {
+            assert_eq!(account["imagePullSecrets"], json!([{ "name": "login" }]));
+        }
+        // The namespace's own account is not the Solution's: no label, so no prune.
+        assert!(objects[1]["metadata"].get("labels").is_none());
+    }
+
+    #[test]
+    fn long_names_stay_apart() {
+        let (a, b) = (
+            fit(&format!("{}a", "x".repeat(70))),
+            fit(&format!("{}b", "x".repeat(70))),
+        );
+        assert_ne!(a, b);
+        assert_eq!((a.len(), b.len()), (NAME_LENGTH, NAME_LENGTH));
+        assert_eq!(fit("short"), "short");
+    }
 }

@@ -33,7 +33,10 @@ pub struct Obstacle {
 
 impl Obstacle {
     pub(crate) fn no(message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { message: message.into(), fix: fix.into() }
+        Self {
+            message: message.into(),
+            fix: fix.into(),
+        }
     }
 }
 
@@ -150,12 +153,15 @@ impl Plan {
     ) -> Result<Self, Error> {
         let mut obstacles = Vec::new();
         let id = accepted.statement().predicate.id.clone();
-        let images = images::plan(accepted, client, request.allowed.replace, &mut obstacles).await?;
+        let images =
+            images::plan(accepted, client, request.allowed.replace, &mut obstacles).await?;
         check_version(cluster, &mut obstacles);
         // Without the right to read, nothing more can be known.
         rights::check_reading(cluster, &mut obstacles).await?;
         if !obstacles.is_empty() {
-            return Ok(Self::unreadable(accepted, cluster, request, images, obstacles));
+            return Ok(Self::unreadable(
+                accepted, cluster, request, images, obstacles,
+            ));
         }
         let state = State::read(cluster).await?;
         let record = record_of(accepted, &request, &id);
@@ -164,8 +170,17 @@ impl Plan {
         let crds = plan_crds(accepted, cluster, &request, &id, &mut obstacles).await?;
         let deployment = match request.target.clone() {
             Some(target) => {
-                let planner = Planner { accepted, cluster, request: &request, id: &id, state: &state, record: &record };
-                planner.deployment(target, &mut obstacles, &mut notes).await?
+                let planner = Planner {
+                    accepted,
+                    cluster,
+                    request: &request,
+                    id: &id,
+                    state: &state,
+                    record: &record,
+                };
+                planner
+                    .deployment(target, &mut obstacles, &mut notes)
+                    .await?
             }
             None => None,
         };
@@ -174,17 +189,47 @@ impl Plan {
         summary.recorded = state.record(id.name(), id.version()).is_some();
         summary.target = deployment.as_ref().map(planned_target);
         summary.notes = notes;
-        let mut plan = Self { request, id, state, images, record, crds, deployment, obstacles, summary };
+        let mut plan = Self {
+            request,
+            id,
+            state,
+            images,
+            record,
+            crds,
+            deployment,
+            obstacles,
+            summary,
+        };
         plan.try_objects(cluster).await?;
         Ok(plan)
     }
 
-    fn unreadable(accepted: &Accepted, cluster: &Cluster, request: Request, images: Images, obstacles: Vec<Obstacle>) -> Self {
+    fn unreadable(
+        accepted: &Accepted,
+        cluster: &Cluster,
+        request: Request,
+        images: Images,
+        obstacles: Vec<Obstacle>,
+    ) -> Self {
         let id = accepted.statement().predicate.id.clone();
         let record = record_of(accepted, &request, &id);
         let summary = summary(cluster, &request, &record, &images);
-        let state = State { records: Vec::new(), namespaces: Vec::new(), active: BTreeMap::new() };
-        Self { request, id, state, images, record, crds: Vec::new(), deployment: None, obstacles, summary }
+        let state = State {
+            records: Vec::new(),
+            namespaces: Vec::new(),
+            active: BTreeMap::new(),
+        };
+        Self {
+            request,
+            id,
+            state,
+            images,
+            record,
+            crds: Vec::new(),
+            deployment: None,
+            obstacles,
+            summary,
+        }
     }
 
     /// The plan in words.
@@ -249,12 +294,25 @@ pub(crate) fn manager() -> FieldManager {
 
 fn planned(object: &ObjectRef, trial: Trial) -> Result<PlannedObject, Obstacle> {
     let (action, changes) = match trial {
-        Trial::Would { applied: Applied::Created, .. } | Trial::Later { .. } => ("create", Vec::new()),
-        Trial::Would { applied: Applied::Changed, changes } => ("change", changes),
-        Trial::Would { applied: Applied::Unchanged, .. } => ("keep", Vec::new()),
+        Trial::Would {
+            applied: Applied::Created,
+            ..
+        }
+        | Trial::Later { .. } => ("create", Vec::new()),
+        Trial::Would {
+            applied: Applied::Changed,
+            changes,
+        } => ("change", changes),
+        Trial::Would {
+            applied: Applied::Unchanged,
+            ..
+        } => ("keep", Vec::new()),
         Trial::Refused(error) => {
             let fix = "the cluster's own rules refuse it: see its message, or ask whoever keeps the cluster";
-            return Err(Obstacle::no(format!("the cluster refuses {object}: {error}"), fix));
+            return Err(Obstacle::no(
+                format!("the cluster refuses {object}: {error}"),
+                fix,
+            ));
         }
     };
     Ok(PlannedObject {
@@ -304,7 +362,10 @@ fn record_of(accepted: &Accepted, request: &Request, id: &SolutionId) -> Record 
         name: id.name().clone(),
         version: id.version().clone(),
         archive_id: accepted.archive_id(),
-        signers: accepted.signers().map(|signers| signers.trusted.clone()).unwrap_or_default(),
+        signers: accepted
+            .signers()
+            .map(|signers| signers.trusted.clone())
+            .unwrap_or_default(),
         pushed_to: images::endpoint(&request.registry, id),
         endpoint: images::endpoint(&request.pull_registry, id),
         images: accepted.images().iter().map(recorded).collect(),
@@ -337,20 +398,40 @@ fn check_record(state: &State, record: &Record, replace: Replace, obstacles: &mu
 }
 
 /// Worth knowing: versions that are older than what there is, archives past their time, nodes that fit no image.
-async fn notes(accepted: &Accepted, cluster: &Cluster, state: &State, id: &SolutionId) -> Result<Vec<String>, Error> {
+async fn notes(
+    accepted: &Accepted,
+    cluster: &Cluster,
+    state: &State,
+    id: &SolutionId,
+) -> Result<Vec<String>, Error> {
     let mut notes = Vec::new();
-    let newest = state.records.iter().filter(|record| record.name == *id.name()).map(|record| &record.version).max();
+    let newest = state
+        .records
+        .iter()
+        .filter(|record| record.name == *id.name())
+        .map(|record| &record.version)
+        .max();
     if let Some(newest) = newest.filter(|newest| *newest > id.version()) {
         notes.push(format!("a newer version, {newest}, is imported already"));
     }
     let nodes = cluster.nodes().await?;
-    for image in accepted.images().iter().filter(|image| !image.platforms.is_empty()) {
+    for image in accepted
+        .images()
+        .iter()
+        .filter(|image| !image.platforms.is_empty())
+    {
         let fits = |node: &deployer::Node| {
-            image.platforms.iter().any(|platform| platform.os == node.os && platform.architecture == node.architecture)
+            image.platforms.iter().any(|platform| {
+                platform.os == node.os && platform.architecture == node.architecture
+            })
         };
         if !nodes.is_empty() && !nodes.iter().any(fits) {
             let platforms: Vec<String> = image.platforms.iter().map(ToString::to_string).collect();
-            notes.push(format!("image {} runs on {}, and no node does", image.place, platforms.join(", ")));
+            notes.push(format!(
+                "image {} runs on {}, and no node does",
+                image.place,
+                platforms.join(", ")
+            ));
         }
     }
     Ok(notes)
@@ -372,7 +453,13 @@ async fn plan_crds(
         let wanted = &definition.document;
         let object = Object::new(crd::labelled(id.name(), id.version(), wanted))?;
         let active = cluster.get(object.reference()).await?;
-        match crd::decide(id.name(), id.version(), wanted, active.as_ref(), request.allowed.adopt) {
+        match crd::decide(
+            id.name(),
+            id.version(),
+            wanted,
+            active.as_ref(),
+            request.allowed.adopt,
+        ) {
             Ok(change) => crds.push((object, change)),
             Err(obstacle) => obstacles.push(obstacle),
         }

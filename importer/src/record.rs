@@ -61,7 +61,10 @@ impl Record {
 
     /// Whether the same archive was imported to the same place; only the time may differ.
     pub(crate) fn is_same_import(&self, other: &Self) -> bool {
-        Self { imported: other.imported, ..self.clone() } == *other
+        Self {
+            imported: other.imported,
+            ..self.clone()
+        } == *other
     }
 
     /// The record as its ConfigMap.
@@ -96,7 +99,11 @@ impl Record {
     pub(crate) fn repository(&self) -> Repository {
         Repository {
             endpoint: self.endpoint.clone(),
-            images: self.images.iter().map(|image| image.image.clone()).collect(),
+            images: self
+                .images
+                .iter()
+                .map(|image| image.image.clone())
+                .collect(),
         }
     }
 }
@@ -108,7 +115,12 @@ pub(crate) fn config_map_name(name: &SolutionName, version: &Version) -> String 
 
 /// The ConfigMap of a record.
 pub(crate) fn reference(name: &SolutionName, version: &Version) -> ObjectRef {
-    ObjectRef::namespaced("v1", "ConfigMap", v::RECORDS_NAMESPACE, &config_map_name(name, version))
+    ObjectRef::namespaced(
+        "v1",
+        "ConfigMap",
+        v::RECORDS_NAMESPACE,
+        &config_map_name(name, version),
+    )
 }
 
 /// The configuration of an operator: every imported version of its Solution.
@@ -145,8 +157,10 @@ pub(crate) fn projection(records: &[Record], active: &BTreeMap<SolutionName, Ver
             "manifest": record.manifest,
         }));
     }
-    let data: BTreeMap<&str, String> =
-        data.into_iter().map(|(name, list)| (name, Value::Array(list).to_string())).collect();
+    let data: BTreeMap<&str, String> = data
+        .into_iter()
+        .map(|(name, list)| (name, Value::Array(list).to_string()))
+        .collect();
     json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -157,4 +171,94 @@ pub(crate) fn projection(records: &[Record], active: &BTreeMap<SolutionName, Ver
         },
         "data": data,
     })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn record(version: &str) -> Record {
+        let manifest = format!(
+            "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Solution\nmetadata: {{name: shop}}\nspec: {{version: {version}, images: ['web:7']}}\n"
+        );
+        Record {
+            name: "shop".parse().unwrap(),
+            version: version.parse().unwrap(),
+            archive_id: Digest::new([1; 32]),
+            signers: vec![KeyId::new(Digest::new([2; 32]))],
+            pushed_to: format!("push.test/shop-{version}"),
+            endpoint: format!("pull.test/shop-{version}"),
+            images: vec![RecordedImage {
+                image: "web:7".parse().unwrap(),
+                digest: Digest::new([3; 32]),
+                reference: None,
+            }],
+            imported: StatementTime::DEFAULT,
+            manifest: Solution::from_slice(manifest.as_bytes()).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_record_comes_back_from_its_config_map() {
+        let record = record("1.0.0");
+        let object = Object::new(record.to_object()).unwrap();
+        assert_eq!(object.name(), "solution-shop-1.0.0");
+        assert_eq!(Record::from_object(&object).unwrap(), record);
+        let mut damaged = record.to_object();
+        damaged["data"][KEY] = json!("{");
+        let error = Record::from_object(&Object::new(damaged).unwrap()).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("metalk8s-solutions/solution-shop-1.0.0"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn an_operator_is_told_of_every_version() {
+        let config = operator_config([&record("1.0.0"), &record("1.1.0")]);
+        let endpoints: Vec<(String, &str)> = config
+            .repositories
+            .iter()
+            .map(|(version, places)| (version.to_string(), places[0].endpoint.as_str()))
+            .collect();
+        assert_eq!(
+            endpoints,
+            [
+                ("1.0.0".to_owned(), "pull.test/shop-1.0.0"),
+                ("1.1.0".to_owned(), "pull.test/shop-1.1.0")
+            ]
+        );
+    }
+
+    #[test]
+    fn the_same_import_at_another_time_is_the_same() {
+        let first = record("1.0.0");
+        let mut later = first.clone();
+        later.imported = StatementTime::from_unix(1_700_000_000).unwrap();
+        assert!(first.is_same_import(&later));
+        later.archive_id = Digest::new([9; 32]);
+        assert!(!first.is_same_import(&later));
+    }
+
+    #[test]
+    fn upstreams_list_names_the_active_version() {
+        let active = BTreeMap::from([("shop".parse().unwrap(), "1.1.0".parse().unwrap())]);
+        let object = projection(&[record("1.0.0"), record("1.1.0")], &active);
+        let list: Value = serde_json::from_str(object["data"]["shop"].as_str().unwrap()).unwrap();
+        let seen: Vec<(&str, bool)> = list
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| {
+                (
+                    entry["id"].as_str().unwrap(),
+                    entry["active"].as_bool().unwrap(),
+                )
+            })
+            .collect();
+        assert_eq!(seen, [("shop-1.0.0", false), ("shop-1.1.0", true)]);
+        assert_eq!(list[0]["manifest"]["kind"], "Solution");
+    }
 }

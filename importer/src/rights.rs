@@ -13,7 +13,10 @@ use crate::vocabulary as v;
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// What the plan itself reads.
-pub(crate) async fn check_reading(cluster: &Cluster, obstacles: &mut Vec<Obstacle>) -> Result<(), Error> {
+pub(crate) async fn check_reading(
+    cluster: &Cluster,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
     let list = |group, resource| Access::new("list", group, resource);
     let wanted = [
         list("", "configmaps").namespace(v::RECORDS_NAMESPACE),
@@ -35,17 +38,37 @@ pub(crate) async fn check_writing(
     let records = ["configmaps", "namespaces"];
     for verb in ["get", "create", "patch"] {
         for resource in records {
-            wanted.insert(key(verb, "", resource, (resource == "configmaps").then_some(v::RECORDS_NAMESPACE)));
+            wanted.insert(key(
+                verb,
+                "",
+                resource,
+                (resource == "configmaps").then_some(v::RECORDS_NAMESPACE),
+            ));
         }
     }
     for verb in ["get", "create", "update", "delete"] {
-        wanted.insert(key(verb, "coordination.k8s.io", "leases", Some(v::RECORDS_NAMESPACE)));
+        wanted.insert(key(
+            verb,
+            "coordination.k8s.io",
+            "leases",
+            Some(v::RECORDS_NAMESPACE),
+        ));
     }
-    let written = crds.iter().filter(|(_, change)| !matches!(change, Change::KeepNewer(_))).map(|(object, _)| object);
-    let objects = deployment.into_iter().flat_map(|deployment| &deployment.objects);
+    let written = crds
+        .iter()
+        .filter(|(_, change)| !matches!(change, Change::KeepNewer(_)))
+        .map(|(object, _)| object);
+    let objects = deployment
+        .into_iter()
+        .flat_map(|deployment| &deployment.objects);
     for object in written.chain(objects) {
         for verb in ["get", "create", "patch"] {
-            wanted.insert(key(verb, &object.gvk().group, resource(&object.gvk().kind), object.namespace()));
+            wanted.insert(key(
+                verb,
+                &object.gvk().group,
+                resource(&object.gvk().kind),
+                object.namespace(),
+            ));
         }
     }
     if let Some(deployment) = deployment {
@@ -71,7 +94,12 @@ struct Key {
 }
 
 fn key(verb: &'static str, group: &str, resource: &str, namespace: Option<&str>) -> Key {
-    Key { group: group.to_owned(), resource: resource.to_owned(), namespace: namespace.map(str::to_owned), verb }
+    Key {
+        group: group.to_owned(),
+        resource: resource.to_owned(),
+        namespace: namespace.map(str::to_owned),
+        verb,
+    }
 }
 
 impl Key {
@@ -100,7 +128,11 @@ fn resource(kind: &str) -> &'static str {
     }
 }
 
-async fn deny(cluster: &Cluster, wanted: &[Access], obstacles: &mut Vec<Obstacle>) -> Result<(), Error> {
+async fn deny(
+    cluster: &Cluster,
+    wanted: &[Access],
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
     for access in cluster.denied(wanted).await? {
         obstacles.push(Obstacle::no(
             format!("this user may not {access}"),
@@ -111,7 +143,11 @@ async fn deny(cluster: &Cluster, wanted: &[Access], obstacles: &mut Vec<Obstacle
 }
 
 /// Kubernetes lets nobody grant what he does not hold, unless he may `escalate` or `bind`.
-async fn check_grants(cluster: &Cluster, deployment: &Deployment, obstacles: &mut Vec<Obstacle>) -> Result<(), Error> {
+async fn check_grants(
+    cluster: &Cluster,
+    deployment: &Deployment,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
     let namespace = deployment.target.namespace.as_str();
     for object in &deployment.objects {
         let grant = match object.gvk().kind.as_str() {
@@ -119,10 +155,14 @@ async fn check_grants(cluster: &Cluster, deployment: &Deployment, obstacles: &mu
             "ClusterRole" if object.gvk().group == RBAC => Grant::ClusterRole,
             _ => continue,
         };
-        let rules: Vec<PolicyRule> = serde_json::from_value(object.as_value()["rules"].clone()).unwrap_or_default();
+        let rules: Vec<PolicyRule> =
+            serde_json::from_value(object.as_value()["rules"].clone()).unwrap_or_default();
         for part in cluster.missing_grants(grant, &rules).await? {
             obstacles.push(Obstacle::no(
-                format!("{} gives the operator the right to {part}, which this user does not hold", object.reference()),
+                format!(
+                    "{} gives the operator the right to {part}, which this user does not hold",
+                    object.reference()
+                ),
                 "import as a user who holds it, or who may `escalate` roles",
             ));
         }

@@ -13,8 +13,14 @@ use crate::error::Error;
 pub(crate) struct Before(Vec<Object>);
 
 /// What the server writes into metadata, and must not be sent back.
-const SERVERS: [&str; 6] =
-    ["managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink"];
+const SERVERS: [&str; 6] = [
+    "managedFields",
+    "resourceVersion",
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "selfLink",
+];
 
 impl Before {
     pub(crate) async fn read(

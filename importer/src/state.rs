@@ -48,33 +48,60 @@ impl State {
     pub(crate) async fn read(cluster: &Cluster) -> Result<Self, Error> {
         let maps = Gvk::new("v1", "ConfigMap");
         let selector = Selector::label(v::RECORD, "version");
-        let records = cluster.list(&maps, Some(v::RECORDS_NAMESPACE), Some(&selector)).await?;
-        let mut records = records.iter().map(Record::from_object).collect::<Result<Vec<_>, _>>()?;
+        let records = cluster
+            .list(&maps, Some(v::RECORDS_NAMESPACE), Some(&selector))
+            .await?;
+        let mut records = records
+            .iter()
+            .map(Record::from_object)
+            .collect::<Result<Vec<_>, _>>()?;
         records.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
         let spaces = cluster
-            .list(&Gvk::new("v1", "Namespace"), None, Some(&Selector::has(v::ENVIRONMENT)))
+            .list(
+                &Gvk::new("v1", "Namespace"),
+                None,
+                Some(&Selector::has(v::ENVIRONMENT)),
+            )
             .await?;
         let mut namespaces = Vec::new();
         for space in &spaces {
             namespaces.push(namespace(cluster, space).await?);
         }
         let active = active(cluster).await?;
-        Ok(Self { records, namespaces, active })
+        Ok(Self {
+            records,
+            namespaces,
+            active,
+        })
     }
 
     /// The namespaces of an environment.
-    pub(crate) fn environment(&self, name: &EnvironmentName) -> impl Iterator<Item = &EnvironmentNamespace> {
-        self.namespaces.iter().filter(move |space| space.environment == *name)
+    pub(crate) fn environment(
+        &self,
+        name: &EnvironmentName,
+    ) -> impl Iterator<Item = &EnvironmentNamespace> {
+        self.namespaces
+            .iter()
+            .filter(move |space| space.environment == *name)
     }
 
     /// The record of a version.
     pub(crate) fn record(&self, name: &SolutionName, version: &Version) -> Option<&Record> {
-        self.records.iter().find(|record| record.name == *name && record.version == *version)
+        self.records
+            .iter()
+            .find(|record| record.name == *name && record.version == *version)
     }
 
     /// The version that runs in a namespace.
-    pub(crate) fn running(&self, namespace: &Namespace, solution: &SolutionName) -> Option<&Version> {
-        let space = self.namespaces.iter().find(|space| space.namespace == *namespace)?;
+    pub(crate) fn running(
+        &self,
+        namespace: &Namespace,
+        solution: &SolutionName,
+    ) -> Option<&Version> {
+        let space = self
+            .namespaces
+            .iter()
+            .find(|space| space.namespace == *namespace)?;
         space.solutions.get(solution)
     }
 
@@ -83,9 +110,12 @@ impl State {
         &'a self,
         solution: &'a SolutionName,
     ) -> impl Iterator<Item = (&'a EnvironmentNamespace, &'a Version)> {
-        self.namespaces
-            .iter()
-            .filter_map(move |space| space.solutions.get(solution).map(|version| (space, version)))
+        self.namespaces.iter().filter_map(move |space| {
+            space
+                .solutions
+                .get(solution)
+                .map(|version| (space, version))
+        })
     }
 }
 
@@ -95,14 +125,26 @@ async fn namespace(cluster: &Cluster, space: &Object) -> Result<EnvironmentNames
     let config = ObjectRef::namespaced("v1", "ConfigMap", space.name(), v::ENVIRONMENT_CONFIG);
     let config = cluster.get(&config).await?;
     Ok(EnvironmentNamespace {
-        environment: labels.get(v::ENVIRONMENT).copied().unwrap_or_default().parse()?,
+        environment: labels
+            .get(v::ENVIRONMENT)
+            .copied()
+            .unwrap_or_default()
+            .parse()?,
         namespace: space.name().parse()?,
-        description: annotations.get(v::ENVIRONMENT_DESCRIPTION).copied().unwrap_or_default().to_owned(),
+        description: annotations
+            .get(v::ENVIRONMENT_DESCRIPTION)
+            .copied()
+            .unwrap_or_default()
+            .to_owned(),
         origin: match annotations.get(v::CREATED) {
             Some(_) => Origin::Created,
             None => Origin::Adopted,
         },
-        solutions: config.as_ref().map(deployed).transpose()?.unwrap_or_default(),
+        solutions: config
+            .as_ref()
+            .map(deployed)
+            .transpose()?
+            .unwrap_or_default(),
     })
 }
 
@@ -120,12 +162,22 @@ fn deployed(config: &Object) -> Result<BTreeMap<SolutionName, Version>, Error> {
 /// The versions that wrote the CRDs of each Solution; the newest where they differ, as after an interrupted import.
 async fn active(cluster: &Cluster) -> Result<BTreeMap<SolutionName, Version>, Error> {
     let definitions = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
-    let found = cluster.list(&definitions, None, Some(&Selector::has(v::SOLUTION))).await?;
+    let found = cluster
+        .list(&definitions, None, Some(&Selector::has(v::SOLUTION)))
+        .await?;
     let mut active = BTreeMap::new();
     for definition in &found {
         let labels = definition.labels();
-        let name: SolutionName = labels.get(v::SOLUTION).copied().unwrap_or_default().parse()?;
-        let version: Version = labels.get(v::VERSION).copied().unwrap_or_default().parse()?;
+        let name: SolutionName = labels
+            .get(v::SOLUTION)
+            .copied()
+            .unwrap_or_default()
+            .parse()?;
+        let version: Version = labels
+            .get(v::VERSION)
+            .copied()
+            .unwrap_or_default()
+            .parse()?;
         let newest = active.entry(name).or_insert_with(|| version.clone());
         if *newest < version {
             *newest = version;

@@ -57,15 +57,24 @@ pub async fn status(cluster: &Cluster) -> Result<Status, Error> {
             operators.push(operator(cluster, space, solution, version).await?);
         }
     }
-    let versions = state.records.iter().map(|record| version(&state, record)).collect();
-    Ok(Status { versions, environments: state.namespaces.clone(), operators })
+    let versions = state
+        .records
+        .iter()
+        .map(|record| version(&state, record))
+        .collect();
+    Ok(Status {
+        versions,
+        environments: state.namespaces.clone(),
+        operators,
+    })
 }
 
 fn version(state: &State, record: &Record) -> VersionStatus {
     let runs = |(space, running): (&EnvironmentNamespace, &Version)| {
         (*running == record.version).then(|| space.environment.clone())
     };
-    let mut environments: Vec<EnvironmentName> = state.deployments(&record.name).filter_map(runs).collect();
+    let mut environments: Vec<EnvironmentName> =
+        state.deployments(&record.name).filter_map(runs).collect();
     environments.dedup();
     VersionStatus {
         active: state.active.get(&record.name) == Some(&record.version),
@@ -83,9 +92,16 @@ async fn operator(
     let name = operator_name(solution.as_str());
     let reference = ObjectRef::namespaced("apps/v1", "Deployment", space.namespace.as_str(), &name);
     let live = cluster.get(&reference).await?;
-    let number = |live: &Object, pointer| live.as_value().pointer(pointer).and_then(serde_json::Value::as_u64);
+    let number = |live: &Object, pointer| {
+        live.as_value()
+            .pointer(pointer)
+            .and_then(serde_json::Value::as_u64)
+    };
     let ready = live.map(|live| {
-        [number(&live, "/status/readyReplicas").unwrap_or(0), number(&live, "/spec/replicas").unwrap_or(1)]
+        [
+            number(&live, "/status/readyReplicas").unwrap_or(0),
+            number(&live, "/spec/replicas").unwrap_or(1),
+        ]
     });
     Ok(OperatorStatus {
         solution: solution.clone(),

@@ -36,22 +36,35 @@ impl Planner<'_> {
     ) -> Result<Option<Deployment>, Error> {
         let Some(operator) = &self.accepted.manifest().spec.operator else {
             obstacles.push(Obstacle::no(
-                format!("{} has no operator, so nothing can run in an environment", self.id),
+                format!(
+                    "{} has no operator, so nothing can run in an environment",
+                    self.id
+                ),
                 "leave out `--environment`: the images become available without it",
             ));
             return Ok(None);
         };
         self.check_scope(operator.scope, obstacles);
-        let live = self.cluster.get(&environment::namespace_reference(&target.namespace)).await?;
+        let live = self
+            .cluster
+            .get(&environment::namespace_reference(&target.namespace))
+            .await?;
         self.check_namespace(live.as_ref(), &target, obstacles);
-        self.check_pull_secret(live.as_ref(), &target, obstacles).await?;
+        self.check_pull_secret(live.as_ref(), &target, obstacles)
+            .await?;
         notes.extend(live.as_ref().and_then(restricted));
-        let previous = self.state.running(&target.namespace, self.id.name()).cloned();
+        let previous = self
+            .state
+            .running(&target.namespace, self.id.name())
+            .cloned();
         self.check_upgrade(previous.as_ref(), obstacles);
         let config = record::operator_config(self.records());
         let images = Expand::new(
             &self.record.endpoint,
-            self.record.images.iter().map(|image| (&image.image, image.digest)),
+            self.record
+                .images
+                .iter()
+                .map(|image| (&image.image, image.digest)),
         );
         let rendering = Rendering {
             id: self.id,
@@ -61,31 +74,60 @@ impl Planner<'_> {
             namespace: &target.namespace,
             config: &config,
             images: &images,
-            pull_secret: target.pull_secret.as_ref().map(schemas::KubernetesName::as_str),
+            pull_secret: target
+                .pull_secret
+                .as_ref()
+                .map(schemas::KubernetesName::as_str),
         };
-        let objects = rendering.objects()?.into_iter().map(Object::new).collect::<Result<_, _>>()?;
+        let objects = rendering
+            .objects()?
+            .into_iter()
+            .map(Object::new)
+            .collect::<Result<_, _>>()?;
         let operator = rendering.operator_name();
         let namespace = Object::new(environment::namespace(&target, live.as_ref(), self.state))?;
-        Ok(Some(Deployment { target, namespace, objects, operator, previous }))
+        Ok(Some(Deployment {
+            target,
+            namespace,
+            objects,
+            operator,
+            previous,
+        }))
     }
 
     /// Every version of the Solution that is imported, and this one.
     fn records(&self) -> impl Iterator<Item = &Record> {
-        let other = |record: &&Record| record.name == self.record.name && record.version != self.record.version;
+        let other = |record: &&Record| {
+            record.name == self.record.name && record.version != self.record.version
+        };
         self.state.records.iter().filter(other).chain([self.record])
     }
 
     fn check_scope(&self, scope: OperatorScope, obstacles: &mut Vec<Obstacle>) {
-        if scope == OperatorScope::Cluster && self.request.allowed.cluster_scope == ClusterScope::Refuse {
+        if scope == OperatorScope::Cluster
+            && self.request.allowed.cluster_scope == ClusterScope::Refuse
+        {
             obstacles.push(Obstacle::no(
-                format!("the operator of {} wants its rights in the whole cluster", self.id),
+                format!(
+                    "the operator of {} wants its rights in the whole cluster",
+                    self.id
+                ),
                 "read role.yaml (`solution inspect --files`); `--allow-cluster-scope` grants it",
             ));
         }
     }
 
-    fn check_namespace(&self, live: Option<&Object>, target: &Target, obstacles: &mut Vec<Obstacle>) {
-        let Target { namespace, environment, .. } = target;
+    fn check_namespace(
+        &self,
+        live: Option<&Object>,
+        target: &Target,
+        obstacles: &mut Vec<Obstacle>,
+    ) {
+        let Target {
+            namespace,
+            environment,
+            ..
+        } = target;
         let Some(live) = live else { return };
         if live.is_being_deleted() {
             obstacles.push(Obstacle::no(
@@ -114,7 +156,12 @@ impl Planner<'_> {
         target: &Target,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
-        let Target { namespace, environment, pull_secret: Some(secret) } = target else {
+        let Target {
+            namespace,
+            environment,
+            pull_secret: Some(secret),
+        } = target
+        else {
             return Ok(());
         };
         let reference = ObjectRef::namespaced("v1", "Secret", namespace.as_str(), secret.as_str());
@@ -146,7 +193,10 @@ impl Planner<'_> {
             ));
         }
         let range = &self.accepted.statement().predicate.upgrade_from;
-        if let Some(range) = range.as_ref().filter(|range| previous < version && !range.contains(previous)) {
+        if let Some(range) = range
+            .as_ref()
+            .filter(|range| previous < version && !range.contains(previous))
+        {
             obstacles.push(Obstacle::no(
                 format!("version {previous} runs there, and {version} upgrades only from {range}"),
                 "import a version in that range first",
@@ -168,5 +218,8 @@ fn restricted(namespace: &Object) -> Option<String> {
 /// The namespace of a deployment, when it is not the environment's own name.
 #[must_use]
 pub fn default_namespace(environment: &schemas::EnvironmentName) -> Namespace {
-    environment.as_str().parse().expect("an environment's name is a DNS label, as a namespace's is")
+    environment
+        .as_str()
+        .parse()
+        .expect("an environment's name is a DNS label, as a namespace's is")
 }

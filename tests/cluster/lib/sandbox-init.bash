@@ -62,7 +62,9 @@ hide_kernel_settings() {
 make_network() {
   ip link set lo up
   ip address add "$API_SERVICE_IP/32" dev lo
-  ip link add cni0 type bridge
+  # With an address of its own. A bridge without one takes the lowest of its ports', so the gateway would change its
+  # address whenever a pod comes or goes, and pods would send to the old one until their ARP entry expires.
+  ip link add cni0 address 0a:58:0a:f4:00:01 type bridge
   ip address add "$NODE_IP/${POD_RANGE#*/}" dev cni0
   ip link set cni0 up
 }
