@@ -1,1 +1,11 @@
-//! x
+//! Foreign programs judge archives by `solution pack`: writer, reader and validator share code, so only others can say
+//! that an archive is what ISO 9660, OCI and DSSE ask for. A missing program fails the test with its package's name.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod foreign;
+mod images;
+mod judged;
+mod keys;
+mod signatures;
+mod trees;

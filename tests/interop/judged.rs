@@ -1,0 +1,335 @@
+//! Archives to be judged, what must be found in them, and the judges.
+//!
+//! What must be found is read from the image at the two fixed places, without any code of the project.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fixtures::example::{Programs, Release};
+use fixtures::image::{Format, Image, ImageBuilder, Index, Platform};
+use fixtures::layer::Layer;
+use fixtures::layout::{OciLayout, write_dir};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::common::Desk;
+
+/// Every judge, and the Debian package that brings it.
+const PACKAGES: [(&str, &str); 11] = [
+    ("7z", "p7zip-full"),
+    ("bsdtar", "libarchive-tools"),
+    ("file", "file"),
+    ("find", "findutils"),
+    ("genisoimage", "genisoimage"),
+    ("isoinfo", "genisoimage"),
+    ("openssl", "openssl"),
+    ("sh", "dash"),
+    ("sha256sum", "coreutils"),
+    ("skopeo", "skopeo"),
+    ("xorriso", "xorriso"),
+];
+
+/// Where the statement and the list lie.
+pub(crate) const STATEMENT: std::ops::Range<usize> = 65_536..131_072;
+
+/// What a judge said.
+pub(crate) struct Verdict {
+    pub(crate) good: bool,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+/// Asks a judge.
+pub(crate) fn ask(directory: &Path, program: &str, arguments: &[&str]) -> Verdict {
+    let package = PACKAGES.iter().find(|(name, _)| *name == program);
+    let (_, package) = package.unwrap_or_else(|| panic!("`{program}` has no package here"));
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(directory)
+        .env("LC_ALL", "C")
+        .env("TZ", "UTC")
+        .output()
+        .unwrap_or_else(|error| {
+            panic!("cannot run `{program}`: {error}; install package `{package}`")
+        });
+    Verdict {
+        good: output.status.success(),
+        stdout: output.stdout,
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// What a judge that must be content prints.
+#[track_caller]
+pub(crate) fn must(directory: &Path, program: &str, arguments: &[&str]) -> Vec<u8> {
+    let verdict = ask(directory, program, arguments);
+    let stdout = String::from_utf8_lossy(&verdict.stdout);
+    assert!(
+        verdict.good,
+        "{program} {arguments:?}\n{stdout}\n{}",
+        verdict.stderr
+    );
+    verdict.stdout
+}
+
+/// The same, as text.
+#[track_caller]
+pub(crate) fn text(directory: &Path, program: &str, arguments: &[&str]) -> String {
+    String::from_utf8(must(directory, program, arguments)).unwrap()
+}
+
+/// Size and SHA-256 of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub(crate) size: u64,
+    pub(crate) sha256: String,
+}
+
+impl Facts {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self {
+            size: bytes.len() as u64,
+            sha256: hex(&Sha256::digest(bytes)),
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Files by path, without a leading slash.
+pub(crate) type Tree = BTreeMap<String, Facts>;
+
+/// An archive on a desk.
+pub(crate) struct Judged {
+    pub(crate) desk: Desk,
+    /// Every file of the archive.
+    pub(crate) files: Tree,
+}
+
+pub(crate) const ARCHIVE: &str = "archive.iso";
+
+impl Judged {
+    /// The example Solution.
+    pub(crate) fn example() -> Self {
+        let desk = Desk::with_key();
+        desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
+        Self::pack(desk)
+    }
+
+    /// A Solution at the borders of the format: the longest id, names and tags, five components, an index of three
+    /// platforms under two tags, layers that images share, an empty file.
+    pub(crate) fn broad() -> Self {
+        let desk = Desk::with_key();
+        desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
+        let crds = desk.path("source/operator/deploy/crds");
+        fs::rename(
+            crds.join("versionservers_crd.yaml"),
+            crds.join(format!("{}.yaml", "c".repeat(94))),
+        )
+        .unwrap();
+        desk.write("source/operator/deploy/role.yaml", "");
+        desk.write("source/solution.yaml", broad_solution());
+        write_broad_images(&desk.path("source/images"));
+        Self::pack(desk)
+    }
+
+    /// Both.
+    pub(crate) fn all() -> [Self; 2] {
+        [Self::example(), Self::broad()]
+    }
+
+    fn pack(desk: Desk) -> Self {
+        desk.solution(&["pack", "source", "-o", ARCHIVE, "--key", "publisher.key"])
+            .success();
+        let arguments = ["validate", ARCHIVE, "--key", "publisher.pub"];
+        desk.solution(&arguments).success();
+        let files = expected(&desk);
+        Self { desk, files }
+    }
+
+    /// Where judges run.
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.desk.path("")
+    }
+
+    /// The statement, as everybody can read it.
+    pub(crate) fn statement(&self) -> Value {
+        statement(&self.desk)
+    }
+
+    /// The tree as it would be mounted, unpacked by xorriso; its directories can be written to.
+    pub(crate) fn unpacked(&self) -> PathBuf {
+        let arguments = [
+            "-osirrox", "on", "-indev", ARCHIVE, "-extract", "/", "mounted",
+        ];
+        must(&self.directory(), "xorriso", &arguments);
+        must(
+            &self.directory(),
+            "find",
+            &["mounted", "-exec", "chmod", "u+w", "{}", "+"],
+        );
+        self.desk.path("mounted")
+    }
+
+    /// A judge found exactly the files of the archive.
+    #[track_caller]
+    pub(crate) fn assert_files(&self, judge: &str, found: &Tree) {
+        for (path, facts) in &self.files {
+            assert_eq!(found.get(path), Some(facts), "{judge}: {path}");
+        }
+        let more: Vec<_> = found
+            .keys()
+            .filter(|path| !self.files.contains_key(*path))
+            .collect();
+        assert!(more.is_empty(), "{judge} sees more: {more:?}");
+    }
+
+    /// Every file and directory, with a leading slash, sorted.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        let mut paths: Vec<String> = self
+            .files
+            .keys()
+            .flat_map(|path| {
+                let ends = path
+                    .match_indices('/')
+                    .map(|(end, _)| end)
+                    .chain([path.len()]);
+                ends.map(|end| format!("/{}", &path[..end]))
+            })
+            .collect();
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+}
+
+/// The files below a directory.
+pub(crate) fn tree_of(directory: &Path) -> Tree {
+    let mut tree = Tree::new();
+    let mut pending = vec![directory.to_owned()];
+    while let Some(next) = pending.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                pending.push(path);
+                continue;
+            }
+            let mut bytes = Vec::new();
+            fs::File::open(&path)
+                .unwrap()
+                .read_to_end(&mut bytes)
+                .unwrap();
+            let name = path
+                .strip_prefix(directory)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
+            tree.insert(name, Facts::of(&bytes));
+        }
+    }
+    tree
+}
+
+fn statement(desk: &Desk) -> Value {
+    let script = format!(
+        "dd if={ARCHIVE} bs=65536 skip=1 count=1 status=none | cut -d '\"' -f 4 | base64 -d"
+    );
+    serde_json::from_slice(&must(&desk.path(""), "sh", &["-c", &script])).unwrap()
+}
+
+fn expected(desk: &Desk) -> Tree {
+    let statement = statement(desk);
+    let image = desk.read(ARCHIVE);
+    let listed = &statement["predicate"]["contents"];
+    let size = usize::try_from(listed["size"].as_u64().unwrap()).unwrap();
+    let contents = &image[STATEMENT.end..STATEMENT.end + size];
+    let mut tree = Tree::new();
+    for line in std::str::from_utf8(contents).unwrap().lines() {
+        let fields: Vec<&str> = line.splitn(3, ' ').collect();
+        let facts = Facts {
+            size: fields[1].parse().unwrap(),
+            sha256: fields[0].to_owned(),
+        };
+        tree.insert(fields[2].to_owned(), facts);
+    }
+    tree.insert("CONTENTS".to_owned(), Facts::of(contents));
+    assert_eq!(listed["sha256"], tree["CONTENTS"].sha256);
+    let lines = tree
+        .iter()
+        .map(|(path, facts)| format!("{}  {path}\n", facts.sha256));
+    let sums = Facts::of(lines.collect::<String>().as_bytes());
+    assert_eq!(
+        statement["subject"][0]["digest"]["sha256"], sums.sha256,
+        "SHA256SUMS does not follow from CONTENTS"
+    );
+    tree.insert("SHA256SUMS".to_owned(), sums);
+    tree.insert(
+        "statement.dsse.json".to_owned(),
+        Facts::of(&image[STATEMENT]),
+    );
+    tree
+}
+
+/// The tag and the name that are as long as a path component may be.
+fn longest(letter: &str) -> String {
+    letter.repeat(103)
+}
+
+fn broad_solution() -> String {
+    let (name, tag, long) = (
+        format!("broad-{}", "x".repeat(37)),
+        longest("T"),
+        longest("n"),
+    );
+    format!(
+        "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionSource
+metadata: {{name: {name}}}
+spec:
+  version: 1.0.0-rc.1
+  upgradeFrom: '>=0.9.0, <1.0.0'
+  images:
+  - {{name: multi, tag: '2.0', source: 'oci:images/layout:multi'}}
+  - {{name: multi, tag: '2.0.1', source: 'oci:images/layout:multi', ref: registry.example.test/multi:2}}
+  - {{name: org/team/group/app/part, tag: {tag}, source: 'dir:images/part'}}
+  - {{name: {long}, tag: '1', source: 'oci:images/layout:long'}}
+  operator: {{image: {{name: multi, tag: '2.0'}}}}
+"
+    )
+}
+
+fn write_broad_images(directory: &Path) {
+    let shared = Layer::random(1, 1 << 20);
+    let image = |architecture: &str, seed: u64, size: u64| {
+        ImageBuilder::new()
+            .platform(Platform::linux(architecture))
+            .layer(shared.clone())
+            .layer(Layer::random(seed, size))
+            .build()
+    };
+    let children = vec![
+        image("amd64", 2, 1_500_000),
+        image("arm64", 3, 4096),
+        image("arm", 4, 4095),
+    ];
+    let index = Index::new(Format::Oci, children);
+    let part = ImageBuilder::new()
+        .format(Format::Docker)
+        .layer(shared.clone());
+    let long = Image::random(5, &[2048, 2049, 300_000]);
+    OciLayout::create(directory.join("layout"))
+        .unwrap()
+        .add(&index.into(), Some("multi"))
+        .unwrap()
+        .add(&long.into(), Some("long"))
+        .unwrap()
+        .finish()
+        .unwrap();
+    write_dir(&directory.join("part"), &part.build().into()).unwrap();
+}

@@ -1,0 +1,347 @@
+//! The tree as other readers of ISO 9660, Rock Ridge and Joliet see it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use hadris_fs::sync::FileSystem;
+use hadris_fs::{DirCursor, FileType, MountOptions};
+use hadris_iso::Namespace;
+use hadris_iso::sync::IsoFs;
+use hadris_storage::host::FileDevice;
+
+use crate::judged::{ARCHIVE, Facts, Judged, Tree, ask, must, text, tree_of};
+
+/// How many files have the content of each file.
+fn links(files: &Tree) -> BTreeMap<&str, u64> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for facts in files.values() {
+        *counts.entry(&facts.sha256).or_default() += 1;
+    }
+    let of = |facts: &Facts| {
+        if facts.size == 0 {
+            1
+        } else {
+            counts[facts.sha256.as_str()]
+        }
+    };
+    files
+        .iter()
+        .map(|(path, facts)| (path.as_str(), of(facts)))
+        .collect()
+}
+
+#[test]
+fn xorriso_unpacks_the_tree_with_its_modes_and_times() {
+    for judged in Judged::all() {
+        let arguments = ["-osirrox", "on", "-indev", ARCHIVE, "-extract", "/", "out"];
+        let verdict = ask(&judged.directory(), "xorriso", &arguments);
+        assert!(verdict.good, "{}", verdict.stderr);
+        for word in ["WARNING", "SORRY", "FAILURE", "FATAL", "MISHAP"] {
+            assert!(!verdict.stderr.contains(word), "{}", verdict.stderr);
+        }
+        let out = judged.desk.path("out");
+        judged.assert_files("xorriso", &tree_of(&out));
+        for path in judged.paths() {
+            let metadata = fs::symlink_metadata(out.join(&path[1..])).unwrap();
+            let mode = if metadata.is_dir() {
+                0o40_555
+            } else {
+                0o100_444
+            };
+            assert_eq!(metadata.mode(), mode, "{path}");
+            // 1980-01-01T00:00:00Z
+            assert_eq!(metadata.mtime(), 315_532_800, "{path}");
+        }
+    }
+}
+
+#[test]
+fn bsdtar_unpacks_the_tree_with_one_file_for_each_content() {
+    for judged in Judged::all() {
+        fs::create_dir(judged.desk.path("out")).unwrap();
+        let verdict = ask(
+            &judged.directory(),
+            "bsdtar",
+            &["-xf", ARCHIVE, "-C", "out"],
+        );
+        assert!(verdict.good, "{}", verdict.stderr);
+        assert_eq!(verdict.stderr, "");
+        let out = judged.desk.path("out");
+        judged.assert_files("bsdtar", &tree_of(&out));
+        for (path, links) in links(&judged.files) {
+            assert_eq!(
+                fs::metadata(out.join(path)).unwrap().nlink(),
+                links,
+                "{path}"
+            );
+        }
+    }
+}
+
+#[test]
+fn seven_zip_unpacks_the_tree() {
+    for judged in Judged::all() {
+        let talk = text(&judged.directory(), "7z", &["x", "-bd", "-oout", ARCHIVE]);
+        assert!(talk.contains("Everything is Ok"), "{talk}");
+        assert!(!talk.contains("arning"), "{talk}");
+        judged.assert_files("7z", &tree_of(&judged.desk.path("out")));
+    }
+}
+
+#[test]
+fn sha256sum_accepts_the_tree() {
+    for judged in Judged::all() {
+        let root = judged.unpacked();
+        let said = text(&root, "sha256sum", &["-c", "--strict", "SHA256SUMS"]);
+        // Every file but the list itself and the statement.
+        assert_eq!(said.lines().count(), judged.files.len() - 2);
+        assert!(said.lines().all(|line| line.ends_with(": OK")), "{said}");
+        fs::write(root.join("index.json"), "{}").unwrap();
+        let verdict = ask(&root, "sha256sum", &["-c", "--strict", "SHA256SUMS"]);
+        assert!(!verdict.good);
+    }
+}
+
+/// What `isoinfo -f` lists, in its order.
+fn listing(judged: &Judged, names: &[&str]) -> Vec<String> {
+    let arguments = [&["-i", ARCHIVE, "-f"], names].concat();
+    let listing = text(&judged.directory(), "isoinfo", &arguments);
+    listing
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect()
+}
+
+fn sorted(mut lines: Vec<String>) -> Vec<String> {
+    lines.sort();
+    lines
+}
+
+#[test]
+fn isoinfo_reads_every_file_by_each_of_its_names() {
+    for judged in Judged::all() {
+        let rock_ridge = listing(&judged, &["-R"]);
+        assert_eq!(sorted(rock_ridge.clone()), judged.paths());
+        assert_eq!(sorted(listing(&judged, &["-J"])), judged.paths());
+        // Rock Ridge names stand in the records of the plain ones, so both lists have one order.
+        let plain = listing(&judged, &[]);
+        assert_eq!(plain.len(), rock_ridge.len());
+        assert_eq!(plain.iter().collect::<BTreeSet<_>>().len(), plain.len());
+        for (plain, path) in plain.iter().zip(&rock_ridge) {
+            let Some(facts) = judged.files.get(&path[1..]) else {
+                assert_plain_name(plain, "");
+                continue;
+            };
+            assert_plain_name(plain, ";1");
+            for (names, name) in [(&["-R"][..], path), (&["-J"], path), (&[], plain)] {
+                let arguments = [&["-i", ARCHIVE], names, &["-x", name]].concat();
+                let bytes = must(&judged.directory(), "isoinfo", &arguments);
+                assert_eq!(Facts::of(&bytes), *facts, "{names:?} {name}");
+            }
+        }
+    }
+}
+
+/// ECMA-119 7.5.1 and 7.6.1 at level 3, but for the dot that separates an extension.
+#[track_caller]
+fn assert_plain_name(path: &str, end: &str) {
+    let name = path.rsplit('/').next().unwrap();
+    let stem = name
+        .strip_suffix(end)
+        .unwrap_or_else(|| panic!("{path} does not end in {end}"));
+    let is_d = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    assert!(
+        stem.len() <= 31 && stem.matches('.').count() <= 1,
+        "{path} is too long"
+    );
+    assert!(
+        stem.chars().all(|c| is_d(c) || c == '.'),
+        "{path} has other characters"
+    );
+}
+
+/// A line of `isoinfo -R -l`.
+struct Line {
+    mode: String,
+    links: u64,
+    owner: [String; 2],
+    size: u64,
+    sector: u64,
+}
+
+/// The lines of `isoinfo -R -l`, by path; directories are found as their own `.`.
+fn long_listing(judged: &Judged) -> BTreeMap<String, Line> {
+    let listing = text(&judged.directory(), "isoinfo", &["-i", ARCHIVE, "-R", "-l"]);
+    let mut lines = BTreeMap::new();
+    let mut directory = String::new();
+    for line in listing.lines() {
+        if let Some(path) = line.strip_prefix("Directory listing of /") {
+            path.trim_end().clone_into(&mut directory);
+            continue;
+        }
+        let Some((facts, rest)) = line.split_once('[') else {
+            continue;
+        };
+        let (place, name) = rest.split_once(']').unwrap();
+        let facts: Vec<&str> = facts.split_whitespace().collect();
+        let path = match name.trim() {
+            "." => directory.trim_end_matches('/').to_owned(),
+            ".." => continue,
+            _ if line.starts_with('d') => continue,
+            name => format!("{directory}{name}"),
+        };
+        let line = Line {
+            mode: facts[0].to_owned(),
+            links: facts[1].parse().unwrap(),
+            owner: [facts[2].to_owned(), facts[3].to_owned()],
+            size: facts[4].parse().unwrap(),
+            sector: place.split_whitespace().next().unwrap().parse().unwrap(),
+        };
+        assert!(lines.insert(path.clone(), line).is_none(), "{path} twice");
+    }
+    lines
+}
+
+#[test]
+fn isoinfo_sees_modes_links_and_one_place_for_each_content() {
+    for judged in Judged::all() {
+        let lines = long_listing(&judged);
+        assert_eq!(lines.len(), judged.paths().len() + 1);
+        let mut places: BTreeMap<&str, u64> = BTreeMap::new();
+        for (path, count) in links(&judged.files) {
+            let (line, facts) = (&lines[path], &judged.files[path]);
+            assert_eq!(
+                (line.mode.as_str(), line.links),
+                ("-r--r--r--", count),
+                "{path}"
+            );
+            assert_eq!(
+                (line.size, &line.owner),
+                (facts.size, &["0", "0"].map(str::to_owned))
+            );
+            let place = *places.entry(&facts.sha256).or_insert(line.sector);
+            assert_eq!(place, line.sector, "{path} lies apart from its equals");
+        }
+        assert_eq!(lines["statement.dsse.json"].sector, 32);
+        assert_eq!(lines["CONTENTS"].sector, 64);
+        let directories: Vec<_> = lines
+            .iter()
+            .filter(|(path, _)| !judged.files.contains_key(*path))
+            .collect();
+        for (path, line) in &directories {
+            let inside = |other: &&str| {
+                let parent = other.rsplit_once('/').map_or("", |(parent, _)| parent);
+                !other.is_empty() && parent == path.as_str()
+            };
+            let below = directories
+                .iter()
+                .map(|(other, _)| other.as_str())
+                .filter(inside)
+                .count() as u64;
+            assert_eq!(
+                (line.mode.as_str(), line.links),
+                ("dr-xr-xr-x", 2 + below),
+                "{path}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_volume_is_known_by_its_names() {
+    for judged in Judged::all() {
+        let predicate = judged.statement()["predicate"].clone();
+        let id = format!(
+            "{}-{}",
+            predicate["name"].as_str().unwrap(),
+            predicate["version"].as_str().unwrap()
+        );
+        let upper = id.to_uppercase().replace(['-', '.'], "_");
+        let volume = &upper[..upper.len().min(32)];
+        let described = text(&judged.directory(), "isoinfo", &["-i", ARCHIVE, "-d"]);
+        for line in [
+            format!("Volume id: {volume}"),
+            format!("Volume set id: {id}"),
+            format!("Volume size is: {}", judged.desk.read(ARCHIVE).len() / 2048),
+            "Joliet with UCS level 3 found".to_owned(),
+            "Rock Ridge signatures version 1 found".to_owned(),
+        ] {
+            assert!(
+                described.lines().any(|found| found == line),
+                "{line}: {described}"
+            );
+        }
+        // What upstream's import asks first.
+        let kind = text(&judged.directory(), "file", &[ARCHIVE]);
+        assert!(
+            kind.contains("ISO 9660") && kind.contains(&format!("'{volume}'")),
+            "{kind}"
+        );
+    }
+}
+
+#[test]
+fn upstream_reads_the_manifest_before_mounting() {
+    for judged in Judged::all() {
+        let arguments = ["-x", "/MANIFEST.YAML;1", "-i", ARCHIVE];
+        let manifest = must(&judged.directory(), "isoinfo", &arguments);
+        assert_eq!(Facts::of(&manifest), judged.files["manifest.yaml"]);
+        let id = judged.statement()["predicate"]["name"].clone();
+        let line = format!("  name: '{}'", id.as_str().unwrap());
+        let manifest = String::from_utf8(manifest).unwrap();
+        assert!(manifest.lines().any(|found| found == line), "{manifest}");
+    }
+}
+
+#[test]
+fn hadris_reads_the_tree_in_both_namespaces() {
+    for judged in Judged::all() {
+        for namespace in [
+            Namespace::Preferred,
+            Namespace::RockRidge,
+            Namespace::Joliet,
+        ] {
+            let found = read_by_hadris(&judged.desk.path(ARCHIVE), namespace);
+            judged.assert_files(&format!("hadris {namespace:?}"), &found);
+        }
+    }
+}
+
+fn read_by_hadris(image: &Path, namespace: Namespace) -> Tree {
+    let device = FileDevice::open(image).unwrap();
+    let mut iso = IsoFs::mount_namespace(device, MountOptions::new(), namespace).unwrap();
+    let mut tree = Tree::new();
+    let mut pending = vec![(String::new(), iso.root())];
+    while let Some((prefix, directory)) = pending.pop() {
+        let mut cursor = DirCursor::START;
+        while let Some(entry) = iso.readdir(directory, cursor).unwrap() {
+            cursor = entry.next_cursor();
+            let path = format!("{prefix}{}", entry.name().to_str().unwrap());
+            if entry.file_type() == FileType::Dir {
+                pending.push((format!("{path}/"), entry.node()));
+                continue;
+            }
+            let length = usize::try_from(entry.metadata().len()).unwrap();
+            // One byte more than there should be, to see that the file ends.
+            let mut bytes = vec![0; length + 1];
+            let mut done = 0;
+            loop {
+                let read = iso
+                    .read(entry.node(), done as u64, &mut bytes[done..])
+                    .unwrap();
+                done += read;
+                if read == 0 {
+                    break;
+                }
+            }
+            assert!(
+                tree.insert(path.clone(), Facts::of(&bytes[..done]))
+                    .is_none(),
+                "{path} twice"
+            );
+        }
+    }
+    tree
+}
