@@ -1,7 +1,9 @@
 //! Does what a plan says: push, record, activate, deploy, wait. The cluster is touched only when every image is in
 //! place; running it again completes whatever an interruption left.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use deployer::{
     Applied, Cluster, Conflicts, Deleted, Object, ObjectRef, Propagation, RolloutProgress,
@@ -20,7 +22,7 @@ use crate::rollback::Before;
 use crate::state::State;
 
 /// How long a CRD may take until it is served.
-const ESTABLISHED: std::time::Duration = std::time::Duration::from_secs(60);
+const ESTABLISHED: Duration = Duration::from_mins(1);
 
 /// One step of an import.
 #[derive(Clone, Debug)]
@@ -227,7 +229,7 @@ impl Ready {
         &self,
         cluster: &Cluster,
         deployment: &Deployment,
-    ) -> Result<std::collections::BTreeMap<SolutionName, Version>, Error> {
+    ) -> Result<BTreeMap<SolutionName, Version>, Error> {
         let state = State::read(cluster).await?;
         let space = state
             .namespaces

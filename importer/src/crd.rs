@@ -5,7 +5,7 @@ use deployer::Object;
 use schemas::{SolutionName, Version};
 use serde_json::Value;
 
-use crate::plan::Obstacle;
+use crate::obstacle::Obstacle;
 use crate::vocabulary as v;
 
 /// What is to be done with one CRD.

@@ -14,7 +14,7 @@ use schemas::{Digest, ImageDocument, ImageName, SolutionId};
 use validator::{Accepted, AcceptedImage};
 
 use crate::error::Error;
-use crate::plan::Obstacle;
+use crate::obstacle::Obstacle;
 use crate::request::Replace;
 
 /// The part of the address that all images of a version share: `HOST[/PREFIX]/<name>-<version>`.
@@ -60,7 +60,7 @@ pub(crate) async fn plan(
         match client.manifest_digest(&repository, &tag).await? {
             Some(digest) if digest == image.root().digest => {}
             Some(digest) if replace == Replace::Refuse => {
-                obstacles.push(other_digest(client, &repository, image, digest))
+                obstacles.push(other_digest(client, &repository, image, digest));
             }
             Some(_) | None => {
                 client.check_push(&repository).await?;

@@ -11,7 +11,7 @@ use crate::apply::{Session, Watch, project};
 use crate::environment;
 use crate::error::Error;
 use crate::lock::{Lock, Writer};
-use crate::plan::Obstacle;
+use crate::obstacle::Obstacle;
 use crate::record;
 use crate::state::{EnvironmentNamespace, State};
 use crate::vocabulary as v;

@@ -2,110 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use deployer::{Applied, Cluster, Conflicts, FieldManager, Object, ObjectRef, Trial};
+use deployer::{Cluster, Conflicts, FieldManager, Object};
 use registry::Client;
 use schemas::{SolutionId, Version};
-use serde::Serialize;
 use validator::Accepted;
 
 use crate::crd::{self, Change};
 use crate::error::Error;
 use crate::images::{self, Images};
+use crate::notes::notes;
+use crate::obstacle::Obstacle;
 use crate::record::{Record, RecordedImage};
 use crate::request::{Replace, Request, Target};
 use crate::state::State;
+use crate::summary::{Summary, planned, planned_target, summary};
 use crate::target::Planner;
-use crate::{rights, vocabulary as v};
+use crate::{rights, trial, vocabulary as v};
 
 /// The oldest Kubernetes that has everything an import uses (server-side apply, stable).
 const OLDEST_MINOR: u32 = 22;
 /// Bytes that a ConfigMap may hold, with room for its metadata.
 const RECORD_SIZE: usize = 1_000_000;
-
-/// Something in the way, and how to mend it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Obstacle {
-    /// What is in the way, and where.
-    pub message: String,
-    /// What to do next.
-    pub fix: String,
-}
-
-impl Obstacle {
-    pub(crate) fn no(message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            fix: fix.into(),
-        }
-    }
-}
-
-impl std::fmt::Display for Obstacle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-/// What an import would do, for people and for programs.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Summary {
-    /// The kubeconfig's context.
-    pub context: Option<String>,
-    /// The API server.
-    pub server: String,
-    /// The version of Kubernetes.
-    pub kubernetes: String,
-    /// The Solution id.
-    pub solution: String,
-    /// SHA-256 of the signed statement.
-    pub archive_id: String,
-    /// Where images are pushed.
-    pub registry: String,
-    /// Where nodes pull them from.
-    pub pull_registry: String,
-    /// Images in the archive.
-    pub images: usize,
-    /// Images that the registry has already.
-    pub images_present: usize,
-    /// Bytes of all distinct blobs.
-    pub bytes: u64,
-    /// Bytes that the registry lacks.
-    pub bytes_to_push: u64,
-    /// Whether the version is recorded already.
-    pub recorded: bool,
-    /// What becomes of each CRD.
-    pub crds: Vec<PlannedObject>,
-    /// The environment and namespace, when the operator is deployed.
-    pub target: Option<PlannedTarget>,
-    /// Worth knowing, and no reason to stop.
-    pub notes: Vec<String>,
-}
-
-/// An object, and what would become of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PlannedObject {
-    /// Which.
-    pub object: String,
-    /// `create`, `change`, `keep`, …
-    pub action: String,
-    /// The fields that would change.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<String>,
-}
-
-/// Where the operator would run.
-#[derive(Clone, Debug, Serialize)]
-pub struct PlannedTarget {
-    /// The environment.
-    pub environment: String,
-    /// The namespace.
-    pub namespace: String,
-    /// The version that runs there now.
-    pub running: Option<Version>,
-    /// The objects of the operator.
-    pub objects: Vec<PlannedObject>,
-}
 
 /// A plan, and all that applying it needs.
 #[derive(Debug)]
@@ -166,7 +83,7 @@ impl Plan {
         let state = State::read(cluster).await?;
         let record = record_of(accepted, &request, &id);
         check_record(&state, &record, request.allowed.replace, &mut obstacles);
-        let mut notes = notes(accepted, cluster, &state, &id).await?;
+        let notes = notes(accepted, cluster, &state, &id).await?;
         let crds = plan_crds(accepted, cluster, &request, &id, &mut obstacles).await?;
         let deployment = match request.target.clone() {
             Some(target) => {
@@ -178,9 +95,7 @@ impl Plan {
                     state: &state,
                     record: &record,
                 };
-                planner
-                    .deployment(target, &mut obstacles, &mut notes)
-                    .await?
+                planner.deployment(target, &mut obstacles).await?
             }
             None => None,
         };
@@ -276,6 +191,10 @@ impl Plan {
                 Err(obstacle) => self.obstacles.push(obstacle),
             }
         }
+        if let Some(deployment) = &self.deployment {
+            self.obstacles
+                .extend(trial::pod(cluster, deployment).await?);
+        }
         if self.obstacles.is_empty() {
             let objects = tried.split_off(crds.min(tried.len()));
             self.summary.crds.extend(tried);
@@ -290,56 +209,6 @@ impl Plan {
 /// The one field manager.
 pub(crate) fn manager() -> FieldManager {
     FieldManager::new(v::FIELD_MANAGER).expect("the constant is a field manager's name")
-}
-
-fn planned(object: &ObjectRef, trial: Trial) -> Result<PlannedObject, Obstacle> {
-    let (action, changes) = match trial {
-        Trial::Would {
-            applied: Applied::Created,
-            ..
-        }
-        | Trial::Later { .. } => ("create", Vec::new()),
-        Trial::Would {
-            applied: Applied::Changed,
-            changes,
-        } => ("change", changes),
-        Trial::Would {
-            applied: Applied::Unchanged,
-            ..
-        } => ("keep", Vec::new()),
-        Trial::Refused(error) => {
-            let fix = "the cluster's own rules refuse it: see its message, or ask whoever keeps the cluster";
-            return Err(Obstacle::no(
-                format!("the cluster refuses {object}: {error}"),
-                fix,
-            ));
-        }
-    };
-    Ok(PlannedObject {
-        object: object.to_string(),
-        action: action.to_owned(),
-        changes: changes.into_iter().map(|change| change.path).collect(),
-    })
-}
-
-fn summary(cluster: &Cluster, request: &Request, record: &Record, images: &Images) -> Summary {
-    Summary {
-        context: cluster.context().map(str::to_owned),
-        server: cluster.server().to_owned(),
-        kubernetes: cluster.version().text.clone(),
-        solution: format!("{}-{}", record.name, record.version),
-        archive_id: record.archive_id.to_string(),
-        registry: request.registry.to_string(),
-        pull_registry: request.pull_registry.to_string(),
-        images: images.count,
-        images_present: images.present,
-        bytes: images.total_bytes,
-        bytes_to_push: images.missing_bytes,
-        recorded: false,
-        crds: Vec::new(),
-        target: None,
-        notes: Vec::new(),
-    }
 }
 
 fn check_version(cluster: &Cluster, obstacles: &mut Vec<Obstacle>) {
@@ -397,46 +266,6 @@ fn check_record(state: &State, record: &Record, replace: Replace, obstacles: &mu
     }
 }
 
-/// Worth knowing: versions that are older than what there is, archives past their time, nodes that fit no image.
-async fn notes(
-    accepted: &Accepted,
-    cluster: &Cluster,
-    state: &State,
-    id: &SolutionId,
-) -> Result<Vec<String>, Error> {
-    let mut notes = Vec::new();
-    let newest = state
-        .records
-        .iter()
-        .filter(|record| record.name == *id.name())
-        .map(|record| &record.version)
-        .max();
-    if let Some(newest) = newest.filter(|newest| *newest > id.version()) {
-        notes.push(format!("a newer version, {newest}, is imported already"));
-    }
-    let nodes = cluster.nodes().await?;
-    for image in accepted
-        .images()
-        .iter()
-        .filter(|image| !image.platforms.is_empty())
-    {
-        let fits = |node: &deployer::Node| {
-            image.platforms.iter().any(|platform| {
-                platform.os == node.os && platform.architecture == node.architecture
-            })
-        };
-        if !nodes.is_empty() && !nodes.iter().any(fits) {
-            let platforms: Vec<String> = image.platforms.iter().map(ToString::to_string).collect();
-            notes.push(format!(
-                "image {} runs on {}, and no node does",
-                image.place,
-                platforms.join(", ")
-            ));
-        }
-    }
-    Ok(notes)
-}
-
 async fn plan_crds(
     accepted: &Accepted,
     cluster: &Cluster,
@@ -465,13 +294,4 @@ async fn plan_crds(
         }
     }
     Ok(crds)
-}
-
-fn planned_target(deployment: &Deployment) -> PlannedTarget {
-    PlannedTarget {
-        environment: deployment.target.environment.to_string(),
-        namespace: deployment.target.namespace.to_string(),
-        running: deployment.previous.clone(),
-        objects: Vec::new(),
-    }
 }

@@ -7,7 +7,8 @@ use deployer::{Access, Cluster, Grant, Object, PolicyRule};
 
 use crate::crd::Change;
 use crate::error::Error;
-use crate::plan::{Deployment, Obstacle};
+use crate::obstacle::Obstacle;
+use crate::plan::Deployment;
 use crate::vocabulary as v;
 
 const RBAC: &str = "rbac.authorization.k8s.io";

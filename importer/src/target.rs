@@ -8,8 +8,9 @@ use crate::crd::Adopt;
 use crate::environment;
 use crate::error::Error;
 use crate::expand::Expand;
+use crate::obstacle::Obstacle;
 use crate::operator::Rendering;
-use crate::plan::{Deployment, Obstacle};
+use crate::plan::Deployment;
 use crate::record::{self, Record};
 use crate::request::{ClusterScope, Downgrade, Request, Target};
 use crate::state::State;
@@ -32,7 +33,6 @@ impl Planner<'_> {
         &self,
         target: Target,
         obstacles: &mut Vec<Obstacle>,
-        notes: &mut Vec<String>,
     ) -> Result<Option<Deployment>, Error> {
         let Some(operator) = &self.accepted.manifest().spec.operator else {
             obstacles.push(Obstacle::no(
@@ -52,7 +52,6 @@ impl Planner<'_> {
         self.check_namespace(live.as_ref(), &target, obstacles);
         self.check_pull_secret(live.as_ref(), &target, obstacles)
             .await?;
-        notes.extend(live.as_ref().and_then(restricted));
         let previous = self
             .state
             .running(&target.namespace, self.id.name())
@@ -205,17 +204,11 @@ impl Planner<'_> {
     }
 }
 
-/// A note when the namespace only takes pods that promise not to run as root.
-fn restricted(namespace: &Object) -> Option<String> {
-    let labels = namespace.labels();
-    let level = labels.get("pod-security.kubernetes.io/enforce")?;
-    (*level == "restricted").then(|| {
-        let name = namespace.name();
-        format!("namespace `{name}` takes only pods of the PodSecurity level `restricted`: the operator's image must not run as root")
-    })
-}
-
-/// The namespace of a deployment, when it is not the environment's own name.
+/// The namespace of an environment when none is chosen: its own name.
+///
+/// # Panics
+///
+/// Never: both are DNS labels.
 #[must_use]
 pub fn default_namespace(environment: &schemas::EnvironmentName) -> Namespace {
     environment

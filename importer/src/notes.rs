@@ -1,0 +1,49 @@
+//! What an administrator should know before an import, and no reason to stop.
+
+use deployer::{Cluster, Node};
+use schemas::SolutionId;
+use validator::{Accepted, AcceptedImage};
+
+use crate::error::Error;
+use crate::state::State;
+
+/// Versions that are newer than this one, and images that no node runs.
+pub(crate) async fn notes(
+    accepted: &Accepted,
+    cluster: &Cluster,
+    state: &State,
+    id: &SolutionId,
+) -> Result<Vec<String>, Error> {
+    let newer = state
+        .records
+        .iter()
+        .filter(|record| record.name == *id.name() && record.version > *id.version())
+        .map(|record| &record.version)
+        .max();
+    let newer = newer.map(|version| format!("a newer version, {version}, is imported already"));
+    let nodes = cluster.nodes().await?;
+    let homeless = accepted
+        .images()
+        .iter()
+        .filter(|image| !fits(image, &nodes))
+        .map(|image| {
+            let platforms: Vec<String> = image.platforms.iter().map(ToString::to_string).collect();
+            format!(
+                "image {} runs on {}, and no node does",
+                image.place,
+                platforms.join(", ")
+            )
+        });
+    Ok(newer.into_iter().chain(homeless).collect())
+}
+
+/// Whether some node runs the image. Artifacts name no platform, and a cluster without nodes says nothing.
+fn fits(image: &AcceptedImage, nodes: &[Node]) -> bool {
+    let runs = |node: &Node| {
+        image
+            .platforms
+            .iter()
+            .any(|platform| platform.os == node.os && platform.architecture == node.architecture)
+    };
+    image.platforms.is_empty() || nodes.is_empty() || nodes.iter().any(runs)
+}
