@@ -7,7 +7,7 @@ use validator::{Accepted, AcceptedImage};
 use crate::error::Error;
 use crate::state::State;
 
-/// Versions that are newer than this one, and images that no node runs.
+/// Versions that are newer than this one, images that no node runs, and what is not done for the operator.
 pub(crate) async fn notes(
     accepted: &Accepted,
     cluster: &Cluster,
@@ -34,7 +34,13 @@ pub(crate) async fn notes(
                 platforms.join(", ")
             )
         });
-    Ok(newer.into_iter().chain(homeless).collect())
+    let operator = accepted.manifest().spec.operator.as_ref();
+    let metrics = operator
+        .and_then(|operator| operator.metrics.as_ref())
+        .filter(|metrics| metrics.enabled);
+    let metrics = metrics
+        .map(|_| "the manifest asks for metrics of the operator: set them up yourself".to_owned());
+    Ok(newer.into_iter().chain(homeless).chain(metrics).collect())
 }
 
 /// Whether some node runs the image. Artifacts name no platform, and a cluster without nodes says nothing.

@@ -224,12 +224,27 @@ impl Rendering<'_> {
             "command": self.expand_all(&command)?,
             "args": self.expand_all(&self.operator.args)?,
             "env": self.environment_variables(name)?,
-            "securityContext": {
-                "allowPrivilegeEscalation": false,
-                "capabilities": { "drop": ["ALL"] },
-            },
+            "securityContext": self.security_context(),
             "volumeMounts": [{ "name": "operator-config", "mountPath": "/etc/config" }],
         }))
+    }
+
+    /// What is always withheld, and what the manifest promises to do without.
+    fn security_context(&self) -> Value {
+        let mut context = json!({
+            "allowPrivilegeEscalation": false,
+            "capabilities": { "drop": ["ALL"] },
+        });
+        let promised = self.operator.security_context;
+        for (field, promised) in [
+            ("runAsNonRoot", promised.run_as_non_root),
+            ("readOnlyRootFilesystem", promised.read_only_root_filesystem),
+        ] {
+            if promised {
+                context[field] = Value::Bool(true);
+            }
+        }
+        context
     }
 
     fn expand_all(&self, texts: &[String]) -> Result<Vec<String>, ExpandError> {
@@ -290,6 +305,7 @@ spec:
     image: {name: shop-operator, tag: 1.2.0}
     args: ['--web=$(image:web)']
     env: [{name: RELATED_IMAGE_WEB, value: '$(image:web)'}]
+    securityContext: {runAsNonRoot: true}
 ";
 
     /// What a test decides about a rendering.
@@ -404,6 +420,12 @@ spec:
         assert_eq!(
             container["securityContext"]["capabilities"]["drop"],
             json!(["ALL"])
+        );
+        assert_eq!(container["securityContext"]["runAsNonRoot"], true);
+        assert!(
+            container["securityContext"]
+                .get("readOnlyRootFilesystem")
+                .is_none()
         );
         assert_eq!(
             pod["securityContext"]["seccompProfile"]["type"],

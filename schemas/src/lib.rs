@@ -27,7 +27,7 @@ pub use image::{
 };
 pub use manifest::{
     EnvVar, IMAGE_REFERENCE_ANNOTATION, ManifestError, Metadata, Metrics, MetricsScheme, Operator,
-    OperatorImage, OperatorScope, Solution, SolutionSpec,
+    OperatorImage, OperatorScope, SecurityContext, Solution, SolutionSpec,
 };
 pub use name::{
     Capability, EnvironmentName, ImageName, ImagePlace, ImageReference, KubernetesName, NameError,

@@ -71,12 +71,36 @@ pub struct Operator {
     /// Environment variables; values expand likewise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvVar>,
+    /// What the operator's container does without, beyond what every operator does without.
+    #[serde(default, skip_serializing_if = "SecurityContext::is_default")]
+    pub security_context: SecurityContext,
     /// Whether the operator works in its namespace or in the whole cluster.
     #[serde(default, skip_serializing_if = "OperatorScope::is_namespace")]
     pub scope: OperatorScope,
     /// Whether and where the operator serves metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,
+}
+
+/// What a container promises to do without, in Kubernetes' words. Privilege escalation, capabilities and system calls
+/// outside the runtime's default profile are always withheld.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SecurityContext {
+    /// Never runs as root; Kubernetes refuses an image that would.
+    #[serde(default)]
+    pub run_as_non_root: bool,
+    /// Writes nowhere but to volumes.
+    #[serde(default)]
+    pub read_only_root_filesystem: bool,
+}
+
+impl SecurityContext {
+    // serde's `skip_serializing_if` hands over a reference.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The operator's image.
