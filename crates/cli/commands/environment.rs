@@ -61,6 +61,9 @@ pub(crate) struct DeleteArguments {
 
 /// List environments and their namespaces
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  solution environment list --output json")]
 pub(crate) struct ListArguments {
     #[command(flatten)]
     cluster: ClusterArguments,

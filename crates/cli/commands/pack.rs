@@ -1,14 +1,19 @@
 //! `solution pack`: a source directory becomes one signed archive.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use archive::Overwrite;
+use archive::{Overwrite, WriteError};
 use clap::Args;
 use indicatif::ProgressBar;
-use packager::{Event, Request, Signing};
+use packager::{Event, PackError, Request, Signing};
 use serde::Serialize;
+use tempfile::{NamedTempFile, TempPath};
+use validator::{Depth, Finding, Report, Signatures, Verdict};
 
-use super::support;
+use super::{support, validate};
 use crate::args::Output;
 use crate::exit::{Failure, Outcome};
 use crate::{environment, progress, render};
@@ -52,50 +57,165 @@ pub(crate) struct Arguments {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Packed {
-    archive: PathBuf,
+struct Packed<'a> {
+    archive: &'a Path,
     archive_id: String,
     size: u64,
     images: usize,
     blobs: usize,
+    /// Warnings only.
+    findings: Vec<&'a Finding>,
+}
+
+#[derive(Serialize)]
+struct Refused<'a> {
+    archive: &'a Path,
+    verdict: Verdict,
+    findings: Vec<&'a Finding>,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let keys = arguments
-        .keys
-        .iter()
-        .map(|path| support::secret_key(path))
-        .collect::<Result<Vec<_>, _>>()?;
-    let request = Request {
+    let draft = draft(arguments)?;
+    let request = request(arguments, &draft)?;
+    let cancel = environment::interrupted()?;
+    let bar = progress::bytes(output, "pack", 0);
+    let packed = packager::pack(&request, &|event| show_event(&bar, event), &cancel);
+    bar.finish_and_clear();
+    let packed =
+        packed.map_err(|error| support::pack_failure(name_target(error, &arguments.out)))?;
+    let report = check(&draft, &cancel)?;
+    // Who signs is decided here, and so is not a finding.
+    let findings = report.findings().iter();
+    let findings: Vec<&Finding> = findings.filter(|finding| finding.id != SKIPPED).collect();
+    if output == Output::Human {
+        findings
+            .iter()
+            .for_each(|finding| validate::show_finding(finding));
+    }
+    if report.verdict() == Verdict::Refused {
+        return Ok(refuse(&arguments.out, findings, output));
+    }
+    publish(draft, arguments, &cancel)?;
+    let packed = Packed {
+        archive: &arguments.out,
+        archive_id: packed.archive_id.to_string(),
+        size: packed.size,
+        images: packed.images,
+        blobs: packed.blobs,
+        findings,
+    };
+    render::result(output, &packed, show);
+    Ok(Outcome::Yes)
+}
+
+/// The id of the warning that signatures were not checked.
+const SKIPPED: &str = "signature.skipped";
+
+/// A name beside the archive, for what is not checked yet. Goes away by itself unless it becomes the archive.
+fn draft(arguments: &Arguments) -> Result<TempPath, Failure> {
+    if !arguments.force && arguments.out.symlink_metadata().is_ok() {
+        return Err(exists(&arguments.out));
+    }
+    let directory = match arguments.out.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    tempfile::Builder::new()
+        .prefix(".solution-")
+        .suffix(".draft")
+        .tempfile_in(directory)
+        .map(NamedTempFile::into_temp_path)
+        // Its kind only: `tempfile` adds the draft's path to the rest.
+        .map_err(|error| cannot_write(&arguments.out, error.kind().into()))
+}
+
+fn request(arguments: &Arguments, draft: &Path) -> Result<Request, Failure> {
+    let keys = arguments.keys.iter().map(|path| support::secret_key(path));
+    let keys = keys.collect::<Result<Vec<_>, _>>()?;
+    Ok(Request {
         directory: arguments.directory.clone(),
-        output: arguments.out.clone(),
+        output: draft.to_owned(),
         signing: if arguments.unsigned {
             Signing::Unsigned
         } else {
             Signing::Keys(keys)
         },
-        overwrite: if arguments.force {
-            Overwrite::Replace
-        } else {
-            Overwrite::Refuse
-        },
+        overwrite: Overwrite::Replace,
         time: environment::source_date()?,
         threads: environment::threads(),
+    })
+}
+
+/// Whether `solution validate` would accept what was written. The data was hashed while it was written, so that only
+/// documents are read again.
+fn check(draft: &Path, cancel: &AtomicBool) -> Result<Report, Failure> {
+    let options = validator::Options {
+        signatures: Signatures::Skip,
+        detached: Vec::new(),
+        depth: Depth::Documents,
+        threads: environment::threads(),
+        now: Some(environment::now()?),
     };
-    let cancel = environment::interrupted()?;
-    let bar = progress::bytes(output, "pack", 0);
-    let packed = packager::pack(&request, &|event| show_event(&bar, event), &cancel);
-    bar.finish_and_clear();
-    let packed = packed.map_err(support::pack_failure)?;
-    let packed = Packed {
-        archive: packed.path,
-        archive_id: packed.archive_id.to_string(),
-        size: packed.size,
-        images: packed.images,
-        blobs: packed.blobs,
+    validator::check(draft, &options, &|_| {}, cancel).map_err(Failure::unknown)
+}
+
+fn refuse(archive: &Path, findings: Vec<&Finding>, output: Output) -> Outcome {
+    let refused = Refused {
+        archive,
+        verdict: Verdict::Refused,
+        findings,
     };
-    render::result(output, &packed, show);
-    Ok(Outcome::Yes)
+    render::result(output, &refused, |refused| {
+        render::note(format!(
+            "refused: `{}` was not written, since `solution validate` would refuse it",
+            refused.archive.display()
+        ));
+    });
+    Outcome::No
+}
+
+/// Gives the draft the archive's name.
+fn publish(draft: TempPath, arguments: &Arguments, cancel: &AtomicBool) -> Result<(), Failure> {
+    if cancel.load(Ordering::Relaxed) {
+        return Err(Failure::unknown(WriteError::Interrupted));
+    }
+    let directory = draft.parent().map(Path::to_owned).unwrap_or_default();
+    let renamed = if arguments.force {
+        draft.persist(&arguments.out)
+    } else {
+        draft.persist_noclobber(&arguments.out)
+    };
+    renamed.map_err(|failed| match failed.error.kind() {
+        io::ErrorKind::AlreadyExists => exists(&arguments.out),
+        _ => cannot_write(&arguments.out, failed.error),
+    })?;
+    // The name must be on the disk too.
+    File::open(directory)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|error| cannot_write(&arguments.out, error))
+}
+
+fn exists(path: &Path) -> Failure {
+    Failure::no(WriteError::Exists(path.to_owned()))
+        .hint("choose another name with `-o`, or replace it with `--force`")
+}
+
+fn cannot_write(path: &Path, source: io::Error) -> Failure {
+    let path = path.to_owned();
+    Failure::unknown(WriteError::Target { path, source })
+}
+
+/// The archive's name instead of the draft's, which nobody chose.
+fn name_target(error: PackError, target: &Path) -> PackError {
+    match error {
+        PackError::Write(WriteError::Target { source, .. }) => {
+            PackError::Write(WriteError::Target {
+                path: target.to_owned(),
+                source,
+            })
+        }
+        other => other,
+    }
 }
 
 fn show_event(bar: &ProgressBar, event: Event<'_>) {
@@ -117,7 +237,7 @@ fn show_event(bar: &ProgressBar, event: Event<'_>) {
     }
 }
 
-fn show(packed: &Packed) {
+fn show(packed: &Packed<'_>) {
     render::line(format!(
         "packed      {} ({}, {}, {})",
         packed.archive.display(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use deployer::{Account, Cluster, Connect};
 use importer::{Event, Undone, Watch, Writer};
-use signing::{PublicKey, SecretKey, Trust};
+use signing::{PublicKey, SecretKey, Trust, TrustError};
 
 use crate::args::{ClusterArguments, Output, TrustArguments};
 use crate::exit::{Failure, Outcome};
@@ -55,7 +55,14 @@ pub(crate) fn trust(arguments: &TrustArguments) -> Result<Trust, Failure> {
         .iter()
         .map(|path| public_key(path))
         .collect::<Result<_, _>>()?;
-    Trust::new(keys, arguments.threshold).map_err(|error| Failure::usage(error))
+    Trust::new(keys, arguments.threshold).map_err(|error| {
+        Failure::usage(error).hint(match error {
+            TrustError::Empty | TrustError::Repeated(_) => "give each key once with `--key`",
+            TrustError::ThresholdMissing { .. } | TrustError::ThresholdTooHigh { .. } => {
+                "give their number with `--threshold`"
+            }
+        })
+    })
 }
 
 fn public_key(path: &Path) -> Result<PublicKey, Failure> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 use schemas::{Envelope, SolutionId};
-use validator::{AllowUnsigned, Depth, Report, Severity, Signatures, Verdict};
+use validator::{AllowUnsigned, Depth, Finding, Report, Severity, Signatures, Verdict};
 
 use super::support;
 use crate::args::{Output, TrustArguments};
@@ -153,19 +153,22 @@ fn show(report: &Report) {
 
 /// The findings, for people.
 pub(super) fn show_findings(report: &Report) {
-    for finding in report.findings() {
-        let severity = match finding.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        };
-        let place = if finding.place.is_empty() {
-            String::new()
-        } else {
-            format!("{}: ", finding.place)
-        };
-        render::note(format!(
-            "{severity}[{}]: {place}{}\n  hint: {}",
-            finding.id, finding.message, finding.fix
-        ));
-    }
+    report.findings().iter().for_each(show_finding);
+}
+
+/// One finding, for people.
+pub(super) fn show_finding(finding: &Finding) {
+    let severity = match finding.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let place = if finding.place.is_empty() {
+        String::new()
+    } else {
+        format!("{}: ", finding.place)
+    };
+    render::note(format!(
+        "{severity}[{}]: {place}{}\n  hint: {}",
+        finding.id, finding.message, finding.fix
+    ));
 }

@@ -1,0 +1,271 @@
+//! `pack` makes what `validate` accepts, or nothing: whatever ends it, no file is left behind.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use fixtures::example::{Programs, Release};
+use serde_json::{Value, json};
+
+use crate::common::Desk;
+
+const PACK: [&str; 6] = ["pack", "source", "-o", "out.iso", "--key", "publisher.key"];
+const CRD: &str = "source/operator/deploy/crds/versionservers_crd.yaml";
+
+fn desk() -> Desk {
+    let desk = Desk::with_key();
+    desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
+    desk
+}
+
+fn edit(desk: &Desk, path: &str, from: &str, to: &str) {
+    let text = String::from_utf8(desk.read(path)).unwrap();
+    assert!(text.contains(from), "{from} is not in {text}");
+    desk.write(path, text.replacen(from, to, 1));
+}
+
+#[test]
+fn the_same_inputs_give_the_same_bytes() {
+    let desk = Desk::with_archive();
+    let elsewhere = Desk::new();
+    elsewhere.write_example(&Programs::placeholders(), Release::V1_0_0, "another/place");
+    let key = desk.path("publisher.key");
+    let arguments = ["another/place", "--key", key.to_str().unwrap()];
+    let pack = |name: &'static str| [&["pack", "-o", name], &arguments[..]].concat();
+    elsewhere.solution(&pack("again.iso")).success();
+    assert!(
+        desk.read("example.iso") == elsewhere.read("again.iso"),
+        "the bytes differ"
+    );
+    let dated = elsewhere
+        .command()
+        .env("SOURCE_DATE_EPOCH", "1700000000")
+        .args(pack("dated.iso"))
+        .stdout(Stdio::null())
+        .status();
+    assert!(dated.unwrap().success());
+    assert!(
+        desk.read("example.iso") != elsewhere.read("dated.iso"),
+        "the time is not in the image"
+    );
+    let mut wrong = elsewhere.command();
+    wrong
+        .env("SOURCE_DATE_EPOCH", "yesterday")
+        .args(pack("wrong.iso"));
+    let text = crate::common::Answer::of(&mut wrong).failure(2);
+    assert!(text.contains("`yesterday`"), "{text}");
+}
+
+#[test]
+fn an_archive_is_a_file_like_any_other() {
+    let desk = Desk::with_archive();
+    let mode = |name: &str| {
+        std::fs::metadata(desk.path(name))
+            .unwrap()
+            .permissions()
+            .mode()
+    };
+    // As the umask lets files of this user be, which a plain write shows.
+    desk.write("plain", "");
+    assert_eq!(mode("example.iso"), mode("plain"));
+}
+
+#[test]
+fn an_archive_is_replaced_only_when_told() {
+    let desk = Desk::with_archive();
+    let again = [
+        "pack",
+        "source",
+        "-o",
+        "example.iso",
+        "--key",
+        "publisher.key",
+    ];
+    let before = (desk.names(), desk.read("example.iso"));
+    edit(&desk, "source/solution.yaml", "Example", "Another");
+    let text = desk.solution(&again).failure(1);
+    assert!(
+        text.contains("`example.iso` exists") && text.contains("--force"),
+        "{text}"
+    );
+    assert!(
+        (desk.names(), desk.read("example.iso")) == before,
+        "it was touched"
+    );
+    desk.solution(&[&again[..], &["--force"]].concat())
+        .success();
+    assert!(desk.names() == before.0 && desk.read("example.iso") != before.1);
+}
+
+#[test]
+fn damaged_layers_are_named() {
+    let desk = desk();
+    let before = desk.names();
+    let blobs = desk.path("source/images/example-server/blobs/sha256");
+    let entries = std::fs::read_dir(blobs)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let layer = entries
+        .max_by_key(|path| std::fs::metadata(path).unwrap().len())
+        .unwrap();
+    let mut bytes = std::fs::read(&layer).unwrap();
+    bytes[0] ^= 1;
+    std::fs::write(&layer, bytes).unwrap();
+    let text = desk.solution(&PACK).failure(1);
+    assert!(
+        text.contains(layer.file_name().unwrap().to_str().unwrap()),
+        "{text}"
+    );
+    assert_eq!(desk.names(), before, "something was left");
+}
+
+#[test]
+fn what_validate_would_refuse_is_not_written() {
+    let desk = desk();
+    edit(&desk, CRD, "storage: true", "storage: false");
+    let before = desk.names();
+    let answer = desk.solution(&PACK);
+    assert_eq!((answer.code, answer.stdout.as_str()), (1, ""), "{answer:?}");
+    let finding = "error[operator.crd-versions]: operator/deploy/crds/versionservers_crd.yaml";
+    assert!(answer.stderr.starts_with(finding), "{answer:?}");
+    for words in [
+        "hint: set `storage: true` for one version",
+        "refused: `out.iso` was not written",
+    ] {
+        assert!(answer.stderr.contains(words), "{answer:?}");
+    }
+    assert_eq!(desk.names(), before, "something was left");
+    let answer = desk.solution(&[&PACK[..], &["--output", "json"]].concat());
+    assert_eq!((answer.code, answer.stderr.as_str()), (1, ""), "{answer:?}");
+    assert_eq!(answer.json()["verdict"], "refused");
+    assert_eq!(answer.json()["archive"], "out.iso");
+    assert_eq!(answer.json()["findings"][0]["id"], "operator.crd-versions");
+}
+
+#[test]
+fn a_refused_archive_replaces_nothing() {
+    let desk = Desk::with_archive();
+    let before = desk.read("example.iso");
+    edit(&desk, CRD, "scope: Namespaced", "scope: Somewhere");
+    let replace = [
+        "pack",
+        "source",
+        "-o",
+        "example.iso",
+        "--key",
+        "publisher.key",
+        "--force",
+    ];
+    let text = desk.solution(&replace).failure(1);
+    assert!(text.contains("error[operator.crd-shape]"), "{text}");
+    assert!(desk.read("example.iso") == before, "it was replaced");
+}
+
+#[test]
+fn warnings_are_shown_and_do_not_refuse() {
+    let desk = desk();
+    edit(
+        &desk,
+        "source/operator/deploy/role.yaml",
+        "verbs: [",
+        "verbs: ['*', ",
+    );
+    let answer = desk.solution(&PACK);
+    assert!(
+        answer.stderr.starts_with("warning[operator.wildcard]"),
+        "{answer:?}"
+    );
+    assert!(!answer.stderr.contains("signature."), "{answer:?}");
+    answer.success();
+    let answer = desk.solution(&[&PACK[..], &["--force", "--output", "json"]].concat());
+    assert_eq!(
+        answer.json()["findings"][0]["id"],
+        "operator.wildcard",
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_written_is_no_answer() {
+    let desk = desk();
+    let nowhere = ["pack", "source", "-o", "nowhere/out.iso", "--unsigned"];
+    let text = desk.solution(&nowhere).failure(3);
+    assert!(text.contains("cannot write `nowhere/out.iso`"), "{text}");
+    assert!(!text.contains(".solution-"), "{text}");
+}
+
+#[test]
+fn keys_to_sign_with() {
+    let desk = desk();
+    let before = desk.names();
+    let pack =
+        |keys: &[&str]| desk.solution(&[&["pack", "source", "-o", "out.iso"], keys].concat());
+    let text = pack(&["--key", "publisher.key", "--key", "publisher.key"]).failure(1);
+    assert!(
+        text.contains("cannot be signed") && text.contains("caused by"),
+        "{text}"
+    );
+    let text = pack(&["--key", "publisher.pub"]).failure(1);
+    assert!(text.contains("a secret key is needed"), "{text}");
+    pack(&["--key", "nobody.key"]).failure(3);
+    pack(&["--key", "publisher.key", "--unsigned"]).failure(2);
+    pack(&[]).failure(2);
+    assert_eq!(desk.names(), before, "something was left");
+}
+
+/// A gigabyte of layer that is being read when the program is asked to end.
+#[test]
+fn ending_it_leaves_nothing() {
+    let desk = desk();
+    add_large_image(&desk);
+    let before = desk.names();
+    let mut command = desk.command();
+    let mut child = command
+        .args(PACK)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !desk.names().iter().any(|name| name.ends_with(".part")) {
+        assert!(
+            Instant::now() < deadline && child.try_wait().unwrap().is_none(),
+            "nothing is written"
+        );
+        std::thread::yield_now();
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("interrupted"), "{text}");
+    assert_eq!(desk.names(), before, "something was left");
+}
+
+/// Adds the server's image once more, with a layer that is a gigabyte of nothing.
+fn add_large_image(desk: &Desk) {
+    let blobs = "source/images/example-server/blobs/sha256";
+    let index = json_of(desk, "source/images/example-server/index.json");
+    let hex = |digest: &Value| digest.as_str().unwrap().replace("sha256:", "");
+    let manifest = hex(&index["manifests"][0]["digest"]);
+    let mut manifest = json_of(desk, &format!("{blobs}/{manifest}"));
+    let config = hex(&manifest["config"]["digest"]);
+    desk.write(
+        &format!("source/large/{config}"),
+        desk.read(&format!("{blobs}/{config}")),
+    );
+    let layer = "0".repeat(64);
+    manifest["layers"][0]["digest"] = json!(format!("sha256:{layer}"));
+    manifest["layers"][0]["size"] = json!(1 << 30);
+    desk.write("source/large/manifest.json", manifest.to_string());
+    desk.write("source/large/version", "Directory Transport Version: 1.1\n");
+    let file = std::fs::File::create(desk.path(&format!("source/large/{layer}"))).unwrap();
+    file.set_len(1 << 30).unwrap();
+    let large = "  images:\n    - {name: large, tag: 1.0.0, source: dir:large}\n";
+    edit(desk, "source/solution.yaml", "  images:\n", large);
+}
+
+fn json_of(desk: &Desk, path: &str) -> Value {
+    serde_json::from_slice(&desk.read(path)).unwrap()
+}
