@@ -1,173 +1,306 @@
-//! Bad archives given to `validate`: each is refused with the id of what is wrong.
+//! What happens to an archive on its way: `validate` refuses it by the id of what is wrong, and says what to do.
 
+use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt as _;
 
 use crate::common::Desk;
 
-/// Changes bytes of the archive in place.
-fn change(desk: &Desk, offset: u64, change: impl FnOnce(&mut u8)) {
+const SECTOR: u64 = 2048;
+const ENVELOPE: u64 = 32 * SECTOR;
+const CONTENTS: u64 = 64 * SECTOR;
+
+fn flip(desk: &Desk, offset: u64) {
     let path = desk.path("example.iso");
-    let file = std::fs::OpenOptions::new()
+    let file = OpenOptions::new()
         .read(true)
         .write(true)
         .open(path)
         .unwrap();
     let mut byte = [0];
     file.read_exact_at(&mut byte, offset).unwrap();
-    change(&mut byte[0]);
-    file.write_all_at(&byte, offset).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], offset).unwrap();
 }
 
-fn flip(desk: &Desk, offset: u64) {
-    change(desk, offset, |byte| *byte ^= 0x10);
-}
-
-#[track_caller]
-fn refused(desk: &Desk, words: &[&str]) {
-    let text = desk
-        .solution(&["validate", "example.iso", "--key", "publisher.pub"])
-        .failure(1);
-    for word in words {
-        assert!(text.contains(word), "`{word}` is not in: {text}");
-    }
-}
-
-/// Where some bytes lie in the archive, at their first occurrence from an offset on.
-fn find(desk: &Desk, what: &[u8], from: usize) -> u64 {
+/// Where some bytes lie in the archive, at their first occurrence behind `CONTENTS`' beginning.
+fn find(desk: &Desk, what: &[u8]) -> u64 {
     let bytes = desk.read("example.iso");
+    let from = usize::try_from(CONTENTS).unwrap();
     let found = bytes[from..]
         .windows(what.len())
         .position(|window| window == what);
-    (from
-        + found
-            .unwrap_or_else(|| panic!("{} is not in the archive", String::from_utf8_lossy(what))))
-        as u64
+    let found = found.unwrap_or_else(|| panic!("{} is not there", String::from_utf8_lossy(what)));
+    CONTENTS + u64::try_from(found).unwrap()
+}
+
+/// The archive after a change of the 64 KiB of its envelope's text; spaces before its end keep its size.
+fn respell_envelope(desk: &Desk, change: impl FnOnce(&str) -> String) {
+    let mut bytes = desk.read("example.iso");
+    let place = usize::try_from(ENVELOPE).unwrap()..usize::try_from(CONTENTS).unwrap();
+    let text = std::str::from_utf8(&bytes[place.clone()]).unwrap();
+    let changed = change(text.trim_end());
+    let padded = format!("{changed:65535}\n");
+    bytes[place].copy_from_slice(padded.as_bytes());
+    desk.write("example.iso", bytes);
 }
 
 #[test]
 fn not_an_archive() {
     let desk = Desk::with_archive();
-    desk.write("example.iso", "hello");
-    refused(&desk, &["container."]);
-    desk.write("example.iso", "");
-    refused(&desk, &["container."]);
+    for bytes in [&b"hello"[..], b"", &[0; 100_000]] {
+        desk.write("example.iso", bytes);
+        desk.refused(
+            &["container.not-iso"],
+            &["not an ISO 9660 image", "check the path"],
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_no_answer() {
+    let desk = Desk::with_key();
     let text = desk
         .solution(&["validate", "nowhere.iso", "--key", "publisher.pub"])
         .failure(3);
-    assert!(text.contains("nowhere.iso"), "{text}");
+    assert!(
+        text.contains("`nowhere.iso`") && text.contains("No such file"),
+        "{text}"
+    );
+    let text = desk
+        .solution(&["validate", "nowhere.iso", "--key", "nobody.pub"])
+        .failure(3);
+    assert!(
+        text.contains("`nobody.pub`") && text.contains("No such file"),
+        "{text}"
+    );
 }
 
 #[test]
 fn truncated() {
     let desk = Desk::with_archive();
     let bytes = desk.read("example.iso");
-    for length in [1000, 70_000, 200_000, bytes.len() / 2, bytes.len() - 1] {
+    for length in [70_000, 200_000, bytes.len() / 2, bytes.len() - 1] {
         desk.write("example.iso", &bytes[..length]);
-        refused(&desk, &["container.truncated"]);
+        desk.refused(
+            &["container.truncated"],
+            &["copy the archive again from the source"],
+        );
     }
-    let mut longer = bytes;
-    longer.push(0);
-    desk.write("example.iso", longer);
-    refused(&desk, &["container."]);
+    // So early that nothing says what it was to be.
+    desk.write("example.iso", &bytes[..1000]);
+    desk.refused(&["container.not-iso"], &["copy it again from the source"]);
+}
+
+#[test]
+fn longer_than_it_should_be() {
+    let desk = Desk::with_archive();
+    let mut bytes = desk.read("example.iso");
+    bytes.push(0);
+    desk.write("example.iso", bytes);
+    desk.refused(&["container.too-large"], &["nothing may be appended"]);
 }
 
 #[test]
 fn flipped_bits_in_what_is_not_data() {
-    // System area, volume descriptor, reserved sectors, the last sector.
-    let end = Desk::with_archive().read("example.iso").len() as u64 - 1;
-    for offset in [0, 16 * 2048 + 200, 17 * 2048 + 100, 20 * 2048, end] {
-        let desk = Desk::with_archive();
+    let desk = Desk::with_archive();
+    let bytes = desk.read("example.iso");
+    let version = b"Directory Transport Version: 1.1\n";
+    let places = [
+        ("system area", 0),
+        ("primary volume descriptor", 16 * SECTOR + 200),
+        ("Joliet volume descriptor", 17 * SECTOR + 100),
+        ("reserved sectors", 20 * SECTOR),
+        ("path table", find(&desk, b"IMAGES")),
+        ("directory record", find(&desk, b"MANIFEST.YAML;1")),
+        ("Joliet path table", find(&desk, b"\0i\0m\0a\0g\0e\0s")),
+        (
+            "Joliet directory record",
+            find(&desk, b"\0m\0a\0n\0i\0f\0e\0s\0t\0.\0y\0a\0m\0l"),
+        ),
+        (
+            "padding behind a file",
+            find(&desk, version) + version.len() as u64,
+        ),
+        ("last byte", bytes.len() as u64 - 1),
+    ];
+    for (place, offset) in places {
+        desk.write("example.iso", &bytes);
         flip(&desk, offset);
-        refused(&desk, &["container."]);
-    }
-}
-
-#[test]
-fn flipped_bits_in_trees_and_tables() {
-    let tables = 64 * 2048 + 2048;
-    // `IMAGES` in the first path table, in the primary tree; `images` as Joliet spells it, in the Joliet tree only.
-    for what in [&b"IMAGES"[..], b"MANIFEST.YAML;1", b"\0i\0m\0a\0g\0e\0s"] {
-        let desk = Desk::with_archive();
-        flip(&desk, find(&desk, what, tables) + 1);
-        refused(&desk, &["container."]);
+        let report = desk.refused(&["container.metadata"], &["treat it as tampering"]);
+        assert_eq!(
+            report["findings"][0]["place"],
+            format!("byte {offset}"),
+            "{place}"
+        );
     }
 }
 
 #[test]
 fn flipped_bits_in_data() {
     let desk = Desk::with_archive();
-    flip(&desk, find(&desk, b"apiVersion", 64 * 2048) + 2);
-    refused(
-        &desk,
-        &["integrity.", "damaged or altered", "treat it as tampering"],
-    );
+    let bytes = desk.read("example.iso");
+    let gzip = &b"\x1f\x8b"[..];
+    for text in [
+        b"kind: CustomResourceDefinition",
+        &b"\"rootfs\""[..],
+        b"Directory Transport",
+        gzip,
+    ] {
+        desk.write("example.iso", &bytes);
+        flip(&desk, find(&desk, text) + 1);
+        let words = ["signed: damaged or altered", "treat it as tampering"];
+        desk.refused(&["integrity.damaged"], &words);
+    }
 }
 
 #[test]
-fn flipped_bits_in_the_statement() {
+fn every_finding_is_told_to_people_with_what_to_do() {
     let desk = Desk::with_archive();
-    flip(&desk, 65_536 + 30);
-    refused(&desk, &["signature."]);
+    flip(&desk, find(&desk, b"kind: CustomResourceDefinition"));
+    let answer = desk.solution(&["validate", "example.iso", "--key", "publisher.pub"]);
+    assert_eq!(answer.code, 1, "{answer:?}");
+    assert_eq!(answer.stdout.lines().last(), Some("refused: example 1.0.0"));
+    let crd = "operator/deploy/crds/versionservers_crd.yaml";
+    let start = format!("error[integrity.damaged]: {crd}: is not what key ");
+    assert!(answer.stderr.starts_with(&start), "{answer:?}");
+    let hint = "\n  hint: copy the archive again from the source; if it fails again, treat it as tampering\n";
+    assert!(answer.stderr.ends_with(hint), "{answer:?}");
 }
 
 #[test]
-fn contents_that_disagree() {
+fn a_list_that_is_not_the_signed_one() {
     let desk = Desk::with_archive();
-    change(&desk, 64 * 2048 + 5, |byte| {
-        *byte = if *byte == b'0' { b'1' } else { b'0' }
+    flip(&desk, CONTENTS + 5);
+    desk.refused(&["integrity.list"], &["CONTENTS", "treat it as tampering"]);
+}
+
+#[test]
+fn envelopes_of_another_spelling() {
+    let desk = Desk::with_archive();
+    let bytes = desk.read("example.iso");
+    let changes: [(&str, fn(&str) -> String); 4] = [
+        ("duplicate key", |text| {
+            text.replacen('{', r#"{"payload":"","#, 1)
+        }),
+        ("spaces", |text| text.replacen(':', ": ", 1)),
+        ("one signature twice", |text| {
+            let (start, list) = text.split_once("[").unwrap();
+            let one = list.strip_suffix("]}").unwrap();
+            format!("{start}[{one},{one}]}}")
+        }),
+        ("empty", |_| String::new()),
+    ];
+    for (name, change) in changes {
+        desk.write("example.iso", &bytes);
+        respell_envelope(&desk, change);
+        let report = desk.refused(&["signature.envelope"], &["byte 65536"]);
+        assert_eq!(
+            report["findings"][0]["place"], "statement.dsse.json",
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_statement_that_was_altered() {
+    let desk = Desk::with_archive();
+    // Another base64 digit near the end of the payload, where a digest stands.
+    respell_envelope(&desk, |text| {
+        let at = text.find("\",\"payloadType").unwrap() - 40;
+        let other = if text.as_bytes()[at] == b'A' {
+            "B"
+        } else {
+            "A"
+        };
+        format!("{}{other}{}", &text[..at], &text[at + 1..])
     });
-    refused(&desk, &["CONTENTS"]);
-}
-
-#[test]
-fn signatures_that_do_not_count() {
-    let desk = Desk::with_archive();
-    desk.solution(&["keygen", "other"]).success();
-    let validate = |more: &[&str]| {
-        let mut arguments = vec!["validate", "example.iso"];
-        arguments.extend(more);
-        desk.solution(&arguments)
-    };
-    let wrong = validate(&["--key", "other.pub"]).failure(1);
-    assert!(wrong.contains("signature.untrusted"), "{wrong}");
-    let few = validate(&[
-        "--key",
-        "other.pub",
-        "--key",
-        "publisher.pub",
-        "--threshold",
-        "2",
-    ])
-    .failure(1);
-    assert!(
-        few.contains("signature.threshold") && few.contains("1 of 2"),
-        "{few}"
-    );
-    let twice = validate(&[
-        "--key",
-        "publisher.pub",
-        "--key",
-        "publisher.pub",
-        "--threshold",
-        "2",
-    ])
-    .failure(2);
-    assert!(twice.contains("twice"), "{twice}");
-    let open = validate(&["--key", "other.pub", "--key", "publisher.pub"]).failure(2);
-    assert!(open.contains("threshold"), "{open}");
-    let secret = validate(&["--key", "publisher.key"]).failure(1);
-    assert!(secret.contains("publisher.key"), "{secret}");
+    desk.refused(&["signature.invalid"], &["altered after signing"]);
 }
 
 #[test]
 fn a_large_envelope_is_never_read_whole() {
-    // A gigabyte where the statement should be: only 64 KiB of it are read.
+    // A gigabyte where the statement should be: only 64 KiB of it are looked at.
     let desk = Desk::with_archive();
-    let file = std::fs::OpenOptions::new()
+    let file = OpenOptions::new()
         .write(true)
         .open(desk.path("example.iso"))
         .unwrap();
     file.set_len(1 << 30).unwrap();
-    file.write_all_at(&[b' '; 100], 65_536).unwrap();
-    refused(&desk, &["signature."]);
+    for offset in [ENVELOPE, CONTENTS] {
+        file.write_all_at(&[b' '; 4096], offset).unwrap();
+    }
+    desk.refused(&["signature.envelope"], &["byte 65536"]);
+}
+
+#[test]
+fn keys_that_do_not_count() {
+    let desk = Desk::with_archive();
+    desk.solution(&["keygen", "other"]).success();
+    let wrong = desk.report(&["--key", "other.pub"], 1);
+    assert_eq!(wrong["findings"][0]["id"], "signature.untrusted");
+    let message = wrong["findings"][0]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("signed by key ") && message.ends_with(", which is not trusted"),
+        "{message}"
+    );
+    let few = desk.report(
+        &[
+            "--key",
+            "other.pub",
+            "--key",
+            "publisher.pub",
+            "--threshold",
+            "2",
+        ],
+        1,
+    );
+    assert_eq!(few["findings"][0]["id"], "signature.threshold");
+    let message = few["findings"][0]["message"].as_str().unwrap();
+    assert!(message.contains("1 of 2 trusted keys"), "{message}");
+}
+
+#[test]
+fn keys_that_are_given_wrongly() {
+    let desk = Desk::with_archive();
+    desk.solution(&["keygen", "other"]).success();
+    let refused = |arguments: &[&str], code: i32, words: &[&str]| {
+        let text = desk
+            .solution(&[&["validate", "example.iso"], arguments].concat())
+            .failure(code);
+        for word in words {
+            assert!(text.contains(word), "`{word}` is not in: {text}");
+        }
+    };
+    let pub_key = ["--key", "publisher.pub"];
+    let twice = [pub_key, pub_key].concat();
+    refused(
+        &[&twice[..], &["--threshold", "2"]].concat(),
+        2,
+        &["is given twice", "each key once"],
+    );
+    refused(
+        &["--key", "other.pub", "--key", "publisher.pub"],
+        2,
+        &["2 keys are trusted", "`--threshold`"],
+    );
+    refused(
+        &["--key", "publisher.pub", "--threshold", "2"],
+        2,
+        &["2 signatures", "`--threshold`"],
+    );
+    refused(
+        &["--key", "publisher.pub", "--threshold", "0"],
+        2,
+        &["--threshold"],
+    );
+    refused(
+        &["--key", "publisher.key"],
+        1,
+        &["`publisher.key`", "this is a secret key", "openssl pkey"],
+    );
+    refused(&["--key", "example.iso"], 3, &["`example.iso`"]);
+    refused(
+        &["--key", "publisher.pub", "--skip-signature"],
+        2,
+        &["--skip-signature"],
+    );
 }

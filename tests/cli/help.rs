@@ -1,69 +1,138 @@
-//! The help of every verb: committed as docs/cli-reference.md, so that it cannot go stale.
+//! References that are generated and committed, so that they cannot go stale: the help of every verb, and every finding.
 
 use crate::common::Desk;
 
-/// Every verb, in the order of the reference.
-const VERBS: [&[&str]; 15] = [
-    &[],
-    &["keygen"],
-    &["init"],
-    &["pack"],
-    &["validate"],
-    &["sign"],
-    &["inspect"],
-    &["import"],
-    &["unimport"],
-    &["status"],
-    &["undeploy"],
-    &["deactivate"],
-    &["environment", "create"],
-    &["environment", "delete"],
-    &["environment", "list"],
-];
+/// Every verb, as `--help` lists them, each followed by the verbs below it.
+fn verbs(desk: &Desk, above: &[String]) -> Vec<Vec<String>> {
+    let help = help(desk, above);
+    let commands = help.split_once("\nCommands:\n").map(|(_, list)| list);
+    let lines = commands.into_iter().flat_map(str::lines);
+    let names = lines
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help");
+    let mut all = Vec::new();
+    for name in names {
+        let verb = [above, &[name.to_owned()]].concat();
+        let below = verbs(desk, &verb);
+        all.push(verb);
+        all.extend(below);
+    }
+    all
+}
+
+fn help(desk: &Desk, verb: &[String]) -> String {
+    let mut arguments: Vec<&str> = verb.iter().map(String::as_str).collect();
+    arguments.push("--help");
+    desk.solution(&arguments).success()
+}
 
 fn reference() -> String {
     let desk = Desk::new();
     let mut text = String::from(
         "# Command reference\n\nThe output of `solution VERB --help`; renewed by `UPDATE=1 cargo test --test cli`.\n",
     );
-    for verb in VERBS {
-        let mut arguments = verb.to_vec();
-        arguments.push("--help");
-        let help = desk.solution(&arguments).success();
-        let title = ["solution"]
-            .iter()
-            .chain(verb)
-            .copied()
-            .collect::<Vec<_>>()
-            .join(" ");
+    let mut all = vec![Vec::new()];
+    all.extend(verbs(&desk, &[]));
+    assert!(all.len() > 10, "{all:?}");
+    for verb in all {
+        let title = [&["solution".to_owned()], &verb[..]].concat().join(" ");
         // clap pads some lines; a reference needs no spaces at the end.
+        let help = help(&desk, &verb);
         let help: Vec<&str> = help.lines().map(str::trim_end).collect();
         text += &format!("\n## {title}\n\n```\n{}\n```\n", help.join("\n"));
     }
     text
 }
 
-#[test]
-fn the_reference_is_what_help_says() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/cli-reference.md");
-    let now = reference();
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(path, &now).unwrap();
+/// Every finding, by group.
+fn findings() -> String {
+    let mut text = String::from(FINDINGS_HEAD);
+    let mut group = "";
+    for info in validator::FINDINGS {
+        if info.group() != group {
+            group = info.group();
+            text += &format!("\n## {group}\n\n{}\n\n", about(group));
+            text += "| id | severity | what it means | what to do |\n|---|---|---|---|\n";
+        }
+        let severity = match info.severity {
+            validator::Severity::Error => "error",
+            validator::Severity::Warning => "warning",
+        };
+        let cell = |text: &str| text.replace('|', "\\|");
+        text += &format!(
+            "| `{}` | {severity} | {} | {} |\n",
+            info.id,
+            cell(info.summary),
+            cell(info.fix)
+        );
     }
-    let committed = std::fs::read_to_string(path).unwrap_or_default();
+    text
+}
+
+const FINDINGS_HEAD: &str = "\
+# Findings
+
+What `solution validate` can find, in the order in which it reports; `pack` and `import` find the same. An *error* refuses \
+the archive (exit code 1); a *warning* does not. Ids are stable: a script may rely on them (`--output json`, field \
+`findings`). Renewed from the code by `UPDATE=1 cargo test --test cli`.
+";
+
+fn about(group: &str) -> &'static str {
+    match group {
+        "container" => "The image itself, and every byte that is not a file's.",
+        "signature" => {
+            "Who vouches for the archive. Until this is decided, nothing else in it is interpreted."
+        }
+        "integrity" => "Whether the bytes are those that were signed.",
+        "manifest" => "`manifest.yaml`: what the Solution says it consists of.",
+        "images" => {
+            "`images/`, `blobs/` and `index.json`: both views of the images, and whether they are complete."
+        }
+        "operator" => {
+            "`operator/`: the definitions and rights that an import gives to the cluster."
+        }
+        "practice" => "What works, and is better done otherwise.",
+        other => panic!("group {other} has no words"),
+    }
+}
+
+/// A committed file is what the code says; `UPDATE=1` renews it.
+fn compare(name: &str, now: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("docs")
+        .join(name);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, now).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == now,
-        "docs/cli-reference.md is stale: UPDATE=1 cargo test --test cli"
+        "docs/{name} is stale: UPDATE=1 cargo test --test cli"
     );
 }
 
 #[test]
+fn the_command_reference_is_what_help_says() {
+    compare("cli-reference.md", &reference());
+}
+
+#[test]
+fn the_list_of_findings_is_the_validators() {
+    compare("findings.md", &findings());
+}
+
+#[test]
 fn every_verb_has_examples() {
-    for verb in &VERBS[1..VERBS.len() - 1] {
-        let mut arguments = verb.to_vec();
-        arguments.push("--help");
-        let help = Desk::new().solution(&arguments).success();
-        assert!(help.contains("Examples:"), "{verb:?}");
+    let desk = Desk::new();
+    for verb in verbs(&desk, &[]) {
+        let help = help(&desk, &verb);
+        // A verb with verbs below it does nothing itself.
+        assert!(
+            help.contains("Examples:") || help.contains("\nCommands:\n"),
+            "{verb:?}"
+        );
     }
 }
 

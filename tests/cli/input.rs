@@ -73,7 +73,7 @@ fn sources_that_are_not_there() {
     refused(
         "oci:images/example-operator:1.0.0",
         "docker://quay.io/org/app:1",
-        &["not yet", "skopeo copy"],
+        &["cannot be read yet", "skopeo copy"],
     );
 }
 
@@ -100,19 +100,21 @@ fn an_operator_image_that_is_not_among_the_images() {
     );
 }
 
+/// A text whose aliases expand to ten thousand million values.
+pub(crate) fn bomb() -> String {
+    let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
+    for level in 1..10 {
+        let aliases = vec![format!("*a{}", level - 1); 10].join(",");
+        bomb += &format!("a{level}: &a{level} [{aliases}]\n");
+    }
+    bomb
+}
+
 #[test]
 fn yaml_bombs() {
     let desk = Desk::with_key();
     desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
-    let mut bomb = String::from("a: &a [x,x,x,x,x,x,x,x,x]\n");
-    for level in 'b'..='k' {
-        let before = char::from(level as u8 - 1);
-        bomb += &format!(
-            "{level}: &{level} [{}]\n",
-            vec![format!("*{before}"); 9].join(",")
-        );
-    }
-    desk.write("source/solution.yaml", bomb);
+    desk.write("source/solution.yaml", bomb());
     pack_refused(&desk, &["solution.yaml"]);
     desk.write("source/solution.yaml", "{a: ".repeat(20_000));
     pack_refused(&desk, &["solution.yaml"]);

@@ -5,4 +5,6 @@ mod common;
 mod damage;
 mod help;
 mod input;
+mod nonsense;
+mod packing;
 mod verbs;

@@ -152,6 +152,37 @@ impl Desk {
         Answer::of(self.command().args(arguments))
     }
 
+    /// What `validate --output json` says of `example.iso`.
+    #[track_caller]
+    pub(crate) fn report(&self, trust: &[&str], code: i32) -> Value {
+        let arguments = [&["validate", "example.iso", "--output", "json"], trust].concat();
+        let answer = self.solution(&arguments);
+        assert_eq!(answer.code, code, "{answer:?}");
+        answer.json()
+    }
+
+    /// `example.iso` must be refused for exactly these reasons, in words that hold these, each with what to do.
+    #[track_caller]
+    pub(crate) fn refused(&self, ids: &[&str], words: &[&str]) -> Value {
+        let report = self.report(&["--key", "publisher.pub"], 1);
+        assert_eq!(report["verdict"], "refused", "{report:#}");
+        let findings = report["findings"].as_array().unwrap();
+        let mut found: Vec<&str> = findings
+            .iter()
+            .map(|finding| finding["id"].as_str().unwrap())
+            .collect();
+        found.dedup();
+        assert_eq!(found, ids, "{report:#}");
+        for finding in findings {
+            assert!(!finding["fix"].as_str().unwrap().is_empty(), "{finding:#}");
+        }
+        let text = report.to_string();
+        for word in words {
+            assert!(text.contains(word), "`{word}` is not in: {report:#}");
+        }
+        report
+    }
+
     /// Runs another program in this directory.
     pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Answer {
         Answer::of(
