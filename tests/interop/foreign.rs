@@ -23,12 +23,21 @@ const UPSTREAM: [&str; 13] = [
 #[track_caller]
 fn refused(judged: &Judged, archive: &str, words: &[&str]) {
     let before = judged.desk.read(archive);
-    let said = judged.desk.solution(&["validate", archive, "--key", "publisher.pub"]).failure(1);
+    let said = judged
+        .desk
+        .solution(&["validate", archive, "--key", "publisher.pub"])
+        .failure(1);
     for word in words {
         assert!(said.contains(word), "`{word}` is not in: {said}");
     }
-    judged.desk.solution(&["sign", archive, "--key", "publisher.key"]).failure(1);
-    assert!(before == judged.desk.read(archive), "an image that was refused was written to");
+    judged
+        .desk
+        .solution(&["sign", archive, "--key", "publisher.key"])
+        .failure(1);
+    assert!(
+        before == judged.desk.read(archive),
+        "an image that was refused was written to"
+    );
 }
 
 #[test]
@@ -38,7 +47,11 @@ fn the_same_tree_by_another_tool_is_refused_with_what_to_do() {
     for (tool, first) in [("xorriso", &["-as", "mkisofs"][..]), ("genisoimage", &[])] {
         let output = format!("{tool}.iso");
         let last = ["-input-charset", "iso8859-1", "-o", &output, "mounted"];
-        must(&judged.directory(), tool, &[first, &UPSTREAM[..], &last].concat());
+        must(
+            &judged.directory(),
+            tool,
+            &[first, &UPSTREAM[..], &last].concat(),
+        );
         let words = [
             "container.foreign",
             "by another tool",
@@ -55,9 +68,17 @@ fn archives_to_which_another_tool_added_a_file_are_refused() {
     let add = ["-map", "evil.yaml", "/images/evil.yaml", "-commit"];
     // A second session behind the archive, and a new image that holds both.
     std::fs::copy(judged.desk.path(ARCHIVE), judged.desk.path("grown.iso")).unwrap();
-    must(&judged.directory(), "xorriso", &[&["-dev", "grown.iso"], &add[..]].concat());
+    must(
+        &judged.directory(),
+        "xorriso",
+        &[&["-dev", "grown.iso"], &add[..]].concat(),
+    );
     let devices = ["-indev", ARCHIVE, "-outdev", "made-anew.iso"];
-    must(&judged.directory(), "xorriso", &[&devices, &add[..]].concat());
+    must(
+        &judged.directory(),
+        "xorriso",
+        &[&devices, &add[..]].concat(),
+    );
     refused(&judged, "grown.iso", &["container.", "hint:"]);
     refused(&judged, "made-anew.iso", &["container.foreign", "hint:"]);
 }

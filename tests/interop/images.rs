@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::judged::{Facts, Judged, must, tree_of};
+use crate::judged::{Facts, Judged, Tree, ask, tree_of};
 
 /// An image of the archive.
 struct Place {
@@ -13,6 +13,8 @@ struct Place {
     place: String,
     /// Below `images/`.
     directory: String,
+    /// Of the root document.
+    media_type: String,
     /// Hexadecimal.
     digest: String,
 }
@@ -21,46 +23,73 @@ struct Place {
 fn places(index: &Value) -> Vec<Place> {
     let list = index["manifests"].as_array().unwrap();
     let places = list.iter().map(|entry| {
-        let place = entry["annotations"]["org.opencontainers.image.ref.name"].as_str().unwrap();
+        let place = entry["annotations"]["org.opencontainers.image.ref.name"]
+            .as_str()
+            .unwrap();
         Place {
             place: place.to_owned(),
             directory: place.replace(':', "/"),
-            digest: entry["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap().to_owned(),
+            media_type: entry["mediaType"].as_str().unwrap().to_owned(),
+            digest: entry["digest"]
+                .as_str()
+                .unwrap()
+                .strip_prefix("sha256:")
+                .unwrap()
+                .to_owned(),
         }
     });
     places.collect()
 }
 
 /// What skopeo must write for an image: the archive's own directory of it.
-fn expected(judged: &Judged, image: &Place) -> crate::judged::Tree {
+fn expected(judged: &Judged, image: &Place) -> Tree {
     let prefix = format!("images/{}/", image.directory);
     let files = judged.files.iter().filter_map(|(path, facts)| {
-        path.strip_prefix(&prefix).map(|name| (name.to_owned(), facts.clone()))
+        path.strip_prefix(&prefix)
+            .map(|name| (name.to_owned(), facts.clone()))
     });
     files.collect()
+}
+
+/// Whether skopeo cannot see an image in the OCI view because the image is Docker's: up to the one in Debian 12 it only
+/// looks at entries of `index.json` with OCI media types, later ones find both.
+fn is_overlooked(image: &Place, stderr: &str) -> bool {
+    image.media_type.starts_with("application/vnd.docker.")
+        && (stderr.contains("no descriptor found") || stderr.contains("unsupported"))
 }
 
 #[test]
 fn skopeo_copies_every_image_out_of_both_views_unchanged() {
     for judged in Judged::all() {
         let root = judged.unpacked();
-        let index: Value = serde_json::from_slice(&fs::read(root.join("index.json")).unwrap()).unwrap();
-        let places = places(&index);
+        let index = fs::read(root.join("index.json")).unwrap();
+        let places = places(&serde_json::from_slice(&index).unwrap());
         assert!(places.len() >= 2);
         for (number, image) in places.iter().enumerate() {
             let expected = expected(&judged, image);
-            assert_eq!(expected["manifest.json"].sha256, image.digest, "{}", image.place);
-            let views = [
-                format!("dir:mounted/images/{}", image.directory),
-                format!("oci:mounted:{}", image.place),
-            ];
-            for (view, source) in views.iter().enumerate() {
+            assert_eq!(
+                expected["manifest.json"].sha256, image.digest,
+                "{}",
+                image.place
+            );
+            let copy = |view: &str, source: &str| {
                 let name = format!("copy-{number}-{view}");
                 let target = format!("dir:{name}");
-                let arguments =
-                    ["--insecure-policy", "copy", "--all", "--preserve-digests", source, &target];
-                must(&judged.directory(), "skopeo", &arguments);
-                assert_eq!(tree_of(&judged.desk.path(&name)), expected, "{source}");
+                let options = ["--insecure-policy", "copy", "--all", "--preserve-digests"];
+                let arguments = [&options[..], &[source, &target]].concat();
+                let verdict = ask(&judged.directory(), "skopeo", &arguments);
+                if verdict.good {
+                    let found = tree_of(&judged.desk.path(&name));
+                    assert_eq!(found, expected, "{source}");
+                    return Ok(());
+                }
+                Err(format!("{source}: {}", verdict.stderr))
+            };
+            let directory = format!("dir:mounted/images/{}", image.directory);
+            copy("dir", &directory).unwrap();
+            match copy("oci", &format!("oci:mounted:{}", image.place)) {
+                Err(stderr) if is_overlooked(image, &stderr) => {}
+                other => other.unwrap(),
             }
         }
     }

@@ -6,11 +6,24 @@ use crate::judged::{must, text};
 #[test]
 fn openssl_reads_our_keys() {
     let desk = Desk::new();
-    let made = desk.solution(&["keygen", "ours", "--output", "json"]).json();
+    let made = desk
+        .solution(&["keygen", "ours", "--output", "json"])
+        .json();
     let directory = desk.path("");
-    let shown = text(&directory, "openssl", &["pkey", "-in", "ours.key", "-noout", "-text"]);
-    assert!(shown.to_uppercase().contains("ED25519 PRIVATE-KEY"), "{shown}");
-    let public = must(&directory, "openssl", &["pkey", "-in", "ours.key", "-pubout"]);
+    let shown = text(
+        &directory,
+        "openssl",
+        &["pkey", "-in", "ours.key", "-noout", "-text"],
+    );
+    assert!(
+        shown.to_uppercase().contains("ED25519 PRIVATE-KEY"),
+        "{shown}"
+    );
+    let public = must(
+        &directory,
+        "openssl",
+        &["pkey", "-in", "ours.key", "-pubout"],
+    );
     assert_eq!(public, desk.read("ours.pub"));
     let again = must(&directory, "openssl", &["pkey", "-in", "ours.key"]);
     assert_eq!(again, desk.read("ours.key"));
@@ -23,14 +36,32 @@ fn openssl_reads_our_keys() {
 fn keys_by_openssl_sign_and_check() {
     let desk = Desk::with_archive();
     let directory = desk.path("");
-    must(&directory, "openssl", &["genpkey", "-algorithm", "ed25519", "-out", "theirs.pem"]);
-    must(&directory, "openssl", &["pkey", "-in", "theirs.pem", "-pubout", "-out", "theirs.pub"]);
-    desk.solution(&["pack", "source", "-o", "theirs.iso", "--key", "theirs.pem"]).success();
-    desk.solution(&["validate", "theirs.iso", "--key", "theirs.pub"]).success();
-    let refused = desk.solution(&["validate", "theirs.iso", "--key", "publisher.pub"]).failure(1);
+    must(
+        &directory,
+        "openssl",
+        &["genpkey", "-algorithm", "ed25519", "-out", "theirs.pem"],
+    );
+    must(
+        &directory,
+        "openssl",
+        &["pkey", "-in", "theirs.pem", "-pubout", "-out", "theirs.pub"],
+    );
+    desk.solution(&["pack", "source", "-o", "theirs.iso", "--key", "theirs.pem"])
+        .success();
+    desk.solution(&["validate", "theirs.iso", "--key", "theirs.pub"])
+        .success();
+    let refused = desk
+        .solution(&["validate", "theirs.iso", "--key", "publisher.pub"])
+        .failure(1);
     assert!(refused.contains("signature.untrusted"), "{refused}");
     // Another algorithm by the same program is called by its name.
-    must(&directory, "openssl", &["genpkey", "-algorithm", "ed448", "-out", "other.pem"]);
-    let refused = desk.solution(&["pack", "source", "-o", "other.iso", "--key", "other.pem"]).failure(1);
+    must(
+        &directory,
+        "openssl",
+        &["genpkey", "-algorithm", "ed448", "-out", "other.pem"],
+    );
+    let refused = desk
+        .solution(&["pack", "source", "-o", "other.iso", "--key", "other.pem"])
+        .failure(1);
     assert!(refused.contains("Ed448"), "{refused}");
 }

@@ -9,7 +9,9 @@ const FORMAT: &str = include_str!("../../docs/format.md");
 
 /// The lines of docs/format.md in the block below a heading.
 fn block(heading: &str) -> String {
-    let start = FORMAT.find(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("docs/format.md has no `{heading}`"));
+    let start = FORMAT
+        .find(&format!("\n{heading}\n"))
+        .unwrap_or_else(|| panic!("docs/format.md has no `{heading}`"));
     let (_, block) = FORMAT[start..].split_once("```sh\n").unwrap();
     block.split_once("```").unwrap().0.to_owned()
 }
@@ -19,7 +21,10 @@ fn readme(root: &Path) -> String {
     let readme = fs::read_to_string(root.join("README.txt")).unwrap();
     let (_, lines) = readme.split_once("\nCheck without that program").unwrap();
     let (lines, _) = lines.split_once("\nWith several signatures").unwrap();
-    let lines: Vec<&str> = lines.lines().filter(|line| line.starts_with("  ")).collect();
+    let lines: Vec<&str> = lines
+        .lines()
+        .filter(|line| line.starts_with("  "))
+        .collect();
     assert_eq!(lines.len(), 7, "{lines:?}");
     lines.join("\n")
 }
@@ -35,7 +40,10 @@ fn accepts(judged: &Judged, lines: &str, public: &str) -> bool {
     let verdict = ask(work.path(), "sh", &["-e", "-c", &script]);
     if verdict.good {
         let id = text(work.path(), "sha256sum", &["payload"]);
-        let shown = judged.desk.solution(&["inspect", ARCHIVE, "--output", "json"]).json();
+        let shown = judged
+            .desk
+            .solution(&["inspect", ARCHIVE, "--output", "json"])
+            .json();
         assert_eq!(shown["archiveId"], format!("sha256:{}", &id[..64]));
     }
     verdict.good
@@ -50,7 +58,10 @@ fn alter(root: &Path, path: &str, from: &str, to: &str) {
 /// Replaces the line of a file in `SHA256SUMS` by one that fits.
 fn cover_up(root: &Path, path: &str) {
     let sums = fs::read_to_string(root.join("SHA256SUMS")).unwrap();
-    let line = sums.lines().find(|line| line.ends_with(&format!("  {path}"))).unwrap();
+    let line = sums
+        .lines()
+        .find(|line| line.ends_with(&format!("  {path}")))
+        .unwrap();
     let altered = text(root, "sha256sum", &[path]);
     alter(root, "SHA256SUMS", &format!("{line}\n"), &altered);
 }
@@ -77,15 +88,28 @@ fn the_lines_refuse_what_was_altered() {
             assert!(!accepts(&judged, lines, "publisher.pub"), "{why}: {lines}");
         }
     };
-    alter(&root, "manifest.yaml", "Solution", "solution");
+    alter(
+        &root,
+        "manifest.yaml",
+        "kind: 'Solution'",
+        "kind: 'solution'",
+    );
     refused("an altered file");
     cover_up(&root, "manifest.yaml");
     refused("an altered list");
-    alter(&root, "manifest.yaml", "solution", "Solution");
+    alter(
+        &root,
+        "manifest.yaml",
+        "kind: 'solution'",
+        "kind: 'Solution'",
+    );
     cover_up(&root, "manifest.yaml");
     assert!(accepts(&judged, &ways[0], "publisher.pub"), "not as it was");
     fs::write(root.join("evil.yaml"), "kind: Evil\n").unwrap();
-    assert!(!accepts(&judged, &ways[1], "publisher.pub"), "an unlisted file");
+    assert!(
+        !accepts(&judged, &ways[1], "publisher.pub"),
+        "an unlisted file"
+    );
     // README.txt says that sha256sum does not notice that.
     assert!(accepts(&judged, &ways[0], "publisher.pub"));
 }
@@ -95,10 +119,19 @@ fn counter_signatures_are_checked_one_by_one() {
     let judged = Judged::example();
     let before = judged.desk.read(ARCHIVE);
     judged.desk.solution(&["keygen", "reviewer"]).success();
-    judged.desk.solution(&["sign", ARCHIVE, "--key", "reviewer.key"]).success();
+    judged
+        .desk
+        .solution(&["sign", ARCHIVE, "--key", "reviewer.key"])
+        .success();
     let after = judged.desk.read(ARCHIVE);
-    assert!(before[..STATEMENT.start] == after[..STATEMENT.start], "bytes before the statement");
-    assert!(before[STATEMENT.end..] == after[STATEMENT.end..], "bytes behind the statement");
+    assert!(
+        before[..STATEMENT.start] == after[..STATEMENT.start],
+        "bytes before the statement"
+    );
+    assert!(
+        before[STATEMENT.end..] == after[STATEMENT.end..],
+        "bytes behind the statement"
+    );
     assert!(before != after);
     let root = judged.unpacked();
     let readme = readme(&root);
@@ -122,18 +155,33 @@ fn counter_signatures_are_checked_one_by_one() {
 fn a_signature_by_openssl_beside_the_archive_counts() {
     let judged = Judged::example();
     let directory = judged.directory();
-    must(&directory, "openssl", &["genpkey", "-algorithm", "ed25519", "-out", "hsm.pem"]);
-    must(&directory, "openssl", &["pkey", "-in", "hsm.pem", "-pubout", "-out", "hsm.pub"]);
+    must(
+        &directory,
+        "openssl",
+        &["genpkey", "-algorithm", "ed25519", "-out", "hsm.pem"],
+    );
+    must(
+        &directory,
+        "openssl",
+        &["pkey", "-in", "hsm.pem", "-pubout", "-out", "hsm.pub"],
+    );
     let lines = block("### A signature by another program").replace("example.iso", ARCHIVE);
     must(&directory, "sh", &["-e", "-c", &lines]);
     let both = [
-        "validate", ARCHIVE, "--key", "publisher.pub", "--key", "hsm.pub", "--threshold", "2",
+        "validate",
+        ARCHIVE,
+        "--key",
+        "publisher.pub",
+        "--key",
+        "hsm.pub",
+        "--threshold",
+        "2",
     ];
     judged.desk.solution(&both).success();
     let beside = format!("{ARCHIVE}.dsse.json");
     let mut bytes = judged.desk.read(&beside);
     assert_eq!(bytes.len(), 65_536);
-    // Any other spelling is refused: here a space in front of the padding.
+    // Any other spelling is refused: here the line feed goes from the end to the front.
     bytes.rotate_right(1);
     judged.desk.write(&beside, bytes);
     judged.desk.solution(&both).failure(1);
