@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod choices;
 mod lifecycle;
 mod refusals;
 mod site;

@@ -161,40 +161,10 @@ fn rights_that_are_missing() {
 fn reader(site: &Site) -> String {
     let kubectl = |arguments: &[&str]| site.kubectl("default", arguments).success();
     kubectl(&["create", "serviceaccount", "reader"]);
-    kubectl(&[
-        "create",
-        "clusterrolebinding",
-        "reader",
-        "--clusterrole=view",
-        "--serviceaccount=default:reader",
-    ]);
-    kubectl(&[
-        "create",
-        "clusterrole",
-        "lister",
-        "--verb=get,list",
-        "--resource=nodes,namespaces,customresourcedefinitions.apiextensions.k8s.io",
-    ]);
-    kubectl(&[
-        "create",
-        "clusterrolebinding",
-        "lister",
-        "--clusterrole=lister",
-        "--serviceaccount=default:reader",
-    ]);
-    let token = kubectl(&["create", "token", "reader"]);
-    let config = site.desk.path("reader.kubeconfig");
-    std::fs::copy(variable("KUBECONFIG"), &config).unwrap();
-    let flag = format!("--kubeconfig={}", config.display());
-    kubectl(&[
-        &flag,
-        "config",
-        "set-credentials",
-        "reader",
-        &format!("--token={}", token.trim()),
-    ]);
-    kubectl(&[&flag, "config", "set-context", "--current", "--user=reader"]);
-    config.to_str().unwrap().to_owned()
+    kubectl(&["create", "clusterrolebinding", "reader", "--clusterrole=view", "--serviceaccount=default:reader"]);
+    kubectl(&["create", "clusterrole", "lister", "--verb=get,list", "--resource=nodes,namespaces,customresourcedefinitions.apiextensions.k8s.io"]);
+    kubectl(&["create", "clusterrolebinding", "lister", "--clusterrole=lister", "--serviceaccount=default:reader"]);
+    site.account("reader")
 }
 
 #[test]

@@ -141,6 +141,18 @@ impl Site {
         (answer.code == 0).then(|| answer.stdout.trim().to_owned())
     }
 
+    /// A kubeconfig of a ServiceAccount of the namespace `default`.
+    pub(crate) fn account(&self, name: &str) -> String {
+        let kubectl = |arguments: &[&str]| self.kubectl("default", arguments).success();
+        let token = kubectl(&["create", "token", name]);
+        let config = self.desk.path(&format!("{name}.kubeconfig"));
+        std::fs::copy(variable("KUBECONFIG"), &config).unwrap();
+        let flag = format!("--kubeconfig={}", config.display());
+        kubectl(&[&flag, "config", "set-credentials", name, &format!("--token={}", token.trim())]);
+        kubectl(&[&flag, "config", "set-context", "--current", &format!("--user={name}")]);
+        config.to_str().unwrap().to_owned()
+    }
+
     /// Every object that the program keeps, and every marked namespace: what must not change when a command says so.
     pub(crate) fn snapshot(&self) -> String {
         let kinds = "configmaps,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,deployments,namespaces,customresourcedefinitions";
