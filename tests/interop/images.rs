@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::judged::{Facts, Judged, Tree, ask, tree_of};
 
 /// An image of the archive.
-struct Place {
+struct Image {
     /// `NAME:TAG`.
     place: String,
     /// Below `images/`.
@@ -20,13 +20,13 @@ struct Place {
 }
 
 /// The images as `index.json` lists them.
-fn places(index: &Value) -> Vec<Place> {
+fn places(index: &Value) -> Vec<Image> {
     let list = index["manifests"].as_array().unwrap();
     let places = list.iter().map(|entry| {
         let place = entry["annotations"]["org.opencontainers.image.ref.name"]
             .as_str()
             .unwrap();
-        Place {
+        Image {
             place: place.to_owned(),
             directory: place.replace(':', "/"),
             media_type: entry["mediaType"].as_str().unwrap().to_owned(),
@@ -42,7 +42,7 @@ fn places(index: &Value) -> Vec<Place> {
 }
 
 /// What skopeo must write for an image: the archive's own directory of it.
-fn expected(judged: &Judged, image: &Place) -> Tree {
+fn expected(judged: &Judged, image: &Image) -> Tree {
     let prefix = format!("images/{}/", image.directory);
     let files = judged.files.iter().filter_map(|(path, facts)| {
         path.strip_prefix(&prefix)
@@ -53,7 +53,7 @@ fn expected(judged: &Judged, image: &Place) -> Tree {
 
 /// Whether skopeo cannot see an image in the OCI view because the image is Docker's: up to the one in Debian 12 it only
 /// looks at entries of `index.json` with OCI media types, later ones find both.
-fn is_overlooked(image: &Place, stderr: &str) -> bool {
+fn is_overlooked(image: &Image, stderr: &str) -> bool {
     image.media_type.starts_with("application/vnd.docker.")
         && (stderr.contains("no descriptor found") || stderr.contains("unsupported"))
 }

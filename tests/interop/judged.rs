@@ -32,7 +32,10 @@ const PACKAGES: [(&str, &str); 11] = [
     ("xorriso", "xorriso"),
 ];
 
-/// Where the statement and the list lie.
+/// The format, as it is written down.
+pub(crate) const FORMAT: &str = include_str!("../../docs/format.md");
+
+/// Where the statement lies, in bytes; the list follows.
 pub(crate) const STATEMENT: std::ops::Range<usize> = 65_536..131_072;
 
 /// What a judge said.
@@ -98,7 +101,10 @@ impl Facts {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = "0123456789abcdef".as_bytes();
+    let hex =
+        |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from(digits[usize::from(digit)]));
+    bytes.iter().flat_map(hex).collect()
 }
 
 /// Files by path, without a leading slash.
@@ -160,6 +166,13 @@ impl Judged {
     /// The statement, as everybody can read it.
     pub(crate) fn statement(&self) -> Value {
         statement(&self.desk)
+    }
+
+    /// `<name>-<version>`.
+    pub(crate) fn solution_id(&self) -> String {
+        let statement = self.statement();
+        let field = |name: &str| statement["predicate"][name].as_str().unwrap().to_owned();
+        format!("{}-{}", field("name"), field("version"))
     }
 
     /// The tree as it would be mounted, unpacked by xorriso; its directories can be written to.

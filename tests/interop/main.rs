@@ -1,9 +1,15 @@
 //! Foreign programs judge archives by `solution pack`: writer, reader and validator share code, so only others can say
 //! that an archive is what ISO 9660, OCI and DSSE ask for. A missing program fails the test with its package's name.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends at the first thing that fails"
+)]
+
 #[path = "../common/mod.rs"]
 mod common;
 mod foreign;
+mod format;
 mod images;
 mod judged;
 mod keys;

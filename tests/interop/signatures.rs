@@ -3,9 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::judged::{ARCHIVE, Judged, STATEMENT, ask, must, text};
-
-const FORMAT: &str = include_str!("../../docs/format.md");
+use crate::judged::{ARCHIVE, FORMAT, Judged, STATEMENT, ask, must, text};
 
 /// The lines of docs/format.md in the block below a heading.
 fn block(heading: &str) -> String {
@@ -148,6 +146,22 @@ fn counter_signatures_are_checked_one_by_one() {
     let format = block("## 12. By hand");
     for key in ["publisher.pub", "reviewer.pub"] {
         assert!(accepts(&judged, &format, key), "{key}");
+    }
+}
+
+/// Ed25519 has one signature for a key and a message, and an envelope one spelling.
+#[test]
+fn openssl_and_coreutils_make_the_same_envelope() {
+    for judged in Judged::all() {
+        let lines = block("### A signature by another program")
+            .replace("example.iso", ARCHIVE)
+            .replace("hsm.pem", "publisher.key");
+        must(&judged.directory(), "sh", &["-e", "-c", &lines]);
+        let made = judged.desk.read(&format!("{ARCHIVE}.dsse.json"));
+        assert!(
+            made == judged.desk.read(ARCHIVE)[STATEMENT],
+            "the envelopes differ"
+        );
     }
 }
 

@@ -163,16 +163,16 @@ fn assert_plain_name(path: &str, end: &str) {
 }
 
 /// A line of `isoinfo -R -l`.
-struct Line {
+pub(crate) struct Line {
     mode: String,
     links: u64,
     owner: [String; 2],
     size: u64,
-    sector: u64,
+    pub(crate) sector: u64,
 }
 
 /// The lines of `isoinfo -R -l`, by path; directories are found as their own `.`.
-fn long_listing(judged: &Judged) -> BTreeMap<String, Line> {
+pub(crate) fn long_listing(judged: &Judged) -> BTreeMap<String, Line> {
     let listing = text(&judged.directory(), "isoinfo", &["-i", ARCHIVE, "-R", "-l"]);
     let mut lines = BTreeMap::new();
     let mut directory = String::new();
@@ -252,12 +252,7 @@ fn isoinfo_sees_modes_links_and_one_place_for_each_content() {
 #[test]
 fn the_volume_is_known_by_its_names() {
     for judged in Judged::all() {
-        let predicate = judged.statement()["predicate"].clone();
-        let id = format!(
-            "{}-{}",
-            predicate["name"].as_str().unwrap(),
-            predicate["version"].as_str().unwrap()
-        );
+        let id = judged.solution_id();
         let upper = id.to_uppercase().replace(['-', '.'], "_");
         let volume = &upper[..upper.len().min(32)];
         let described = text(&judged.directory(), "isoinfo", &["-i", ARCHIVE, "-d"]);
