@@ -5,8 +5,10 @@ use crate::site::Site;
 
 /// Takes an import back, so that the next test finds nothing.
 fn undo(site: &Site, environment: &str) {
-    site.solution(&["undeploy", "example", "-e", environment]).success();
-    site.solution(&["environment", "delete", environment]).success();
+    site.solution(&["undeploy", "example", "-e", environment])
+        .success();
+    site.solution(&["environment", "delete", environment])
+        .success();
     site.solution(&["deactivate", "example"]).success();
     site.solution(&["unimport", "example", "1.0.0"]).success();
 }
@@ -15,25 +17,47 @@ fn undo(site: &Site, environment: &str) {
 fn repack(site: &Site, from: &str, to: &str, archive: &str) {
     let text = String::from_utf8(site.desk.read("1.0.0/solution.yaml")).unwrap();
     assert!(text.contains(from), "{from} is not in {text}");
-    site.desk.write("1.0.0/solution.yaml", text.replace(from, to));
-    site.desk.solution(&["pack", "1.0.0", "-o", archive, "--key", "publisher.key"]).success();
+    site.desk
+        .write("1.0.0/solution.yaml", text.replace(from, to));
+    site.desk
+        .solution(&["pack", "1.0.0", "-o", archive, "--key", "publisher.key"])
+        .success();
 }
 
 #[test]
 fn a_namespace_of_others_is_adopted_and_given_back() {
     let site = Site::new("adopt");
-    site.kubectl("default", &["create", "namespace", "adopted"]).success();
-    site.solution(&["environment", "create", "adopted", "--adopt"]).success();
-    let login = format!("--from-file=.dockerconfigjson={}", crate::site::variable("SOLUTION_TEST_PULL_SECRET"));
-    let secret = ["create", "secret", "generic", "login", "--type=kubernetes.io/dockerconfigjson", &login];
+    site.kubectl("default", &["create", "namespace", "adopted"])
+        .success();
+    site.solution(&["environment", "create", "adopted", "--adopt"])
+        .success();
+    let login = format!(
+        "--from-file=.dockerconfigjson={}",
+        crate::site::variable("SOLUTION_TEST_PULL_SECRET")
+    );
+    let secret = [
+        "create",
+        "secret",
+        "generic",
+        "login",
+        "--type=kubernetes.io/dockerconfigjson",
+        &login,
+    ];
     site.kubectl("adopted", &secret).success();
-    site.import("1.0.0.iso", &["-e", "adopted", "--pull-secret", "login"]).success();
+    site.import("1.0.0.iso", &["-e", "adopted", "--pull-secret", "login"])
+        .success();
     undo(&site, "adopted");
-    let space = site.kubectl("default", &["get", "namespace", "adopted", "--output=yaml"]).success();
+    let space = site
+        .kubectl("default", &["get", "namespace", "adopted", "--output=yaml"])
+        .success();
     assert!(!space.contains("solutions.metalk8s"), "{space}");
-    let left = site.kubectl("adopted", &["get", "secret/login", "--output=name"]).success();
+    let left = site
+        .kubectl("adopted", &["get", "secret/login", "--output=name"])
+        .success();
     assert_eq!(left, "secret/login\n");
-    let config = site.kubectl("adopted", &["get", "configmaps", "--output=name"]).success();
+    let config = site
+        .kubectl("adopted", &["get", "configmaps", "--output=name"])
+        .success();
     assert!(!config.contains("metalk8s-environment"), "{config}");
 }
 
@@ -41,10 +65,18 @@ fn a_namespace_of_others_is_adopted_and_given_back() {
 fn another_archive_of_a_version_replaces_it_only_when_told() {
     let site = Site::new("replace");
     site.import("1.0.0.iso", &[]).success();
-    repack(&site, "display-name: Example", "display-name: Example again", "again.iso");
+    repack(
+        &site,
+        "display-name: Example",
+        "display-name: Example again",
+        "again.iso",
+    );
     let before = site.snapshot();
     let text = site.import("again.iso", &[]).failure(1);
-    assert!(text.contains("was imported from another archive") && text.contains("--replace"), "{text}");
+    assert!(
+        text.contains("was imported from another archive") && text.contains("--replace"),
+        "{text}"
+    );
     assert_eq!(site.snapshot(), before);
     site.import("again.iso", &["--replace"]).success();
     site.solution(&["unimport", "example", "1.0.0"]).success();
@@ -55,17 +87,34 @@ fn a_namespace_that_takes_restricted_pods_only() {
     let site = Site::new("restricted");
     site.environment("strict");
     let level = "pod-security.kubernetes.io/enforce=restricted";
-    site.kubectl("default", &["label", "namespace", "strict", level]).success();
-    site.import("1.0.0.iso", &["-e", "strict", "--pull-secret", "login"]).success();
+    site.kubectl("default", &["label", "namespace", "strict", level])
+        .success();
+    site.import("1.0.0.iso", &["-e", "strict", "--pull-secret", "login"])
+        .success();
     undo(&site, "strict");
     site.environment("strict");
-    site.kubectl("default", &["label", "namespace", "strict", level]).success();
-    repack(&site, "runAsNonRoot: true", "runAsNonRoot: false", "root.iso");
+    site.kubectl("default", &["label", "namespace", "strict", level])
+        .success();
+    repack(
+        &site,
+        "runAsNonRoot: true",
+        "runAsNonRoot: false",
+        "root.iso",
+    );
     let before = site.snapshot();
-    let text = site.import("root.iso", &["-e", "strict", "--pull-secret", "login", "--replace"]).failure(1);
-    assert!(text.contains("PodSecurity") && text.contains("runAsNonRoot"), "{text}");
+    let text = site
+        .import(
+            "root.iso",
+            &["-e", "strict", "--pull-secret", "login", "--replace"],
+        )
+        .failure(1);
+    assert!(
+        text.contains("PodSecurity") && text.contains("runAsNonRoot"),
+        "{text}"
+    );
     assert_eq!(site.snapshot(), before);
-    site.solution(&["environment", "delete", "strict"]).success();
+    site.solution(&["environment", "delete", "strict"])
+        .success();
 }
 
 /// Everything that an import of the example writes, but not the right to make events, which its operator gets.
@@ -84,12 +133,28 @@ fn a_rule_that_the_importer_does_not_hold() {
     let kubectl = |arguments: &[&str]| site.kubectl("default", arguments).success();
     kubectl(&["apply", "--filename", "writer.yaml"]);
     kubectl(&["create", "serviceaccount", "almost"]);
-    kubectl(&["create", "clusterrolebinding", "almost", "--clusterrole=almost", "--serviceaccount=default:almost"]);
+    kubectl(&[
+        "create",
+        "clusterrolebinding",
+        "almost",
+        "--clusterrole=almost",
+        "--serviceaccount=default:almost",
+    ]);
     let config = site.account("almost");
     let before = site.snapshot();
-    let answer = Answer::of(site.import_command("1.0.0.iso", &["-e", "grants"]).env("KUBECONFIG", config));
+    let answer = Answer::of(
+        site.import_command("1.0.0.iso", &["-e", "grants"])
+            .env("KUBECONFIG", config),
+    );
     let text = answer.failure(1);
-    assert!(text.contains("gives the operator the right to") && text.contains("events"), "{text}");
-    assert_eq!(text.matches("error: ").count(), 2, "create and patch, and nothing else: {text}");
+    assert!(
+        text.contains("gives the operator the right to") && text.contains("events"),
+        "{text}"
+    );
+    assert_eq!(
+        text.matches("error: ").count(),
+        2,
+        "create and patch, and nothing else: {text}"
+    );
     assert_eq!(site.snapshot(), before);
 }

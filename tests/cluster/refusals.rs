@@ -161,9 +161,27 @@ fn rights_that_are_missing() {
 fn reader(site: &Site) -> String {
     let kubectl = |arguments: &[&str]| site.kubectl("default", arguments).success();
     kubectl(&["create", "serviceaccount", "reader"]);
-    kubectl(&["create", "clusterrolebinding", "reader", "--clusterrole=view", "--serviceaccount=default:reader"]);
-    kubectl(&["create", "clusterrole", "lister", "--verb=get,list", "--resource=nodes,namespaces,customresourcedefinitions.apiextensions.k8s.io"]);
-    kubectl(&["create", "clusterrolebinding", "lister", "--clusterrole=lister", "--serviceaccount=default:reader"]);
+    kubectl(&[
+        "create",
+        "clusterrolebinding",
+        "reader",
+        "--clusterrole=view",
+        "--serviceaccount=default:reader",
+    ]);
+    kubectl(&[
+        "create",
+        "clusterrole",
+        "lister",
+        "--verb=get,list",
+        "--resource=nodes,namespaces,customresourcedefinitions.apiextensions.k8s.io",
+    ]);
+    kubectl(&[
+        "create",
+        "clusterrolebinding",
+        "lister",
+        "--clusterrole=lister",
+        "--serviceaccount=default:reader",
+    ]);
     site.account("reader")
 }
 

@@ -148,8 +148,20 @@ impl Site {
         let config = self.desk.path(&format!("{name}.kubeconfig"));
         std::fs::copy(variable("KUBECONFIG"), &config).unwrap();
         let flag = format!("--kubeconfig={}", config.display());
-        kubectl(&[&flag, "config", "set-credentials", name, &format!("--token={}", token.trim())]);
-        kubectl(&[&flag, "config", "set-context", "--current", &format!("--user={name}")]);
+        kubectl(&[
+            &flag,
+            "config",
+            "set-credentials",
+            name,
+            &format!("--token={}", token.trim()),
+        ]);
+        kubectl(&[
+            &flag,
+            "config",
+            "set-context",
+            "--current",
+            &format!("--user={name}"),
+        ]);
         config.to_str().unwrap().to_owned()
     }
 

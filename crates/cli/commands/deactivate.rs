@@ -1,7 +1,6 @@
 //! `solution deactivate`: the undo of activating.
 
 use clap::Args;
-use importer::Change;
 use schemas::SolutionName;
 
 use super::support;
@@ -22,22 +21,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let undone = support::block_on(async {
-        let cluster = support::cluster(&arguments.cluster).await?;
-        let (writer, watch) = (support::writer(), support::watch(output));
-        let change = Change {
-            cluster: &cluster,
-            writer: &writer,
-            watch: &watch,
-            deadline: support::GONE,
-        };
-        importer::deactivate(&change, &arguments.solution)
-            .await
-            .map_err(support::import_failure)
-    })?;
-    Ok(support::undone(
-        output,
-        &format!("{} is deactivated", arguments.solution),
-        &undone,
-    ))
+    let what = format!("{} is deactivated", arguments.solution);
+    support::undo(&arguments.cluster, output, &what, async |change| {
+        importer::deactivate(change, &arguments.solution).await
+    })
 }

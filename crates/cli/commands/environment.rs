@@ -144,12 +144,7 @@ fn delete(arguments: &DeleteArguments, output: Output) -> Result<Outcome, Failur
 }
 
 fn list(arguments: &ListArguments, output: Output) -> Result<Outcome, Failure> {
-    let status = support::block_on(async {
-        let cluster = support::cluster(&arguments.cluster).await?;
-        importer::status(&cluster)
-            .await
-            .map_err(support::import_failure)
-    })?;
+    let status = support::status(&arguments.cluster)?;
     render::result(output, &status.environments, |spaces| {
         if spaces.is_empty() {
             render::line("no environment; `solution environment create NAME` makes one");

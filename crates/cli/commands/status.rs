@@ -20,12 +20,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let status = support::block_on(async {
-        let cluster = support::cluster(&arguments.cluster).await?;
-        importer::status(&cluster)
-            .await
-            .map_err(support::import_failure)
-    })?;
+    let status = support::status(&arguments.cluster)?;
     render::result(output, &status, show);
     Ok(Outcome::Yes)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use deployer::{Account, Cluster, Connect};
-use importer::{Event, Undone, Watch, Writer};
+use importer::{Change, Event, Status, Undone, Watch, Writer};
 use signing::{PublicKey, SecretKey, Trust, TrustError};
 
 use crate::args::{ClusterArguments, Output, TrustArguments};
@@ -18,7 +18,7 @@ const TEXT_SIZE: u64 = 1024 * 1024;
 /// How long one request to the API server may take.
 const REQUEST: Duration = Duration::from_secs(30);
 /// How long objects may take to go: a namespace with pods needs their grace period.
-pub(crate) const GONE: Duration = Duration::from_secs(180);
+pub(crate) const GONE: Duration = Duration::from_mins(3);
 
 /// Reads a small text file whole.
 pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
@@ -138,7 +138,7 @@ pub(crate) fn watch(output: Output) -> Watch {
             }
             Event::Removed(object) => render::note(format!("  {object} removed")),
             Event::RollingBack(version) => {
-                render::note(format!("  putting version {version} back"))
+                render::note(format!("  putting version {version} back"));
             }
             Event::Object { .. } | Event::Push(_) | Event::Pushed | Event::Rollout(_) => {}
         }
@@ -260,9 +260,33 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// Shows what an undo removed, and what stays.
-pub(crate) fn undone(output: Output, what: &str, undone: &Undone) -> Outcome {
-    render::result(output, undone, |undone| {
+/// What a cluster says of itself.
+pub(crate) fn status(arguments: &ClusterArguments) -> Result<Status, Failure> {
+    block_on(async {
+        let cluster = cluster(arguments).await?;
+        importer::status(&cluster).await.map_err(import_failure)
+    })
+}
+
+/// Runs an undo on the cluster, and shows what it removed and what stays.
+pub(crate) fn undo(
+    arguments: &ClusterArguments,
+    output: Output,
+    what: &str,
+    undo: impl AsyncFnOnce(&Change<'_>) -> Result<Undone, importer::Error>,
+) -> Result<Outcome, Failure> {
+    let undone = block_on(async {
+        let cluster = cluster(arguments).await?;
+        let (writer, watch) = (writer(), watch(output));
+        let change = Change {
+            cluster: &cluster,
+            writer: &writer,
+            watch: &watch,
+            deadline: GONE,
+        };
+        undo(&change).await.map_err(import_failure)
+    })?;
+    render::result(output, &undone, |undone| {
         render::line(format!(
             "{what}: {} removed",
             render::count(undone.removed.len(), "object")
@@ -271,5 +295,5 @@ pub(crate) fn undone(output: Output, what: &str, undone: &Undone) -> Outcome {
             render::line(format!("note: {note}"));
         }
     });
-    Outcome::Yes
+    Ok(Outcome::Yes)
 }

@@ -1,7 +1,6 @@
 //! `solution undeploy`: the undo of deploying.
 
 use clap::Args;
-use importer::Change;
 use schemas::{EnvironmentName, Namespace, SolutionName};
 
 use super::support;
@@ -33,27 +32,14 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let undone = support::block_on(async {
-        let cluster = support::cluster(&arguments.cluster).await?;
-        let (writer, watch) = (support::writer(), support::watch(output));
-        let change = Change {
-            cluster: &cluster,
-            writer: &writer,
-            watch: &watch,
-            deadline: support::GONE,
-        };
+    let what = format!("{} is undeployed", arguments.solution);
+    support::undo(&arguments.cluster, output, &what, async |change| {
         importer::undeploy(
-            &change,
+            change,
             &arguments.solution,
             &arguments.environment,
             arguments.namespace.as_ref(),
         )
         .await
-        .map_err(support::import_failure)
-    })?;
-    Ok(support::undone(
-        output,
-        &format!("{} is undeployed", arguments.solution),
-        &undone,
-    ))
+    })
 }

@@ -1,7 +1,6 @@
 //! `solution unimport`: the undo of importing.
 
 use clap::Args;
-use importer::Change;
 use schemas::{SolutionName, Version};
 
 use super::support;
@@ -27,19 +26,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let undone = support::block_on(async {
-        let cluster = support::cluster(&arguments.cluster).await?;
-        let (writer, watch) = (support::writer(), support::watch(output));
-        let change = Change {
-            cluster: &cluster,
-            writer: &writer,
-            watch: &watch,
-            deadline: support::GONE,
-        };
-        importer::unimport(&change, &arguments.solution, &arguments.version)
-            .await
-            .map_err(support::import_failure)
-    })?;
     let what = format!("{} {} is forgotten", arguments.solution, arguments.version);
-    Ok(support::undone(output, &what, &undone))
+    support::undo(&arguments.cluster, output, &what, async |change| {
+        importer::unimport(change, &arguments.solution, &arguments.version).await
+    })
 }

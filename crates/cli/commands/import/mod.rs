@@ -1,0 +1,174 @@
+//! `solution import`: verify, plan, push, record, deploy.
+
+mod request;
+mod show;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use clap::Args;
+use deployer::Cluster;
+use importer::{Event, Plan, Ready, Receipt, Watch};
+use registry::{Client, RegistryAddress};
+use schemas::{EnvironmentName, KubernetesName, Namespace};
+
+use super::support;
+use crate::args::{ClusterArguments, Output, TrustArguments};
+use crate::exit::{Failure, Outcome};
+use crate::{progress, render};
+
+/// Bring an archive's images into the registry, and run its operator in an environment
+#[derive(Args, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line, and becomes an enum at once"
+)]
+#[command(after_help = "\
+Everything that can be known before is checked before: signatures, the registry and its login, the
+rights in the cluster. Images are verified while they are pushed; the cluster is touched only when
+all are in place. Running it again pushes and changes nothing.
+
+Without --environment the version only becomes available. The login to the registry is that of
+docker or podman (`podman login`, `docker login`).
+
+Examples:
+  solution import app.iso --key publisher.pub --registry registry.site/apps
+  solution import app.iso --key publisher.pub --registry registry.site -e prod --dry-run
+  solution import app.iso --key a.pub --key b.pub --threshold 2 --registry push.site:5000 \\
+      --pull-registry pull.site:5000 --ca-file site-ca.pem -e prod --pull-secret registry-login")]
+pub(crate) struct Arguments {
+    /// The archive: a file, or the device of a disc
+    archive: PathBuf,
+
+    #[command(flatten)]
+    trust: TrustArguments,
+
+    /// Accept this Solution without any signature, by its id (`<name>-<version>`)
+    #[arg(long, value_name = "ID", help_heading = "Trust")]
+    allow_unsigned: Option<String>,
+
+    /// Where images are pushed
+    #[arg(long, value_name = "HOST[/PREFIX]", help_heading = "Registry")]
+    registry: RegistryAddress,
+
+    /// Where nodes pull them from, when the registry has another name for them
+    #[arg(long, value_name = "HOST[/PREFIX]", help_heading = "Registry")]
+    pull_registry: Option<RegistryAddress>,
+
+    /// A certificate authority (PEM) that the registry's certificate is signed by
+    #[arg(long, value_name = "FILE", help_heading = "Registry")]
+    ca_file: Vec<PathBuf>,
+
+    /// Speak HTTP without TLS to the registry; without it only on this machine itself
+    #[arg(long, help_heading = "Registry")]
+    plain_http: bool,
+
+    /// Run the operator in this environment
+    #[arg(short, long, value_name = "NAME", help_heading = "Environment")]
+    environment: Option<EnvironmentName>,
+
+    /// The namespace of the environment [default: the environment's name]
+    #[arg(
+        short,
+        long,
+        value_name = "NAME",
+        requires = "environment",
+        help_heading = "Environment"
+    )]
+    namespace: Option<Namespace>,
+
+    /// A Secret of the namespace that nodes log in to the registry with
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "environment",
+        help_heading = "Environment"
+    )]
+    pull_secret: Option<KubernetesName>,
+
+    /// Take over an existing namespace, and CRDs that no Solution owns
+    #[arg(long, help_heading = "Environment")]
+    adopt: bool,
+
+    /// Replace a version that was imported from another archive, and move its tags
+    #[arg(long, help_heading = "Environment")]
+    replace: bool,
+
+    /// Deploy a version older than the one that runs
+    #[arg(long, help_heading = "Environment")]
+    allow_downgrade: bool,
+
+    /// Let the operator have rights in the whole cluster, if the Solution asks for it
+    #[arg(long, help_heading = "Environment")]
+    allow_cluster_scope: bool,
+
+    /// Seconds to wait for the operator to become ready
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 300,
+        help_heading = "Environment"
+    )]
+    timeout: u64,
+
+    /// Stop after the plan and show it
+    #[arg(long)]
+    dry_run: bool,
+
+    #[command(flatten)]
+    cluster: ClusterArguments,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let accepted = request::accept(arguments, output)?;
+    let client = request::client(arguments)?;
+    let request = request::request(arguments)?;
+    support::block_on(async {
+        let cluster = support::cluster(&arguments.cluster).await?;
+        let plan = Plan::make(&accepted, &client, &cluster, request)
+            .await
+            .map_err(support::import_failure)?;
+        if output == Output::Human {
+            show::plan(plan.summary());
+        }
+        let ready = match plan.ready() {
+            Ok(ready) => ready,
+            Err(plan) => return Ok(show::refusal(output, &plan)),
+        };
+        if arguments.dry_run {
+            render::result(output, ready.summary(), |_| {
+                render::line("nothing was changed (--dry-run)");
+            });
+            return Ok(Outcome::Yes);
+        }
+        let receipt = apply(ready, &client, &cluster, output).await?;
+        render::result(output, &receipt, show::receipt);
+        Ok(Outcome::Yes)
+    })
+}
+
+async fn apply(
+    ready: Ready,
+    client: &Client,
+    cluster: &Cluster,
+    output: Output,
+) -> Result<Receipt, Failure> {
+    let bar = progress::bytes(output, "push", ready.summary().bytes_to_push);
+    let sent = Arc::new(Mutex::new(show::Sent::default()));
+    let objects = support::watch(output);
+    let shown = bar.clone();
+    let watch: Watch = Arc::new(move |event| match event {
+        Event::Push(event) => {
+            let mut sent = sent
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            sent.take(&event);
+            shown.set_position(sent.total());
+        }
+        Event::Pushed => shown.finish_and_clear(),
+        other => objects(other),
+    });
+    let receipt = ready.apply(client, cluster, &watch).await;
+    bar.finish_and_clear();
+    receipt.map_err(support::import_failure)
+}

@@ -1,0 +1,136 @@
+//! How a plan, its progress, its obstacles and its receipt are shown.
+
+use std::collections::HashMap;
+
+use importer::{Plan, Receipt, Summary};
+use schemas::Digest;
+use serde::Serialize;
+
+use crate::args::Output;
+use crate::exit::Outcome;
+use crate::render;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Refused<'a> {
+    plan: &'a Summary,
+    obstacles: &'a [importer::Obstacle],
+}
+
+/// What is in the way.
+pub(super) fn refusal(output: Output, plan: &Plan) -> Outcome {
+    let refused = Refused {
+        plan: plan.summary(),
+        obstacles: plan.obstacles(),
+    };
+    render::result(output, &refused, |refused| {
+        for obstacle in refused.obstacles {
+            render::note(format!(
+                "error: {}\nhint: {}",
+                obstacle.message, obstacle.fix
+            ));
+        }
+        render::note(format!(
+            "nothing was changed: {} in the way",
+            render::count(refused.obstacles.len(), "thing")
+        ));
+    });
+    Outcome::No
+}
+
+/// The plan, for people.
+pub(super) fn plan(plan: &Summary) {
+    let context = plan.context.as_deref().unwrap_or("in-cluster");
+    render::line(format!(
+        "cluster   {context} at {} (Kubernetes {})",
+        plan.server, plan.kubernetes
+    ));
+    render::line(format!(
+        "solution  {}, archive {}",
+        plan.solution, plan.archive_id
+    ));
+    render::line(format!(
+        "registry  {}: {}, {} of {} to push",
+        plan.registry,
+        render::count(plan.images, "image"),
+        render::bytes(plan.bytes_to_push),
+        render::bytes(plan.bytes)
+    ));
+    if plan.pull_registry != plan.registry {
+        render::line(format!("          nodes pull from {}", plan.pull_registry));
+    }
+    for crd in &plan.crds {
+        render::line(format!("crd       {} {}", crd.action, crd.object));
+    }
+    if let Some(target) = &plan.target {
+        let running = match &target.running {
+            Some(version) => format!("runs {version} now"),
+            None => "nothing of it runs now".to_owned(),
+        };
+        render::line(format!(
+            "deploy    to environment {}, namespace {} ({running})",
+            target.environment, target.namespace
+        ));
+        for object in &target.objects {
+            let fields = if object.changes.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", object.changes.join(", "))
+            };
+            render::line(format!(
+                "          {} {}{fields}",
+                object.action, object.object
+            ));
+        }
+    }
+    for note in &plan.notes {
+        render::line(format!("note      {note}"));
+    }
+}
+
+/// What was done, for people.
+pub(super) fn receipt(receipt: &Receipt) {
+    let sent = receipt.uploaded;
+    render::line(format!(
+        "{} is imported: {} sent ({}), {} objects changed, {} removed",
+        receipt.solution,
+        render::count(usize::try_from(sent.blobs).unwrap_or(usize::MAX), "blob"),
+        render::bytes(sent.bytes),
+        receipt.objects.len(),
+        receipt.removed.len()
+    ));
+    if let Some([environment, namespace]) = &receipt.deployed {
+        render::line(format!(
+            "its operator is ready in environment {environment}, namespace {namespace}"
+        ));
+    }
+}
+
+/// How far each blob has come. A blob that begins again never takes the bar back.
+#[derive(Default)]
+pub(super) struct Sent(HashMap<Digest, u64>);
+
+impl Sent {
+    /// Takes one event of the push.
+    pub(super) fn take(&mut self, event: &registry::Event) {
+        let (digest, position) = match event {
+            registry::Event::BlobSent {
+                digest, position, ..
+            } => (digest, *position),
+            registry::Event::BlobInPlace {
+                digest,
+                size,
+                arrival: registry::Arrival::Uploaded,
+                ..
+            } => (digest, *size),
+            _ => return,
+        };
+        let known = self.0.entry(*digest).or_default();
+        *known = (*known).max(position);
+    }
+
+    /// Bytes sent so far.
+    pub(super) fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+}
