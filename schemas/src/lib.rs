@@ -14,6 +14,7 @@ mod manifest;
 mod name;
 mod operator_config;
 mod path;
+mod pattern;
 mod source;
 mod statement;
 mod version;

@@ -19,8 +19,10 @@ pub const IMAGE_REFERENCE_ANNOTATION: &str = "solutions.metalk8s.scality.com/ref
 #[serde(rename_all = "camelCase")]
 pub struct Solution {
     /// Always the project's API group and version.
+    #[schemars(extend("const" = API_VERSION))]
     pub api_version: String,
     /// Always `Solution`.
+    #[schemars(extend("const" = "Solution"))]
     pub kind: String,
     /// Name, labels, annotations.
     pub metadata: Metadata,
@@ -97,7 +99,10 @@ pub struct SecurityContext {
 
 impl SecurityContext {
     // serde's `skip_serializing_if` hands over a reference.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the signature is serde's"
+    )]
     fn is_default(&self) -> bool {
         *self == Self::default()
     }

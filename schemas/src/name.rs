@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::digest::shorten;
 use crate::path::is_component;
-use crate::{Digest, Version, limits};
+use crate::{Digest, Version, limits, pattern};
 
 /// Why a text is not a name of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,9 +27,10 @@ impl NameError {
     }
 }
 
-/// Serialising, deserialising, `Debug` and the JSON Schema of a type that has `FromStr` and `Display`.
+/// Serialising, deserialising, `Debug` and the JSON Schema of a type that has `FromStr` and `Display`. The pattern is for
+/// editors; `FromStr` decides, and a test compares the two.
 macro_rules! text_traits {
-    ($type:ident, $description:literal) => {
+    ($type:ident, $description:literal $(, $pattern:expr)?) => {
         impl std::fmt::Debug for $type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 write!(f, "{:?}", self.to_string())
@@ -55,7 +56,11 @@ macro_rules! text_traits {
                 stringify!($type).into()
             }
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "string", "description": $description })
+                schemars::json_schema!({
+                    "type": "string",
+                    "description": $description,
+                    $("pattern": $pattern,)?
+                })
             }
         }
     };
@@ -64,7 +69,7 @@ pub(crate) use text_traits;
 
 /// A newtype over a text that `$valid` accepts.
 macro_rules! checked_name {
-    ($(#[$doc:meta])* $type:ident, $kind:literal, $grammar:literal, $valid:expr) => {
+    ($(#[$doc:meta])* $type:ident, $kind:literal, $grammar:literal, $valid:expr $(, $pattern:expr)?) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $type(String);
@@ -97,7 +102,7 @@ macro_rules! checked_name {
                 f.write_str(&self.0)
             }
         }
-        text_traits!($type, $grammar);
+        text_traits!($type, $grammar $(, $pattern)?);
     };
 }
 
@@ -141,7 +146,7 @@ fn is_image_name(text: &str) -> bool {
 checked_name! {
     /// The name of a Solution: a DNS label (RFC 1123).
     SolutionName, "Solution name", "a DNS label: lower-case letters, digits and `-`, at most 63, not at the ends",
-    is_dns_label
+    is_dns_label, pattern::DNS_LABEL
 }
 checked_name! {
     /// The name of an environment: a DNS label, since it is a label's value and the default namespace.
@@ -161,12 +166,12 @@ checked_name! {
 checked_name! {
     /// The name of an image in its Solution: one to five components of an OCI repository name.
     ImageName, "image name", "1 to 5 components joined by `/`, each of lower-case letters, digits and single separators",
-    is_image_name
+    is_image_name, pattern::IMAGE_NAME
 }
 checked_name! {
     /// The tag of an image: an OCI tag, short enough to be a directory of an archive.
     Tag, "tag", "at most 103 of letters, digits, `_`, `.` and `-`, not beginning with `.` or `-`",
-    is_component
+    is_component, pattern::TAG
 }
 checked_name! {
     /// A capability that an archive's reader must know.
@@ -313,7 +318,7 @@ impl fmt::Display for ImagePlace {
     }
 }
 
-text_traits!(ImagePlace, "NAME:TAG");
+text_traits!(ImagePlace, "NAME:TAG", pattern::IMAGE_PLACE);
 
 #[cfg(test)]
 mod tests {

@@ -12,8 +12,10 @@ use crate::{API_VERSION, ImagePlace, Version};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OperatorConfig {
     /// Always the project's API group and version.
+    #[schemars(extend("const" = API_VERSION))]
     pub api_version: String,
     /// Always `OperatorConfig`.
+    #[schemars(extend("const" = "OperatorConfig"))]
     pub kind: String,
     /// Where the images of each imported version are.
     pub repositories: BTreeMap<Version, Vec<Repository>>,

@@ -12,8 +12,8 @@ use crate::manifest::{ManifestError, Metadata, Operator, check_kind};
 use crate::name::text_traits;
 use crate::yaml;
 use crate::{
-    ImageName, ImagePlace, ImageReference, NameError, SolutionId, StatementTime, Tag, Version,
-    VersionRange,
+    API_VERSION, ImageName, ImagePlace, ImageReference, NameError, SolutionId, StatementTime, Tag,
+    Version, VersionRange,
 };
 
 /// What an archive is made from.
@@ -21,8 +21,10 @@ use crate::{
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SolutionSource {
     /// Always the project's API group and version.
+    #[schemars(extend("const" = API_VERSION))]
     pub api_version: String,
     /// Always `SolutionSource`.
+    #[schemars(extend("const" = "SolutionSource"))]
     pub kind: String,
     /// Name, labels, annotations.
     pub metadata: Metadata,
@@ -186,7 +188,8 @@ impl fmt::Display for ImageSource {
 
 text_traits!(
     ImageSource,
-    "oci:DIR[:TAG], dir:DIR, oci-archive:FILE[:TAG], docker-archive:FILE[:REF], docker://REF or docker-daemon:REF"
+    "oci:DIR[:TAG], dir:DIR, oci-archive:FILE[:TAG], docker-archive:FILE[:REF], docker://REF or docker-daemon:REF",
+    crate::pattern::IMAGE_SOURCE
 );
 
 impl SolutionSource {

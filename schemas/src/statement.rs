@@ -78,7 +78,7 @@ impl fmt::Display for StatementTime {
     }
 }
 
-text_traits!(StatementTime, "YYYY-MM-DDThh:mm:ssZ");
+text_traits!(StatementTime, "YYYY-MM-DDThh:mm:ssZ", crate::pattern::TIME);
 
 /// The names in the volume descriptors (ECMA-119 8.4.7, 8.4.19).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

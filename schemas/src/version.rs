@@ -45,7 +45,8 @@ impl fmt::Display for Version {
 
 crate::name::text_traits!(
     Version,
-    "Lower-case semantic version without build metadata"
+    "Lower-case semantic version without build metadata",
+    crate::pattern::VERSION
 );
 
 /// A range of versions in the notation of Cargo and npm (`>=1.2, <2`).

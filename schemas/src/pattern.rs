@@ -1,0 +1,57 @@
+//! Grammars as regular expressions (ECMA-262), for the JSON Schemas: an editor marks a bad name while it is typed. Nothing
+//! here decides; the types' `FromStr` does, and `tests/json_schema.rs` compares the two.
+
+/// One component of an OCI repository name.
+macro_rules! component {
+    () => {
+        "[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*"
+    };
+}
+
+/// An image's name, up to five components.
+macro_rules! image_name {
+    () => {
+        concat!(component!(), "(/", component!(), "){0,4}")
+    };
+}
+
+macro_rules! tag {
+    () => {
+        "[A-Za-z0-9_][A-Za-z0-9._-]{0,102}"
+    };
+}
+
+/// A part of a version without leading zeros.
+macro_rules! number {
+    () => {
+        "(0|[1-9][0-9]*)"
+    };
+}
+
+/// An identifier of a pre-release: a number, or something with a letter or hyphen (semver 2.0.0, clause 9).
+macro_rules! identifier {
+    () => {
+        concat!("(", number!(), "|[0-9]*[a-z-][0-9a-z-]*)")
+    };
+}
+
+pub(crate) const DNS_LABEL: &str = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
+pub(crate) const IMAGE_NAME: &str = concat!("^", image_name!(), "$");
+pub(crate) const TAG: &str = concat!("^", tag!(), "$");
+pub(crate) const IMAGE_PLACE: &str = concat!("^", image_name!(), ":", tag!(), "$");
+pub(crate) const IMAGE_SOURCE: &str =
+    "^(((oci|oci-archive|docker-archive):[^:]+(:.+)?)|dir:[^:]+|docker://.+|docker-daemon:.+)$";
+pub(crate) const TIME: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$";
+pub(crate) const VERSION: &str = concat!(
+    "^",
+    number!(),
+    "\\.",
+    number!(),
+    "\\.",
+    number!(),
+    "(-",
+    identifier!(),
+    "(\\.",
+    identifier!(),
+    ")*)?$"
+);

@@ -1,0 +1,258 @@
+//! The JSON Schemas beside this crate: they follow from the types, they say what the types say, and every document that
+//! the project gives as an example is inside them.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::{Path, PathBuf};
+
+use jsonschema::Validator;
+use schemars::{JsonSchema, schema_for};
+use schemas::{
+    ImageName, ImagePlace, ImageSource, OperatorConfig, Repository, Solution, SolutionName,
+    SolutionSource, StatementTime, Tag, Version, yaml,
+};
+use serde_json::{Value, json};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The committed schema, which must be what follows from the type; `UPDATE=1` renews it.
+fn committed<T: JsonSchema>(name: &str) -> Validator {
+    let mut schema = schema_for!(T);
+    let id = format!("https://solutions.metalk8s.scality.com/v1alpha1/{name}");
+    schema.insert("$id".to_owned(), json!(id));
+    let now = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+    let path = root().join("schemas").join(name);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &now).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == now,
+        "schemas/{name} is stale: UPDATE=1 cargo test -p schemas"
+    );
+    jsonschema::validator_for(&serde_json::from_str(&committed).unwrap()).unwrap()
+}
+
+fn source() -> Validator {
+    committed::<SolutionSource>("solution-source.schema.json")
+}
+
+fn solution() -> Validator {
+    committed::<Solution>("solution.schema.json")
+}
+
+fn operator_config() -> Validator {
+    committed::<OperatorConfig>("operator-config.schema.json")
+}
+
+#[track_caller]
+fn accepted(schema: &Validator, document: &Value) {
+    let errors: Vec<String> = schema
+        .iter_errors(document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}\n{document:#}");
+}
+
+/// Every `solution.yaml` of the repository, with the placeholders that its reader fills in.
+fn examples() -> [(&'static str, &'static str, &'static str); 2] {
+    [
+        ("packager/templates/init/solution.yaml", "@NAME@", "shop"),
+        (
+            "fixtures/example/solution/solution.yaml",
+            "@VERSION@",
+            "1.0.0",
+        ),
+    ]
+}
+
+fn example(path: &str, placeholder: &str, value: &str) -> String {
+    let text = std::fs::read_to_string(root().join(path)).unwrap();
+    assert!(text.contains(placeholder), "{path} has no {placeholder}");
+    text.replace(placeholder, value)
+}
+
+#[test]
+fn every_example_is_read_and_inside_the_schema() {
+    let schema = source();
+    for (path, placeholder, value) in examples() {
+        let text = example(path, placeholder, value);
+        let read = SolutionSource::from_slice(text.as_bytes());
+        let read = read.unwrap_or_else(|error| panic!("{path}: {error}"));
+        accepted(&schema, &yaml::from_slice(text.as_bytes()).unwrap());
+        accepted(&schema, &serde_json::to_value(read).unwrap());
+    }
+}
+
+/// What a comment shows must be as good as what is not commented out.
+#[test]
+fn what_the_template_comments_out_is_inside_the_schema() {
+    let (path, placeholder, value) = examples()[0];
+    let text = example(path, placeholder, value);
+    let uncommented: Vec<String> = text
+        .lines()
+        .map(|line| match line.split_once("# ") {
+            Some((indent, field)) if indent.trim().is_empty() && is_field(field) => {
+                format!("{indent}{field}")
+            }
+            _ => line.to_owned(),
+        })
+        .collect();
+    let text = uncommented.join("\n");
+    assert!(
+        text.contains("\n  upgradeFrom:") && text.contains("\n    args:"),
+        "{text}"
+    );
+    SolutionSource::from_slice(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    accepted(&source(), &yaml::from_slice(text.as_bytes()).unwrap());
+}
+
+/// Whether a comment is a field that was commented out: `name: value`, `- name: value`, a name alone.
+fn is_field(text: &str) -> bool {
+    let name = text.trim_start().trim_start_matches("- ");
+    let name = name.split_once(':').map_or("", |(name, _)| name);
+    !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && name
+            .bytes()
+            .next()
+            .is_some_and(|byte| byte.is_ascii_lowercase())
+}
+
+#[test]
+fn what_is_written_is_inside_the_schemas() {
+    let manifest = "{apiVersion: solutions.metalk8s.scality.com/v1alpha1, kind: Solution, \
+        metadata: {name: example}, spec: {version: 1.0.0, images: ['app:1', 'org/db:2'], \
+        operator: {image: {name: app, tag: '1'}, scope: Cluster, metrics: {enabled: true}}}}";
+    let manifest = Solution::from_slice(manifest.as_bytes()).unwrap();
+    let written: Value = yaml::from_slice(&manifest.to_bytes()).unwrap();
+    accepted(&solution(), &written);
+    let repository = Repository {
+        endpoint: "registry.example.test/example-1.0.0".to_owned(),
+        images: manifest.spec.images.clone(),
+    };
+    let config = OperatorConfig::new([(manifest.spec.version, vec![repository])].into());
+    accepted(&operator_config(), &serde_json::to_value(config).unwrap());
+}
+
+#[test]
+fn mistakes_are_outside_the_schema() {
+    let schema = source();
+    let (path, placeholder, value) = examples()[1];
+    let text = example(path, placeholder, value);
+    for (from, to) in [
+        ("kind: SolutionSource", "kind: Solution"),
+        ("v1alpha1", "v1"),
+        ("name: example\n", "name: Example\n"),
+        ("version: 1.0.0", "version: '1.0'"),
+        ("version: 1.0.0", "versions: 1.0.0"),
+        ("tag: 1.0.0", "tag: '-1'"),
+        ("source: oci:", "source: ftp:"),
+        ("source: oci:", "sources: oci:"),
+    ] {
+        assert!(text.contains(from), "{from} is not in {text}");
+        let document: Value = yaml::from_slice(text.replacen(from, to, 1).as_bytes()).unwrap();
+        assert!(!schema.is_valid(&document), "{to} is accepted");
+    }
+}
+
+/// The pattern of a type in its schema says of each text what reading it says.
+#[track_caller]
+fn agrees<T: JsonSchema + std::str::FromStr>(texts: &[&str]) {
+    let schema = serde_json::to_value(schema_for!(T)).unwrap();
+    assert!(schema["pattern"].is_string(), "{schema}");
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let (mut yes, mut no) = (0, 0);
+    for text in texts {
+        let read = text.parse::<T>().is_ok();
+        assert_eq!(schema.is_valid(&json!(text)), read, "{text:?}");
+        *(if read { &mut yes } else { &mut no }) += 1;
+    }
+    assert!(yes > 0 && no > 0, "both answers must be among the texts");
+}
+
+#[test]
+fn patterns_say_what_the_types_say() {
+    let (label, long) = ("a".repeat(63), "a".repeat(64));
+    agrees::<SolutionName>(&[
+        "a", "a-b", "0", "", "-a", "a-", "A", "a.b", "a_b", &label, &long,
+    ]);
+    let (tag, long) = ("t".repeat(103), "t".repeat(104));
+    agrees::<Tag>(&[
+        "1.0.0", "_x", "A", "", ".x", "-x", "a/b", "a:b", "a\n", &tag, &long,
+    ]);
+    agrees::<ImageName>(&[
+        "app",
+        "a/b/c/d/e",
+        "a/b/c/d/e/f",
+        "a__b",
+        "a.b-c",
+        "a---b",
+        "App",
+        "a/",
+        "/a",
+        "a//b",
+        "a..b",
+        "a___b",
+        "a._b",
+        "_a",
+        "a-",
+        "a:b",
+        "..",
+        "",
+    ]);
+    agrees::<ImagePlace>(&[
+        "app:1",
+        "org/app:1.0.0",
+        "app",
+        "app:",
+        ":1",
+        "a:b:c",
+        "App:1",
+        "a:-b",
+    ]);
+    agrees::<Version>(&[
+        "1.2.3",
+        "0.0.0",
+        "1.2.3-rc.1",
+        "1.2.3-0a",
+        "1.2.3-a--b",
+        "1.2.3--",
+        "1.2.3-01",
+        "1.2",
+        "01.2.3",
+        "v1.2.3",
+        "1.2.3+build",
+        "1.2.3-RC.1",
+        "1.2.3-",
+        "1.2.3-a..b",
+        "",
+    ]);
+    agrees::<ImageSource>(&[
+        "oci:images/a",
+        "oci:a:1.0",
+        "oci-archive:a.tar:x",
+        "docker-archive:a.tar:app:1",
+        "dir:a",
+        "docker://q.io/a:1",
+        "docker-daemon:app:latest",
+        "",
+        "oci",
+        "oci:",
+        "oci::x",
+        "oci:a:",
+        "docker:q.io/a:1",
+        "ftp:x",
+        "docker://",
+        "images/a",
+    ]);
+    agrees::<StatementTime>(&[
+        "2030-01-01T00:00:00Z",
+        "2030-01-01",
+        "2030-01-01T00:00:00+01:00",
+        "now",
+        "",
+    ]);
+}
