@@ -21,8 +21,8 @@ use crate::common::Desk;
 const PACKAGES: [(&str, &str); 11] = [
     ("7z", "p7zip-full"),
     ("bsdtar", "libarchive-tools"),
+    ("chmod", "coreutils"),
     ("file", "file"),
-    ("find", "findutils"),
     ("genisoimage", "genisoimage"),
     ("isoinfo", "genisoimage"),
     ("openssl", "openssl"),
@@ -181,11 +181,7 @@ impl Judged {
             "-osirrox", "on", "-indev", ARCHIVE, "-extract", "/", "mounted",
         ];
         must(&self.directory(), "xorriso", &arguments);
-        must(
-            &self.directory(),
-            "find",
-            &["mounted", "-exec", "chmod", "u+w", "{}", "+"],
-        );
+        must(&self.directory(), "chmod", &["-R", "u+w", "mounted"]);
         self.desk.path("mounted")
     }
 
@@ -218,6 +214,13 @@ impl Judged {
         paths.sort();
         paths.dedup();
         paths
+    }
+}
+
+impl Drop for Judged {
+    /// What was unpacked has the archive's modes, and directories that cannot be written to cannot be removed.
+    fn drop(&mut self) {
+        ask(&self.directory(), "chmod", &["-R", "u+w", "."]);
     }
 }
 
