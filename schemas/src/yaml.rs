@@ -109,6 +109,8 @@ fn document(error: &Error) -> YamlError {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
     use serde_json::json;
 
@@ -145,10 +147,8 @@ mod tests {
         let mut laughs = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
         for level in 1..10 {
             let previous = level - 1;
-            laughs += &format!(
-                "a{level}: &a{level} [{}]\n",
-                vec![format!("*a{previous}"); 9].join(", ")
-            );
+            let aliases = vec![format!("*a{previous}"); 9].join(", ");
+            writeln!(laughs, "a{level}: &a{level} [{aliases}]").unwrap();
         }
         for bomb in [
             laughs,

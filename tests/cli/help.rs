@@ -1,5 +1,7 @@
 //! References that are generated and committed, so that they cannot go stale: the help of every verb, and every finding.
 
+use std::fmt::Write as _;
+
 use crate::common::Desk;
 
 /// Every verb, as `--help` lists them, each followed by the verbs below it.
@@ -41,7 +43,8 @@ fn reference() -> String {
         // clap pads some lines; a reference needs no spaces at the end.
         let help = help(&desk, &verb);
         let help: Vec<&str> = help.lines().map(str::trim_end).collect();
-        text += &format!("\n## {title}\n\n```\n{}\n```\n", help.join("\n"));
+        let help = help.join("\n");
+        writeln!(text, "\n## {title}\n\n```\n{help}\n```").unwrap();
     }
     text
 }
@@ -53,7 +56,7 @@ fn findings() -> String {
     for info in validator::FINDINGS {
         if info.group() != group {
             group = info.group();
-            text += &format!("\n## {group}\n\n{}\n\n", about(group));
+            writeln!(text, "\n## {group}\n\n{}\n", about(group)).unwrap();
             text += "| id | severity | what it means | what to do |\n|---|---|---|---|\n";
         }
         let severity = match info.severity {
@@ -61,12 +64,8 @@ fn findings() -> String {
             validator::Severity::Warning => "warning",
         };
         let cell = |text: &str| text.replace('|', "\\|");
-        text += &format!(
-            "| `{}` | {severity} | {} | {} |\n",
-            info.id,
-            cell(info.summary),
-            cell(info.fix)
-        );
+        let (id, summary, fix) = (info.id, cell(info.summary), cell(info.fix));
+        writeln!(text, "| `{id}` | {severity} | {summary} | {fix} |").unwrap();
     }
     text
 }
@@ -99,6 +98,10 @@ fn about(group: &str) -> &'static str {
 }
 
 /// A committed file is what the code says; `UPDATE=1` renews it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "who runs the test decides to renew"
+)]
 fn compare(name: &str, now: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("docs")

@@ -1,5 +1,7 @@
 //! Bad input to `pack`: one clear message with the place and what to do, exit code 1, nothing left behind.
 
+use std::fmt::Write as _;
+
 use fixtures::example::{Programs, Release};
 
 use crate::common::Desk;
@@ -105,7 +107,7 @@ pub(crate) fn bomb() -> String {
     let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
     for level in 1..10 {
         let aliases = vec![format!("*a{}", level - 1); 10].join(",");
-        bomb += &format!("a{level}: &a{level} [{aliases}]\n");
+        writeln!(bomb, "a{level}: &a{level} [{aliases}]").unwrap();
     }
     bomb
 }
@@ -128,7 +130,7 @@ fn image_documents_that_lie() {
     desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
     let index = "source/images/example-server/index.json";
     let good = String::from_utf8(desk.read(index)).unwrap();
-    desk.write(index, good.replacen("{", r#"{"manifests":[],"#, 1));
+    desk.write(index, good.replacen('{', r#"{"manifests":[],"#, 1));
     pack_refused(&desk, &["duplicate key `manifests`"]);
     desk.write(index, "x".repeat(5_000_000));
     pack_refused(&desk, &["index.json"]);

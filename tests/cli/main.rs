@@ -1,5 +1,7 @@
 //! The program at a terminal: what each verb prints, and how it ends. No root, no network, no servers.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 #[path = "../common/mod.rs"]
 mod common;
 mod damage;

@@ -229,7 +229,7 @@ fn manifests_outside_the_grammar() {
             "manifest.yaml",
             "version: '1.0.0'",
             "version: '1.0.1'",
-        )
+        );
     });
     other.refused(&["manifest.identity"], &["1.0.1", "1.0.0"]);
 }

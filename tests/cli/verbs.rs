@@ -12,11 +12,11 @@ fn keygen_makes_a_pair_and_never_overwrites() {
     let made = desk.solution(&["keygen", "release", "--output", "json"]);
     assert_eq!(made.json()["secret"], "release.key");
     assert_eq!(made.json()["keyId"].as_str().unwrap().len(), 64);
-    let mode = std::fs::metadata(desk.path("release.key"))
+    let permissions = std::fs::metadata(desk.path("release.key"))
         .unwrap()
         .permissions()
         .mode();
-    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(permissions & 0o777, 0o600);
     let secret = desk.read("release.key");
     let text = desk.solution(&["keygen", "release"]).failure(1);
     assert!(text.contains("`release.key` exists"), "{text}");

@@ -75,9 +75,9 @@ struct Refused<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let cancel = environment::interrupted()?;
     let draft = draft(arguments)?;
     let request = request(arguments, &draft)?;
-    let cancel = environment::interrupted()?;
     let bar = progress::bytes(output, "pack", 0);
     let packed = packager::pack(&request, &|event| show_event(&bar, event), &cancel);
     bar.finish_and_clear();
@@ -88,9 +88,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let findings = report.findings().iter();
     let findings: Vec<&Finding> = findings.filter(|finding| finding.id != SKIPPED).collect();
     if output == Output::Human {
-        findings
-            .iter()
-            .for_each(|finding| validate::show_finding(finding));
+        for finding in &findings {
+            validate::show_finding(finding);
+        }
     }
     if report.verdict() == Verdict::Refused {
         return Ok(refuse(&arguments.out, findings, output));
@@ -221,7 +221,7 @@ fn name_target(error: PackError, target: &Path) -> PackError {
 fn show_event(bar: &ProgressBar, event: Event<'_>) {
     match event {
         Event::Collecting { place, number, of } => {
-            bar.set_message(format!("image {number}/{of} {place}"))
+            bar.set_message(format!("image {number}/{of} {place}"));
         }
         Event::Writing { done, total } => {
             bar.set_message("write");
