@@ -113,3 +113,63 @@ fn unsigned_archives_are_signed_later() {
     desk.solution(&["validate", "draft.iso", "--key", "publisher.pub"])
         .success();
 }
+
+#[test]
+fn signatures_beside_the_archive_count() {
+    let desk = Desk::with_archive();
+    let statement = 65_536..2 * 65_536;
+    let signed = desk.read("example.iso");
+    let pack = ["pack", "source", "-o", "draft.iso", "--unsigned"];
+    desk.solution(&pack).success();
+    let validate = ["validate", "draft.iso", "--key", "publisher.pub"];
+    desk.solution(&validate).failure(1);
+    desk.write("draft.iso.dsse.json", &signed[statement.clone()]);
+    let text = desk.solution(&validate).success();
+    assert!(text.contains("signed by"), "{text}");
+    // Of another archive, and no envelope at all.
+    let solution = String::from_utf8(desk.read("source/solution.yaml")).unwrap();
+    desk.write("source/solution.yaml", solution.replace("Example", "Other"));
+    desk.solution(&["pack", "source", "-o", "other.iso", "--unsigned"])
+        .success();
+    desk.write("draft.iso.dsse.json", &desk.read("other.iso")[statement]);
+    let text = desk.solution(&validate).failure(1);
+    assert!(text.contains("signature.detached"), "{text}");
+    desk.write("draft.iso.dsse.json", "{}");
+    let text = desk.solution(&validate).failure(1);
+    assert!(text.contains("`draft.iso.dsse.json`"), "{text}");
+}
+
+#[test]
+fn what_is_damaged_is_neither_signed_nor_shown() {
+    let desk = Desk::with_archive();
+    let mut bytes = desk.read("example.iso");
+    // In the primary volume descriptor.
+    bytes[16 * 2048 + 200] ^= 1;
+    desk.write("example.iso", &bytes);
+    desk.solution(&["keygen", "reviewer"]).success();
+    for verb in [
+        &["sign", "example.iso", "--key", "reviewer.key"][..],
+        &["inspect", "example.iso"],
+    ] {
+        let text = desk.solution(verb).failure(1);
+        assert!(text.contains("not what was signed"), "{text}");
+        assert!(text.contains("hint: `solution validate` says"), "{text}");
+    }
+    assert!(desk.read("example.iso") == bytes, "it was changed");
+}
+
+#[test]
+fn failures_are_json_when_that_was_asked_for() {
+    let desk = Desk::with_key();
+    for (arguments, code, answer) in [
+        (&["inspect", "nowhere.iso"][..], 3, "unknown"),
+        (&["keygen", "publisher"], 1, "no"),
+        (&["validate", "nowhere.iso"], 2, "usage"),
+    ] {
+        let given = desk.solution(&[arguments, &["--output", "json"]].concat());
+        assert_eq!((given.code, given.stderr.as_str()), (code, ""), "{given:?}");
+        let failure = given.json();
+        assert_eq!(failure["answer"], answer, "{failure:#}");
+        assert!(failure["error"].is_string() && failure["hints"].is_array());
+    }
+}

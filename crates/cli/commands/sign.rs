@@ -1,7 +1,8 @@
 //! `solution sign`: one more signature, in place.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use archive::OpenError;
 use clap::Args;
 use serde::Serialize;
 
@@ -36,15 +37,8 @@ struct Signed {
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let key = support::secret_key(&arguments.key)?;
-    let id = archive::add_signature(&arguments.archive, &key).map_err(|error| {
-        let refusal = error.is_refusal();
-        let failure = if refusal {
-            Failure::no(error)
-        } else {
-            Failure::unknown(error)
-        };
-        failure.context(format!("cannot sign `{}`", arguments.archive.display()))
-    })?;
+    let id = archive::add_signature(&arguments.archive, &key)
+        .map_err(|error| failure(&arguments.archive, error))?;
     let signed = Signed {
         archive_id: id.to_string(),
         key_id: key.public().id().to_string(),
@@ -55,4 +49,16 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         render::line(format!("key id      {}", signed.key_id));
     });
     Ok(Outcome::Yes)
+}
+
+fn failure(archive: &Path, error: OpenError) -> Failure {
+    let context = format!("cannot sign `{}`", archive.display());
+    match error {
+        // The archive is good, and has the signature already.
+        OpenError::Sign(_) => Failure::no(error).context(context),
+        error if error.is_refusal() => Failure::no(error)
+            .context(context)
+            .hint("`solution validate` says what is wrong with it, and what to do"),
+        error => Failure::unknown(error).context(context),
+    }
 }
