@@ -98,6 +98,18 @@ fn an_archive_is_replaced_only_when_told() {
 }
 
 #[test]
+fn only_files_are_replaced() {
+    let desk = desk();
+    std::fs::create_dir(desk.path("directory")).unwrap();
+    std::os::unix::fs::symlink("directory", desk.path("link")).unwrap();
+    for name in ["directory", "link", "/dev/null"] {
+        let pack = ["pack", "source", "-o", name, "--unsigned", "--force"];
+        let text = desk.solution(&pack).failure(1);
+        assert!(text.contains(&format!("`{name}` is not a file")), "{text}");
+    }
+}
+
+#[test]
 fn damaged_layers_are_named() {
     let desk = desk();
     let before = desk.names();

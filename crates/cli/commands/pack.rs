@@ -113,8 +113,16 @@ const SKIPPED: &str = "signature.skipped";
 
 /// A name beside the archive, for what is not checked yet. Goes away by itself unless it becomes the archive.
 fn draft(arguments: &Arguments) -> Result<TempPath, Failure> {
-    if !arguments.force && arguments.out.symlink_metadata().is_ok() {
-        return Err(exists(&arguments.out));
+    if let Ok(there) = arguments.out.symlink_metadata() {
+        if !arguments.force {
+            return Err(exists(&arguments.out));
+        }
+        // A rename would put a file in the place of the device, the link or the directory.
+        if !there.is_file() {
+            let path = arguments.out.display();
+            let message = anyhow::anyhow!("`{path}` is not a file, and only files are replaced");
+            return Err(Failure::no(message).hint("choose another name with `-o`"));
+        }
     }
     let directory = match arguments.out.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
