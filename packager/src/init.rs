@@ -120,7 +120,7 @@ mod tests {
             text.replace("$(image:example-server)", "$(image:example-operator)"),
         )
         .unwrap();
-        assert_eq!(fields, 11, "{text}");
+        assert_eq!(fields, 10, "{text}");
         load(directory.path()).unwrap();
     }
 
