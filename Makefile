@@ -19,12 +19,11 @@ test: ## Everything: installs what it needs (as root), then all tests against re
 	$(MAKE) --no-print-directory check test-interop test-registry test-cluster
 
 test-interop: ## Foreign programs judge keys, images and archives
-	cargo test --features interop -p iso9660 --test foreign
-	cargo test --features interop -p signing -p archive -p fixtures
-	cargo test --features interop -p solution --test interop
+	cargo test --features interop -p iso9660 -p signing -p archive -p packager -p fixtures -p solution \
+	    --test foreign --test reference --test openssl --test skopeo --test interop
 
 test-registry: ## The push engine against a real registry
-	cargo test --features real -p registry --test real
+	cargo test --features real -p registry --test docker_registry
 
 test-cluster: ## Pack, validate and import into a real Kubernetes
 	scripts/test-cluster

@@ -21,8 +21,8 @@ Whom to trust
   medium can alter a key or an instruction that lies on it.
 
 Check and import, with the program `solution`
-  solution validate --key publisher.pem IMAGE.iso
-  solution import --key publisher.pem IMAGE.iso
+  solution validate IMAGE.iso --key publisher.pem
+  solution import IMAGE.iso --key publisher.pem --registry HOST[/PREFIX]
 
 Check without that program: OpenSSL 3, in a directory where files can be made,
 with the archive mounted at /mnt and the publisher's key in publisher.pem
@@ -41,6 +41,7 @@ What is where
   manifest.yaml          what the Solution is and what it consists of
   images/NAME/TAG/       each image: skopeo copy dir:/mnt/images/NAME/TAG ...
   index.json, blobs/     the same images: skopeo copy oci:/mnt:NAME:TAG ...
+                         (older skopeo finds images of Docker's types in images/ only)
   operator/              custom resource definitions and roles, if there is an operator
   CONTENTS, SHA256SUMS   every file with its SHA-256
   statement.dsse.json    what the publisher signed
