@@ -17,6 +17,8 @@ use crate::{environment, render};
 const TEXT_SIZE: u64 = 1024 * 1024;
 /// How long one request to the API server may take.
 const REQUEST: Duration = Duration::from_secs(30);
+/// How long the end of the program waits for reads that were begun.
+const PARTING: Duration = Duration::from_secs(1);
 /// How long objects may take to go: a namespace with pods needs their grace period.
 pub(crate) const GONE: Duration = Duration::from_mins(3);
 
@@ -72,13 +74,34 @@ fn public_key(path: &Path) -> Result<PublicKey, Failure> {
         .map_err(Failure::no)
 }
 
-/// Runs asynchronous work to its end.
+/// Runs asynchronous work to its end, or until the user or the system asks the program to end.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    tokio::runtime::Builder::new_multi_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(Failure::unknown)?
-        .block_on(work)
+        .map_err(Failure::unknown)?;
+    let result = runtime.block_on(async {
+        tokio::select! {
+            result = work => result,
+            asked = asked_to_end() => Err(match asked {
+                Ok(()) => Failure::unknown(anyhow::anyhow!("interrupted"))
+                    .hint("run the same command again: it completes what was begun"),
+                Err(error) => Failure::unknown(error),
+            }),
+        }
+    });
+    // A read of a slow disc cannot be cancelled; nobody should have to wait for it.
+    runtime.shutdown_timeout(PARTING);
+    result
+}
+
+/// Returns when Ctrl-C is pressed or the process is told to end.
+async fn asked_to_end() -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        pressed = tokio::signal::ctrl_c() => pressed,
+        _ = terminate.recv() => Ok(()),
+    }
 }
 
 /// Connects to the cluster that kubectl would.
