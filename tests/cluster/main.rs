@@ -1,9 +1,12 @@
 //! The main job on a real Kubernetes with a real registry: pack, validate, import, upgrade, undeploy. Runs inside the
 //! sandbox of `tests/cluster/cluster` (`make test-cluster`) and fails when a part is missing.
 
-mod choices;
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 #[path = "../common/mod.rs"]
 mod common;
+
+mod choices;
 mod lifecycle;
 mod refusals;
 mod site;

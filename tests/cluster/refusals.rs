@@ -257,7 +257,7 @@ fn archives_that_are_not_trusted() {
 fn damage_that_is_found_while_pushing() {
     let site = Site::new("damage");
     let iso = site.desk.path("1.0.0.iso");
-    let size = std::fs::metadata(&iso).unwrap().len();
+    let middle = std::fs::metadata(&iso).unwrap().len() / 3;
     let file = std::fs::OpenOptions::new()
         .read(true)
         .write(true)
@@ -265,8 +265,8 @@ fn damage_that_is_found_while_pushing() {
         .unwrap();
     // The largest blob comes first among the blobs, and is by far the largest file: the middle of the image is in it.
     let mut byte = [0];
-    file.read_exact_at(&mut byte, size / 3).unwrap();
-    file.write_all_at(&[byte[0] ^ 1], size / 3).unwrap();
+    file.read_exact_at(&mut byte, middle).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], middle).unwrap();
     let text = refused(&site, 1, || site.import("1.0.0.iso", &["-e", "damaged"]));
     says(
         &text,
@@ -282,7 +282,7 @@ fn damage_that_is_found_while_pushing() {
         "a tag needs the damaged blob"
     );
     // Repaired, the same command completes.
-    file.write_all_at(&byte, size / 3).unwrap();
+    file.write_all_at(&byte, middle).unwrap();
     site.import("1.0.0.iso", &[]).success();
     assert!(
         site.tag("example-1.0.0/example-operator", "1.0.0")

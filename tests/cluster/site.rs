@@ -184,6 +184,10 @@ impl Site {
 }
 
 /// A variable of the sandbox.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the sandbox tells the tests where things are by its environment"
+)]
 pub(crate) fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: run `make test-cluster`"))
 }

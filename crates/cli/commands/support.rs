@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use deployer::{Account, Cluster, Connect};
 use importer::{Change, Event, Status, Undone, Watch, Writer};
 use signing::{PublicKey, SecretKey, Trust, TrustError};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::{ClusterArguments, Output, TrustArguments};
 use crate::exit::{Failure, Outcome};
