@@ -94,8 +94,8 @@ impl Plan {
         for extent in &mut self.extents[..head_extents] {
             extent.offset = u64::from(sectors.take(extent.size)?) * SECTOR_SIZE;
         }
-        self.geometry.primary = self.number_directories(TreeKind::Primary);
-        self.geometry.joliet = self.number_directories(TreeKind::Joliet);
+        self.geometry.primary = self.number_directories(TreeKind::Primary)?;
+        self.geometry.joliet = self.number_directories(TreeKind::Joliet)?;
         for (index, (tree, _)) in PATH_TABLES.into_iter().enumerate() {
             self.geometry.path_tables[index] = sectors.place(self.path_table_size(tree))?;
         }
@@ -118,13 +118,13 @@ impl Plan {
     }
 
     /// Numbers the directories of a tree from the root outwards, level by level (ECMA-119 6.9.1), and measures them.
-    fn number_directories(&mut self, tree: TreeKind) -> Vec<u32> {
+    fn number_directories(&mut self, tree: TreeKind) -> Result<Vec<u32>, PlanError> {
         let mut order = Vec::with_capacity(self.tree.dirs.len());
         let mut queue = VecDeque::from([0]);
         while let Some(dir) = queue.pop_front() {
             order.push(number(dir));
             let sequence = u16::try_from(order.len()).expect("directories are limited to 65,535");
-            let size = self.directory_size(dir, tree);
+            let size = self.directory_size(dir, tree)?;
             queue.extend(
                 entries(&self.tree, &self.files, dir, tree)
                     .iter()
@@ -136,7 +136,7 @@ impl Plan {
             self.tree.dirs[dir].set_number(tree, sequence);
             self.tree.dirs[dir].place_mut(tree).size = size;
         }
-        order
+        Ok(order)
     }
 
     fn place_directories(

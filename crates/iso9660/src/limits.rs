@@ -10,6 +10,11 @@ pub const MAX_FILES: usize = 1 << 19;
 /// Most directories, root included: a path table names the parent by a 16-bit number (ECMA-119 9.4.4).
 pub const MAX_DIRECTORIES: usize = 65_535;
 
+/// Most bytes of one directory's records in one tree, a whole number of sectors. [`MAX_FILES`] of one section each, with
+/// the longest names, need half of it; only many sections each for very many files need more, up to beyond the 32 bits
+/// that a directory's length has.
+pub const MAX_DIRECTORY_SIZE: usize = 256 << 20;
+
 /// Most components of a path. ECMA-119 6.8.2.1 allows eight levels of directories with the root as the first: seven
 /// named directories and a file. Deeper trees need relocation, which several readers get wrong.
 pub const MAX_COMPONENTS: usize = 8;

@@ -6,7 +6,7 @@
 use crate::entries::check_siblings;
 use crate::format::SECTION_SIZE;
 use crate::geometry::Geometry;
-use crate::limits::{MAX_COMPONENTS, MAX_DIRECTORIES, MAX_FILES, MAX_SECTIONS};
+use crate::limits::{MAX_COMPONENTS, MAX_DIRECTORIES, MAX_DIRECTORY_SIZE, MAX_FILES, MAX_SECTIONS};
 use crate::names::is_d_characters;
 use crate::tree::Tree;
 use crate::{ContentId, File, Input, Layout, Volume};
@@ -65,6 +65,12 @@ pub enum PlanError {
     )]
     TooManyDirectories {
         /// The first path in path order that is too much.
+        path: String,
+    },
+    /// A directory whose records have more than [`MAX_DIRECTORY_SIZE`] bytes in one of the trees.
+    #[error("the records of directory `{path}` have more than {MAX_DIRECTORY_SIZE} bytes")]
+    DirectoryTooLarge {
+        /// The directory; empty for the root.
         path: String,
     },
     /// Two names in one directory that are the same to readers that ignore case.

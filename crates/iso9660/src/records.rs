@@ -7,7 +7,8 @@ use crate::format::{
     self, FLAG_DIRECTORY, FLAG_MORE_SECTIONS, MODE_DIRECTORY, MODE_FILE, PARENT, Place, Record,
     SECTION_SIZE, SECTOR_LEN, SECTOR_SIZE, SELF,
 };
-use crate::plan::{Plan, number};
+use crate::limits::MAX_DIRECTORY_SIZE;
+use crate::plan::{Plan, PlanError, number};
 use crate::region::{ByteOrder, TreeKind};
 use crate::tree::Child;
 
@@ -21,15 +22,21 @@ pub(crate) fn record_start(used: usize, len: usize) -> usize {
 }
 
 impl Plan {
-    /// Bytes of a directory: whole sectors (ECMA-119 6.8.1.3).
-    pub(crate) fn directory_size(&self, dir: usize, tree: TreeKind) -> u32 {
+    /// Bytes of a directory: whole sectors (ECMA-119 6.8.1.3). Measuring ends at the limit, however many records
+    /// would still come.
+    pub(crate) fn directory_size(&self, dir: usize, tree: TreeKind) -> Result<u32, PlanError> {
         let mut used = 0;
-        let measure = &mut |record: &[u8]| -> Result<(), std::convert::Infallible> {
+        let measure = &mut |record: &[u8]| {
             used = record_start(used, record.len()) + record.len();
+            if used > MAX_DIRECTORY_SIZE {
+                return Err(PlanError::DirectoryTooLarge {
+                    path: self.tree.directory_path(&self.files, dir).to_owned(),
+                });
+            }
             Ok(())
         };
-        let Ok(()) = self.directory_records(dir, tree, measure);
-        number(used.next_multiple_of(SECTOR_LEN))
+        self.directory_records(dir, tree, measure)?;
+        Ok(number(used.next_multiple_of(SECTOR_LEN)))
     }
 
     /// Makes the records of a directory, one after the other.

@@ -151,3 +151,23 @@ fn sixty_five_thousand_directories() {
         2 * 65_534
     );
 }
+
+/// The longest records, and as many of them for each file as there may be.
+fn crowded(files: usize) -> Vec<File> {
+    let file = |index| File {
+        content: Some(ContentId([7; 32])),
+        ..file(&format!("d/{index:0>103}"), 99 * SECTION)
+    };
+    (0..files).map(file).collect()
+}
+
+#[test]
+fn a_directory_beyond_its_limit_is_an_error() {
+    assert!(planned(crowded(10_000)).is_ok());
+    // Enough for more than 2^32 bytes, which no directory's length can say; no more than the limit is measured.
+    let path = "d".to_owned();
+    assert_eq!(
+        planned(crowded(200_000)).unwrap_err(),
+        PlanError::DirectoryTooLarge { path }
+    );
+}
