@@ -2,6 +2,7 @@
 //! these files, the validator derives them again and compares byte for byte, so this module is part of the format.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use schemas::{
     ArchivePath, Digest, IMAGE_REFERENCE_ANNOTATION, ImagePlace, ImageReference, SolutionId,
@@ -46,8 +47,8 @@ pub struct Document {
     pub digest: Digest,
     /// The media type to serve it with.
     pub media_type: String,
-    /// Its exact bytes.
-    pub bytes: Vec<u8>,
+    /// Its exact bytes. Shared, since any number of images may have the document.
+    pub bytes: Arc<[u8]>,
 }
 
 /// Digest and size of a configuration or layer.
@@ -75,8 +76,8 @@ pub struct DerivedFile {
 /// What a derived file holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DerivedContent {
-    /// These bytes.
-    Bytes(Vec<u8>),
+    /// These bytes: those of a document are the image's own, not a copy.
+    Bytes(Arc<[u8]>),
     /// A blob: whoever reads the images has it, by its digest.
     Blob,
 }
@@ -194,7 +195,7 @@ fn image_files(image: &Image, files: &mut Vec<DerivedFile>) {
                 path,
                 size: document.bytes.len() as u64,
                 digest: document.digest,
-                content: DerivedContent::Bytes(document.bytes.clone()),
+                content: DerivedContent::Bytes(Arc::clone(&document.bytes)),
             });
         }
     }
@@ -217,7 +218,7 @@ fn from_bytes(path: &str, bytes: Vec<u8>) -> DerivedFile {
             .expect("the format's own paths are inside the grammar"),
         size: bytes.len() as u64,
         digest: Digest::new(Sha256::digest(&bytes).into()),
-        content: DerivedContent::Bytes(bytes),
+        content: DerivedContent::Bytes(bytes.into()),
     }
 }
 
@@ -255,7 +256,7 @@ mod tests {
         Document {
             digest: Digest::new(Sha256::digest(text).into()),
             media_type: MANIFEST.to_owned(),
-            bytes: text.as_bytes().to_vec(),
+            bytes: text.as_bytes().into(),
         }
     }
 
@@ -281,7 +282,7 @@ mod tests {
     fn file(files: &[DerivedFile], path: &str) -> String {
         let file = files.iter().find(|file| file.path.as_str() == path);
         match &file.unwrap().content {
-            DerivedContent::Bytes(bytes) => String::from_utf8(bytes.clone()).unwrap(),
+            DerivedContent::Bytes(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
             DerivedContent::Blob => panic!("{path} is a blob"),
         }
     }
@@ -315,6 +316,26 @@ mod tests {
                 assert_eq!(file.digest.as_bytes(), Sha256::digest(bytes).as_slice());
             }
         }
+    }
+
+    /// A large manifest under very many tags must not be in memory for each of them.
+    #[test]
+    fn images_share_the_bytes_of_a_document() {
+        let image = |place| Image {
+            documents: vec![document("{}")],
+            ..image(place, None)
+        };
+        let first = image("a:1");
+        let second = Image {
+            documents: first.documents.clone(),
+            ..image("a:2")
+        };
+        let bytes = Arc::clone(&first.documents[0].bytes);
+        let files = derived(&id(), &[first, second]).unwrap();
+        let shared = files.iter().filter(
+            |file| matches!(&file.content, DerivedContent::Bytes(it) if Arc::ptr_eq(it, &bytes)),
+        );
+        assert_eq!(shared.count(), 3);
     }
 
     #[test]

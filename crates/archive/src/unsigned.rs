@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use iso9660::{Layout, Plan};
 use schemas::{
@@ -34,8 +35,8 @@ pub struct ArchiveFile {
 /// Where the bytes of a file come from.
 #[derive(Clone, Debug)]
 pub enum FileSource {
-    /// Memory.
-    Bytes(Vec<u8>),
+    /// Memory, which several files may share.
+    Bytes(Arc<[u8]>),
     /// A file, from an offset in bytes on.
     File {
         /// The file.
@@ -79,7 +80,7 @@ impl ArchiveFile {
             path,
             size: bytes.len() as u64,
             digest: digest_of(&bytes),
-            source: FileSource::Bytes(bytes),
+            source: FileSource::Bytes(bytes.into()),
         }
     }
 }
@@ -107,9 +108,9 @@ impl Unsigned {
         let volume = layout::volume_names(&info.id);
         let plan = order::plan(Layout::V1, &volume, info.time, &list, own);
         let plan = plan.map_err(WriteError::Plan)?;
-        sources.insert(CONTENTS.to_owned(), FileSource::Bytes(contents));
-        sources.insert(SHA256SUMS.to_owned(), FileSource::Bytes(sums));
-        sources.insert(STATEMENT.to_owned(), FileSource::Bytes(Vec::new()));
+        sources.insert(CONTENTS.to_owned(), FileSource::Bytes(contents.into()));
+        sources.insert(SHA256SUMS.to_owned(), FileSource::Bytes(sums.into()));
+        sources.insert(STATEMENT.to_owned(), FileSource::Bytes(Arc::default()));
         let sources = in_data_order(&plan, sources);
         let payload = statement(info, own).to_bytes();
         Envelope::new(payload.clone()).map_err(WriteError::Sign)?;

@@ -135,7 +135,7 @@ impl Signed {
             .zip(sources)
             .find(|(extent, _)| plan.path_of(extent) == STATEMENT)
         {
-            *source = FileSource::Bytes(self.envelope.to_bytes());
+            *source = FileSource::Bytes(self.envelope.to_bytes().into());
         }
     }
 }

@@ -136,7 +136,7 @@ fn assert_same_image(image: &archive::tree::Image, directory: &Path) {
         } else {
             format!("{}.manifest.json", document.digest.hex())
         };
-        assert_eq!(fs::read(directory.join(name)).unwrap(), document.bytes);
+        assert_eq!(fs::read(directory.join(name)).unwrap()[..], *document.bytes);
     }
     for blob in &image.blobs {
         let bytes = fs::read(directory.join(blob.digest.hex())).unwrap();

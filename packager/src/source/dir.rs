@@ -25,7 +25,7 @@ pub(super) fn open(directory: &Path) -> Result<(Store, Document), SourceError> {
     let root = Document {
         digest: files::digest(&bytes),
         media_type: document.media_type().to_owned(),
-        bytes,
+        bytes: bytes.into(),
     };
     Ok((Store::Flat(directory.to_owned()), root))
 }

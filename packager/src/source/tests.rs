@@ -87,7 +87,7 @@ fn an_index_comes_with_all_it_refers_to() {
     for source in ["oci:layout:1", "oci:layout", "dir:dir"] {
         let collected = tree.collect(source, &[]).unwrap();
         assert_eq!(digests(&collected), expected, "{source}");
-        assert_eq!(collected.documents[0].bytes, tree.artifact.manifest());
+        assert_eq!(*collected.documents[0].bytes, *tree.artifact.manifest());
         // Two configurations, two layers of their own, one shared.
         assert_eq!(collected.blobs.len(), 5, "{source}");
         for blob in &collected.blobs {

@@ -111,7 +111,7 @@ pub(super) fn document(
     Ok(Document {
         digest,
         media_type: media_type.to_owned(),
-        bytes,
+        bytes: bytes.into(),
     })
 }
 

@@ -1,6 +1,8 @@
 //! Both views of the images, and the indexes over them, must be exactly what follows from the images: then there is
 //! no file that one tool sees and another does not, and nothing can hide between them.
 
+use std::sync::Arc;
+
 use archive::tree::{self, BlobSize, DerivedFile};
 use schemas::SolutionId;
 
@@ -69,7 +71,7 @@ fn image(image: &AcceptedImage) -> tree::Image {
             .map(|document| tree::Document {
                 digest: document.digest,
                 media_type: document.media_type.clone(),
-                bytes: document.bytes.to_vec(),
+                bytes: Arc::clone(&document.bytes),
             })
             .collect(),
         blobs: image
@@ -77,5 +79,33 @@ fn image(image: &AcceptedImage) -> tree::Image {
             .iter()
             .map(|(&digest, &size)| BlobSize { digest, size })
             .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use schemas::Digest;
+
+    use super::*;
+    use crate::AcceptedDocument;
+
+    /// One large manifest under ten thousand tags is a small archive, and must be a small check.
+    #[test]
+    fn comparing_copies_no_document() {
+        let accepted = AcceptedImage {
+            place: "app:1".parse().unwrap(),
+            reference: None,
+            documents: vec![AcceptedDocument {
+                digest: Digest::new([1; 32]),
+                media_type: "m".to_owned(),
+                bytes: b"{}".as_slice().into(),
+            }],
+            blobs: BTreeMap::new(),
+            platforms: BTreeSet::new(),
+        };
+        let copy = &image(&accepted).documents[0];
+        assert!(Arc::ptr_eq(&copy.bytes, &accepted.documents[0].bytes));
     }
 }

@@ -36,7 +36,7 @@ impl Image {
         let document = |(digest, bytes): (Digest, &Vec<u8>)| Document {
             digest,
             media_type: media_type(bytes).to_owned(),
-            bytes: bytes.clone(),
+            bytes: bytes.as_slice().into(),
         };
         let blob = |bytes: &Vec<u8>| BlobSize {
             digest: sha256(bytes),
@@ -248,7 +248,7 @@ impl Source {
             .collect();
         let file = |file: DerivedFile| {
             let bytes = match file.content {
-                DerivedContent::Bytes(bytes) => bytes,
+                DerivedContent::Bytes(bytes) => bytes.to_vec(),
                 DerivedContent::Blob => blobs[&file.digest].clone(),
             };
             (file.path.to_string(), bytes)

@@ -85,7 +85,7 @@ fn document(media_type: &str, bytes: Vec<u8>) -> Document {
     Document {
         digest: digest(&bytes),
         media_type: media_type.to_owned(),
-        bytes,
+        bytes: bytes.into(),
     }
 }
 
