@@ -12,6 +12,13 @@ pub const IMAGE_DOCUMENTS: u64 = 512 * 1024 * 1024;
 pub const IMAGE_CONTENTS: usize = schemas::limits::FILES;
 /// Bytes of all files below `operator/` together: ten times the largest operators in use.
 pub const OPERATOR_FILES: u64 = 64 * 1024 * 1024;
+/// Definitions: fifty times as many as the largest operators in use have, and as many as are packed.
+pub const OPERATOR_DEFINITIONS: usize = 10_000;
+/// Values in all files below `operator/` together, keys of maps and expanded aliases included: some ten times those of
+/// the largest operators in use, and 200 MB of memory.
+pub const OPERATOR_VALUES: usize = 2_000_000;
+/// Bytes of text in these values: an alias may stand for a long text, so the files' size alone bounds nothing.
+pub const OPERATOR_TEXT: usize = 64 * 1024 * 1024;
 /// Bytes of an image's configuration: as much as a manifest may have.
 pub const IMAGE_CONFIG: u64 = schemas::limits::IMAGE_MANIFEST_SIZE;
 /// Bytes of `index.json`: 400 bytes each for the 10 000 images that the limit on files allows, and as much again for

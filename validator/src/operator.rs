@@ -4,6 +4,7 @@
 
 mod definition;
 mod role;
+mod weight;
 
 use schemas::{ArchivePath, ContentsEntry, OperatorScope, Solution, limits, yaml};
 use serde_json::Value;
@@ -13,7 +14,8 @@ use crate::catalogue::practice::TEMPLATE;
 use crate::error::CheckError;
 use crate::files::Files;
 use crate::finding::Findings;
-use crate::limits::OPERATOR_FILES;
+use crate::limits::{OPERATOR_DEFINITIONS, OPERATOR_FILES};
+use weight::Weight;
 
 const ROLE: &str = "operator/deploy/role.yaml";
 const DEFINITIONS: &str = "operator/deploy/crds/";
@@ -41,7 +43,6 @@ pub(crate) fn check(
     solution: Option<&Solution>,
     findings: &mut Findings,
 ) -> Result<OperatorFiles, CheckError> {
-    let mut loaded = OperatorFiles::default();
     let size: u64 = files
         .below("operator/")
         .fold(0, |sum, entry| sum.saturating_add(entry.size));
@@ -49,11 +50,32 @@ pub(crate) fn check(
         let message =
             format_args!("the files have {size} bytes; at most {OPERATOR_FILES} are read");
         findings.add(&BUDGET, "operator", message);
-        return Ok(loaded);
+        return Ok(OperatorFiles::default());
     }
+    let definitions = files
+        .below(DEFINITIONS)
+        .filter(|entry| is_definition(entry))
+        .count();
+    if definitions > OPERATOR_DEFINITIONS {
+        let message = format_args!(
+            "there are {definitions} definitions; at most {OPERATOR_DEFINITIONS} are read"
+        );
+        findings.add(&BUDGET, "operator", message);
+        return Ok(OperatorFiles::default());
+    }
+    let mut loading = Loading {
+        files,
+        loaded: OperatorFiles::default(),
+        weight: Weight::default(),
+    };
     for entry in files.below("operator/") {
-        load(files, entry, &mut loaded, findings)?;
+        loading.load(entry, findings)?;
+        if let Some(message) = loading.weight.excess() {
+            findings.add(&BUDGET, "operator", message);
+            return Ok(OperatorFiles::default());
+        }
     }
+    let loaded = loading.loaded;
     definition::check_all(&loaded.definitions, findings);
     role::check_all(&loaded, scope(solution), findings);
     let any = files.below("operator/").next().is_some();
@@ -74,63 +96,74 @@ fn scope(solution: Option<&Solution>) -> OperatorScope {
         .unwrap_or_default()
 }
 
-fn load(
-    files: &Files<'_>,
-    entry: &ContentsEntry,
-    loaded: &mut OperatorFiles,
-    findings: &mut Findings,
-) -> Result<(), CheckError> {
-    let path = entry.path.as_str();
-    if path == ROLE {
-        loaded.roles = documents(files, entry, findings)?.unwrap_or_default();
-        return Ok(());
-    }
-    let definition = path
-        .strip_prefix(DEFINITIONS)
-        .is_some_and(|name| name.ends_with(DEFINITION_SUFFIX) && !name.contains('/'));
-    if !definition {
-        findings.add(&IGNORED, path, "is neither a definition nor role.yaml");
-        return Ok(());
-    }
-    let Some(mut documents) = documents(files, entry, findings)? else {
-        return Ok(());
-    };
-    match (documents.pop(), documents.len()) {
-        (Some(document), 0) => loaded.definitions.push(Definition {
-            path: entry.path.clone(),
-            document,
-        }),
-        (last, others) => {
-            let count = others + usize::from(last.is_some());
-            findings.add(&CRD_COUNT, path, format_args!("holds {count} documents"));
-        }
-    }
-    Ok(())
+fn is_definition(entry: &ContentsEntry) -> bool {
+    let name = entry.path.as_str().strip_prefix(DEFINITIONS);
+    name.is_some_and(|name| name.ends_with(DEFINITION_SUFFIX) && !name.contains('/'))
 }
 
-fn documents(
-    files: &Files<'_>,
-    entry: &ContentsEntry,
-    findings: &mut Findings,
-) -> Result<Option<Vec<Value>>, CheckError> {
-    let Some(bytes) = files.read(entry, limits::YAML_SIZE, &YAML, findings)? else {
-        return Ok(None);
-    };
-    if bytes
-        .windows(2)
-        .any(|pair| matches!(pair, b"{{" | b"{%" | b"{#"))
-    {
-        findings.add(
-            &TEMPLATE,
-            &entry.path,
-            "would be run as a template by upstream's import",
-        );
+/// What was read so far, and what it costs.
+struct Loading<'a> {
+    files: &'a Files<'a>,
+    loaded: OperatorFiles,
+    weight: Weight,
+}
+
+impl Loading<'_> {
+    fn load(&mut self, entry: &ContentsEntry, findings: &mut Findings) -> Result<(), CheckError> {
+        let path = entry.path.as_str();
+        if path == ROLE {
+            self.loaded.roles = self.documents(entry, findings)?.unwrap_or_default();
+            return Ok(());
+        }
+        if !is_definition(entry) {
+            findings.add(&IGNORED, path, "is neither a definition nor role.yaml");
+            return Ok(());
+        }
+        let Some(mut documents) = self.documents(entry, findings)? else {
+            return Ok(());
+        };
+        match (documents.pop(), documents.len()) {
+            (Some(document), 0) => self.loaded.definitions.push(Definition {
+                path: entry.path.clone(),
+                document,
+            }),
+            (last, others) => {
+                let count = others + usize::from(last.is_some());
+                findings.add(&CRD_COUNT, path, format_args!("holds {count} documents"));
+            }
+        }
+        Ok(())
     }
-    match yaml::documents(&bytes) {
-        Ok(documents) => Ok(Some(documents)),
-        Err(error) => {
-            findings.add(&YAML, &entry.path, error);
-            Ok(None)
+
+    fn documents(
+        &mut self,
+        entry: &ContentsEntry,
+        findings: &mut Findings,
+    ) -> Result<Option<Vec<Value>>, CheckError> {
+        let Some(bytes) = self.files.read(entry, limits::YAML_SIZE, &YAML, findings)? else {
+            return Ok(None);
+        };
+        if bytes
+            .windows(2)
+            .any(|pair| matches!(pair, b"{{" | b"{%" | b"{#"))
+        {
+            findings.add(
+                &TEMPLATE,
+                &entry.path,
+                "would be run as a template by upstream's import",
+            );
+        }
+        match yaml::documents(&bytes) {
+            Ok(documents) => {
+                for document in &documents {
+                    self.weight.add(document);
+                }
+                Ok(Some(documents))
+            }
+            Err(error) => {
+                findings.add(&YAML, &entry.path, error);
+                Ok(None)
+            }
         }
     }
 }
@@ -147,25 +180,52 @@ mod tests {
     use super::*;
     use crate::files::ReadProblem;
 
-    /// What the list says is enough: nothing is read.
-    #[test]
-    fn the_bytes_of_all_files_are_bounded() {
-        let entries = (0..17).map(|number| ContentsEntry {
+    fn definitions(count: usize, size: u64) -> Contents {
+        let entries = (0..count).map(|number| ContentsEntry {
             path: format!("{DEFINITIONS}x{number}{DEFINITION_SUFFIX}")
                 .parse()
                 .unwrap(),
-            size: limits::YAML_SIZE,
-            digest: Digest::new([number; 32]),
+            size,
+            digest: Digest::new([u8::try_from(number % 256).unwrap(); 32]),
         });
-        let contents = Contents::new(entries.collect()).unwrap();
-        let read = |path: &str, _| -> Result<_, ReadProblem> { panic!("{path} was read") };
+        Contents::new(entries.collect()).unwrap()
+    }
+
+    /// What is found of so many definitions, all with the same bytes; none if they must not be read.
+    fn found(count: usize, size: u64, bytes: Option<&[u8]>) -> Vec<(&'static str, String)> {
+        let contents = definitions(count, size);
+        let read = |path: &str, _| -> Result<_, ReadProblem> {
+            match bytes {
+                Some(bytes) => Ok(bytes.to_vec()),
+                None => panic!("{path} was read"),
+            }
+        };
         let mut findings = Findings::default();
-        check(&Files::new(&contents, &read), None, &mut findings).unwrap();
-        let ids: Vec<&str> = findings
-            .into_sorted()
-            .iter()
-            .map(|finding| finding.id)
-            .collect();
-        assert_eq!(ids, ["operator.budget"]);
+        let loaded = check(&Files::new(&contents, &read), None, &mut findings).unwrap();
+        assert!(loaded.definitions.is_empty());
+        let findings = findings.into_sorted().into_iter();
+        findings.map(|it| (it.id, it.message)).collect()
+    }
+
+    fn over_budget(found: &[(&str, String)], words: &str) {
+        assert!(
+            matches!(found, [("operator.budget", message)] if message.contains(words)),
+            "{found:?}"
+        );
+    }
+
+    /// What the list says is enough: nothing is read.
+    #[test]
+    fn the_files_are_bounded_before_they_are_read() {
+        over_budget(&found(17, limits::YAML_SIZE, None), "bytes");
+        over_budget(&found(OPERATOR_DEFINITIONS + 1, 1, None), "definitions");
+    }
+
+    #[test]
+    fn what_the_files_hold_is_bounded() {
+        let values = format!("[{}]", "0,".repeat(200_000));
+        over_budget(&found(11, 1, Some(values.as_bytes())), "values");
+        let aliases = format!("[&a {}{}]", "x".repeat(1_000_000), ", *a".repeat(39));
+        over_budget(&found(2, 1, Some(aliases.as_bytes())), "text");
     }
 }
