@@ -185,11 +185,9 @@ impl Walk<'_> {
                 continue;
             };
             frame.done += 1;
-            if !seen.insert(child.digest) {
-                continue;
-            }
+            let repeated = !seen.insert(child.digest);
             let parent = format!("{path} -> {}", frame.digest);
-            if stack.len() > limits::INDEX_DEPTH {
+            if !repeated && stack.len() > limits::INDEX_DEPTH {
                 let depth = limits::INDEX_DEPTH;
                 self.documents.give_up();
                 findings.add(
@@ -199,7 +197,10 @@ impl Walk<'_> {
                 );
                 continue;
             }
-            if let Some(document) = self.child(&child, &parent, findings)? {
+            // What an index says of a document is compared each time, and the document is walked once.
+            if let Some(document) = self.child(&child, &parent, findings)?
+                && !repeated
+            {
                 stack.push(Frame {
                     digest: child.digest,
                     document,
@@ -244,7 +245,7 @@ impl AcceptedImage {
         let Frame {
             digest, document, ..
         } = frame;
-        self.blobs.extend(document.blobs.iter().copied());
+        self.blobs.extend(&document.blobs);
         self.platforms.extend(document.platform.clone());
         self.documents.push(AcceptedDocument {
             digest,
@@ -295,6 +296,127 @@ mod tests {
             )
         });
         assert!(ids(entries.collect(), b"{}").contains("images.budget"));
+    }
+
+    const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+    const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+
+    /// The contents of an archive by their numbers; each is read as often as the tests count.
+    struct Counted {
+        entries: Vec<ContentsEntry>,
+        bytes: BTreeMap<String, Vec<u8>>,
+        reads: std::cell::RefCell<BTreeMap<String, usize>>,
+    }
+
+    impl Counted {
+        fn new(files: &[(&str, u8, &str)]) -> Self {
+            let size = |text: &str| text.len() as u64;
+            Self {
+                entries: files
+                    .iter()
+                    .map(|(path, number, text)| entry(path, size(text), *number))
+                    .collect(),
+                bytes: files
+                    .iter()
+                    .map(|(path, _, text)| ((*path).to_owned(), text.as_bytes().to_vec()))
+                    .collect(),
+                reads: std::cell::RefCell::default(),
+            }
+        }
+
+        fn check(&self) -> (Images, Vec<&'static str>) {
+            let contents = Contents::new(self.entries.clone()).unwrap();
+            let read = |path: &str, _| {
+                *self.reads.borrow_mut().entry(path.to_owned()).or_default() += 1;
+                Ok::<_, ReadProblem>(self.bytes[path].clone())
+            };
+            let files = Files::new(&contents, &read);
+            let mut findings = Findings::default();
+            let id = SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
+            let images = check(&files, &id, &mut findings).unwrap();
+            let findings = findings.into_sorted();
+            (images, findings.iter().map(|it| it.id).collect())
+        }
+    }
+
+    fn named(media_type: &str, number: u8, size: usize) -> String {
+        let digest = Digest::new([number; 32]);
+        format!(r#"{{"mediaType":"{media_type}","digest":"{digest}","size":{size}}}"#)
+    }
+
+    fn manifest(config: &str, layer: &str, layers: usize) -> String {
+        let layers = vec![layer; layers].join(",");
+        format!(
+            r#"{{"schemaVersion":2,"mediaType":"{MANIFEST}","config":{config},"layers":[{layers}]}}"#
+        )
+    }
+
+    /// However many manifests name it: it is read once, what is wrong in it is said once, and it counts.
+    #[test]
+    fn a_configuration_is_read_once() {
+        for (config, expected) in [
+            ("{", 1),
+            (
+                r#"{"os":"linux","architecture":"arm64","rootfs":{"diff_ids":[]}}"#,
+                2,
+            ),
+        ] {
+            let descriptor = named(CONFIG, 9, config.len());
+            let texts = [1, 2].map(|layers| manifest(&descriptor, &named("m", 8, 1), layers));
+            let archive = Counted::new(&[
+                ("blobs/sha256/config", 9, config),
+                ("blobs/sha256/layer", 8, "x"),
+                ("images/a/1/manifest.json", 1, &texts[0]),
+                ("images/a/2/manifest.json", 2, &texts[1]),
+            ]);
+            let (_, found) = archive.check();
+            let found = found.iter().filter(|id| **id == "images.config").count();
+            assert_eq!(found, expected, "{config}");
+            assert_eq!(archive.reads.borrow()["blobs/sha256/config"], 1);
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_configurations_count_with_those_of_documents() {
+        let size = limits::IMAGE_MANIFEST_SIZE;
+        let text = |number| {
+            let config = named(CONFIG, number, usize::try_from(size).unwrap());
+            manifest(&config, &named("m", 255, 1), 0)
+        };
+        let mut archive = Counted::new(&[]);
+        for number in 0..=128 {
+            let (config, root) = (
+                format!("blobs/sha256/{number}"),
+                format!("images/a/{number}/manifest.json"),
+            );
+            let text = text(number);
+            archive.entries.push(entry(&config, size, number));
+            let mut document = entry(&root, text.len() as u64, number);
+            // Another digest than the configuration's.
+            document.digest =
+                Digest::new(std::array::from_fn(
+                    |index| if index == 0 { 200 } else { number },
+                ));
+            archive.entries.push(document);
+            archive.bytes.insert(config, b"{".to_vec());
+            archive.bytes.insert(root, text.into_bytes());
+        }
+        let (_, found) = archive.check();
+        assert!(found.contains(&"images.budget"), "{found:?}");
+    }
+
+    #[test]
+    fn a_layer_that_is_repeated_is_looked_up_once() {
+        let text = manifest(&named("c", 9, 1), &named("m", 8, 2), 1000);
+        let archive = Counted::new(&[
+            ("blobs/sha256/config", 9, "c"),
+            ("blobs/sha256/layer", 8, "x"),
+            ("images/a/1/manifest.json", 1, &text),
+        ]);
+        let (images, found) = archive.check();
+        assert_eq!(images.list[0].blobs.len(), 2);
+        let sizes = found.iter().filter(|id| **id == "images.size").count();
+        assert_eq!(sizes, 1, "{found:?}");
     }
 
     /// Every image refers to all contents: the pairs are what has no bound of its own.

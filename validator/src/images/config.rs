@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use schemas::{ArchivePath, ImageManifest, Platform};
+use schemas::{ArchivePath, ContentsEntry, ImageManifest, Platform};
 use serde::Deserialize;
 
 use crate::catalogue::images::CONFIG;
@@ -26,42 +26,69 @@ struct RootFs {
     diff_ids: Vec<schemas::Digest>,
 }
 
-/// What the image runs on; none when the manifest is that of an artifact, or the configuration is wrong.
-pub(super) fn check(
+/// What a configuration says, as far as it is checked.
+pub(super) struct Configuration {
+    platform: Platform,
+    layers: usize,
+}
+
+/// Whether a manifest is that of an image: artifacts have a configuration of another type.
+pub(super) fn is_image(manifest: &ImageManifest) -> bool {
+    matches!(manifest.config.media_type.as_str(), OCI | DOCKER)
+}
+
+/// Reads a configuration; none when it is damaged or wrong. `place` is the first manifest that names it.
+pub(super) fn read(
     files: &Files<'_>,
     place: &ArchivePath,
-    manifest: &ImageManifest,
+    entry: &ContentsEntry,
     findings: &mut Findings,
-) -> Result<Option<Platform>, CheckError> {
-    if !matches!(manifest.config.media_type.as_str(), OCI | DOCKER) {
-        return Ok(None);
-    }
-    let Some(entry) = files.with_digest(&manifest.config.digest) else {
-        return Ok(None);
-    };
+) -> Result<Option<Configuration>, CheckError> {
     let Some(bytes) = files.read(entry, IMAGE_CONFIG, &CONFIG, findings)? else {
         return Ok(None);
     };
-    let mut wrong = |message: &dyn fmt::Display| {
-        let digest = entry.digest;
-        findings.add(
-            &CONFIG,
-            place,
-            format_args!("configuration {digest}: {message}"),
-        );
-    };
     match serde_json::from_slice::<Config>(&bytes) {
-        Err(error) => wrong(&error),
+        Err(error) => wrong(place, entry, error, findings),
         Ok(config) if config.platform.os.is_empty() || config.platform.architecture.is_empty() => {
-            wrong(&"os or architecture is empty");
+            wrong(place, entry, "os or architecture is empty", findings);
         }
-        Ok(config) if config.rootfs.diff_ids.len() != manifest.layers.len() => {
-            let (listed, layers) = (config.rootfs.diff_ids.len(), manifest.layers.len());
-            wrong(&format_args!(
-                "rootfs lists {listed} layers, the manifest has {layers}"
-            ));
+        Ok(Config { platform, rootfs }) => {
+            return Ok(Some(Configuration {
+                platform,
+                layers: rootfs.diff_ids.len(),
+            }));
         }
-        Ok(config) => return Ok(Some(config.platform)),
     }
     Ok(None)
+}
+
+/// What the image of a manifest runs on; none when the configuration is not one of its layers.
+pub(super) fn platform(
+    config: &Configuration,
+    place: &ArchivePath,
+    entry: &ContentsEntry,
+    manifest: &ImageManifest,
+    findings: &mut Findings,
+) -> Option<Platform> {
+    let (listed, layers) = (config.layers, manifest.layers.len());
+    if listed == layers {
+        return Some(config.platform.clone());
+    }
+    let message = format_args!("rootfs lists {listed} layers, the manifest has {layers}");
+    wrong(place, entry, message, findings);
+    None
+}
+
+fn wrong(
+    place: &ArchivePath,
+    entry: &ContentsEntry,
+    message: impl fmt::Display,
+    findings: &mut Findings,
+) {
+    let digest = entry.digest;
+    findings.add(
+        &CONFIG,
+        place,
+        format_args!("configuration {digest}: {message}"),
+    );
 }

@@ -1,14 +1,15 @@
 //! Reads each manifest and index once, however many images share it, and looks up everything that it refers to.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use schemas::{
-    ContentsEntry, Descriptor, Digest, ImageDocument, ImageDocumentError, Platform, limits,
+    ArchivePath, ContentsEntry, Descriptor, Digest, ImageDocument, ImageDocumentError,
+    ImageManifest, Platform, limits,
 };
 
-use super::config;
+use super::config::{self, Configuration};
 use crate::catalogue::images::{BUDGET, DOCUMENT, EMPTY, FOREIGN, MISSING, SIZE};
 use crate::error::CheckError;
 use crate::files::Files;
@@ -22,7 +23,7 @@ pub(super) struct Loaded {
     /// The documents that it names and that are there.
     pub(super) children: Vec<Descriptor>,
     /// The contents that it names and that are there, with their true sizes.
-    pub(super) blobs: Vec<(Digest, u64)>,
+    pub(super) blobs: BTreeMap<Digest, u64>,
     /// What its configuration says.
     pub(super) platform: Option<Platform>,
 }
@@ -31,7 +32,9 @@ pub(super) struct Loaded {
 pub(super) struct Documents<'a> {
     pub(super) files: &'a Files<'a>,
     loaded: BTreeMap<Digest, Option<Arc<Loaded>>>,
-    /// Bytes kept so far.
+    /// The configurations read so far, likewise: any number of manifests may name one.
+    configurations: BTreeMap<Digest, Option<Configuration>>,
+    /// Bytes of all these so far.
     size: u64,
     complete: bool,
 }
@@ -41,6 +44,7 @@ impl<'a> Documents<'a> {
         Self {
             files,
             loaded: BTreeMap::new(),
+            configurations: BTreeMap::new(),
             size: 0,
             complete: true,
         }
@@ -78,10 +82,7 @@ impl<'a> Documents<'a> {
         entry: &ContentsEntry,
         findings: &mut Findings,
     ) -> Result<Option<Loaded>, CheckError> {
-        self.size = self.size.saturating_add(entry.size);
-        if self.size > IMAGE_DOCUMENTS {
-            let message = format_args!("the documents have more than {IMAGE_DOCUMENTS} bytes");
-            findings.add(&BUDGET, "images", message);
+        if !self.afford(entry, findings) {
             return Ok(None);
         }
         let limit = limits::IMAGE_MANIFEST_SIZE;
@@ -101,6 +102,16 @@ impl<'a> Documents<'a> {
         }
     }
 
+    /// Whether a document or configuration may still be read.
+    fn afford(&mut self, entry: &ContentsEntry, findings: &mut Findings) -> bool {
+        self.size = self.size.saturating_add(entry.size);
+        if self.size > IMAGE_DOCUMENTS {
+            let message = format_args!("the documents have more than {IMAGE_DOCUMENTS} bytes");
+            findings.add(&BUDGET, "images", message);
+        }
+        self.size <= IMAGE_DOCUMENTS
+    }
+
     fn look_up(
         &mut self,
         entry: &ContentsEntry,
@@ -112,18 +123,30 @@ impl<'a> Documents<'a> {
             media_type: document.media_type().to_owned(),
             bytes: bytes.into(),
             children: Vec::new(),
-            blobs: Vec::new(),
+            blobs: BTreeMap::new(),
             platform: None,
         };
         let of_index = matches!(document, ImageDocument::Index(_));
+        // What is said twice is looked up once: a small manifest may repeat one layer very many times.
+        let mut said = BTreeSet::new();
         for descriptor in document.descriptors() {
+            let Descriptor {
+                digest,
+                size,
+                media_type,
+                platform,
+                ..
+            } = descriptor;
+            if !said.insert((digest, size, media_type, platform)) {
+                continue;
+            }
             let Some(size) = self.find(entry, descriptor, findings) else {
                 continue;
             };
             if of_index && descriptor.is_document() {
                 loaded.children.push(descriptor.clone());
             } else {
-                loaded.blobs.push((descriptor.digest, size));
+                loaded.blobs.insert(*digest, size);
             }
         }
         match document {
@@ -132,10 +155,36 @@ impl<'a> Documents<'a> {
             }
             ImageDocument::Index(_) => {}
             ImageDocument::Manifest(manifest) => {
-                loaded.platform = config::check(self.files, &entry.path, manifest, findings)?;
+                loaded.platform = self.platform(&entry.path, manifest, findings)?;
             }
         }
         Ok(loaded)
+    }
+
+    /// What the image of a manifest runs on; none when it is an artifact, or its configuration is wrong.
+    fn platform(
+        &mut self,
+        place: &ArchivePath,
+        manifest: &ImageManifest,
+        findings: &mut Findings,
+    ) -> Result<Option<Platform>, CheckError> {
+        let digest = manifest.config.digest;
+        if !config::is_image(manifest) {
+            return Ok(None);
+        }
+        let Some(entry) = self.files.with_digest(&digest) else {
+            return Ok(None);
+        };
+        if !self.configurations.contains_key(&digest) {
+            let read = if self.afford(entry, findings) {
+                config::read(self.files, place, entry, findings)?
+            } else {
+                None
+            };
+            self.configurations.insert(digest, read);
+        }
+        let known = self.configurations.get(&digest).and_then(Option::as_ref);
+        Ok(known.and_then(|known| config::platform(known, place, entry, manifest, findings)))
     }
 
     /// The true size of a content; none when it is nowhere in the archive.

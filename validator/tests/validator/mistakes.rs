@@ -281,6 +281,21 @@ pub(crate) const IMAGES: &[Case] = &[
         &["images.media-type"],
     ),
     (
+        "child under two media types",
+        |s| {
+            let image = &mut s.images[1];
+            let [first, second] = [0, 1]
+                .map(|index| child(MANIFEST, &image.documents[index], ["amd64", "arm64"][index]));
+            let again = first.replacen(
+                MANIFEST,
+                "application/vnd.docker.distribution.manifest.v2+json",
+                1,
+            );
+            image.root = index(&[first, second, again]);
+        },
+        &["images.media-type"],
+    ),
+    (
         "config is not JSON",
         |s| replace_config(s, b"{"),
         &["images.config"],
