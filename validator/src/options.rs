@@ -42,7 +42,7 @@ pub struct Options {
     pub detached: Vec<Envelope>,
     /// How much is read.
     pub depth: Depth,
-    /// Threads that read and hash.
+    /// Threads that read and hash, at most: discs, and disks with heads, are read by one.
     pub threads: NonZeroUsize,
     /// When to judge `expires`; none leaves it unjudged. Libraries do not read the clock.
     pub now: Option<StatementTime>,

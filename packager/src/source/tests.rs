@@ -244,6 +244,26 @@ fn a_document_must_be_what_its_descriptor_says() {
 }
 
 #[test]
+fn a_document_is_compared_with_each_descriptor() {
+    let tree = Tree::new(index());
+    let image = tree.artifact.images()[0].descriptor();
+    let child = |media_type: &str| {
+        let (digest, size) = (&image.digest, image.size);
+        format!(r#"{{"mediaType":"{media_type}","digest":"{digest}","size":{size}}}"#)
+    };
+    let other = "application/vnd.docker.distribution.manifest.v2+json";
+    for (again, taken) in [(image.media_type.as_str(), true), (other, false)] {
+        let children = [child(&image.media_type), child(again)].join(",");
+        let text = format!(r#"{{"schemaVersion":2,"manifests":[{children}]}}"#);
+        fs::write(tree.path("dir/manifest.json"), text).unwrap();
+        match tree.collect("dir:dir", &[]) {
+            Ok(collected) => assert!(taken && collected.documents.len() == 2, "{again}"),
+            Err(error) => assert!(!taken && error.to_string().contains(other), "{error}"),
+        }
+    }
+}
+
+#[test]
 fn documents_that_readers_could_understand_differently_are_refused() {
     let tree = Tree::new(image("amd64").into());
     Tree::edit(

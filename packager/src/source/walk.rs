@@ -5,7 +5,7 @@
 //! number and total size are bounded, and nothing is read twice; a document called something else than it is: the
 //! media types are compared; content elsewhere on the internet: `ImageDocument` refuses it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 use schemas::{Descriptor, Digest, ImageDocument, ImageManifest, Platform};
@@ -101,17 +101,22 @@ pub(super) fn document(
         });
     }
     let parsed = parse(&path, &bytes)?;
-    if parsed.media_type() != media_type {
-        return Err(SourceError::MediaType {
-            path,
-            expected: media_type.chars().take(120).collect(),
-            found: parsed.media_type().to_owned(),
-        });
-    }
+    check_media_type(&path, media_type, parsed.media_type())?;
     Ok(Document {
         digest,
         media_type: media_type.to_owned(),
         bytes: bytes.into(),
+    })
+}
+
+fn check_media_type(path: &Path, expected: &str, found: &str) -> Result<(), SourceError> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(SourceError::MediaType {
+        path: path.to_owned(),
+        expected: expected.chars().take(120).collect(),
+        found: found.to_owned(),
     })
 }
 
@@ -139,7 +144,8 @@ pub(super) struct Reader<'a> {
     store: &'a Store,
     session: &'a mut Session,
     documents: Vec<Document>,
-    seen: BTreeSet<Digest>,
+    /// Where in `documents` each one is.
+    seen: BTreeMap<Digest, usize>,
     blobs: BTreeMap<Digest, Blob>,
     /// Documents whose descriptors are not followed yet, with the number of indexes above them.
     open: VecDeque<(usize, usize)>,
@@ -151,7 +157,7 @@ impl<'a> Reader<'a> {
             store,
             session,
             documents: Vec::new(),
-            seen: BTreeSet::new(),
+            seen: BTreeMap::new(),
             blobs: BTreeMap::new(),
             open: VecDeque::new(),
         }
@@ -233,8 +239,9 @@ impl<'a> Reader<'a> {
     fn follow(&mut self, child: &Descriptor, depth: usize) -> Result<(), SourceError> {
         let digest = child.digest;
         self.session.agree(digest, child.size)?;
-        if self.seen.contains(&digest) {
-            return Ok(());
+        if let Some(&number) = self.seen.get(&digest) {
+            let found = &self.documents[number].media_type;
+            return check_media_type(&self.store.document(digest), &child.media_type, found);
         }
         if depth > schemas::limits::INDEX_DEPTH {
             return Err(SourceError::Depth { digest });
@@ -248,7 +255,7 @@ impl<'a> Reader<'a> {
             return Err(SourceError::Documents);
         }
         self.session.keep(&document)?;
-        self.seen.insert(document.digest);
+        self.seen.insert(document.digest, self.documents.len());
         self.open.push_back((self.documents.len(), depth));
         self.documents.push(document);
         Ok(())

@@ -316,8 +316,11 @@ fn what_cannot_be_found_out_is_no_finding() {
     let error = check(&missing, &options(), &|_| {}, &cancelled).unwrap_err();
     assert!(error.to_string().starts_with("cannot open"), "{error}");
     let archive = Archive::signed(&Source::good());
-    let error = check(&archive.path(), &options(), &|_| {}, &cancelled).unwrap_err();
-    assert_eq!(error.to_string(), "interrupted");
+    for depth in [Depth::Everything, Depth::Documents] {
+        let options = Options { depth, ..options() };
+        let error = check(&archive.path(), &options, &|_| {}, &cancelled).unwrap_err();
+        assert_eq!(error.to_string(), "interrupted");
+    }
     let directory = tempfile::tempdir().unwrap();
     let report = check(directory.path(), &options(), &|_| {}, &cancelled).unwrap();
     only(&report, "container.not-iso", Verdict::Refused);
