@@ -85,5 +85,13 @@ pub(crate) fn writer() -> String {
         .nodename()
         .to_string_lossy()
         .into_owned();
-    format!("{user}@{host}/{}", std::process::id())
+    // Containers share host names and process numbers; they do not start in the same nanosecond.
+    let since = clock()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    format!(
+        "{user}@{host}/{}-{:x}",
+        std::process::id(),
+        since.subsec_nanos()
+    )
 }

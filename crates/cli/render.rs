@@ -9,12 +9,24 @@ use crate::exit::{Failure, Outcome};
 
 /// A line of the result. A reader that has gone away is not an error.
 pub(crate) fn line(text: impl AsRef<str>) {
-    let _ = writeln!(std::io::stdout().lock(), "{}", text.as_ref());
+    let _ = writeln!(std::io::stdout().lock(), "{}", printable(text.as_ref()));
 }
 
 /// A line of talk.
 pub(crate) fn note(text: impl AsRef<str>) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", text.as_ref());
+    let _ = writeln!(std::io::stderr().lock(), "{}", printable(text.as_ref()));
+}
+
+/// Text without what a terminal would obey: archives and clusters choose some of it. JSON has no such characters.
+fn printable(text: &str) -> String {
+    let harmless = |c: char| {
+        if c.is_control() && c != '\n' {
+            char::REPLACEMENT_CHARACTER
+        } else {
+            c
+        }
+    };
+    text.chars().map(harmless).collect()
 }
 
 /// A result as one line of JSON.
@@ -85,6 +97,14 @@ pub(crate) fn count(number: usize, singular: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn terminals_are_not_commanded() {
+        assert_eq!(
+            printable("a\n\u{1b}[2Jb\r\u{9b}c"),
+            "a\n\u{fffd}[2Jb\u{fffd}\u{fffd}c"
+        );
+    }
 
     #[test]
     fn sizes_are_rounded_down() {

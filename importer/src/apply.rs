@@ -1,7 +1,6 @@
 //! Does what a plan says: push, record, activate, deploy, wait. The cluster is touched only when every image is in
 //! place; running it again completes whatever an interruption left.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use crate::crd::Change;
 use crate::environment;
 use crate::error::{Error, PushFailure};
 use crate::lock::Lock;
+use crate::obstacle::Obstacle;
 use crate::plan::{Deployment, Ready, manager};
 use crate::record;
 use crate::rollback::Before;
@@ -135,16 +135,36 @@ impl Ready {
 
     async fn write(&self, session: &mut Session<'_>) -> Result<(), Error> {
         let plan = &self.0;
+        self.check_still_true(session.cluster).await?;
         // A record that is the same stays as it is, with the time of the first import.
         let earlier = plan.state.record(&plan.record.name, &plan.record.version);
         if earlier.is_none_or(|earlier| !earlier.is_same_import(&plan.record)) {
             session.apply(Object::new(plan.record.to_object())?).await?;
+            project(session).await?;
         }
         if let Some(deployment) = &plan.deployment {
             self.activate(session).await?;
             self.deploy(deployment, session).await?;
         }
         project(session).await
+    }
+
+    /// Pushing takes time, and the plan was made before it. Under the Lease nobody else writes, so what is still true
+    /// now stays true.
+    async fn check_still_true(&self, cluster: &Cluster) -> Result<(), Error> {
+        let plan = &self.0;
+        let mut changed = State::read(cluster).await? != plan.state;
+        if let Some(deployment) = &plan.deployment {
+            let live = cluster.get(deployment.namespace.reference()).await?;
+            changed |= live.is_some() != deployment.namespace_was_there;
+        }
+        if changed {
+            return Err(Error::Refused(Obstacle::no(
+                "the cluster was changed by others while images were pushed, so the plan no longer holds",
+                "run the same command again: it makes a new plan, and nothing has to be pushed twice",
+            )));
+        }
+        Ok(())
     }
 
     async fn activate(&self, session: &mut Session<'_>) -> Result<(), Error> {
@@ -170,28 +190,88 @@ impl Ready {
         let namespace = &deployment.target.namespace;
         let solution = self.0.id.name();
         session.apply(deployment.namespace.clone()).await?;
-        let before = Before::read(session.cluster, solution, namespace).await?;
-        let result = self.roll_out(deployment, session).await;
-        if let (Err(error), Some(previous)) = (&result, &deployment.previous) {
-            // Only a version that does not come is taken back: another failure may be gone at the next try.
-            if matches!(
-                error,
-                Error::Cluster(deployer::Error::Rollout(_) | deployer::Error::Timeout { .. })
-            ) {
-                (session.watch)(Event::RollingBack(previous.clone()));
-                before.restore(session, solution, namespace).await?;
-                return Err(self.rolled_back(previous, result));
-            }
+        if deployment.previous.is_none() {
+            // Noted before the first object, so that there is an undo whatever happens.
+            self.note(deployment, session).await?;
         }
-        result?;
+        let before = Before::read(session.cluster, solution, namespace).await?;
+        if let Err(error) = self.roll_out(deployment, session).await {
+            return Err(self.take_back(error, before, deployment, session).await);
+        }
         session
             .prune(solution, namespace, &deployment.objects)
             .await?;
-        let mut solutions = self.deployed_now(session.cluster, deployment).await?;
-        solutions.insert(solution.clone(), self.0.id.version().clone());
+        self.note(deployment, session).await
+    }
+
+    /// Notes in the namespace that this version is deployed, beside what else is.
+    async fn note(&self, deployment: &Deployment, session: &mut Session<'_>) -> Result<(), Error> {
+        let namespace = &deployment.target.namespace;
+        let known = self
+            .0
+            .state
+            .namespaces
+            .iter()
+            .find(|space| space.namespace == *namespace);
+        let mut solutions = known
+            .map(|space| space.solutions.clone())
+            .unwrap_or_default();
+        solutions.insert(self.0.id.name().clone(), self.0.id.version().clone());
         session
             .apply(Object::new(environment::config(namespace, &solutions))?)
             .await
+    }
+
+    /// Puts back what ran before an upgrade that does not come, and says what happened. Another failure may be gone at
+    /// the next try, and the same version again has nothing before it.
+    async fn take_back(
+        &self,
+        error: Error,
+        before: Before,
+        deployment: &Deployment,
+        session: &mut Session<'_>,
+    ) -> Error {
+        let version = self.0.id.version().clone();
+        let previous = match &deployment.previous {
+            Some(previous) if *previous != version => previous.clone(),
+            _ => return error,
+        };
+        let source = match error {
+            Error::Cluster(
+                source @ (deployer::Error::Rollout(_) | deployer::Error::Timeout { .. }),
+            ) => Box::new(source),
+            other => return other,
+        };
+        (session.watch)(Event::RollingBack(previous.clone()));
+        match self.restore(before, deployment, session).await {
+            Ok(()) => Error::RolledBack {
+                version,
+                previous,
+                source,
+            },
+            Err(error) => Error::NotRolledBack {
+                version,
+                previous,
+                restoring: Box::new(error),
+                source,
+            },
+        }
+    }
+
+    async fn restore(
+        &self,
+        before: Before,
+        deployment: &Deployment,
+        session: &mut Session<'_>,
+    ) -> Result<(), Error> {
+        let namespace = &deployment.target.namespace;
+        before.restore(session, self.0.id.name(), namespace).await?;
+        let wait = self.0.request.wait;
+        let operator = &deployment.operator;
+        Ok(session
+            .cluster
+            .wait_rollout(namespace.as_str(), operator, wait, |_| ())
+            .await?)
     }
 
     async fn roll_out(
@@ -210,32 +290,6 @@ impl Ready {
             .cluster
             .wait_rollout(namespace, &deployment.operator, wait, progress)
             .await?)
-    }
-
-    fn rolled_back(&self, previous: &Version, result: Result<(), Error>) -> Error {
-        match result {
-            Err(Error::Cluster(source)) => Error::RolledBack {
-                version: self.0.id.version().clone(),
-                previous: previous.clone(),
-                source: Box::new(source),
-            },
-            Err(other) => other,
-            Ok(()) => unreachable!("only a failure is rolled back"),
-        }
-    }
-
-    /// What the namespace runs, read under the lock: another Solution may have come since the plan.
-    async fn deployed_now(
-        &self,
-        cluster: &Cluster,
-        deployment: &Deployment,
-    ) -> Result<BTreeMap<SolutionName, Version>, Error> {
-        let state = State::read(cluster).await?;
-        let space = state
-            .namespaces
-            .into_iter()
-            .find(|space| space.namespace == deployment.target.namespace);
-        Ok(space.map(|space| space.solutions).unwrap_or_default())
     }
 
     fn receipt(&self, report: &PushReport, objects: Vec<String>, removed: Vec<String>) -> Receipt {

@@ -124,9 +124,30 @@ fn versions(crd: &Value) -> impl Iterator<Item = &Value> {
     crd["spec"]["versions"].as_array().into_iter().flatten()
 }
 
-/// The CRD as it is applied: with our labels.
-pub(crate) fn labelled(solution: &SolutionName, version: &Version, crd: &Value) -> Value {
+/// Whether a CRD was there before any Solution: it is being taken over, or was earlier.
+pub(crate) fn was_there_before(active: Option<&Object>) -> bool {
+    active.is_some_and(|active| {
+        !active.labels().contains_key(v::SOLUTION) || active.annotations().contains_key(v::ADOPTED)
+    })
+}
+
+/// The CRD as it is applied: with our labels, and a mark when it was there before.
+pub(crate) fn labelled(
+    solution: &SolutionName,
+    version: &Version,
+    crd: &Value,
+    was_there_before: bool,
+) -> Value {
     let mut crd = crd.clone();
+    // An archive may say anything here; only a map can be added to.
+    for field in ["labels", "annotations"] {
+        if !crd["metadata"][field].is_object() {
+            crd["metadata"][field] = Value::Object(serde_json::Map::new());
+        }
+    }
+    if was_there_before {
+        crd["metadata"]["annotations"][v::ADOPTED] = Value::String("true".to_owned());
+    }
     if let Some(fields) = crd.as_object_mut() {
         fields.remove("status");
     }
@@ -157,6 +178,24 @@ mod tests {
             "spec": { "versions": versions },
             "status": { "storedVersions": stored },
         })
+    }
+
+    #[test]
+    fn whatever_an_archive_says_of_labels_ours_are_added() {
+        let (name, version) = ("example".parse().unwrap(), "1.1.0".parse().unwrap());
+        for labels in [
+            json!({"a": "b"}),
+            json!("text"),
+            json!(["list"]),
+            Value::Null,
+        ] {
+            let crd = labelled(&name, &version, &crd(&[], &labels, &[]), true);
+            assert_eq!(crd["metadata"]["labels"][v::SOLUTION], "example");
+            assert_eq!(crd["metadata"]["annotations"][v::ADOPTED], "true");
+            assert!(crd.get("status").is_none());
+        }
+        let created = labelled(&name, &version, &crd(&[], &Value::Null, &[]), false);
+        assert!(created["metadata"]["annotations"].get(v::ADOPTED).is_none());
     }
 
     fn ours(version: &str) -> Value {

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use deployer::{Cluster, Conflicts, Gvk, Object, ObjectRef, Propagation, Scope, Selector};
+use deployer::{Gvk, Object, ObjectRef, Scope, Selector};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde_json::{Value, json};
 
+use crate::apply::Session;
 use crate::crd::Adopt;
 use crate::error::Error;
-use crate::lock::{Lock, Writer};
+use crate::lock::Change;
 use crate::obstacle::Obstacle;
-use crate::plan::manager;
 use crate::request::Target;
 use crate::state::{EnvironmentNamespace, Origin, State};
 use crate::vocabulary as v;
@@ -102,56 +102,78 @@ pub(crate) fn inventory(solution: &SolutionName, namespace: &Namespace) -> [Scop
     ]
 }
 
+/// Namespaces that can be no environment's: those of Kubernetes, and that of the records, whose ConfigMaps carry the
+/// labels by which an operator's objects are removed.
+pub(crate) fn check_reserved(namespace: &Namespace) -> Result<(), Obstacle> {
+    let name = namespace.as_str();
+    if name == v::RECORDS_NAMESPACE || name == "default" || name.starts_with("kube-") {
+        return Err(Obstacle::no(
+            format!("namespace `{name}` is not for environments"),
+            "choose another namespace with `--namespace`",
+        ));
+    }
+    Ok(())
+}
+
 /// Makes an environment, or another namespace of one. Doing it again changes nothing.
 pub async fn create(
-    cluster: &Cluster,
+    change: &Change<'_>,
     environment: &EnvironmentName,
     namespace: &Namespace,
     description: Option<&str>,
     adopt: Adopt,
 ) -> Result<(), Error> {
-    let state = State::read(cluster).await?;
-    let live = cluster.get(&namespace_reference(namespace)).await?;
-    let known = state
-        .namespaces
-        .iter()
-        .find(|space| space.namespace == *namespace);
-    let origin = match (known, &live) {
-        (Some(space), _) if space.environment == *environment => space.origin,
-        (Some(space), _) => {
-            return Err(Error::Refused(Obstacle::no(
-                format!(
-                    "namespace `{namespace}` belongs to the environment `{}`",
-                    space.environment
-                ),
-                "choose another namespace with `--namespace`",
-            )));
-        }
-        (None, None) => Origin::Created,
-        (None, Some(_)) if adopt == Adopt::Allow => Origin::Adopted,
-        (None, Some(_)) => {
-            return Err(Error::Refused(Obstacle::no(
-                format!("namespace `{namespace}` exists and belongs to no environment"),
-                "choose another with `--namespace`, or take it over with `--adopt`",
-            )));
-        }
+    check_reserved(namespace).map_err(Error::Refused)?;
+    let decide = async |state: &State| {
+        let live = change.cluster.get(&namespace_reference(namespace)).await?;
+        let known = state
+            .namespaces
+            .iter()
+            .find(|space| space.namespace == *namespace);
+        let origin = origin(known, live.as_ref(), environment, namespace, adopt)?;
+        let before = known.map(|space| space.description.as_str());
+        let description = description.or(before).unwrap_or_default();
+        let space = namespace_object(environment, namespace, description, origin);
+        Ok((
+            space,
+            known
+                .map(|space| space.solutions.clone())
+                .unwrap_or_default(),
+        ))
     };
-    let description = description
-        .or_else(|| known.map(|space| space.description.as_str()))
-        .unwrap_or_default();
-    let space = Object::new(namespace_object(
-        environment,
-        namespace,
-        description,
-        origin,
-    ))?;
-    cluster.apply(&space, &manager(), Conflicts::Force).await?;
-    let solutions = known
-        .map(|space| space.solutions.clone())
-        .unwrap_or_default();
-    let config = Object::new(config(namespace, &solutions))?;
-    cluster.apply(&config, &manager(), Conflicts::Force).await?;
-    Ok(())
+    let act = async |session: &mut Session<'_>, (space, solutions)| {
+        session.apply(Object::new(space)?).await?;
+        session
+            .apply(Object::new(config(namespace, &solutions))?)
+            .await
+    };
+    change.locked(decide, act).await.map(drop)
+}
+
+/// Where the namespace comes from, or why it cannot be the environment's.
+fn origin(
+    known: Option<&EnvironmentNamespace>,
+    live: Option<&Object>,
+    environment: &EnvironmentName,
+    namespace: &Namespace,
+    adopt: Adopt,
+) -> Result<Origin, Error> {
+    match (known, live) {
+        (Some(space), _) if space.environment == *environment => Ok(space.origin),
+        (Some(space), _) => Err(Error::Refused(Obstacle::no(
+            format!(
+                "namespace `{namespace}` belongs to the environment `{}`",
+                space.environment
+            ),
+            "choose another namespace with `--namespace`",
+        ))),
+        (None, None) => Ok(Origin::Created),
+        (None, Some(_)) if adopt == Adopt::Allow => Ok(Origin::Adopted),
+        (None, Some(_)) => Err(Error::Refused(Obstacle::no(
+            format!("namespace `{namespace}` exists and belongs to no environment"),
+            "choose another with `--namespace`, or take it over with `--adopt`",
+        ))),
+    }
 }
 
 /// What deleting an environment did to a namespace.
@@ -167,48 +189,58 @@ pub enum Left {
 /// Removes an environment: namespaces that were made for it, and the marks on those that were not. Refused while a
 /// Solution is deployed in it.
 pub async fn delete(
-    cluster: &Cluster,
+    change: &Change<'_>,
     environment: &EnvironmentName,
-    writer: &Writer,
-    deadline: Duration,
 ) -> Result<Vec<Left>, Error> {
-    let state = State::read(cluster).await?;
-    let spaces: Vec<&EnvironmentNamespace> = state.environment(environment).collect();
-    if spaces.is_empty() {
-        return Err(Error::Refused(Obstacle::no(
-            format!("there is no environment `{environment}`"),
-            "`solution status` lists the environments",
-        )));
-    }
-    for space in &spaces {
-        if let Some((solution, version)) = space.solutions.iter().next() {
+    let decide = async |state: &State| {
+        let spaces: Vec<EnvironmentNamespace> = state.environment(environment).cloned().collect();
+        if spaces.is_empty() {
             return Err(Error::Refused(Obstacle::no(
-                format!("{solution} {version} is deployed in `{}`", space.namespace),
-                format!("`solution undeploy {solution} --environment {environment}` first"),
+                format!("there is no environment `{environment}`"),
+                "`solution status` lists the environments",
             )));
         }
-    }
-    let lock = Lock::acquire(cluster, writer).await?;
-    let mut left = Vec::new();
-    for space in spaces {
-        left.push(remove(cluster, space, deadline).await?);
-    }
-    lock.release().await?;
-    Ok(left)
+        match spaces
+            .iter()
+            .find_map(|space| Some((space, space.solutions.iter().next()?)))
+        {
+            None => Ok(spaces),
+            Some((space, (solution, version))) => Err(Error::Refused(Obstacle::no(
+                format!("{solution} {version} is deployed in `{}`", space.namespace),
+                format!("`solution undeploy {solution} --environment {environment}` first"),
+            ))),
+        }
+    };
+    let act = async |session: &mut Session<'_>, spaces: Vec<EnvironmentNamespace>| {
+        let mut left = Vec::new();
+        for space in &spaces {
+            left.push(remove(session, space, change.deadline).await?);
+        }
+        Ok(left)
+    };
+    Ok(change.locked(decide, act).await?.0)
 }
 
 async fn remove(
-    cluster: &Cluster,
+    session: &mut Session<'_>,
     space: &EnvironmentNamespace,
     deadline: Duration,
 ) -> Result<Left, Error> {
+    // An interrupted undeploy may have left some; whoever gets the namespace's name next must not inherit them.
+    let selector = Selector::label(v::NAMESPACE, space.namespace.as_str());
+    let scope = Scope {
+        kinds: cluster_kinds(),
+        namespace: None,
+        selector,
+    };
+    for object in session.cluster.stale(&scope, &[]).await? {
+        session.remove(object.reference()).await?;
+    }
     let reference = namespace_reference(&space.namespace);
     match space.origin {
         Origin::Created => {
-            cluster
-                .delete(&reference, Propagation::Foreground, None)
-                .await?;
-            cluster.wait_gone(&[reference], deadline).await?;
+            session.remove(&reference).await?;
+            session.cluster.wait_gone(&[reference], deadline).await?;
             Ok(Left::Deleted(space.namespace.clone()))
         }
         Origin::Adopted => {
@@ -218,14 +250,10 @@ async fn remove(
                 space.namespace.as_str(),
                 v::ENVIRONMENT_CONFIG,
             );
-            cluster
-                .delete(&config, Propagation::Background, None)
-                .await?;
+            session.remove(&config).await?;
             // Applying a namespace without our label and annotations takes them away.
             let bare = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": space.namespace } });
-            cluster
-                .apply(&Object::new(bare)?, &manager(), Conflicts::Force)
-                .await?;
+            session.apply(Object::new(bare)?).await?;
             Ok(Left::Released(space.namespace.clone()))
         }
     }

@@ -26,9 +26,22 @@ pub enum Error {
         /// Why.
         source: schemas::json::JsonError,
     },
-    /// A name of the cluster is outside its grammar.
-    #[error("a name in the cluster is not valid")]
-    Name(#[from] NameError),
+    /// A name that stands in an object of the cluster is outside its grammar.
+    #[error("cannot read {object}")]
+    Name {
+        /// The object.
+        object: String,
+        /// What is wrong with it.
+        source: NameError,
+    },
+    /// The rules of a role cannot be read.
+    #[error("cannot read the rules of {object}")]
+    Rules {
+        /// The role.
+        object: String,
+        /// Why.
+        source: serde_json::Error,
+    },
     /// A repository's name is too long or outside the registry's grammar.
     #[error("the images have no valid repository at the registry")]
     Repository(#[from] registry::AddressError),
@@ -46,6 +59,20 @@ pub enum Error {
         /// The version that runs.
         previous: schemas::Version,
         /// Why it failed.
+        source: Box<deployer::Error>,
+    },
+    /// The new version did not become ready, and what ran before could not be put back.
+    #[error(
+        "version {version} did not become ready, and version {previous} could not be put back: {restoring}"
+    )]
+    NotRolledBack {
+        /// The version that failed.
+        version: schemas::Version,
+        /// The version that ran.
+        previous: schemas::Version,
+        /// Why it could not be put back.
+        restoring: Box<Error>,
+        /// Why the new version failed.
         source: Box<deployer::Error>,
     },
     /// The answer is no.
@@ -71,11 +98,14 @@ impl Error {
         match self {
             Self::Registry(error) => error.is_temporary(),
             Self::Cluster(error) => error.is_temporary(),
-            Self::RolledBack { source, .. } => source.is_temporary(),
+            Self::RolledBack { source, .. } | Self::NotRolledBack { source, .. } => {
+                source.is_temporary()
+            }
             Self::Push(failure) => failure.errors.iter().all(|error| error.is_temporary()),
             Self::Object(_)
             | Self::Record { .. }
-            | Self::Name(_)
+            | Self::Name { .. }
+            | Self::Rules { .. }
             | Self::Repository(_)
             | Self::Expand(_)
             | Self::Refused(_) => false,

@@ -15,7 +15,9 @@ use validator::{Accepted, AcceptedImage};
 
 use crate::error::Error;
 use crate::obstacle::Obstacle;
+use crate::record::Record;
 use crate::request::Replace;
+use crate::state::State;
 
 /// The part of the address that all images of a version share: `HOST[/PREFIX]/<name>-<version>`.
 pub(crate) fn endpoint(registry: &RegistryAddress, id: &SolutionId) -> String {
@@ -63,7 +65,10 @@ pub(crate) async fn plan(
                 obstacles.push(other_digest(client, &repository, image, digest));
             }
             Some(_) | None => {
-                client.check_push(&repository).await?;
+                match client.check_push(&repository).await {
+                    Err(error @ registry::Error::Denied { .. }) => obstacles.push(denied(&error)),
+                    other => other?,
+                }
                 missing.push(image);
             }
         }
@@ -84,6 +89,10 @@ pub(crate) async fn plan(
     })
 }
 
+fn denied(error: &registry::Error) -> Obstacle {
+    Obstacle::no(error.to_string(), error.hint().unwrap_or_default())
+}
+
 fn other_digest(
     client: &Client,
     repository: &Repository,
@@ -99,6 +108,38 @@ fn other_digest(
         ),
         "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it",
     )
+}
+
+/// The most repositories to mount from: each costs a request for every blob that is in none of them.
+const MOUNTS: usize = 16;
+
+/// Where blobs of this archive may be already: the repositories of the versions that were imported before it to the same
+/// registry, the newest first, and those of the version itself.
+pub(crate) fn earlier(
+    registry: &RegistryAddress,
+    state: &State,
+    record: &Record,
+) -> Result<Vec<Repository>, Error> {
+    let place =
+        |known: &&Record| known.pushed_to == format!("{registry}/{}-{}", known.name, known.version);
+    let versions = state
+        .records
+        .iter()
+        .rev()
+        .filter(|known| known.name == record.name)
+        .filter(place);
+    let mut repositories = Vec::new();
+    for version in std::iter::once(record).chain(versions) {
+        for image in &version.images {
+            let name = &image.image.name;
+            repositories.push(
+                registry.repository(&format!("{}-{}/{name}", version.name, version.version))?,
+            );
+        }
+    }
+    repositories.dedup();
+    repositories.truncate(MOUNTS);
+    Ok(repositories)
 }
 
 /// Every distinct blob and its size.

@@ -6,6 +6,7 @@
 
 mod apply;
 mod crd;
+mod default_account;
 mod environment;
 mod error;
 mod expand;
@@ -32,12 +33,12 @@ pub use crd::Adopt;
 pub use environment::{Left, create as create_environment, delete as delete_environment};
 pub use error::{Error, PushFailure};
 pub use expand::ExpandError;
-pub use lifecycle::{Change, Undone, deactivate, undeploy, unimport};
-pub use lock::Writer;
+pub use lifecycle::{Undone, deactivate, undeploy, unimport};
+pub use lock::{Change, Writer};
 pub use obstacle::Obstacle;
 pub use plan::{Plan, Ready};
 pub use record::{Record, RecordedImage};
-pub use request::{Allowed, ClusterScope, Downgrade, Replace, Request, Target};
+pub use request::{Allowed, ChangeSigners, ClusterScope, Downgrade, Replace, Request, Target};
 pub use state::{EnvironmentNamespace, Origin};
 pub use status::{OperatorStatus, Status, VersionStatus, status};
 pub use summary::{PlannedObject, PlannedTarget, Summary};

@@ -5,14 +5,16 @@ use std::time::Duration;
 use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::Value;
 
-use crate::apply::{Session, Watch, project};
+use crate::apply::{Session, project};
+use crate::default_account::DefaultAccount;
 use crate::environment;
 use crate::error::Error;
-use crate::lock::{Lock, Writer};
+use crate::lock::Change;
 use crate::obstacle::Obstacle;
-use crate::record;
+use crate::record::{self, Record};
+use crate::rollback::without_server_fields;
 use crate::state::{EnvironmentNamespace, State};
 use crate::vocabulary as v;
 
@@ -25,25 +27,6 @@ pub struct Undone {
     pub notes: Vec<String>,
 }
 
-/// How to change a cluster: who does it, who watches, and how long objects may take to go.
-#[derive(Clone)]
-pub struct Change<'a> {
-    /// The cluster.
-    pub cluster: &'a Cluster,
-    /// Who does it.
-    pub writer: &'a Writer,
-    /// Takes the events.
-    pub watch: &'a Watch,
-    /// How long objects may take to go.
-    pub deadline: Duration,
-}
-
-impl std::fmt::Debug for Change<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Change by {:?}", self.writer)
-    }
-}
-
 /// Stops a Solution's operator in an environment, or in one namespace of it, and removes its objects. What the
 /// operator made for its users (custom resources and what belongs to them) stays.
 pub async fn undeploy(
@@ -52,31 +35,31 @@ pub async fn undeploy(
     environment: &EnvironmentName,
     namespace: Option<&Namespace>,
 ) -> Result<Undone, Error> {
-    let state = State::read(change.cluster).await?;
-    let spaces: Vec<&EnvironmentNamespace> = state
-        .environment(environment)
-        .filter(|space| space.solutions.contains_key(solution))
-        .filter(|space| namespace.is_none_or(|namespace| space.namespace == *namespace))
-        .collect();
-    if spaces.is_empty() {
-        return Err(Error::Refused(Obstacle::no(
-            format!("{solution} is not deployed in the environment `{environment}`"),
-            "`solution status` shows what is deployed where",
-        )));
-    }
-    let lock = Lock::acquire(change.cluster, change.writer).await?;
-    let mut session = Session::new(change.cluster, &lock, change.watch);
-    let mut done = Ok(());
-    for space in spaces {
-        done = remove_operator(&mut session, solution, space, change.deadline).await;
-        if done.is_err() {
-            break;
+    let decide = async |state: &State| {
+        let wanted = |space: &&EnvironmentNamespace| {
+            space.solutions.contains_key(solution)
+                && namespace.is_none_or(|namespace| space.namespace == *namespace)
+        };
+        let spaces: Vec<EnvironmentNamespace> = state
+            .environment(environment)
+            .filter(wanted)
+            .cloned()
+            .collect();
+        if spaces.is_empty() {
+            return Err(Error::Refused(Obstacle::no(
+                format!("{solution} is not deployed in the environment `{environment}`"),
+                "`solution status` shows what is deployed where",
+            )));
         }
-    }
-    let removed = session.removed;
-    let released = lock.release().await;
-    done?;
-    released?;
+        Ok(spaces)
+    };
+    let act = async |session: &mut Session<'_>, spaces: Vec<EnvironmentNamespace>| {
+        for space in &spaces {
+            remove_operator(session, solution, space, change.deadline).await?;
+        }
+        Ok(())
+    };
+    let ((), removed) = change.locked(decide, act).await?;
     let notes = vec![format!(
         "custom resources of {solution} stay, and so does what belongs to them"
     )];
@@ -99,38 +82,63 @@ async fn remove_operator(
     let mut left = space.solutions.clone();
     left.remove(solution);
     if left.is_empty() {
-        // Applying the default ServiceAccount without our pull secret takes it away.
-        let bare = json!({
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": { "name": "default", "namespace": space.namespace },
-        });
-        session.apply(Object::new(bare)?).await?;
+        let account = DefaultAccount::read(session.cluster, &space.namespace).await?;
+        let without = account.clone().without_added();
+        if without != account {
+            session
+                .apply(Object::new(without.object(&space.namespace))?)
+                .await?;
+        }
     }
     session
         .apply(Object::new(environment::config(&space.namespace, &left))?)
         .await
 }
 
-/// Removes the CRDs of a Solution. Refused while it is deployed, or while custom resources exist: they would go too.
+/// Removes the CRDs of a Solution, and gives back those that were there before it. Refused while it is deployed, or
+/// while custom resources exist: they would go too.
 pub async fn deactivate(change: &Change<'_>, solution: &SolutionName) -> Result<Undone, Error> {
-    let state = State::read(change.cluster).await?;
-    refuse_deployed(&state, solution, None)?;
-    let crds = crds(change.cluster, solution).await?;
-    for crd in &crds {
-        refuse_used(change.cluster, crd).await?;
+    let decide = async |state: &State| {
+        refuse_deployed(state, solution, None)?;
+        let crds = crds(change.cluster, solution).await?;
+        for crd in crds.iter().filter(|crd| !is_adopted(crd)) {
+            refuse_used(change.cluster, crd).await?;
+        }
+        Ok(crds)
+    };
+    let act = async |session: &mut Session<'_>, crds: Vec<Object>| {
+        let (adopted, own): (Vec<Object>, Vec<Object>) = crds.into_iter().partition(is_adopted);
+        let mut notes = Vec::new();
+        for crd in adopted {
+            notes.push(format!("{} was there before and stays", crd.reference()));
+            session.apply(Object::new(released(crd))?).await?;
+        }
+        let own: Vec<ObjectRef> = own.iter().map(|crd| crd.reference().clone()).collect();
+        remove_all(session, &own, change.deadline).await?;
+        Ok(notes)
+    };
+    let (notes, removed) = change.locked(decide, act).await?;
+    Ok(Undone { removed, notes })
+}
+
+fn is_adopted(crd: &Object) -> bool {
+    crd.annotations().contains_key(v::ADOPTED)
+}
+
+/// A CRD as it is, without our marks.
+fn released(crd: Object) -> Value {
+    let mut crd = without_server_fields(crd.into_value());
+    for (field, marks) in [
+        ("labels", &[v::MANAGED_BY, v::SOLUTION, v::VERSION][..]),
+        ("annotations", &[v::ADOPTED]),
+    ] {
+        if let Some(map) = crd["metadata"][field].as_object_mut() {
+            for mark in marks {
+                map.remove(*mark);
+            }
+        }
     }
-    let lock = Lock::acquire(change.cluster, change.writer).await?;
-    let mut session = Session::new(change.cluster, &lock, change.watch);
-    let done = remove_all(&mut session, &crds, change.deadline).await;
-    let removed = session.removed;
-    let released = lock.release().await;
-    done?;
-    released?;
-    Ok(Undone {
-        removed,
-        notes: Vec::new(),
-    })
+    crd
 }
 
 /// Forgets an imported version. Refused while it is deployed. Its images stay in the registry.
@@ -139,30 +147,29 @@ pub async fn unimport(
     solution: &SolutionName,
     version: &Version,
 ) -> Result<Undone, Error> {
-    let state = State::read(change.cluster).await?;
-    let Some(record) = state.record(solution, version) else {
-        return Err(Error::Refused(Obstacle::no(
-            format!("{solution} {version} is not imported"),
-            "`solution status` lists what is",
-        )));
+    let decide = async |state: &State| {
+        refuse_deployed(state, solution, Some(version))?;
+        let record = state.record(solution, version).cloned();
+        record.ok_or_else(|| {
+            Error::Refused(Obstacle::no(
+                format!("{solution} {version} is not imported"),
+                "`solution status` lists what is",
+            ))
+        })
     };
-    refuse_deployed(&state, solution, Some(version))?;
-    let lock = Lock::acquire(change.cluster, change.writer).await?;
-    let mut session = Session::new(change.cluster, &lock, change.watch);
-    let done = remove_all(
-        &mut session,
-        &[record::reference(solution, version)],
-        change.deadline,
-    )
-    .await;
-    let removed = session.removed;
-    let released = lock.release().await;
-    done?;
-    released?;
-    let notes = vec![format!(
-        "the images stay in the registry, below {}",
-        record.pushed_to
-    )];
+    let act = async |session: &mut Session<'_>, record: Record| {
+        remove_all(
+            session,
+            &[record::reference(solution, version)],
+            change.deadline,
+        )
+        .await?;
+        Ok(vec![format!(
+            "the images stay in the registry, below {}",
+            record.pushed_to
+        )])
+    };
+    let (notes, removed) = change.locked(decide, act).await?;
     Ok(Undone { removed, notes })
 }
 
@@ -202,32 +209,21 @@ fn refuse_deployed(
     }
 }
 
-async fn crds(cluster: &Cluster, solution: &SolutionName) -> Result<Vec<ObjectRef>, Error> {
+async fn crds(cluster: &Cluster, solution: &SolutionName) -> Result<Vec<Object>, Error> {
     let definitions = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
-    let found = cluster
-        .list(
-            &definitions,
-            None,
-            Some(&Selector::label(v::SOLUTION, solution.as_str())),
-        )
-        .await?;
+    let ours = Selector::label(v::SOLUTION, solution.as_str());
+    let found = cluster.list(&definitions, None, Some(&ours)).await?;
     if found.is_empty() {
         return Err(Error::Refused(Obstacle::no(
             format!("no CRD of {solution} is in the cluster"),
             "`solution status` shows what is active",
         )));
     }
-    Ok(found
-        .iter()
-        .map(|object| object.reference().clone())
-        .collect())
+    Ok(found)
 }
 
-async fn refuse_used(cluster: &Cluster, crd: &ObjectRef) -> Result<(), Error> {
-    let Some(live) = cluster.get(crd).await? else {
-        return Ok(());
-    };
-    let spec = &live.as_value()["spec"];
+async fn refuse_used(cluster: &Cluster, crd: &Object) -> Result<(), Error> {
+    let spec = &crd.as_value()["spec"];
     let group = spec["group"].as_str().unwrap_or_default();
     let kind = spec["names"]["kind"].as_str().unwrap_or_default();
     let versions = spec["versions"].as_array();
@@ -236,11 +232,16 @@ async fn refuse_used(cluster: &Cluster, crd: &ObjectRef) -> Result<(), Error> {
         .flatten()
         .find(|version| version["served"] == true);
     let Some(version) = served.and_then(|version| version["name"].as_str()) else {
-        return Ok(());
+        return Err(Error::Refused(Obstacle::no(
+            format!(
+                "{} serves no version, so its objects cannot be counted",
+                crd.reference()
+            ),
+            "serve a version again, or delete the CRD yourself",
+        )));
     };
-    let resources = cluster
-        .list(&Gvk::new(&format!("{group}/{version}"), kind), None, None)
-        .await?;
+    let kinds = Gvk::new(&format!("{group}/{version}"), kind);
+    let resources = cluster.list(&kinds, None, None).await?;
     match resources.first() {
         None => Ok(()),
         Some(first) => Err(Error::Refused(Obstacle::no(

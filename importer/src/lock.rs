@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use deployer::{Clock, Cluster, Conflicts, LeaseGuard, LeaseRequest, Object};
 
+use crate::apply::{Session, Watch};
 use crate::error::Error;
 use crate::plan::manager;
 use crate::record;
+use crate::state::State;
 use crate::vocabulary as v;
 
 /// How long a writer that is gone keeps others out. Renewed long before.
@@ -58,5 +60,49 @@ impl Lock {
     /// Lets others write.
     pub(crate) async fn release(self) -> Result<(), Error> {
         Ok(self.0.release().await?)
+    }
+}
+
+/// How to change a cluster: who does it, who watches, and how long objects may take to go.
+#[derive(Clone)]
+pub struct Change<'a> {
+    /// The cluster.
+    pub cluster: &'a Cluster,
+    /// Who does it.
+    pub writer: &'a Writer,
+    /// Takes the events.
+    pub watch: &'a Watch,
+    /// How long objects may take to go.
+    pub deadline: Duration,
+}
+
+impl fmt::Debug for Change<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Change by {:?}", self.writer)
+    }
+}
+
+impl Change<'_> {
+    /// Decides from the state of the cluster, takes the Lease, decides again, and acts. The first decision refuses
+    /// without a write; the second knows what others have done meanwhile. Returns what acting gave and what it removed.
+    pub(crate) async fn locked<T, R>(
+        &self,
+        decide: impl AsyncFn(&State) -> Result<T, Error>,
+        act: impl AsyncFnOnce(&mut Session<'_>, T) -> Result<R, Error>,
+    ) -> Result<(R, Vec<String>), Error> {
+        decide(&State::read(self.cluster).await?).await?;
+        let lock = Lock::acquire(self.cluster, self.writer).await?;
+        let mut session = Session::new(self.cluster, &lock, self.watch);
+        let done = async {
+            let decided = decide(&State::read(self.cluster).await?).await?;
+            act(&mut session, decided).await
+        }
+        .await;
+        let removed = session.removed;
+        // What went wrong first is what the administrator must know.
+        let released = lock.release().await;
+        let result = done?;
+        released?;
+        Ok((result, removed))
     }
 }

@@ -9,6 +9,7 @@ use schemas::{
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::default_account::DefaultAccount;
 use crate::expand::{Expand, ExpandError};
 use crate::vocabulary as v;
 
@@ -29,6 +30,8 @@ pub(crate) struct Rendering<'a> {
     pub(crate) images: &'a Expand,
     /// The Secret that nodes log in with, when the registry wants a login.
     pub(crate) pull_secret: Option<&'a str>,
+    /// The namespace's default ServiceAccount as it is.
+    pub(crate) default_account: &'a DefaultAccount,
 }
 
 impl Rendering<'_> {
@@ -41,7 +44,8 @@ impl Rendering<'_> {
     pub(crate) fn objects(&self) -> Result<Vec<Value>, ExpandError> {
         let mut objects = vec![self.service_account()];
         if let Some(secret) = self.pull_secret {
-            objects.push(self.default_service_account(secret));
+            let account = self.default_account.clone().with(secret);
+            objects.push(account.object(self.namespace));
         }
         for role in self.roles {
             objects.push(self.role(role));
@@ -93,32 +97,17 @@ impl Rendering<'_> {
         })
     }
 
-    /// What the operator makes runs under the namespace's default ServiceAccount and pulls from the same registry.
-    /// Only the pull secret is ours there, so no label claims the object.
-    fn default_service_account(&self, secret: &str) -> Value {
-        json!({
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": { "name": "default", "namespace": self.namespace },
-            "imagePullSecrets": [{ "name": secret }],
-        })
-    }
-
     fn role(&self, role: &Value) -> Value {
         let metadata = match kind(role) {
             "ClusterRole" => self.cluster_metadata(&self.cluster_role_name(role)),
             _ => self.metadata(name(role)),
         };
-        let mut object = json!({
+        json!({
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": kind(role),
             "metadata": metadata,
             "rules": role.get("rules").cloned().unwrap_or_else(|| json!([])),
-        });
-        if let Some(aggregation) = role.get("aggregationRule") {
-            object["aggregationRule"] = aggregation.clone();
-        }
-        object
+        })
     }
 
     /// No two environments share a ClusterRole: each has one under a name of its own.
@@ -342,6 +331,7 @@ spec:
                 config: &OperatorConfig::new(BTreeMap::new()),
                 images: &images,
                 pull_secret: self.pull_secret,
+                default_account: &DefaultAccount::default(),
             };
             rendering.objects().unwrap()
         }

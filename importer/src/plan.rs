@@ -1,10 +1,10 @@
 //! What an import would do: everything that can be known before the first byte is written. Reading only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Cluster, Conflicts, FieldManager, Object};
 use registry::Client;
-use schemas::{SolutionId, Version};
+use schemas::{KeyId, SolutionId, Version};
 use validator::Accepted;
 
 use crate::crd::{self, Change};
@@ -12,10 +12,10 @@ use crate::error::Error;
 use crate::images::{self, Images};
 use crate::notes::notes;
 use crate::obstacle::Obstacle;
-use crate::record::{Record, RecordedImage};
-use crate::request::{Replace, Request, Target};
+use crate::record::{self, Record, RecordedImage};
+use crate::request::{ChangeSigners, Replace, Request, Target};
 use crate::state::State;
-use crate::summary::{Summary, planned, planned_target, summary};
+use crate::summary::{Summary, kept, planned, planned_target, summary};
 use crate::target::Planner;
 use crate::{rights, trial, vocabulary as v};
 
@@ -58,6 +58,8 @@ pub(crate) struct Deployment {
     pub(crate) objects: Vec<Object>,
     pub(crate) operator: String,
     pub(crate) previous: Option<Version>,
+    /// Whether the namespace was there when the plan was made.
+    pub(crate) namespace_was_there: bool,
 }
 
 impl Plan {
@@ -70,7 +72,7 @@ impl Plan {
     ) -> Result<Self, Error> {
         let mut obstacles = Vec::new();
         let id = accepted.statement().predicate.id.clone();
-        let images =
+        let mut images =
             images::plan(accepted, client, request.allowed.replace, &mut obstacles).await?;
         check_version(cluster, &mut obstacles);
         // Without the right to read, nothing more can be known.
@@ -83,6 +85,8 @@ impl Plan {
         let state = State::read(cluster).await?;
         let record = record_of(accepted, &request, &id);
         check_record(&state, &record, request.allowed.replace, &mut obstacles);
+        check_signers(&state, &record, request.allowed.signers, &mut obstacles);
+        images.job.mount_from = images::earlier(client.address(), &state, &record)?;
         let notes = notes(accepted, cluster, &state, &id).await?;
         let crds = plan_crds(accepted, cluster, &request, &id, &mut obstacles).await?;
         let deployment = match request.target.clone() {
@@ -99,7 +103,14 @@ impl Plan {
             }
             None => None,
         };
-        rights::check_writing(cluster, &crds, deployment.as_ref(), &mut obstacles).await?;
+        rights::check_writing(
+            cluster,
+            id.name(),
+            &crds,
+            deployment.as_ref(),
+            &mut obstacles,
+        )
+        .await?;
         let mut summary = summary(cluster, &request, &record, &images);
         summary.recorded = state.record(id.name(), id.version()).is_some();
         summary.target = deployment.as_ref().map(planned_target);
@@ -195,6 +206,14 @@ impl Plan {
             self.obstacles
                 .extend(trial::pod(cluster, deployment).await?);
         }
+        let kept = self
+            .crds
+            .iter()
+            .filter_map(|(object, change)| match change {
+                Change::KeepNewer(newer) => Some(kept(object, newer)),
+                Change::Create | Change::Update => None,
+            });
+        self.summary.crds.extend(kept);
         if self.obstacles.is_empty() {
             let objects = tried.split_off(crds.min(tried.len()));
             self.summary.crds.extend(tried);
@@ -244,12 +263,23 @@ fn record_of(accepted: &Accepted, request: &Request, id: &SolutionId) -> Record 
 }
 
 fn check_record(state: &State, record: &Record, replace: Replace, obstacles: &mut Vec<Obstacle>) {
-    let size = serde_json::to_vec(record).map_or(0, |bytes| bytes.len());
-    if size > RECORD_SIZE {
-        obstacles.push(Obstacle::no(
-            format!("the record of this version would have {size} bytes, and a ConfigMap holds about 1 MiB"),
-            "have the publisher shorten the manifest",
-        ));
+    let mut all: Vec<Record> = state.records.clone();
+    all.retain(|known| (&known.name, &known.version) != (&record.name, &record.version));
+    all.push(record.clone());
+    for (what, object) in [
+        ("the record of this version", record.to_object()),
+        (
+            "the list of all imported versions",
+            record::projection(&all, &state.active),
+        ),
+    ] {
+        let size = object.to_string().len();
+        if size > RECORD_SIZE {
+            obstacles.push(Obstacle::no(
+                format!("{what} would have {size} bytes, and a ConfigMap holds about 1 MiB"),
+                "`solution unimport` versions that nobody needs, or have the publisher shorten the manifest",
+            ));
+        }
     }
     let earlier = state.record(&record.name, &record.version);
     let Some(earlier) = earlier.filter(|earlier| earlier.archive_id != record.archive_id) else {
@@ -266,6 +296,34 @@ fn check_record(state: &State, record: &Record, replace: Replace, obstacles: &mu
     }
 }
 
+/// A Solution whose archives were always signed by some keys comes from somebody else when none of them signed this one.
+fn check_signers(
+    state: &State,
+    record: &Record,
+    allowed: ChangeSigners,
+    obstacles: &mut Vec<Obstacle>,
+) {
+    let known = state
+        .records
+        .iter()
+        .filter(|known| known.name == record.name)
+        .flat_map(|known| &known.signers);
+    let known: BTreeSet<&KeyId> = known.collect();
+    let same = record.signers.iter().any(|signer| known.contains(signer));
+    if known.is_empty() || same || allowed == ChangeSigners::Allow {
+        return;
+    }
+    let known: Vec<String> = known.into_iter().map(KeyId::short).collect();
+    obstacles.push(Obstacle::no(
+        format!(
+            "{} was imported signed by {} before, and none of these keys signed this archive",
+            record.name,
+            known.join(", ")
+        ),
+        "ask the publisher, by another way, whether the keys changed; `--change-signers` takes it",
+    ));
+}
+
 async fn plan_crds(
     accepted: &Accepted,
     cluster: &Cluster,
@@ -280,8 +338,10 @@ async fn plan_crds(
     }
     for definition in accepted.crds() {
         let wanted = &definition.document;
-        let object = Object::new(crd::labelled(id.name(), id.version(), wanted))?;
-        let active = cluster.get(object.reference()).await?;
+        let plain = Object::new(wanted.clone())?;
+        let active = cluster.get(plain.reference()).await?;
+        let before = crd::was_there_before(active.as_ref());
+        let object = Object::new(crd::labelled(id.name(), id.version(), wanted, before))?;
         match crd::decide(
             id.name(),
             id.version(),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use deployer::{Object, ObjectRef};
 use schemas::{
-    Digest, ImagePlace, ImageReference, KeyId, OperatorConfig, Repository, Solution, SolutionId,
-    SolutionName, StatementTime, Version, json,
+    Digest, ImagePlace, ImageReference, KeyId, OperatorConfig, Repository, Solution, SolutionName,
+    StatementTime, Version, json,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -54,11 +54,6 @@ pub struct RecordedImage {
 }
 
 impl Record {
-    /// Name and version.
-    pub fn id(&self) -> Result<SolutionId, schemas::NameError> {
-        SolutionId::new(self.name.clone(), self.version.clone())
-    }
-
     /// Whether the same archive was imported to the same place; only the time may differ.
     pub(crate) fn is_same_import(&self, other: &Self) -> bool {
         Self {
@@ -82,7 +77,7 @@ impl Record {
                     v::VERSION: self.version,
                 },
             },
-            "data": { KEY: serde_json::to_string_pretty(self).expect("a record has a JSON form") },
+            "data": { KEY: serde_json::to_string(self).expect("a record has a JSON form") },
         })
     }
 

@@ -45,6 +45,8 @@ pub struct Allowed {
     pub adopt: Adopt,
     /// Another archive of a version that was imported already.
     pub replace: Replace,
+    /// An archive that none of the keys signed that signed the Solution before.
+    pub signers: ChangeSigners,
     /// An older version than the one that runs.
     pub downgrade: Downgrade,
     /// An operator that works in the whole cluster.
@@ -57,6 +59,15 @@ pub enum Replace {
     /// It does not.
     Refuse,
     /// It does, and tags that point elsewhere are moved.
+    Allow,
+}
+
+/// Whether a Solution may come from other signers than before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeSigners {
+    /// It may not.
+    Refuse,
+    /// It may.
     Allow,
 }
 

@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 
 use deployer::{Access, Cluster, Grant, Object, PolicyRule};
+use schemas::SolutionName;
 
 use crate::crd::Change;
+use crate::environment;
 use crate::error::Error;
 use crate::obstacle::Obstacle;
 use crate::plan::Deployment;
 use crate::vocabulary as v;
-
-const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// What the plan itself reads.
 pub(crate) async fn check_reading(
@@ -31,6 +31,7 @@ pub(crate) async fn check_reading(
 /// What applying the plan writes, and the rules that it grants.
 pub(crate) async fn check_writing(
     cluster: &Cluster,
+    solution: &SolutionName,
     crds: &[(Object, Change)],
     deployment: Option<&Deployment>,
     obstacles: &mut Vec<Obstacle>,
@@ -47,7 +48,7 @@ pub(crate) async fn check_writing(
             ));
         }
     }
-    for verb in ["get", "create", "update", "delete"] {
+    for verb in ["get", "create", "update"] {
         wanted.insert(key(
             verb,
             "coordination.k8s.io",
@@ -72,10 +73,16 @@ pub(crate) async fn check_writing(
             ));
         }
     }
-    if let Some(deployment) = deployment {
-        let namespace = deployment.target.namespace.as_str();
-        for resource in ["pods", "events"] {
-            wanted.insert(key("list", "", resource, Some(namespace)));
+    // What a former version had is listed, and removed or put back.
+    for scope in deployment
+        .into_iter()
+        .flat_map(|deployment| environment::inventory(solution, &deployment.target.namespace))
+    {
+        for kind in &scope.kinds {
+            for verb in ["list", "delete"] {
+                let namespace = scope.namespace.as_deref();
+                wanted.insert(key(verb, &kind.group, resource(&kind.kind), namespace));
+            }
         }
     }
     let wanted: Vec<Access> = wanted.into_iter().map(Key::access).collect();
@@ -143,30 +150,49 @@ async fn deny(
     Ok(())
 }
 
-/// Kubernetes lets nobody grant what he does not hold, unless he may `escalate` or `bind`.
+/// Kubernetes lets nobody grant what he does not hold, unless he may `escalate` to write it and `bind` to give it away.
 async fn check_grants(
     cluster: &Cluster,
     deployment: &Deployment,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
     let namespace = deployment.target.namespace.as_str();
+    let binding = if has_kind(deployment, "ClusterRoleBinding") {
+        Grant::ClusterRoleBinding
+    } else {
+        Grant::RoleBinding { namespace }
+    };
     for object in &deployment.objects {
-        let grant = match object.gvk().kind.as_str() {
-            "Role" if object.gvk().group == RBAC => Grant::Role { namespace },
-            "ClusterRole" if object.gvk().group == RBAC => Grant::ClusterRole,
+        let grants = match object.gvk().kind.as_str() {
+            "Role" => [Grant::Role { namespace }, Grant::RoleBinding { namespace }],
+            "ClusterRole" => [Grant::ClusterRole, binding],
             _ => continue,
         };
-        let rules: Vec<PolicyRule> =
-            serde_json::from_value(object.as_value()["rules"].clone()).unwrap_or_default();
-        for part in cluster.missing_grants(grant, &rules).await? {
-            obstacles.push(Obstacle::no(
+        let rules: Vec<PolicyRule> = serde_json::from_value(object.as_value()["rules"].clone())
+            .map_err(|source| Error::Rules {
+                object: object.reference().to_string(),
+                source,
+            })?;
+        let mut missing = BTreeSet::new();
+        for grant in grants {
+            missing.extend(cluster.missing_grants(grant, &rules).await?);
+        }
+        obstacles.extend(missing.into_iter().map(|part| {
+            Obstacle::no(
                 format!(
                     "{} gives the operator the right to {part}, which this user does not hold",
                     object.reference()
                 ),
-                "import as a user who holds it, or who may `escalate` roles",
-            ));
-        }
+                "import as a user who holds it, or who may `escalate` and `bind` roles",
+            )
+        }));
     }
     Ok(())
+}
+
+fn has_kind(deployment: &Deployment, kind: &str) -> bool {
+    deployment
+        .objects
+        .iter()
+        .any(|object| object.gvk().kind == kind)
 }

@@ -31,9 +31,11 @@ impl Before {
         let mut objects = Vec::new();
         for scope in environment::inventory(solution, namespace) {
             for live in cluster.stale(&scope, &[]).await? {
-                objects.push(Object::new(wanted(live.into_value()))?);
+                objects.push(Object::new(without_server_fields(live.into_value()))?);
             }
         }
+        // The inventory begins with what needs the rest.
+        objects.reverse();
         Ok(Self(objects))
     }
 
@@ -51,8 +53,8 @@ impl Before {
     }
 }
 
-/// An object as it was asked for, without what the server added.
-fn wanted(mut live: Value) -> Value {
+/// An object as it was asked for, without what the server and its controllers added.
+pub(crate) fn without_server_fields(mut live: Value) -> Value {
     if let Some(fields) = live.as_object_mut() {
         fields.remove("status");
     }
@@ -60,6 +62,9 @@ fn wanted(mut live: Value) -> Value {
         for field in SERVERS {
             metadata.remove(field);
         }
+    }
+    if let Some(annotations) = live["metadata"]["annotations"].as_object_mut() {
+        annotations.remove("deployment.kubernetes.io/revision");
     }
     live
 }

@@ -1,9 +1,10 @@
 //! What a cluster says of itself: the imported versions, and what runs where. Read only.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
-use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+use schemas::{EnvironmentName, NameError, Namespace, SolutionName, Version};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -11,7 +12,7 @@ use crate::record::Record;
 use crate::vocabulary as v;
 
 /// The state of a cluster.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) records: Vec<Record>,
     pub(crate) namespaces: Vec<EnvironmentNamespace>,
@@ -120,22 +121,14 @@ impl State {
 }
 
 async fn namespace(cluster: &Cluster, space: &Object) -> Result<EnvironmentNamespace, Error> {
-    let labels = space.labels();
     let annotations = space.annotations();
     let config = ObjectRef::namespaced("v1", "ConfigMap", space.name(), v::ENVIRONMENT_CONFIG);
     let config = cluster.get(&config).await?;
+    let description = annotations.get(v::ENVIRONMENT_DESCRIPTION).copied();
     Ok(EnvironmentNamespace {
-        environment: labels
-            .get(v::ENVIRONMENT)
-            .copied()
-            .unwrap_or_default()
-            .parse()?,
-        namespace: space.name().parse()?,
-        description: annotations
-            .get(v::ENVIRONMENT_DESCRIPTION)
-            .copied()
-            .unwrap_or_default()
-            .to_owned(),
+        environment: label(space, v::ENVIRONMENT)?,
+        namespace: parsed(space, space.name())?,
+        description: description.unwrap_or_default().to_owned(),
         origin: match annotations.get(v::CREATED) {
             Some(_) => Origin::Created,
             None => Origin::Adopted,
@@ -153,8 +146,8 @@ fn deployed(config: &Object) -> Result<BTreeMap<SolutionName, Version>, Error> {
     let data = config.as_value()["data"].as_object();
     let mut solutions = BTreeMap::new();
     for (name, version) in data.into_iter().flatten() {
-        let version = version.as_str().unwrap_or_default().parse()?;
-        solutions.insert(name.parse()?, version);
+        let version = parsed(config, version.as_str().unwrap_or_default())?;
+        solutions.insert(parsed(config, name)?, version);
     }
     Ok(solutions)
 }
@@ -167,21 +160,27 @@ async fn active(cluster: &Cluster) -> Result<BTreeMap<SolutionName, Version>, Er
         .await?;
     let mut active = BTreeMap::new();
     for definition in &found {
-        let labels = definition.labels();
-        let name: SolutionName = labels
-            .get(v::SOLUTION)
-            .copied()
-            .unwrap_or_default()
-            .parse()?;
-        let version: Version = labels
-            .get(v::VERSION)
-            .copied()
-            .unwrap_or_default()
-            .parse()?;
+        let name: SolutionName = label(definition, v::SOLUTION)?;
+        let version: Version = label(definition, v::VERSION)?;
         let newest = active.entry(name).or_insert_with(|| version.clone());
         if *newest < version {
             *newest = version;
         }
     }
     Ok(active)
+}
+
+/// A label of ours, as the name that it is.
+fn label<T: FromStr<Err = NameError>>(object: &Object, label: &str) -> Result<T, Error> {
+    parsed(
+        object,
+        object.labels().get(label).copied().unwrap_or_default(),
+    )
+}
+
+fn parsed<T: FromStr<Err = NameError>>(object: &Object, text: &str) -> Result<T, Error> {
+    text.parse().map_err(|source| Error::Name {
+        object: object.reference().to_string(),
+        source,
+    })
 }

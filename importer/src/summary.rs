@@ -1,6 +1,6 @@
 //! A plan in words, for people and for programs.
 
-use deployer::{Applied, Cluster, ObjectRef, Trial};
+use deployer::{Applied, Cluster, Object, ObjectRef, Trial};
 use schemas::Version;
 use serde::Serialize;
 
@@ -124,6 +124,15 @@ pub(crate) fn planned(object: &ObjectRef, trial: Trial) -> Result<PlannedObject,
         action: action.to_owned(),
         changes: changes.into_iter().map(|change| change.path).collect(),
     })
+}
+
+/// A CRD that a newer version wrote and that stays.
+pub(crate) fn kept(crd: &Object, newer: &Version) -> PlannedObject {
+    PlannedObject {
+        object: crd.reference().to_string(),
+        action: format!("keep version {newer} of"),
+        changes: Vec::new(),
+    }
 }
 
 pub(crate) fn planned_target(deployment: &Deployment) -> PlannedTarget {

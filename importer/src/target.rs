@@ -5,6 +5,7 @@ use schemas::{Namespace, OperatorScope, SolutionId, Version};
 use validator::Accepted;
 
 use crate::crd::Adopt;
+use crate::default_account::DefaultAccount;
 use crate::environment;
 use crate::error::Error;
 use crate::expand::Expand;
@@ -49,6 +50,7 @@ impl Planner<'_> {
             .cluster
             .get(&environment::namespace_reference(&target.namespace))
             .await?;
+        obstacles.extend(environment::check_reserved(&target.namespace).err());
         self.check_namespace(live.as_ref(), &target, obstacles);
         self.check_pull_secret(live.as_ref(), &target, obstacles)
             .await?;
@@ -65,6 +67,7 @@ impl Planner<'_> {
                 .iter()
                 .map(|image| (&image.image, image.digest)),
         );
+        let default_account = DefaultAccount::read(self.cluster, &target.namespace).await?;
         let rendering = Rendering {
             id: self.id,
             operator,
@@ -77,12 +80,14 @@ impl Planner<'_> {
                 .pull_secret
                 .as_ref()
                 .map(schemas::KubernetesName::as_str),
+            default_account: &default_account,
         };
-        let objects = rendering
+        let objects: Vec<Object> = rendering
             .objects()?
             .into_iter()
             .map(Object::new)
             .collect::<Result<_, _>>()?;
+        self.check_owners(&objects, obstacles).await?;
         let operator = rendering.operator_name();
         let namespace = Object::new(environment::namespace(&target, live.as_ref(), self.state))?;
         Ok(Some(Deployment {
@@ -91,6 +96,7 @@ impl Planner<'_> {
             objects,
             operator,
             previous,
+            namespace_was_there: live.is_some(),
         }))
     }
 
@@ -148,6 +154,35 @@ impl Planner<'_> {
         }
     }
 
+    /// Names are the archive's: an object of that name may be somebody else's, and is not taken from him.
+    async fn check_owners(
+        &self,
+        objects: &[Object],
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        let solution = self.id.name();
+        for object in objects
+            .iter()
+            .filter(|object| object.labels().contains_key(v::SOLUTION))
+        {
+            let Some(live) = look(self.cluster, object.reference()).await? else {
+                continue;
+            };
+            let owner = live
+                .labels()
+                .get(v::SOLUTION)
+                .copied()
+                .unwrap_or("nobody that is known here");
+            if owner != solution.as_str() {
+                obstacles.push(Obstacle::no(
+                    format!("{} exists and belongs to {owner}", object.reference()),
+                    "choose another namespace with `--namespace`, or remove the object if nobody needs it",
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// A pull secret is the site's: it must be there, or no pod will start.
     async fn check_pull_secret(
         &self,
@@ -164,8 +199,13 @@ impl Planner<'_> {
             return Ok(());
         };
         let reference = ObjectRef::namespaced("v1", "Secret", namespace.as_str(), secret.as_str());
-        if live.is_some() && self.cluster.get(&reference).await?.is_some() {
-            return Ok(());
+        if live.is_some() {
+            match self.cluster.get(&reference).await {
+                // Whoever may not look at Secrets may still have been told its name.
+                Ok(Some(_)) | Err(deployer::Error::Forbidden { .. }) => return Ok(()),
+                Ok(None) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         let create = if live.is_none() {
             format!("`solution environment create {environment} --namespace {namespace}`, then ")
@@ -201,6 +241,14 @@ impl Planner<'_> {
                 "import a version in that range first",
             ));
         }
+    }
+}
+
+/// An object as it is; nothing where this user may not look. That he may is asked with all other rights.
+pub(crate) async fn look(cluster: &Cluster, object: &ObjectRef) -> Result<Option<Object>, Error> {
+    match cluster.get(object).await {
+        Err(deployer::Error::Forbidden { .. }) => Ok(None),
+        other => Ok(other?),
     }
 }
 

@@ -50,7 +50,8 @@ pub(crate) async fn pod(
         .dry_run(&[Object::new(pod)?], &manager(), Conflicts::Force)
         .await?;
     Ok(tried.into_iter().find_map(|(_, trial)| match trial {
-        // The namespace comes with this import.
+        // A namespace that is new: it comes with this import, or its account is still being made.
+        Trial::Refused(deployer::Error::Forbidden { message, .. }) if message.contains("serviceaccount") => None,
         Trial::Refused(deployer::Error::NotFound { .. }) | Trial::Would { .. } | Trial::Later { .. } => None,
         Trial::Refused(error) => Some(Obstacle::no(
             format!("the cluster would refuse the operator's pod: {error}"),

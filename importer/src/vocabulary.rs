@@ -26,6 +26,11 @@ pub(crate) const CONFIG_HASH: &str = "solutions.metalk8s.scality.com/config-hash
 /// On records.
 pub(crate) const RECORD: &str = "solutions.metalk8s.scality.com/record";
 
+/// On CRDs that were there before a Solution took them over, and so stay when it goes.
+pub(crate) const ADOPTED: &str = "solutions.metalk8s.scality.com/adopted";
+/// On the default ServiceAccount of a namespace: the pull secret that was added to it.
+pub(crate) const PULL_SECRET: &str = "solutions.metalk8s.scality.com/pull-secret";
+
 /// The one field manager of everything that is applied.
 pub(crate) const FIELD_MANAGER: &str = "solution";
 

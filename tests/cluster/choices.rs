@@ -158,3 +158,130 @@ fn a_rule_that_the_importer_does_not_hold() {
     );
     assert_eq!(site.snapshot(), before);
 }
+
+/// A first deployment that does not come has nothing to go back to: it stays as it is, is shown, and can be undone.
+#[test]
+fn a_first_deployment_that_does_not_come_can_be_undone() {
+    let site = Site::new("first");
+    site.environment("first");
+    repack(
+        &site,
+        "  operator:\n",
+        "  operator:\n    command: [/nowhere]\n",
+        "broken.iso",
+    );
+    let answer = site.import("broken.iso", &["-e", "first", "--pull-secret", "login"]);
+    assert_ne!(answer.code, 0, "{answer:?}");
+    assert!(answer.stderr.contains("/nowhere"), "{answer:?}");
+    let status = site.solution(&["status"]).success();
+    assert!(status.contains("example 1.0.0  0/1 ready"), "{status}");
+    let text = site
+        .solution(&["environment", "delete", "first"])
+        .failure(1);
+    assert!(text.contains("undeploy example"), "{text}");
+    undo(&site, "first");
+}
+
+#[test]
+fn the_pull_secrets_of_others_stay() {
+    let site = Site::new("secrets");
+    site.environment("secrets");
+    let secrets = "{.imagePullSecrets[*].name}";
+    let account = || site.field("secrets", "serviceaccount/default", secrets);
+    crate::site::eventually("the default account is made", || {
+        let patch = r#"{"imagePullSecrets":[{"name":"corp"}]}"#;
+        let patched = site.kubectl(
+            "secrets",
+            &["patch", "serviceaccount", "default", "--patch", patch],
+        );
+        (patched.code == 0).then_some(())
+    });
+    site.import("1.0.0.iso", &["-e", "secrets", "--pull-secret", "login"])
+        .success();
+    assert_eq!(account(), "corp login");
+    site.solution(&["undeploy", "example", "-e", "secrets"])
+        .success();
+    assert_eq!(account(), "corp");
+    site.solution(&["environment", "delete", "secrets"])
+        .success();
+    site.solution(&["deactivate", "example"]).success();
+    site.solution(&["unimport", "example", "1.0.0"]).success();
+}
+
+#[test]
+fn an_object_of_others_is_not_taken() {
+    let site = Site::new("owners");
+    site.environment("owners");
+    site.kubectl(
+        "owners",
+        &[
+            "create",
+            "role",
+            "example-operator",
+            "--verb=get",
+            "--resource=pods",
+        ],
+    )
+    .success();
+    let before = site.snapshot();
+    let text = site
+        .import("1.0.0.iso", &["-e", "owners", "--pull-secret", "login"])
+        .failure(1);
+    assert!(
+        text.contains("Role owners/example-operator exists and belongs to nobody"),
+        "{text}"
+    );
+    assert_eq!(site.snapshot(), before);
+    site.solution(&["environment", "delete", "owners"])
+        .success();
+}
+
+#[test]
+fn other_signers_are_taken_only_when_told() {
+    let site = Site::new("signers");
+    site.desk.solution(&["keygen", "other"]).success();
+    site.desk
+        .solution(&["pack", "1.1.0", "-o", "other.iso", "--key", "other.key"])
+        .success();
+    site.import("1.0.0.iso", &[]).success();
+    let before = site.snapshot();
+    let text = site
+        .import("other.iso", &["--key", "other.pub", "--threshold", "1"])
+        .failure(1);
+    assert!(
+        text.contains("none of these keys signed") && text.contains("--change-signers"),
+        "{text}"
+    );
+    assert_eq!(site.snapshot(), before);
+    site.import(
+        "other.iso",
+        &["--key", "other.pub", "--threshold", "1", "--change-signers"],
+    )
+    .success();
+    for version in ["1.0.0", "1.1.0"] {
+        site.solution(&["unimport", "example", version]).success();
+    }
+}
+
+#[test]
+fn namespaces_that_are_for_no_environment() {
+    let site = Site::new("reserved");
+    for namespace in ["metalk8s-solutions", "default", "kube-system"] {
+        let text = site
+            .import("1.0.0.iso", &["-e", "mine", "-n", namespace, "--adopt"])
+            .failure(1);
+        assert!(
+            text.contains(&format!("namespace `{namespace}` is not for environments")),
+            "{text}"
+        );
+        let create = [
+            "environment",
+            "create",
+            "mine",
+            "--namespace",
+            namespace,
+            "--adopt",
+        ];
+        site.solution(&create).failure(1);
+    }
+}

@@ -175,9 +175,9 @@ impl Site {
                 &["get", kinds, "--all-namespaces", "--no-headers", fields],
             )
             .success();
-        // Kubernetes' own namespaces live their own lives.
+        // What is Kubernetes' own lives its own life.
         all.lines()
-            .filter(|line| !line.contains(" kube-"))
+            .filter(|line| !line.contains(" kube-") && !line.contains(" system:"))
             .collect::<Vec<_>>()
             .join("\n")
     }

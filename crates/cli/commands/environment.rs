@@ -92,18 +92,16 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
     } else {
         Adopt::Refuse
     };
-    support::block_on(async {
-        let cluster = support::cluster(&arguments.cluster).await?;
-        let description = arguments.description.as_deref();
+    let description = arguments.description.as_deref();
+    support::change(&arguments.cluster, output, async |change| {
         importer::create_environment(
-            &cluster,
+            change,
             &arguments.environment,
             &namespace,
             description,
             adopt,
         )
         .await
-        .map_err(support::import_failure)
     })?;
     let created = Created {
         environment: arguments.environment,
@@ -119,16 +117,8 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
 }
 
 fn delete(arguments: &DeleteArguments, output: Output) -> Result<Outcome, Failure> {
-    let left = support::block_on(async {
-        let cluster = support::cluster(&arguments.cluster).await?;
-        importer::delete_environment(
-            &cluster,
-            &arguments.environment,
-            &support::writer(),
-            support::GONE,
-        )
-        .await
-        .map_err(support::import_failure)
+    let left = support::change(&arguments.cluster, output, async |change| {
+        importer::delete_environment(change, &arguments.environment).await
     })?;
     render::result(output, &left, |left| {
         for space in left {

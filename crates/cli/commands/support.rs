@@ -1,5 +1,7 @@
 //! What several verbs share: reading keys, reaching a cluster, running asynchronous work, showing an undo.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +20,7 @@ use crate::{environment, render};
 const TEXT_SIZE: u64 = 1024 * 1024;
 /// How long one request to the API server may take.
 const REQUEST: Duration = Duration::from_secs(30);
-/// How long the end of the program waits for reads that were begun.
+/// How long the end of the program waits for what was begun.
 const PARTING: Duration = Duration::from_secs(1);
 /// How long objects may take to go: a namespace with pods needs their grace period.
 pub(crate) const GONE: Duration = Duration::from_mins(3);
@@ -26,13 +28,20 @@ pub(crate) const GONE: Duration = Duration::from_mins(3);
 /// Reads a small text file whole.
 pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     let read = || -> std::io::Result<String> {
-        let size = std::fs::metadata(path)?.len();
-        if size > TEXT_SIZE {
+        // Opening a pipe would wait for a writer, so look first.
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(std::io::Error::other("it is not a file"));
+        }
+        let mut text = String::new();
+        let read = File::open(path)?
+            .take(TEXT_SIZE + 1)
+            .read_to_string(&mut text)?;
+        if read as u64 > TEXT_SIZE {
             return Err(std::io::Error::other(format!(
-                "it has {size} bytes, more than {TEXT_SIZE}"
+                "it has more than {TEXT_SIZE} bytes"
             )));
         }
-        std::fs::read_to_string(path)
+        Ok(text)
     };
     read()
         .with_context(|| format!("cannot read `{}`", path.display()))
@@ -83,13 +92,15 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Res
         .map_err(Failure::unknown)?;
     let result = runtime.block_on(async {
         tokio::select! {
-            result = work => result,
-            asked = asked_to_end() => Err(match asked {
-                Ok(()) => Failure::unknown(anyhow::anyhow!("interrupted"))
-                    .hint("run the same command again: it completes what was begun"),
-                Err(error) => Failure::unknown(error),
-            }),
+            result = work => Some(result),
+            asked = asked_to_end() => asked.err().map(|error| Err(Failure::unknown(error))),
         }
+    });
+    let result = result.unwrap_or_else(|| {
+        // What was dropped gives its Lease back in the background.
+        runtime.block_on(tokio::time::sleep(PARTING));
+        Err(Failure::unknown(anyhow::anyhow!("interrupted"))
+            .hint("run the same command again: it completes what was begun"))
     });
     // A read of a slow disc cannot be cancelled; nobody should have to wait for it.
     runtime.shutdown_timeout(PARTING);
@@ -264,6 +275,10 @@ fn push_failure(failure: &importer::PushFailure) -> Failure {
     if damaged {
         return Failure::no(message).hint(DAMAGED);
     }
+    if failure.errors.iter().any(|error| !error.is_temporary()) {
+        let hints = failure.errors.iter().filter_map(|error| error.hint());
+        return hints.fold(Failure::no(message), Failure::hint);
+    }
     let sent = render::bytes(failure.uploaded.bytes);
     Failure::unknown(message).hint(format!(
         "run the same command again: it sends only what is missing ({sent} were sent and count)"
@@ -292,14 +307,13 @@ pub(crate) fn status(arguments: &ClusterArguments) -> Result<Status, Failure> {
     })
 }
 
-/// Runs an undo on the cluster, and shows what it removed and what stays.
-pub(crate) fn undo(
+/// Runs a change of the cluster.
+pub(crate) fn change<T>(
     arguments: &ClusterArguments,
     output: Output,
-    what: &str,
-    undo: impl AsyncFnOnce(&Change<'_>) -> Result<Undone, importer::Error>,
-) -> Result<Outcome, Failure> {
-    let undone = block_on(async {
+    act: impl AsyncFnOnce(&Change<'_>) -> Result<T, importer::Error>,
+) -> Result<T, Failure> {
+    block_on(async {
         let cluster = cluster(arguments).await?;
         let (writer, watch) = (writer(), watch(output));
         let change = Change {
@@ -308,13 +322,21 @@ pub(crate) fn undo(
             watch: &watch,
             deadline: GONE,
         };
-        undo(&change).await.map_err(import_failure)
-    })?;
+        act(&change).await.map_err(import_failure)
+    })
+}
+
+/// Runs an undo on the cluster, and shows what it removed and what stays.
+pub(crate) fn undo(
+    arguments: &ClusterArguments,
+    output: Output,
+    what: &str,
+    undo: impl AsyncFnOnce(&Change<'_>) -> Result<Undone, importer::Error>,
+) -> Result<Outcome, Failure> {
+    let undone = change(arguments, output, undo)?;
     render::result(output, &undone, |undone| {
-        render::line(format!(
-            "{what}: {} removed",
-            render::count(undone.removed.len(), "object")
-        ));
+        let removed = render::count(undone.removed.len(), "object");
+        render::line(format!("{what}: {removed} removed"));
         for note in &undone.notes {
             render::line(format!("note: {note}"));
         }

@@ -94,6 +94,10 @@ pub(crate) struct Arguments {
     #[arg(long, help_heading = "Environment")]
     replace: bool,
 
+    /// Take an archive that none of the keys signed that signed this Solution before
+    #[arg(long, help_heading = "Trust")]
+    change_signers: bool,
+
     /// Deploy a version older than the one that runs
     #[arg(long, help_heading = "Environment")]
     allow_downgrade: bool,
@@ -107,6 +111,7 @@ pub(crate) struct Arguments {
         long,
         value_name = "SECONDS",
         default_value_t = 300,
+        value_parser = clap::value_parser!(u64).range(1..=86_400),
         help_heading = "Environment"
     )]
     timeout: u64,
@@ -120,7 +125,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let accepted = request::accept(arguments, output)?;
+    let Some(accepted) = request::accept(arguments, output)? else {
+        return Ok(Outcome::No);
+    };
     let client = request::client(arguments)?;
     let request = request::request(arguments)?;
     support::block_on(async {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use importer::{Adopt, Allowed, ClusterScope, Downgrade, Replace, Request, Target};
+use importer::{Adopt, Allowed, ChangeSigners, ClusterScope, Downgrade, Replace, Request, Target};
 use registry::{Client, Credentials, PlainHttp, RegistryAddress};
 use schemas::SolutionId;
 use validator::Accepted;
@@ -12,11 +12,11 @@ use validator::Accepted;
 use super::Arguments;
 use crate::args::Output;
 use crate::commands::{support, validate};
-use crate::environment;
 use crate::exit::Failure;
+use crate::{environment, render};
 
 /// Verifies the archive as far as an import needs: layers are verified while they are pushed.
-pub(super) fn accept(arguments: &Arguments, output: Output) -> Result<Accepted, Failure> {
+pub(super) fn accept(arguments: &Arguments, output: Output) -> Result<Option<Accepted>, Failure> {
     let allow: Option<SolutionId> = match &arguments.allow_unsigned {
         Some(text) => Some(parse_id(text)?),
         None => None,
@@ -28,13 +28,19 @@ pub(super) fn accept(arguments: &Arguments, output: Output) -> Result<Accepted, 
         validator::Depth::Documents,
         output,
     )?;
-    report.accept().map_err(|report| {
-        validate::show_findings(&report);
-        Failure::no(anyhow::anyhow!(
-            "`{}` is not accepted, so nothing was imported",
-            arguments.archive.display()
-        ))
-    })
+    match report.accept() {
+        Ok(accepted) => Ok(Some(accepted)),
+        Err(report) => {
+            render::result(output, &report, |report| {
+                validate::show_findings(report);
+                let archive = arguments.archive.display();
+                render::note(format!(
+                    "error: `{archive}` is not accepted, so nothing was imported"
+                ));
+            });
+            Ok(None)
+        }
+    }
 }
 
 /// `<name>-<version>`: the version begins after a hyphen that a version follows.
@@ -126,6 +132,11 @@ pub(super) fn request(arguments: &Arguments) -> Result<Request, Failure> {
                 Replace::Allow
             } else {
                 Replace::Refuse
+            },
+            signers: if arguments.change_signers {
+                ChangeSigners::Allow
+            } else {
+                ChangeSigners::Refuse
             },
             downgrade: if arguments.allow_downgrade {
                 Downgrade::Allow
