@@ -35,6 +35,8 @@ pub const PATH_COMPONENT: usize = 103;
 pub const PATH_DEPTH: usize = 8;
 /// Characters of `<name>-<version>`: prefixed by `registry-`, it must stay a 63-character DNS label upstream.
 pub const SOLUTION_ID: usize = 54;
+/// Characters of a range of versions, as given and in its normal form: far more than anybody writes.
+pub const VERSION_RANGE: usize = 256;
 /// Components of an image name: `images/`, the tag and the file take the other three levels of a path.
 pub const IMAGE_NAME_COMPONENTS: usize = 5;
 /// Characters of an image reference (distribution's own limit of 255 for the name, and a digest).

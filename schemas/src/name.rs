@@ -239,7 +239,7 @@ fn is_host(text: &str) -> bool {
         Some((host, port)) => (host, Some(port)),
         None => (text, None),
     };
-    port.is_none_or(|port| port.parse::<u16>().is_ok())
+    port.is_none_or(|port| port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok())
         && host
             .split('.')
             .all(|part| is_dns_part(&part.to_ascii_lowercase()))
@@ -386,6 +386,8 @@ mod tests {
             "App",
             "quay.io/",
             "a@sha256:0",
+            "r.test:+5000/a",
+            "r.test:/a",
             "http://x/y",
             "a b",
             "x/../y",

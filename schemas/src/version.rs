@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::digest::shorten;
+use crate::limits::VERSION_RANGE;
 use crate::name::NameError;
 
 /// A version: lower-case semver without build metadata, ordered as semver 2.0.0 clause 11 says.
@@ -66,12 +67,16 @@ impl FromStr for VersionRange {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let grammar = "comparisons joined by commas, such as `>=1.2.0, <2`";
-        if text.len() > 256 {
-            return Err(NameError::new("version range", &shorten(text), grammar));
+        let refuse = || NameError::new("version range", &shorten(text), grammar);
+        if text.len() > VERSION_RANGE {
+            return Err(refuse());
         }
-        semver::VersionReq::parse(text)
-            .map(Self)
-            .map_err(|_| NameError::new("version range", text, grammar))
+        let range = semver::VersionReq::parse(text).map_err(|_| refuse())?;
+        // The normal form is what is written, so it must be read again.
+        if range.to_string().len() > VERSION_RANGE {
+            return Err(refuse());
+        }
+        Ok(Self(range))
     }
 }
 
@@ -128,5 +133,15 @@ mod tests {
         assert!(range.contains(&"1.9.9".parse().unwrap()));
         assert!(!range.contains(&"2.0.0".parse().unwrap()));
         assert!("about 2".parse::<VersionRange>().is_err());
+    }
+
+    #[test]
+    fn the_normal_form_of_a_range_is_a_range() {
+        // A space after each comma, and a comparator before each version, make 32 comparisons longer than their text.
+        let text = |count| vec!["1.10.11"; count].join(",");
+        assert!(text(32).len() <= VERSION_RANGE);
+        assert!(text(32).parse::<VersionRange>().is_err());
+        let range: VersionRange = text(24).parse().unwrap();
+        assert_eq!(range.to_string().parse(), Ok(range));
     }
 }

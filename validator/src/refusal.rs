@@ -41,7 +41,7 @@ fn info(error: &OpenError) -> &'static FindingInfo {
         OpenError::Envelope { .. } => &signature::ENVELOPE,
         OpenError::Statement(_) => &signature::STATEMENT,
         OpenError::Capability(_) | OpenError::Layout(_) => &container::LAYOUT,
-        OpenError::TopLevel(_) => &container::UNDECLARED,
+        OpenError::TopLevel(_) | OpenError::TopLevelKind(_) => &container::UNDECLARED,
         OpenError::Missing(_) => &manifest::MISSING,
         OpenError::ContentsDigest { .. } => &integrity::LIST,
         OpenError::FileDigest { .. } => &integrity::DAMAGED,
@@ -52,9 +52,10 @@ fn info(error: &OpenError) -> &'static FindingInfo {
 
 fn place(error: &OpenError) -> &str {
     match error {
-        OpenError::TopLevel(path) | OpenError::Reserved(path) | OpenError::EmptyDigest(path) => {
-            path.as_str()
-        }
+        OpenError::TopLevel(path)
+        | OpenError::TopLevelKind(path)
+        | OpenError::Reserved(path)
+        | OpenError::EmptyDigest(path) => path.as_str(),
         OpenError::Missing(path) => path,
         OpenError::ContentsDigest { .. } | OpenError::Contents(_) => archive::CONTENTS,
         OpenError::Envelope { .. } | OpenError::Statement(_) => archive::STATEMENT,

@@ -19,6 +19,12 @@ pub enum WriteError {
     /// A top-level name that format 1 does not know and that is not declared as optional.
     #[error("file `{0}` lies under a top-level name that archives do not have")]
     TopLevel(ArchivePath),
+    /// A file where archives have a directory, or below a name that is a file there.
+    #[error("file `{0}` makes a file of a directory of archives, or a directory of a file")]
+    TopLevelKind(ArchivePath),
+    /// An empty file that is promised to have a content. Trying again changes nothing.
+    #[error("file `{0}` is empty, but has the digest of something else")]
+    EmptyDigest(ArchivePath),
     /// A file that every archive has.
     #[error("file `{0}` is missing")]
     Missing(&'static str),
@@ -234,6 +240,9 @@ pub enum OpenError {
         "file `{0}` lies under a top-level name that this version does not know and the statement does not declare"
     )]
     TopLevel(ArchivePath),
+    /// A file where archives have a directory, or below a name that is a file there.
+    #[error("file `{0}` makes a file of a directory of archives, or a directory of a file")]
+    TopLevelKind(ArchivePath),
     /// CONTENTS lacks a file that every archive has.
     #[error("the signed list lacks `{0}`")]
     Missing(&'static str),

@@ -37,22 +37,48 @@ pub const REGISTRY_CONFIG_TEMPLATE: &str = "registry-config.inc.j2";
 /// The files that describe all others, and so are not in the list themselves.
 pub(crate) const UNLISTED: [&str; 3] = [STATEMENT, CONTENTS, SHA256SUMS];
 
-/// Every top-level name that format 1 gives a meaning.
-const TOP_LEVEL: [&str; 9] = [
-    MANIFEST,
-    README,
-    IMAGES,
-    "blobs",
-    OCI_LAYOUT,
-    INDEX,
-    "operator",
-    REGISTRY_CONFIG,
-    REGISTRY_CONFIG_TEMPLATE,
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    File,
+    Directory,
+}
+
+/// Every top-level name that format 1 gives a meaning, and as what.
+const TOP_LEVEL: [(&str, Kind); 9] = [
+    (MANIFEST, Kind::File),
+    (README, Kind::File),
+    (IMAGES, Kind::Directory),
+    ("blobs", Kind::Directory),
+    (OCI_LAYOUT, Kind::File),
+    (INDEX, Kind::File),
+    ("operator", Kind::Directory),
+    (REGISTRY_CONFIG, Kind::File),
+    (REGISTRY_CONFIG_TEMPLATE, Kind::File),
 ];
 
-/// Whether format 1 gives a top-level name a meaning.
-pub(crate) fn is_known_top_level(name: &str) -> bool {
-    TOP_LEVEL.contains(&name)
+/// What the top-level name of a path is to format 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TopLevel {
+    /// It has a meaning, as the file or as the directory that it is.
+    Known,
+    /// It has a meaning as a directory where this is a file, or the other way round. Declaring it changes nothing.
+    OtherKind,
+    /// It has none.
+    Unknown,
+}
+
+/// Looks at the top-level name of a path.
+pub(crate) fn top_level(path: &ArchivePath) -> TopLevel {
+    let (name, kind) = match path.as_str().split_once('/') {
+        Some((name, _)) => (name, Kind::Directory),
+        None => (path.as_str(), Kind::File),
+    };
+    match TOP_LEVEL.iter().find(|(known, _)| *known == name) {
+        Some((_, meant)) if *meant == kind => TopLevel::Known,
+        Some(_) => TopLevel::OtherKind,
+        None => TopLevel::Unknown,
+    }
 }
 
 fn path(text: &str) -> ArchivePath {

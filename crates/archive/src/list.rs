@@ -11,7 +11,7 @@ use signing::Signers;
 
 use crate::error::Differences;
 use crate::layout::{
-    self, CONTENTS_OFFSET, MANIFEST, SHA256SUMS, UNLISTED, blob_path, is_known_top_level,
+    self, CONTENTS_OFFSET, MANIFEST, SHA256SUMS, TopLevel, UNLISTED, blob_path, top_level,
 };
 use crate::medium::{Kind, Source};
 use crate::order::{self, Own};
@@ -131,8 +131,12 @@ fn check_entries(statement: &Statement, contents: &Contents) -> Result<(), OpenE
         if UNLISTED.contains(&path.as_str()) {
             return Err(OpenError::Reserved(path.clone()));
         }
-        if !is_known_top_level(top) && !optional.contains(top) {
-            return Err(OpenError::TopLevel(path.clone()));
+        match top_level(path) {
+            TopLevel::OtherKind => return Err(OpenError::TopLevelKind(path.clone())),
+            TopLevel::Unknown if !optional.contains(top) => {
+                return Err(OpenError::TopLevel(path.clone()));
+            }
+            TopLevel::Known | TopLevel::Unknown => {}
         }
         // Empty files have no place in the image, so no later reading would notice.
         if *size == 0 && *digest != empty {

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use signing::SecretKey;
 
 use crate::layout::{
-    self, CONTENTS, MANIFEST, SHA256SUMS, STATEMENT, UNLISTED, is_known_top_level,
+    self, CONTENTS, MANIFEST, SHA256SUMS, STATEMENT, TopLevel, UNLISTED, top_level,
 };
 use crate::order::{self, Own};
 use crate::{Signed, WriteError};
@@ -180,15 +180,15 @@ fn check_paths(info: &Info, files: &[ArchiveFile]) -> Result<(), WriteError> {
         if UNLISTED.contains(&path.as_str()) {
             return Err(WriteError::Reserved(path.clone()));
         }
-        if !is_known_top_level(top) && !is_optional(top) {
-            return Err(WriteError::TopLevel(path.clone()));
+        match top_level(path) {
+            TopLevel::OtherKind => return Err(WriteError::TopLevelKind(path.clone())),
+            TopLevel::Unknown if !is_optional(top) => {
+                return Err(WriteError::TopLevel(path.clone()));
+            }
+            TopLevel::Known | TopLevel::Unknown => {}
         }
         if *size == 0 && *digest != empty {
-            return Err(WriteError::Changed {
-                path: path.to_string(),
-                expected: *digest,
-                found: empty,
-            });
+            return Err(WriteError::EmptyDigest(path.clone()));
         }
     }
     if files.iter().any(|file| file.path.as_str() == MANIFEST) {

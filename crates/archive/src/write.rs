@@ -100,6 +100,7 @@ impl Signed {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
+        let handle = unless_denied(File::open(directory)).map_err(failed)?;
         let temporary = temporary_file(directory, self.image_size()).map_err(failed)?;
         self.fill_in_statement();
         let plan = &self.unsigned.plan;
@@ -118,9 +119,7 @@ impl Signed {
         }
         rename(temporary, target, overwrite)?;
         // The name must be on the disk too.
-        File::open(directory)
-            .and_then(|directory| directory.sync_all())
-            .map_err(failed)?;
+        handle.map_or(Ok(()), |it| it.sync_all()).map_err(failed)?;
         Ok(Written {
             path: target.to_owned(),
             size: self.image_size(),
@@ -137,6 +136,16 @@ impl Signed {
         {
             *source = FileSource::Bytes(self.envelope.to_bytes().into());
         }
+    }
+}
+
+/// A directory's handle. None where files may be made but names may not be read: then there is nothing that could wait
+/// for the name to be on the disk, which is no reason against writing, and must not come up after it.
+fn unless_denied(opened: io::Result<File>) -> io::Result<Option<File>> {
+    match opened {
+        Ok(directory) => Ok(Some(directory)),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -266,5 +275,18 @@ impl<'a> Fetch for Writing<'a> {
                 path: self.target.to_owned(),
                 source,
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_may_not_be_read_can_be_written_to() {
+        let failed = |kind: io::ErrorKind| unless_denied(Err(kind.into()));
+        assert!(matches!(failed(io::ErrorKind::PermissionDenied), Ok(None)));
+        assert!(failed(io::ErrorKind::NotFound).is_err());
+        assert!(matches!(unless_denied(File::open(".")), Ok(Some(_))));
     }
 }

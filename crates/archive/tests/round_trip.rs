@@ -245,6 +245,21 @@ fn files_that_an_archive_cannot_have_are_refused() {
         assert!(matches!(with(path), WriteError::Reserved(_)));
     }
     assert!(matches!(with("elsewhere/file"), WriteError::TopLevel(_)));
+    for path in [
+        "operator",
+        "images",
+        "blobs",
+        "README.txt/x",
+        "index.json/x",
+    ] {
+        assert!(matches!(with(path), WriteError::TopLevelKind(_)), "{path}");
+    }
+    let mut files = place.files();
+    let mut empty = ArchiveFile::from_bytes("images/a/1/x".parse().unwrap(), vec![]);
+    empty.digest = schemas::Digest::new([1; 32]);
+    files.push(empty);
+    let empty = Unsigned::new(info(), files).unwrap_err();
+    assert!(matches!(empty, WriteError::EmptyDigest(_)) && empty.is_refusal());
     assert!(matches!(with(MANIFEST), WriteError::Contents(_)));
     assert!(matches!(with("operator/Deploy"), WriteError::Plan(_)));
     let missing = Unsigned::new(info(), vec![]).unwrap_err();

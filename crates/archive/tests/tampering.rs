@@ -473,6 +473,17 @@ fn a_list_that_no_archive_has_is_refused() {
         resign(&place, |_, entries| entries[0].path = own.parse().unwrap());
         assert!(matches!(refused(&place), OpenError::Reserved(_)), "{own}");
     }
+    for (path, optional) in [("operator", ""), ("README.txt/x", "README.txt")] {
+        place.write();
+        resign(&place, |statement, entries| {
+            let top = path.split('/').next().unwrap();
+            entries.retain(|entry| entry.path.components().next() != Some(top));
+            find(entries, "extra/empty").path = path.parse().unwrap();
+            statement.predicate.optional.push(optional.to_owned());
+        });
+        let error = refused(&place);
+        assert!(matches!(error, OpenError::TopLevelKind(_)), "{error}");
+    }
     place.write();
     resign(&place, |_, entries| {
         find(entries, "extra/empty").digest = Digest::new([1; 32]);

@@ -68,6 +68,16 @@ pub(crate) const CASES: &[Case] = &[
         &["container.undeclared"],
     ),
     (
+        "file in the place of a directory",
+        || {
+            relist(|list| {
+                list.retain(|entry| !entry.path.as_str().starts_with("operator/"));
+                list[0].path = "operator".parse().unwrap();
+            })
+        },
+        &["container.undeclared"],
+    ),
+    (
         "list without manifest",
         || relist(|list| list.retain(|entry| entry.path.as_str() != "manifest.yaml")),
         &["manifest.missing"],
