@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::digest::shorten;
 use crate::limits::VERSION_RANGE;
 use crate::name::NameError;
 
@@ -67,7 +66,7 @@ impl FromStr for VersionRange {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let grammar = "comparisons joined by commas, such as `>=1.2.0, <2`";
-        let refuse = || NameError::new("version range", &shorten(text), grammar);
+        let refuse = || NameError::new("version range", text, grammar);
         if text.len() > VERSION_RANGE {
             return Err(refuse());
         }

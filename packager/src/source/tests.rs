@@ -306,6 +306,22 @@ fn blobs_must_be_there_in_their_size() {
 }
 
 #[test]
+fn an_empty_blob_has_the_digest_of_nothing() {
+    let tree = Tree::new(image("amd64").into());
+    let layer = Layer::random(7, 5000);
+    let hex = layer.digest().strip_prefix("sha256:").unwrap();
+    Tree::edit(
+        &tree.path("dir/manifest.json"),
+        "\"size\":5000",
+        "\"size\":0",
+    );
+    fs::write(tree.path("dir").join(hex), []).unwrap();
+    let message = tree.refused("dir:dir");
+    let words = format!("`DIR/dir/{hex}` has digest sha256:e3b0c442");
+    assert!(message.starts_with(&words), "{message}");
+}
+
+#[test]
 fn other_digests_are_a_problem_only_where_they_are_needed() {
     let tree = Tree::new(image("amd64").into());
     let digest = &tree.artifact.descriptor().digest;

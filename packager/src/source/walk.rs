@@ -285,6 +285,15 @@ impl<'a> Reader<'a> {
             }
         })?;
         check_size(&path, descriptor.size, size)?;
+        let empty = files::digest(&[]);
+        // Nothing of it will be read, so it is judged here.
+        if size == 0 && digest != empty {
+            return Err(SourceError::Content {
+                path,
+                expected: digest,
+                found: empty,
+            });
+        }
         Ok(Blob { digest, size, path })
     }
 }
