@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemas::{ImageName, ImagePlace, Operator, SourceImage};
+use schemas::{ImageName, ImagePlace, Operator, Piece, SourceImage, split_expansions};
 
 use crate::error::PackError;
 use crate::{limits, platform, source};
@@ -89,7 +89,7 @@ pub(crate) fn operator(operator: &Operator, images: &[SourceImage]) -> Result<()
     }
     check_variables(operator)?;
     check_related_images(operator, images)?;
-    for (field, text) in expandable(operator) {
+    for (field, text) in operator.expandable() {
         check_expansions(&field, text, &places)?;
     }
     Ok(())
@@ -138,55 +138,32 @@ fn check_related_images(operator: &Operator, images: &[SourceImage]) -> Result<(
     })
 }
 
-/// The texts in which `$(image:NAME)` is expanded at the site, with the fields they stand in.
-fn expandable(operator: &Operator) -> impl Iterator<Item = (String, &str)> {
-    let command = operator.command.iter().flatten().enumerate();
-    let command = command.map(|(number, text)| (format!("spec.operator.command[{number}]"), text));
-    let args = operator.args.iter().enumerate();
-    let args = args.map(|(number, text)| (format!("spec.operator.args[{number}]"), text));
-    let env = operator.env.iter();
-    let env = env.map(|variable| {
-        (
-            format!("spec.operator.env.{}", variable.name),
-            &variable.value,
-        )
-    });
-    let all = command.chain(args).chain(env);
-    all.map(|(field, text)| (field, text.as_str()))
-}
-
-const EXPANSION: &str = "$(image:";
-
 fn check_expansions(field: &str, text: &str, places: &[ImagePlace]) -> Result<(), PackError> {
-    for (start, _) in text.match_indices(EXPANSION) {
-        let rest = &text[start + EXPANSION.len()..];
-        let Some((name, _)) = rest.split_once(')') else {
-            return Err(PackError::OpenExpansion {
-                field: field.to_owned(),
-            });
-        };
-        check_expansion(field, name, places)?;
-    }
-    Ok(())
+    let pieces = split_expansions(text).map_err(|problem| PackError::Expansion {
+        field: field.to_owned(),
+        problem,
+    })?;
+    pieces.into_iter().try_for_each(|piece| match piece {
+        Piece::Text(_) => Ok(()),
+        Piece::Image(name) => check_expansion(field, name, places),
+    })
 }
 
-fn check_expansion(field: &str, name: &str, places: &[ImagePlace]) -> Result<(), PackError> {
-    let parsed: Option<ImageName> = name.parse().ok();
-    let found = |name: &ImageName| -> Vec<ImagePlace> {
-        let same = places.iter().filter(|place| place.name == *name);
-        same.cloned().collect()
-    };
-    match parsed.map(|name| (found(&name), name)) {
-        Some((one, _)) if one.len() == 1 => Ok(()),
-        Some((several, name)) if several.len() > 1 => Err(PackError::AmbiguousExpansion {
-            field: field.to_owned(),
+fn check_expansion(field: &str, name: ImageName, places: &[ImagePlace]) -> Result<(), PackError> {
+    let same = places.iter().filter(|place| place.name == name);
+    let found: Vec<ImagePlace> = same.cloned().collect();
+    let field = field.to_owned();
+    match found.len() {
+        1 => Ok(()),
+        0 => Err(PackError::UnknownExpansion {
+            field,
             name,
-            places: list(&several),
-        }),
-        _ => Err(PackError::UnknownExpansion {
-            field: field.to_owned(),
-            name: name.chars().take(80).collect(),
             images: list(places),
+        }),
+        _ => Err(PackError::AmbiguousExpansion {
+            field,
+            name,
+            places: list(&found),
         }),
     }
 }
@@ -311,6 +288,15 @@ mod tests {
         assert_eq!(
             open,
             "`spec.operator.env.A`: `$(image:` is not closed by `)`"
+        );
+        let malformed = refused(
+            std::slice::from_ref(&app),
+            ", args: ['$(image:$(image:app))']",
+        );
+        assert!(
+            malformed.starts_with("`spec.operator.args[0]`: ")
+                && malformed.contains("`$(image:app`"),
+            "{malformed}"
         );
         let two = refused(&[app, image("app", "2", "")], ", command: ['$(image:app)']");
         assert!(

@@ -98,7 +98,7 @@ pub enum PackError {
         /// The field of `solution.yaml`.
         field: String,
         /// What stands between the parentheses.
-        name: String,
+        name: schemas::ImageName,
         /// The images there are.
         images: String,
     },
@@ -112,11 +112,13 @@ pub enum PackError {
         /// The images of this name.
         places: String,
     },
-    /// `$(image:` without its end.
-    #[error("`{field}`: `$(image:` is not closed by `)`")]
-    OpenExpansion {
+    /// What begins as `$(image:NAME)` and is none.
+    #[error("`{field}`: {problem}")]
+    Expansion {
         /// The field of `solution.yaml`.
         field: String,
+        /// How it is malformed.
+        problem: schemas::ExpansionError,
     },
     /// An environment variable twice, or one that cannot be.
     #[error("`spec.operator.env` has a variable `{name}` {problem}")]

@@ -7,6 +7,7 @@
 mod contents;
 mod digest;
 mod envelope;
+mod expansion;
 mod image;
 pub mod json;
 pub mod limits;
@@ -23,6 +24,7 @@ pub mod yaml;
 pub use contents::{Contents, ContentsEntry, ContentsError};
 pub use digest::{Digest, DigestError};
 pub use envelope::{Envelope, EnvelopeError, EnvelopeSignature, KeyId, PAYLOAD_TYPE};
+pub use expansion::{ExpansionError, Piece, split_expansions};
 pub use image::{
     Descriptor, ImageDocument, ImageDocumentError, ImageIndex, ImageManifest, Platform,
 };

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{
-    EnvVar, ImageName, ImagePlace, ManifestError, Operator, Solution, SolutionId, limits,
+    EnvVar, ImageName, ImagePlace, ManifestError, Operator, Piece, Solution, SolutionId, limits,
+    split_expansions,
 };
 
 use crate::catalogue::manifest::{
@@ -12,7 +13,6 @@ use crate::catalogue::manifest::{
     OPERATOR_IMAGE, RELATED_IMAGE, VARIABLE, YAML,
 };
 use crate::error::CheckError;
-use crate::expansion::{Piece, expandable, split_expansions};
 use crate::files::Files;
 use crate::finding::Findings;
 
@@ -115,7 +115,7 @@ fn check_expansions(operator: &Operator, images: &[ImagePlace], findings: &mut F
     for place in images {
         tags.entry(&place.name).or_default().insert(place);
     }
-    for (place, text) in expandable(operator) {
+    for (place, text) in operator.expandable() {
         let pieces = match split_expansions(text) {
             Ok(pieces) => pieces,
             Err(error) => {
@@ -160,7 +160,7 @@ fn check_related_images(operator: &Operator, references: &BTreeSet<&str>, findin
         let literal = name.starts_with(RELATED) && !value.is_empty() && !value.contains("$(");
         if literal && !references.contains(value.as_str()) {
             let message = format_args!(
-                "spec.operator.env[{name}] is `{value}`, the `ref` of no image in the archive"
+                "spec.operator.env.{name} is `{value}`, the `ref` of no image in the archive"
             );
             findings.add(&RELATED_IMAGE, PATH, message);
         }

@@ -1,7 +1,7 @@
-//! `$(image:NAME)` in an operator's arguments and environment: the one place that knows its grammar. The validator
-//! checks with it, the importer expands with it.
+//! `$(image:NAME)` in an operator's command, arguments and environment: the one place that knows its grammar. The
+//! packager and the validator check with it, the importer expands with it.
 
-use schemas::{ImageName, NameError, Operator};
+use crate::{ImageName, NameError, Operator};
 
 const OPEN: &str = "$(image:";
 
@@ -43,18 +43,22 @@ pub fn split_expansions(text: &str) -> Result<Vec<Piece<'_>>, ExpansionError> {
     Ok(pieces)
 }
 
-/// Every text of an operator in which images are expanded, with its place in the manifest.
-pub(crate) fn expandable(operator: &Operator) -> impl Iterator<Item = (String, &str)> {
-    let command = operator.command.iter().flatten().enumerate();
-    let args = operator.args.iter().enumerate();
-    let env = operator.env.iter();
-    command
-        .map(|(index, text)| (format!("spec.operator.command[{index}]"), text.as_str()))
-        .chain(args.map(|(index, text)| (format!("spec.operator.args[{index}]"), text.as_str())))
-        .chain(env.map(|variable| {
-            let place = format!("spec.operator.env[{}]", variable.name);
-            (place, variable.value.as_str())
-        }))
+impl Operator {
+    /// Every text in which images are expanded, with its place in `manifest.yaml` and `solution.yaml`.
+    pub fn expandable(&self) -> impl Iterator<Item = (String, &str)> {
+        let command = self.command.iter().flatten().enumerate();
+        let args = self.args.iter().enumerate();
+        let env = self.env.iter();
+        command
+            .map(|(index, text)| (format!("spec.operator.command[{index}]"), text.as_str()))
+            .chain(
+                args.map(|(index, text)| (format!("spec.operator.args[{index}]"), text.as_str())),
+            )
+            .chain(env.map(|variable| {
+                let place = format!("spec.operator.env.{}", variable.name);
+                (place, variable.value.as_str())
+            }))
+    }
 }
 
 #[cfg(test)]
