@@ -2,11 +2,10 @@
 //! list, read the documents, read all data. A stage that fails ends the check, since what comes later would rest on it;
 //! within a stage everything is collected.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use archive::{Listed, Medium, OpenError, Opened, Trusted};
+use archive::{Listed, OpenError, Opened, Trusted};
 use schemas::{KeyId, SolutionId};
 use signing::Trust;
 
@@ -226,8 +225,7 @@ impl Checking<'_> {
         if self.options.depth == Depth::Everything {
             let total = listed.data_size();
             let progress = |done| (self.progress)(Progress { done, total });
-            let threads = readers(listed.medium(), self.options.threads);
-            let found = listed.verify_data(threads, &progress, self.cancel);
+            let found = listed.verify_data(self.options.threads, &progress, self.cancel);
             for content in found.map_err(|error| self.refuse(error))? {
                 damaged.remove(&content.expected);
                 self.findings.add(&DAMAGED, content.path, &message);
@@ -248,14 +246,6 @@ fn go_on(cancel: &AtomicBool) -> Result<(), CheckError> {
     Ok(())
 }
 
-/// How many threads read: several only make a disc or a disk seek between them.
-fn readers(medium: Medium, most: NonZeroUsize) -> NonZeroUsize {
-    match medium {
-        Medium::Random => most,
-        Medium::Rotational | Medium::Optical => NonZeroUsize::MIN,
-    }
-}
-
 /// `key 0123…`, `keys 0123… and 4567…`.
 pub(crate) fn names(keys: impl Iterator<Item = KeyId>) -> String {
     let keys: Vec<String> = keys.map(|key| key.short()).collect();
@@ -263,19 +253,5 @@ pub(crate) fn names(keys: impl Iterator<Item = KeyId>) -> String {
         [] => "nobody".to_owned(),
         [key] => format!("key {key}"),
         [first @ .., last] => format!("keys {} and {last}", first.join(", ")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_thread_reads_where_seeking_is_slow() {
-        let most = NonZeroUsize::new(8).unwrap();
-        assert_eq!(readers(Medium::Random, most), most);
-        for slow in [Medium::Rotational, Medium::Optical] {
-            assert_eq!(readers(slow, most), NonZeroUsize::MIN);
-        }
     }
 }

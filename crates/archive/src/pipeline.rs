@@ -5,7 +5,7 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use iso9660::Extent;
 use schemas::Digest;
@@ -41,6 +41,17 @@ pub(crate) struct Watch<'a> {
     pub(crate) cancel: &'a AtomicBool,
 }
 
+/// Whether lanes read side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turns {
+    /// Each reads when it likes.
+    Free,
+    /// One at a time, and to its content's end, unless hashing is what everybody waits for: then the next one reads.
+    /// So a disk or a disc that is slower than hashing never seeks to and fro, and a fast one that only claims to
+    /// have heads (virtual disks do), or whose content is in the page cache, feeds all processors.
+    OneByOne,
+}
+
 /// Why a pass ended early.
 pub(crate) enum Stopped<E> {
     Interrupted,
@@ -67,6 +78,9 @@ struct Pass<'a, F: Fetch> {
     fetch: &'a F,
     extents: &'a [Extent],
     watch: Watch<'a>,
+    turns: Turns,
+    /// Held by the lane that reads, when lanes take turns.
+    turn: Mutex<()>,
     next: AtomicUsize,
     done: AtomicU64,
     stop: AtomicBool,
@@ -80,12 +94,15 @@ pub(crate) fn hash_all<F: Fetch>(
     fetch: &F,
     extents: &[Extent],
     threads: NonZeroUsize,
+    turns: Turns,
     watch: Watch<'_>,
 ) -> Result<Vec<Hashed>, Stopped<F::Error>> {
     let pass = Pass {
         fetch,
         extents,
         watch,
+        turns,
+        turn: Mutex::new(()),
         next: AtomicUsize::new(0),
         done: AtomicU64::new(0),
         stop: AtomicBool::new(false),
@@ -135,6 +152,11 @@ impl<F: Fetch> Pass<'_, F> {
         }
     }
 
+    fn take_turn(&self) -> Option<MutexGuard<'_, ()>> {
+        (self.turns == Turns::OneByOne)
+            .then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Keeps the first failure and ends the other lanes. In this order: what they then say of themselves comes later.
     fn fail(&self, stopped: Stopped<F::Error>) {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,13 +172,21 @@ impl<F: Fetch> Pass<'_, F> {
         emptied: &Receiver<Vec<u8>>,
         full: &SyncSender<Chunk>,
     ) -> Result<(), Stopped<F::Error>> {
+        let mut turn = self.take_turn();
         let mut reader = self.fetch.start(extent).map_err(Stopped::Failed)?;
         let mut offset = 0;
         while offset < extent.size {
+            let mut buffer = if let Ok(buffer) = emptied.try_recv() {
+                buffer
+            } else {
+                drop(turn);
+                let buffer = emptied.recv().map_err(|_| Stopped::Interrupted)?;
+                turn = self.take_turn();
+                buffer
+            };
             if self.stop.load(Ordering::Relaxed) || self.watch.cancel.load(Ordering::Relaxed) {
                 return Err(Stopped::Interrupted);
             }
-            let mut buffer = emptied.recv().map_err(|_| Stopped::Interrupted)?;
             let left = extent.size - offset;
             let len = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
             self.fetch
@@ -193,6 +223,110 @@ impl<F: Fetch> Pass<'_, F> {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
             differing.push(hashed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Condvar;
+    use std::time::Duration;
+
+    use iso9660::ContentId;
+
+    use super::*;
+
+    const BUFFERS_EACH: u64 = 2 * limits::BUFFERS as u64;
+    const SIZE: u64 = BUFFERS_EACH * limits::BUFFER as u64;
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// Contents of zeros that notes who was read, in order.
+    #[derive(Default)]
+    struct Zeros {
+        order: Mutex<Vec<u64>>,
+        changed: Condvar,
+        /// Bytes that are hashed.
+        hashed: AtomicU64,
+        /// Whether a read waits until all that was read before is hashed.
+        slow: bool,
+    }
+
+    impl Zeros {
+        fn wait(&self, until: impl Fn(&[u64]) -> bool) {
+            let order = self.order.lock().unwrap();
+            let waited = self
+                .changed
+                .wait_timeout_while(order, PATIENCE, |order| !until(order));
+            assert!(!waited.unwrap().1.timed_out());
+        }
+    }
+
+    impl Fetch for Zeros {
+        type Reader = ();
+        type Error = ();
+
+        fn start(&self, _: &Extent) -> Result<(), ()> {
+            Ok(())
+        }
+
+        fn fetch(&self, (): &mut (), extent: &Extent, _: &mut [u8], _: u64) -> Result<(), ()> {
+            if self.slow {
+                self.wait(|order| {
+                    let read = (order.len() * limits::BUFFER) as u64;
+                    self.hashed.load(Ordering::SeqCst) == read
+                });
+            }
+            self.order.lock().unwrap().push(extent.offset / SIZE);
+            self.changed.notify_all();
+            Ok(())
+        }
+    }
+
+    fn extents(number: u64) -> Vec<Extent> {
+        let extent = |index| Extent {
+            offset: index * SIZE,
+            size: SIZE,
+            content: Some(ContentId([0; 32])),
+            file: 0,
+        };
+        (0..number).map(extent).collect()
+    }
+
+    fn read(zeros: &Zeros, turns: Turns, hashed: &(dyn Fn(u64) + Sync)) -> Vec<u64> {
+        let progress = |done| {
+            hashed(done);
+            let order = zeros.order.lock().unwrap();
+            zeros.hashed.fetch_max(done, Ordering::SeqCst);
+            drop(order);
+            zeros.changed.notify_all();
+        };
+        let watch = Watch {
+            progress: &progress,
+            cancel: &AtomicBool::new(false),
+        };
+        let lanes = NonZeroUsize::new(2).unwrap();
+        let differing = hash_all(zeros, &extents(2), lanes, turns, watch);
+        assert_eq!(differing.map_err(|_| ()).unwrap().len(), 2);
+        zeros.order.lock().unwrap().clone()
+    }
+
+    #[test]
+    fn what_is_slower_than_hashing_is_read_from_one_end_to_the_other() {
+        let zeros = Zeros {
+            slow: true,
+            ..Zeros::default()
+        };
+        let order = read(&zeros, Turns::OneByOne, &|_| ());
+        assert!(order.is_sorted() || order.iter().rev().is_sorted(), "{order:?}");
+    }
+
+    #[test]
+    fn who_waits_for_hashing_lets_others_read() {
+        for turns in [Turns::Free, Turns::OneByOne] {
+            let zeros = Zeros::default();
+            // No content goes on being hashed before the other one is read too.
+            let both = |order: &[u64]| order.contains(&0) && order.contains(&1);
+            read(&zeros, turns, &|_| zeros.wait(both));
         }
     }
 }

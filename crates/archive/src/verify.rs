@@ -7,8 +7,8 @@ use iso9660::Extent;
 use schemas::Digest;
 
 use crate::layout::STATEMENT_OFFSET;
-use crate::medium::Source;
-use crate::pipeline::{self, Fetch, Stopped, Watch};
+use crate::medium::{Medium, Source};
+use crate::pipeline::{self, Fetch, Stopped, Turns, Watch};
 use crate::{Listed, OpenError};
 
 /// A content that is not what was signed.
@@ -37,7 +37,8 @@ impl Listed {
     ) -> Result<Vec<Damaged>, OpenError> {
         let watch = Watch { progress, cancel };
         let extents = self.data();
-        let differing = pipeline::hash_all(&*self.source, extents, threads, watch);
+        let turns = turns(self.medium());
+        let differing = pipeline::hash_all(&*self.source, extents, threads, turns, watch);
         let differing = differing.map_err(|stopped| match stopped {
             Stopped::Interrupted => OpenError::Interrupted,
             Stopped::Failed(error) => error,
@@ -66,6 +67,13 @@ impl Listed {
         let extents = self.plan.extents();
         let first = extents.partition_point(|extent| extent.offset <= STATEMENT_OFFSET);
         &extents[first..]
+    }
+}
+
+fn turns(medium: Medium) -> Turns {
+    match medium {
+        Medium::Random => Turns::Free,
+        Medium::Rotational | Medium::Optical => Turns::OneByOne,
     }
 }
 

@@ -14,7 +14,7 @@ use signing::SecretKey;
 use tempfile::NamedTempFile;
 
 use crate::layout::STATEMENT;
-use crate::pipeline::{self, Fetch, Stopped, Watch};
+use crate::pipeline::{self, Fetch, Stopped, Turns, Watch};
 use crate::{FileSource, Unsigned, WriteError};
 
 /// An archive that can be written.
@@ -202,7 +202,7 @@ enum Reader<'a> {
 impl<'a> Writing<'a> {
     fn write_data(&self, threads: NonZeroUsize, watch: Watch<'_>) -> Result<(), WriteError> {
         let extents = self.plan.extents();
-        let changed = pipeline::hash_all(self, extents, threads, watch);
+        let changed = pipeline::hash_all(self, extents, threads, Turns::Free, watch);
         let changed = changed.map_err(|stopped| match stopped {
             Stopped::Interrupted => WriteError::Interrupted,
             Stopped::Failed(error) => error,
