@@ -25,6 +25,16 @@ pub(crate) fn home() -> Option<PathBuf> {
     variable("HOME").map(PathBuf::from)
 }
 
+/// Where contents are kept that are expensive to get again (XDG base directory specification).
+pub(crate) fn cache() -> Option<PathBuf> {
+    let absolute = |path: &PathBuf| path.is_absolute();
+    let base = variable("XDG_CACHE_HOME").map(PathBuf::from);
+    let base = base
+        .filter(absolute)
+        .or_else(|| home().map(|home| home.join(".cache")));
+    base.map(|base| base.join("solution"))
+}
+
 /// The clock.
 #[expect(
     clippy::disallowed_methods,

@@ -197,6 +197,12 @@ pub enum PackError {
         /// The digest of what was read.
         found: Digest,
     },
+    /// A content of the cache is damaged. It was removed, so that the next pack gets it anew.
+    #[error("the cache's copy of {digest} was damaged, and so was removed")]
+    Cached {
+        /// The content.
+        digest: Digest,
+    },
     /// The images cannot lie in one archive.
     #[error(transparent)]
     Tree(#[from] archive::tree::TreeError),
@@ -225,10 +231,11 @@ impl PackError {
             Self::Read(error) => error.is_refusal(),
             Self::Image { source, .. } => match source.as_ref() {
                 SourceError::Read(error) => error.is_refusal(),
+                SourceError::Cache(_) => false,
                 _ => true,
             },
             Self::Write(error) => error.is_refusal(),
-            Self::Init { .. } => false,
+            Self::Cached { .. } | Self::Init { .. } => false,
             _ => true,
         }
     }

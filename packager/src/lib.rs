@@ -5,6 +5,7 @@
 //! environment or the clock.
 
 mod assemble;
+mod cache;
 mod check;
 mod error;
 mod files;
@@ -20,8 +21,9 @@ mod testing;
 
 use std::path::Path;
 
-use schemas::ImagePlace;
+use schemas::{Digest, ImagePlace};
 
+pub use cache::{Begun, Cache, CacheError, Made, New, Partial};
 pub use error::PackError;
 pub use files::ReadError;
 pub use init::init;
@@ -29,7 +31,7 @@ pub use pack::{Packed, Request, Signing, pack};
 pub use source::SourceError;
 
 /// What happens while an archive is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// A CRD directory or file of roles lies in the source directory, but there is no operator that would use it.
     Unused(&'a Path),
@@ -42,6 +44,10 @@ pub enum Event<'a> {
         /// How many there are.
         of: usize,
     },
+    /// A content of the cache was damaged and is removed. The pack begins anew.
+    Damaged(Digest),
+    /// The archive is there, but the cache could not be brought back to its size.
+    Untidy(&'a CacheError),
     /// Data is written.
     Writing {
         /// Bytes so far.

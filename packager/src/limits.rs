@@ -18,3 +18,12 @@ pub(crate) const CRD_FILES: usize = 10_000;
 pub(crate) const OPERATOR_BYTES: u64 = 64 * 1024 * 1024;
 /// Tags that an error message lists before it says how many more there are.
 pub(crate) const LISTED: usize = 20;
+/// Bytes that the cache keeps when nobody uses it: the images of a large Solution, and some versions of what changes.
+pub(crate) const CACHE_SIZE: u64 = 20 * 1024 * 1024 * 1024;
+/// Processes and threads that may write one content, or make contents, at the same time: far more than a machine has
+/// cores for.
+pub(crate) const CACHE_SLOTS: usize = 256;
+/// Bytes that are read at once of what a killed process left.
+pub(crate) const CACHE_BUFFER: usize = 1024 * 1024;
+/// Bytes of a note of what follows from what: two digests and some words.
+pub(crate) const CACHE_NOTE: u64 = 4096;

@@ -9,6 +9,7 @@ use archive::{Info, Overwrite, Signed, Unsigned, WriteError, Written};
 use schemas::{Digest, SolutionId, StatementTime};
 use signing::SecretKey;
 
+use crate::cache::Lazy;
 use crate::error::PackError;
 use crate::load::{self, Loaded};
 use crate::source::{self, Blob};
@@ -27,6 +28,8 @@ pub struct Request {
     pub signing: Signing,
     /// The one time in the image.
     pub time: StatementTime,
+    /// A directory for contents that were expensive to get, so that the next pack has them. Made when it is needed.
+    pub cache: PathBuf,
     /// How many threads read and hash.
     pub threads: NonZeroUsize,
 }
@@ -73,21 +76,41 @@ pub fn pack(
     for path in &loaded.unused {
         progress(Event::Unused(path));
     }
-    let images = source::collect(&loaded, progress)?;
+    let cache = Lazy::new(&request.cache);
+    let mut packed = pack_loaded(request, &loaded, &cache, progress, cancel);
+    if let Err(PackError::Cached { digest }) = packed {
+        progress(Event::Damaged(digest));
+        packed = pack_loaded(request, &loaded, &cache, progress, cancel);
+    }
+    if let Err(error) = cache.close() {
+        progress(Event::Untidy(&error));
+    }
+    packed
+}
+
+fn pack_loaded(
+    request: &Request,
+    loaded: &Loaded,
+    cache: &Lazy,
+    progress: &Progress<'_>,
+    cancel: &AtomicBool,
+) -> Result<Packed, PackError> {
+    let images = source::collect(loaded, cache, progress)?;
     let blobs = assemble::blobs(&images);
     let counted = images.len();
-    let files = assemble::files(&loaded, images, &blobs)?;
-    let unsigned = Unsigned::new(info(&loaded, request.time), files)?;
+    let files = assemble::files(loaded, images, &blobs)?;
+    let unsigned = Unsigned::new(info(loaded, request.time), files)?;
     let signed = match &request.signing {
         Signing::Keys(keys) => unsigned.sign(keys)?,
         Signing::Unsigned => unsigned.leave_unsigned(),
     };
-    let written = write(signed, request, progress, cancel).map_err(|error| blame(error, &blobs))?;
+    let written = write(signed, request, progress, cancel);
+    let written = written.map_err(|error| blame(error, &blobs, cache))?;
     Ok(Packed {
         path: written.path,
         size: written.size,
         archive_id: written.archive_id,
-        id: loaded.id,
+        id: loaded.id.clone(),
         images: counted,
         blobs: blobs.len(),
         blob_bytes: blobs.values().map(|blob| blob.size).sum(),
@@ -123,15 +146,22 @@ fn write(
 }
 
 /// Names the publisher's own file where the archive only knows the path it would have had.
-fn blame(error: WriteError, blobs: &BTreeMap<Digest, Blob>) -> PackError {
+/// What the cache holds is the cache's fault, and is removed from it.
+fn blame(error: WriteError, blobs: &BTreeMap<Digest, Blob>, cache: &Lazy) -> PackError {
     match error {
         WriteError::Changed {
             expected, found, ..
-        } if blobs.contains_key(&expected) => PackError::Content {
-            path: blobs[&expected].path.clone(),
-            expected,
-            found,
-        },
+        } if blobs.contains_key(&expected) => {
+            let path = blobs[&expected].path.clone();
+            if cache.discard(&path, expected) {
+                return PackError::Cached { digest: expected };
+            }
+            PackError::Content {
+                path,
+                expected,
+                found,
+            }
+        }
         error => error.into(),
     }
 }

@@ -38,6 +38,7 @@ fn request(tree: &Path, output: &Path) -> Request {
         signing: Signing::Keys(vec![key()]),
         time: StatementTime::DEFAULT,
         threads: NonZeroUsize::new(2).unwrap(),
+        cache: tree.join("../cache"),
     }
 }
 
@@ -233,6 +234,8 @@ fn what_happens_is_told() {
             Event::Unused(path) => format!("unused {}", path.display()),
             Event::Collecting { place, number, of } => format!("{number}/{of} {place}"),
             Event::Writing { done, total } => format!("{done} of {total}"),
+            Event::Damaged(digest) => format!("damaged {digest}"),
+            Event::Untidy(error) => format!("untidy {error}"),
         };
         told.lock().unwrap().push(text);
     };

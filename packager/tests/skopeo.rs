@@ -56,6 +56,7 @@ spec:
         signing: Signing::Unsigned,
         time: StatementTime::DEFAULT,
         threads: NonZeroUsize::MIN,
+        cache: directory.join("cache"),
     };
     pack(&request, &|_| {}, &AtomicBool::new(false)).unwrap()
 }

@@ -10,7 +10,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use packager::{Event, PackError, Request, Signing};
 use serde::Serialize;
-use tempfile::{NamedTempFile, TempPath};
+use tempfile::{NamedTempFile, TempDir, TempPath};
 use validator::{Depth, Finding, Report, Signatures, Verdict};
 
 use super::{support, validate};
@@ -53,6 +53,15 @@ pub(crate) struct Arguments {
     /// Replace the archive if it exists
     #[arg(long)]
     force: bool,
+
+    /// Where contents that were downloaded, unpacked or compressed are kept for the next time [default: `solution` in
+    /// `XDG_CACHE_HOME` or `~/.cache`]
+    #[arg(long, value_name = "DIR")]
+    cache_dir: Option<PathBuf>,
+
+    /// Keep nothing for the next time
+    #[arg(long, conflicts_with = "cache_dir")]
+    no_cache: bool,
 }
 
 #[derive(Serialize)]
@@ -77,7 +86,8 @@ struct Refused<'a> {
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let cancel = environment::interrupted()?;
     let draft = draft(arguments)?;
-    let request = request(arguments, &draft)?;
+    let cache = cache(arguments)?;
+    let request = request(arguments, &draft, cache.path())?;
     let bar = progress::bytes(output, "pack", 0);
     let packed = packager::pack(&request, &|event| show_event(&bar, event), &cancel);
     bar.finish_and_clear();
@@ -124,20 +134,56 @@ fn draft(arguments: &Arguments) -> Result<TempPath, Failure> {
             return Err(Failure::no(message).hint("choose another name with `-o`"));
         }
     }
-    let directory = match arguments.out.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
     tempfile::Builder::new()
         .prefix(".solution-")
         .suffix(".draft")
-        .tempfile_in(directory)
+        .tempfile_in(directory(&arguments.out))
         .map(NamedTempFile::into_temp_path)
         // Its kind only: `tempfile` adds the draft's path to the rest.
         .map_err(|error| cannot_write(&arguments.out, error.kind().into()))
 }
 
-fn request(arguments: &Arguments, draft: &Path) -> Result<Request, Failure> {
+/// Where contents are kept.
+enum Cache {
+    /// For the next time too.
+    Kept(PathBuf),
+    /// Until the end.
+    Passing(TempDir),
+}
+
+impl Cache {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Kept(path) => path,
+            Self::Passing(directory) => directory.path(),
+        }
+    }
+}
+
+fn cache(arguments: &Arguments) -> Result<Cache, Failure> {
+    let kept = arguments.cache_dir.clone().or_else(environment::cache);
+    if let Some(path) = kept.filter(|_| !arguments.no_cache) {
+        return Ok(Cache::Kept(path));
+    }
+    // Beside the archive, where there must be room for as much.
+    let passing = tempfile::Builder::new()
+        .prefix(".solution-")
+        .suffix(".cache")
+        .tempdir_in(directory(&arguments.out));
+    passing
+        .map(Cache::Passing)
+        .map_err(|error| cannot_write(&arguments.out, error.kind().into()))
+}
+
+/// The directory of a file.
+fn directory(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn request(arguments: &Arguments, draft: &Path, cache: &Path) -> Result<Request, Failure> {
     let keys = arguments.keys.iter().map(|path| support::secret_key(path));
     let keys = keys.collect::<Result<Vec<_>, _>>()?;
     Ok(Request {
@@ -151,6 +197,7 @@ fn request(arguments: &Arguments, draft: &Path) -> Result<Request, Failure> {
         overwrite: Overwrite::Replace,
         time: environment::source_date()?,
         threads: environment::threads(),
+        cache: cache.to_owned(),
     })
 }
 
@@ -241,6 +288,14 @@ fn show_event(bar: &ProgressBar, event: Event<'_>) {
                 "warning: `{}` is not used: solution.yaml has no operator",
                 path.display()
             ));
+        }),
+        Event::Damaged(digest) => bar.suspend(|| {
+            render::note(format!(
+                "note: the cache's copy of {digest} was damaged; it was removed, and packing begins anew"
+            ));
+        }),
+        Event::Untidy(error) => bar.suspend(|| {
+            render::note(format!("warning: the cache keeps more than it should: {error}"));
         }),
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use schemas::{Digest, DigestError, ImageDocumentError};
 
+use crate::cache::CacheError;
 use crate::files::ReadError;
 
 /// Why an image cannot be taken from its source.
@@ -26,6 +27,9 @@ pub enum SourceError {
     /// A file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// What is taken from the source cannot be kept.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
     /// Not an OCI image layout.
     #[error("`{}` is not an OCI image layout: it has no file `oci-layout`", .0.display())]
     NotALayout(PathBuf),

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use archive::tree::Document;
 use schemas::{Digest, ImagePlace, ImageReference, ImageSource, SourceImage};
 
+use crate::cache::Lazy;
 use crate::error::PackError;
 use crate::load::Loaded;
 use crate::{Event, Progress};
@@ -46,6 +47,7 @@ pub(crate) struct Blob {
 /// Collects every image of a Solution, sorted by place.
 pub(crate) fn collect(
     loaded: &Loaded,
+    cache: &Lazy,
     progress: &Progress<'_>,
 ) -> Result<Vec<Collected>, PackError> {
     let mut images: Vec<&SourceImage> = loaded.source.spec.images.iter().collect();
@@ -60,10 +62,12 @@ pub(crate) fn collect(
             number: number + 1,
             of,
         });
-        collect_one(&loaded.directory, image, &mut session).map_err(|error| PackError::Image {
-            place,
-            from: image.source.clone(),
-            source: Box::new(error),
+        collect_one(&loaded.directory, image, cache, &mut session).map_err(|error| {
+            PackError::Image {
+                place,
+                from: image.source.clone(),
+                source: Box::new(error),
+            }
         })
     });
     collected.collect()
@@ -72,6 +76,7 @@ pub(crate) fn collect(
 fn collect_one(
     base: &Path,
     image: &SourceImage,
+    _cache: &Lazy,
     session: &mut Session,
 ) -> Result<Collected, SourceError> {
     let (store, root) = match &image.source {

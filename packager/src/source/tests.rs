@@ -16,6 +16,11 @@ struct Tree {
     artifact: Artifact,
 }
 
+/// A cache that nothing here needs.
+fn cache() -> Lazy {
+    Lazy::new(Path::new("/proc/none"))
+}
+
 fn image(architecture: &str) -> Image {
     ImageBuilder::new()
         .platform(Platform::linux(architecture))
@@ -61,7 +66,7 @@ impl Tree {
             platforms: platforms.iter().map(|text| (*text).to_owned()).collect(),
             ..source_image(source)
         };
-        collect_one(self.directory.path(), &image, &mut Session::new())
+        collect_one(self.directory.path(), &image, &cache(), &mut Session::new())
     }
 
     fn refused(&self, source: &str) -> String {
@@ -374,7 +379,7 @@ fn nested_indexes_are_followed_to_a_bound() {
     for (levels, documents) in [(1, Some(4)), (3, Some(6)), (4, None)] {
         let directory = nested(levels);
         let image = source_image("oci:layout");
-        let collected = collect_one(directory.path(), &image, &mut Session::new());
+        let collected = collect_one(directory.path(), &image, &cache(), &mut Session::new());
         match documents {
             Some(number) => assert_eq!(collected.unwrap().documents.len(), number),
             None => assert!(
@@ -423,7 +428,7 @@ fn other_transports_name_what_to_use_instead() {
         ("docker-daemon:app:1", "docker-daemon:app:1"),
     ] {
         let image = source_image(source);
-        let error = collect_one(tree.path(), &image, &mut Session::new()).unwrap_err();
+        let error = collect_one(tree.path(), &image, &cache(), &mut Session::new()).unwrap_err();
         let message = error.to_string();
         let expected = format!(
             "cannot be read yet; run `skopeo copy {command} oci:images/org/app:1.0` in the directory of `solution.yaml` and write `source: oci:images/org/app:1.0`"
@@ -447,7 +452,7 @@ fn all_who_refer_to_a_content_agree_on_its_size() {
     let tree = Tree::new(image("amd64").into());
     let mut session = Session::new();
     let image = source_image("dir:dir");
-    collect_one(tree.directory.path(), &image, &mut session).unwrap();
+    collect_one(tree.directory.path(), &image, &cache(), &mut session).unwrap();
     let layer = Layer::random(7, 5000);
     Tree::edit(
         &tree.path("dir/manifest.json"),
@@ -460,7 +465,7 @@ fn all_who_refer_to_a_content_agree_on_its_size() {
         [0; 4999],
     )
     .unwrap();
-    let error = collect_one(tree.directory.path(), &image, &mut session).unwrap_err();
+    let error = collect_one(tree.directory.path(), &image, &cache(), &mut session).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(

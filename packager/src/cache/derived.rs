@@ -1,0 +1,70 @@
+//! What follows from what: a recipe (such as "this layer, compressed that way by this version of the encoder") and the
+//! content that it gave. Each note ends with its own checksum, so that a damaged one is none.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use schemas::Digest;
+
+use super::{Cache, CacheError, DERIVED, Made, NEW, failed, slot};
+use crate::files;
+use crate::limits;
+
+impl Cache {
+    /// What a recipe gave, if that is still here.
+    #[must_use]
+    pub fn derived(&self, recipe: &str) -> Option<Made> {
+        let note = read(&self.note(recipe))?;
+        if note.recipe != recipe {
+            return None;
+        }
+        let path = self.find(note.digest, note.size)?;
+        Some(Made {
+            digest: note.digest,
+            size: note.size,
+            path,
+        })
+    }
+
+    /// Notes what a recipe gave. A recipe is one line that names everything the result depends on.
+    pub fn remember(&self, recipe: &str, made: &Made) -> Result<(), CacheError> {
+        let (mut file, path) = slot(&self.directory.join(NEW), "")?;
+        let body = format!("{} {} {recipe}\n", made.digest.hex(), made.size);
+        let sum = files::digest(body.as_bytes()).hex();
+        let written = file
+            .set_len(0)
+            .and_then(|()| file.write_all(format!("{body}{sum}\n").as_bytes()));
+        written.map_err(|error| failed(&path, error))?;
+        let target = self.note(recipe);
+        fs::rename(&path, &target).map_err(|error| failed(&target, error))
+    }
+
+    fn note(&self, recipe: &str) -> PathBuf {
+        let name = files::digest(recipe.as_bytes()).hex();
+        self.directory.join(DERIVED).join(name)
+    }
+}
+
+pub(super) struct Note {
+    pub(super) digest: Digest,
+    size: u64,
+    recipe: String,
+}
+
+/// A note that is whole.
+pub(super) fn read(path: &Path) -> Option<Note> {
+    let bytes = files::read(path, limits::CACHE_NOTE).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let (body, sum) = text.strip_suffix('\n')?.rsplit_once('\n')?;
+    if files::digest(format!("{body}\n").as_bytes()).hex() != sum {
+        return None;
+    }
+    let (hex, rest) = body.split_once(' ')?;
+    let (size, recipe) = rest.split_once(' ')?;
+    Some(Note {
+        digest: Digest::from_hex(hex).ok()?,
+        size: size.parse().ok()?,
+        recipe: recipe.to_owned(),
+    })
+}

@@ -1,0 +1,248 @@
+use std::io::Write as _;
+use std::os::unix::fs::symlink;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::files;
+
+const LIMIT: u64 = 1000;
+
+fn cache() -> (TempDir, Cache) {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = Cache::open(&directory.path().join("a/b"), LIMIT).unwrap();
+    (directory, cache)
+}
+
+fn begin(cache: &Cache, content: &[u8]) -> Partial {
+    match cache
+        .begin(files::digest(content), content.len() as u64)
+        .unwrap()
+    {
+        Begun::Partial(partial) => partial,
+        Begun::There(path) => panic!("{} is there", path.display()),
+    }
+}
+
+fn put(cache: &Cache, content: &[u8]) -> PathBuf {
+    let mut partial = begin(cache, content);
+    partial.write_all(content).unwrap();
+    partial.finish().unwrap()
+}
+
+fn find(cache: &Cache, content: &[u8]) -> Option<PathBuf> {
+    cache.find(files::digest(content), content.len() as u64)
+}
+
+fn files_below(directory: &Path) -> usize {
+    let names = [PARTIAL, NEW].map(|name| directory.join(name));
+    names
+        .iter()
+        .map(|path| fs::read_dir(path).unwrap().count())
+        .sum()
+}
+
+#[test]
+fn what_was_put_is_found_until_it_is_discarded() {
+    let (_directory, cache) = cache();
+    assert_eq!(find(&cache, b"content"), None);
+    let path = put(&cache, b"content");
+    assert_eq!(fs::read(&path).unwrap(), b"content");
+    assert_eq!(find(&cache, b"content"), Some(path));
+    assert_eq!(cache.find(files::digest(b"other"), 7), None);
+    let digest = files::digest(b"content");
+    assert!(matches!(cache.begin(digest, 7).unwrap(), Begun::There(_)));
+    assert_eq!(files_below(&cache.directory), 0);
+    cache.discard(digest);
+    assert_eq!(find(&cache, b"content"), None);
+    assert_eq!(put(&cache, b""), find(&cache, b"").unwrap());
+}
+
+#[test]
+fn a_file_of_another_size_and_a_link_are_no_content() {
+    let (directory, cache) = cache();
+    let path = put(&cache, b"content");
+    fs::write(&path, b"conten").unwrap();
+    assert_eq!(find(&cache, b"content"), None);
+    let outside = directory.path().join("outside");
+    fs::write(&outside, b"content").unwrap();
+    symlink(&outside, &path).unwrap();
+    assert_eq!(find(&cache, b"content"), None);
+    assert_eq!(fs::read(&outside).unwrap(), b"content");
+    // Nor is anything written through one.
+    let hex = files::digest(b"content").hex();
+    symlink(
+        &outside,
+        cache.directory.join(PARTIAL).join(format!("{hex}.0")),
+    )
+    .unwrap();
+    assert!(matches!(
+        cache.begin(files::digest(b"content"), 7),
+        Err(CacheError::Io { .. })
+    ));
+}
+
+#[test]
+fn what_was_begun_goes_on_where_it_ended() {
+    let (_directory, cache) = cache();
+    let mut partial = begin(&cache, b"content");
+    partial.write_all(b"con").unwrap();
+    let short = partial.finish().unwrap_err().to_string();
+    assert!(short.starts_with("3 bytes of sha256:"), "{short}");
+    let mut partial = begin(&cache, b"content");
+    assert_eq!(partial.offset(), 3);
+    partial.write_all(b"tent").unwrap();
+    assert_eq!(fs::read(partial.finish().unwrap()).unwrap(), b"content");
+}
+
+#[test]
+fn a_wrong_beginning_is_fetched_again() {
+    let (_directory, cache) = cache();
+    begin(&cache, b"content").write_all(b"CON").unwrap();
+    let mut partial = begin(&cache, b"content");
+    partial.write_all(b"tent").unwrap();
+    let found = files::digest(b"CONtent");
+    assert!(matches!(partial.finish(), Err(CacheError::Content { found: it, .. }) if it == found));
+    assert_eq!(begin(&cache, b"content").offset(), 0);
+    // One that is longer than the content is none either, and a source that cannot continue begins anew.
+    begin(&cache, b"content").write_all(b"con").unwrap();
+    let hex = files::digest(b"content").hex();
+    fs::write(
+        cache.directory.join(PARTIAL).join(format!("{hex}.0")),
+        b"content and more",
+    )
+    .unwrap();
+    let mut partial = begin(&cache, b"content");
+    assert_eq!(partial.offset(), 0);
+    partial.write_all(b"x").unwrap();
+    partial.restart().unwrap();
+    partial.write_all(b"content").unwrap();
+    assert!(partial.finish().is_ok());
+}
+
+#[test]
+fn more_than_the_content_has_is_not_written() {
+    let (_directory, cache) = cache();
+    let mut partial = begin(&cache, b"content");
+    partial.write_all(b"content").unwrap();
+    assert!(
+        partial
+            .write_all(b"!")
+            .unwrap_err()
+            .to_string()
+            .contains("more than the 7 bytes")
+    );
+    assert!(partial.finish().is_ok());
+}
+
+#[test]
+fn two_that_fetch_one_content_do_not_wait_for_each_other() {
+    let (_directory, cache) = cache();
+    let mut one = begin(&cache, b"content");
+    one.write_all(b"con").unwrap();
+    let mut other = begin(&cache, b"content");
+    assert_eq!(other.offset(), 0);
+    other.write_all(b"content").unwrap();
+    let path = other.finish().unwrap();
+    one.write_all(b"tent").unwrap();
+    assert_eq!(one.finish().unwrap(), path);
+    assert_eq!(fs::read(path).unwrap(), b"content");
+    assert_eq!(files_below(&cache.directory), 0);
+}
+
+#[test]
+fn what_is_made_gets_its_name_at_the_end() {
+    let (_directory, cache) = cache();
+    let (mut one, mut other) = (cache.create().unwrap(), cache.create().unwrap());
+    one.write_all(b"one").unwrap();
+    other.write_all(b"other").unwrap();
+    let made = one.finish().unwrap();
+    assert_eq!((made.digest, made.size), (files::digest(b"one"), 3));
+    assert_eq!(find(&cache, b"one"), Some(made.path));
+    drop(other);
+    assert_eq!(find(&cache, b"other"), None);
+    // What a killed process left is not part of what comes after it.
+    fs::write(cache.directory.join(NEW).join("0"), b"left").unwrap();
+    assert_eq!(
+        cache.create().unwrap().finish().unwrap().digest,
+        files::digest(b"")
+    );
+    assert_eq!(files_below(&cache.directory), 0);
+}
+
+#[test]
+fn a_recipe_gives_what_it_gave_and_a_damaged_note_nothing() {
+    let (_directory, cache) = cache();
+    let mut new = cache.create().unwrap();
+    new.write_all(b"compressed").unwrap();
+    let made = new.finish().unwrap();
+    assert_eq!(cache.derived("gzip 6 a"), None);
+    cache.remember("gzip 6 a", &made).unwrap();
+    assert_eq!(cache.derived("gzip 6 a"), Some(made.clone()));
+    assert_eq!(cache.derived("gzip 6 b"), None);
+    let note = cache
+        .directory
+        .join(DERIVED)
+        .join(files::digest(b"gzip 6 a").hex());
+    let text = fs::read_to_string(&note).unwrap();
+    fs::write(&note, text.replacen(" 10 ", " 11 ", 1)).unwrap();
+    assert_eq!(cache.derived("gzip 6 a"), None);
+    fs::write(&note, &text).unwrap();
+    cache.discard(made.digest);
+    assert_eq!(cache.derived("gzip 6 a"), None);
+}
+
+#[test]
+fn the_longest_unused_goes_first_and_nothing_while_others_use_the_cache() {
+    let (_directory, cache) = cache();
+    let contents = [[1; 400], [2; 400], [3; 400]];
+    for (content, used) in contents.iter().zip([20, 10, 30]) {
+        let path = put(&cache, content);
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(used);
+        File::open(path).unwrap().set_modified(time).unwrap();
+    }
+    let made = Made {
+        digest: files::digest(&contents[0]),
+        size: 400,
+        path: PathBuf::new(),
+    };
+    cache.remember("first", &made).unwrap();
+    // Looked for, and so younger than the first.
+    assert!(find(&cache, &contents[1]).is_some());
+    let directory = cache.directory.clone();
+    let other = Cache::open(&directory, LIMIT).unwrap();
+    cache.close().unwrap();
+    assert!(
+        contents
+            .iter()
+            .all(|it| other.content(files::digest(it)).exists())
+    );
+    other.close().unwrap();
+    let cache = Cache::open(&directory, LIMIT).unwrap();
+    let left = contents.map(|it| find(&cache, &it).is_some());
+    assert_eq!(left, [false, true, true]);
+    assert_eq!(fs::read_dir(directory.join(DERIVED)).unwrap().count(), 0);
+}
+
+#[test]
+fn threads_that_write_the_same_leave_it_once() {
+    let (_directory, cache) = cache();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                if let Begun::Partial(mut partial) =
+                    cache.begin(files::digest(b"shared"), 6).unwrap()
+                {
+                    let offset = usize::try_from(partial.offset()).unwrap();
+                    partial.write_all(&b"shared"[offset..]).unwrap();
+                    partial.finish().unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(
+        fs::read(find(&cache, b"shared").unwrap()).unwrap(),
+        b"shared"
+    );
+    assert_eq!(files_below(&cache.directory), 0);
+}

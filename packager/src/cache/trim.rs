@@ -1,0 +1,79 @@
+//! Making room: what was not used for the longest time goes first.
+
+use std::fs::{self, TryLockError};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use schemas::Digest;
+
+use super::{CONTENTS, Cache, CacheError, DERIVED, NEW, PARTIAL, derived, failed};
+
+/// A file that may go.
+struct Entry {
+    /// When it was used last.
+    used: (i64, i64),
+    size: u64,
+    path: PathBuf,
+}
+
+impl Cache {
+    /// Ends the use of the cache and removes what it holds beyond its limit, unless another process uses it: then that
+    /// one does.
+    pub fn close(self) -> Result<(), CacheError> {
+        match self.lock.try_lock() {
+            Ok(()) => self.make_room(),
+            Err(TryLockError::WouldBlock) => Ok(()),
+            Err(TryLockError::Error(error)) => Err(failed(&self.directory.join("lock"), error)),
+        }
+    }
+
+    fn make_room(&self) -> Result<(), CacheError> {
+        let mut entries = Vec::new();
+        for name in [CONTENTS, PARTIAL, NEW] {
+            list(&self.directory.join(name), &mut entries)?;
+        }
+        let mut held: u64 = entries.iter().map(|entry| entry.size).sum();
+        if held <= self.limit {
+            return Ok(());
+        }
+        entries.sort_unstable_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
+        for entry in &entries {
+            if held <= self.limit {
+                break;
+            }
+            fs::remove_file(&entry.path).map_err(|error| failed(&entry.path, error))?;
+            held -= entry.size;
+        }
+        self.forget()
+    }
+
+    /// Removes the notes that lead to nothing.
+    fn forget(&self) -> Result<(), CacheError> {
+        let mut notes = Vec::new();
+        list(&self.directory.join(DERIVED), &mut notes)?;
+        let here = |digest: Digest| self.content(digest).exists();
+        for Entry { path, .. } in notes {
+            if !derived::read(&path).is_some_and(|note| here(note.digest)) {
+                fs::remove_file(&path).map_err(|error| failed(&path, error))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn list(directory: &Path, entries: &mut Vec<Entry>) -> Result<(), CacheError> {
+    let names = fs::read_dir(directory).map_err(|error| failed(directory, error))?;
+    for entry in names {
+        let entry = entry.map_err(|error| failed(directory, error))?;
+        let path = entry.path();
+        let metadata = entry.metadata().map_err(|error| failed(&path, error))?;
+        if metadata.is_file() {
+            entries.push(Entry {
+                used: (metadata.mtime(), metadata.mtime_nsec()),
+                size: metadata.len(),
+                path,
+            });
+        }
+    }
+    Ok(())
+}
