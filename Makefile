@@ -3,7 +3,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-.PHONY: help check test test-interop test-registry test-cluster demo demo-down dist bench clean
+FUZZ_SECONDS ?= 30
+
+.PHONY: help check test test-interop test-registry test-cluster fuzz demo demo-down dist bench clean
 
 help: ## List the recipes
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | column -t -s '	'
@@ -17,6 +19,7 @@ check: ## Format, lints, hermetic tests, docs: no root, no network, no servers
 test: ## Everything: installs what it needs (as root), then all tests against real programs
 	scripts/install-tools
 	$(MAKE) --no-print-directory check test-interop test-registry test-cluster
+	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
 
 test-interop: ## Foreign programs judge keys, images and archives
 	cargo test --features interop -p iso9660 -p signing -p archive -p packager -p fixtures -p solution \
@@ -27,6 +30,9 @@ test-registry: ## The push engine against a real registry
 
 test-cluster: ## Pack, validate and import into a real Kubernetes
 	scripts/test-cluster
+
+fuzz: ## Fuzz every reader of hostile input for FUZZ_SECONDS (30) each
+	scripts/fuzz $(FUZZ_SECONDS)
 
 demo: ## The main job from nothing: start a cluster, pack, validate, import, show the pods
 	@scripts/demo

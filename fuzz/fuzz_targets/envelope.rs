@@ -1,0 +1,46 @@
+//! The envelope: it has one spelling, so what is read is written back to the same bytes. And nobody's envelope but the
+//! publisher's has a signature by the publisher.
+#![no_main]
+
+use std::sync::OnceLock;
+
+use libfuzzer_sys::fuzz_target;
+use schemas::{Envelope, Statement};
+use signing::{SecretKey, Trust};
+
+/// The secret key whose 32 bytes are all 7: its signature stands in a seed.
+const KEY: &str = "-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH
+-----END PRIVATE KEY-----
+";
+
+/// The payload that the key has signed.
+const SIGNED: &[u8] = b"payload";
+
+fn trust() -> &'static Trust {
+    static TRUST: OnceLock<Trust> = OnceLock::new();
+    TRUST.get_or_init(|| {
+        let key = SecretKey::from_pem(KEY).expect("the key is one");
+        Trust::new(vec![key.public()], None).expect("one key needs no threshold")
+    })
+}
+
+fuzz_target!(|text: &[u8]| {
+    let size = schemas::limits::ENVELOPE_SIZE;
+    if text.len() >= size {
+        assert!(text.len() == size || Envelope::from_slice(text).is_err());
+        return;
+    }
+    // The padding is written here: the fuzzer need not find 65,000 spaces.
+    let mut bytes = text.to_vec();
+    bytes.resize(size - 1, b' ');
+    bytes.push(b'\n');
+    let Ok(envelope) = Envelope::from_slice(&bytes) else {
+        return;
+    };
+    assert_eq!(envelope.to_bytes(), bytes);
+    if signing::verify(&envelope, trust()).is_ok() {
+        assert_eq!(envelope.payload(), SIGNED, "a forged signature");
+    }
+    let _ = Statement::from_slice(envelope.payload());
+});

@@ -1,0 +1,18 @@
+//! Key files: a public key has one id, and is written and read back as the same; a secret key signs what its public key
+//! verifies.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use signing::{PublicKey, SecretKey};
+
+fuzz_target!(|text: &str| {
+    if let Ok(key) = PublicKey::from_pem(text) {
+        let again = PublicKey::from_pem(&key.to_pem()).expect("what is written is a key");
+        assert_eq!(again.id(), key.id());
+    }
+    if let Ok(secret) = SecretKey::from_pem(text) {
+        let signature = secret.sign(b"payload");
+        assert!(secret.public().verifies(b"payload", &signature));
+        assert!(!secret.public().verifies(b"Payload", &signature));
+    }
+});
