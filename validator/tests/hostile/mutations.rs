@@ -1,0 +1,238 @@
+//! Very many variants of a small signed archive, checked as `validate` checks them. They are checked in processes of their
+//! own, so that memory is that of the checks alone and an abort is told from a failure.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead as _, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use validator::{FINDINGS, Verdict};
+
+use crate::subject::{good, options, report, same_but_for_signatures, sibling};
+use crate::variants::{SEED, Variants};
+
+/// Variants to be checked. Those that happen to be the archive itself are made too, and do not count.
+const VARIANTS: u64 = 22_000;
+/// How many there must be at least.
+const AT_LEAST: u64 = 20_000;
+/// Processes that share the work.
+const PROCESSES: u64 = 2;
+/// The longest that one check may take.
+const TIME: Duration = Duration::from_secs(1);
+/// The most memory that checks may take beyond that of the unaltered archive.
+const MEMORY_KIB: u64 = 64 * 1024;
+
+#[test]
+fn no_variant_is_accepted_panics_or_takes_much() {
+    let share = VARIANTS / PROCESSES;
+    // A thread each: a process whose words nobody reads waits.
+    let start = |number| thread::spawn(move || check_apart(number * share, share));
+    let processes: Vec<_> = (0..PROCESSES).map(start).collect();
+    let mut total = BTreeMap::new();
+    for process in processes {
+        let output = process.join().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let last = text.lines().rfind(|line| line.starts_with("variant "));
+        assert!(
+            output.status.success(),
+            "seed {SEED:#x}, {}, {}:\n{text}{}",
+            last.unwrap_or("no variant"),
+            output.status,
+            String::from_utf8_lossy(&output.stderr),
+        );
+        for line in text.lines().filter(|line| line.starts_with("tally ")) {
+            let mut words = line["tally ".len()..].rsplitn(2, ' ');
+            let count: u64 = words.next().unwrap().parse().unwrap();
+            let most = line.contains("most ");
+            let sum = total.entry(words.next().unwrap().to_owned()).or_insert(0);
+            *sum = if most { count.max(*sum) } else { *sum + count };
+        }
+    }
+    println!("{total:#?}");
+    let count = |name: &str| total.get(name).copied().unwrap_or_default();
+    assert!(count("variants") >= AT_LEAST, "{total:#?}");
+    // Whatever decides is reached: the container, the signature, the list, the data, and the yes.
+    for reached in [
+        "refused by container.metadata",
+        "refused by container.not-iso",
+        "refused by container.too-large",
+        "refused by container.truncated",
+        "refused by integrity.damaged",
+        "refused by integrity.list",
+        "refused by signature.envelope",
+        "refused by signature.invalid",
+        "refused by signature.unsigned",
+        "refused by signature.untrusted",
+        "accepted, with other signatures",
+    ] {
+        assert!(count(reached) > 50, "{reached}: {total:#?}");
+    }
+}
+
+/// This program again, for one part of the variants.
+fn check_apart(first: u64, count: u64) -> Output {
+    let worker = "mutations::a_part_of_the_variants";
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", worker, "--ignored", "--nocapture"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "{first} {count}").unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+#[ignore = "started by the test above, with the variants on its standard input"]
+fn a_part_of_the_variants() {
+    let line = std::io::stdin().lock().lines().next();
+    let line = line.expect("`FIRST COUNT` on standard input").unwrap();
+    let numbers: Vec<u64> = line.split(' ').map(|it| it.parse().unwrap()).collect();
+    let mut checking = Checking::start();
+    for number in numbers[0]..numbers[0] + numbers[1] {
+        checking.check(number);
+    }
+    for (what, count) in &checking.tally {
+        println!("tally {what} {count}");
+    }
+}
+
+struct Checking {
+    variants: Variants,
+    medium: Medium,
+    /// What the process had used after the unaltered archive was checked.
+    memory: u64,
+    tally: BTreeMap<String, u64>,
+}
+
+impl Checking {
+    fn start() -> Self {
+        let variants = Variants::of(good(), sibling());
+        let medium = Medium::new(variants.good().to_vec());
+        assert_eq!(medium.verdict().0, Verdict::Accepted);
+        Self {
+            memory: peak_kib(),
+            variants,
+            medium,
+            tally: BTreeMap::new(),
+        }
+    }
+
+    fn check(&mut self, number: u64) {
+        let (bytes, kind) = self.variants.make(number);
+        println!("variant {number}: {kind}");
+        if self.variants.is_signed_as_it_is(&bytes) {
+            self.count("not changed");
+            return;
+        }
+        self.medium.put(bytes);
+        let (verdict, by) = self.in_time(kind);
+        let same = same_but_for_signatures(self.medium.bytes(), self.variants.good());
+        if verdict == Verdict::Accepted {
+            assert!(same, "variant {number} is accepted: {kind}");
+            self.count("accepted, with other signatures");
+        } else {
+            assert_eq!(verdict, Verdict::Refused);
+            self.count(&format!("refused by {by}"));
+        }
+        self.count("variants");
+        self.most("most KiB", peak_kib() - self.memory);
+        assert!(
+            peak_kib() - self.memory <= MEMORY_KIB,
+            "variant {number} takes {} KiB: {kind}",
+            peak_kib() - self.memory
+        );
+    }
+
+    /// The verdict. A machine that does something else for a second is not slow three times in a row.
+    fn in_time(&mut self, kind: &str) -> (Verdict, String) {
+        let mut fastest = Duration::MAX;
+        for _ in 0..3 {
+            let start = Instant::now();
+            let verdict = self.medium.verdict();
+            fastest = fastest.min(start.elapsed());
+            if fastest <= TIME {
+                let micros = u64::try_from(fastest.as_micros()).unwrap();
+                self.most("most microseconds", micros);
+                return verdict;
+            }
+        }
+        panic!("a check takes {fastest:?}: {kind}");
+    }
+
+    fn count(&mut self, what: &str) {
+        *self.tally.entry(what.to_owned()).or_default() += 1;
+    }
+
+    fn most(&mut self, what: &str, value: u64) {
+        let most = self.tally.entry(what.to_owned()).or_default();
+        *most = value.max(*most);
+    }
+}
+
+/// The most memory that this process has had at once.
+fn peak_kib() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|it| it.strip_prefix("VmHWM:"));
+    let digits = line.unwrap().trim().trim_end_matches(" kB");
+    digits.parse().unwrap()
+}
+
+/// One file for all variants, in which only what differs is written.
+struct Medium {
+    _directory: TempDir,
+    path: PathBuf,
+    file: File,
+    bytes: Vec<u8>,
+}
+
+impl Medium {
+    fn new(bytes: Vec<u8>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("example.iso");
+        fs::write(&path, &bytes).unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        Self {
+            _directory: directory,
+            path,
+            file,
+            bytes,
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn put(&mut self, bytes: Vec<u8>) {
+        const PIECE: usize = 4096;
+        let pieces = bytes.chunks(PIECE).enumerate();
+        for (number, piece) in pieces {
+            let at = number * PIECE;
+            let before = self.bytes.get(at..at + piece.len());
+            if before != Some(piece) {
+                self.file.write_all_at(piece, at as u64).unwrap();
+            }
+        }
+        self.file.set_len(bytes.len() as u64).unwrap();
+        self.bytes = bytes;
+    }
+
+    /// The verdict and the first finding that is an error. Findings are known, and say what to do.
+    fn verdict(&self) -> (Verdict, String) {
+        let report = report(&self.path, &options());
+        for finding in report.findings() {
+            assert!(FINDINGS.iter().any(|info| info.id == finding.id));
+            assert!(!finding.message.is_empty() && !finding.fix.is_empty());
+        }
+        let by = report.findings().first().map_or("nothing", |it| it.id);
+        (report.verdict(), by.to_owned())
+    }
+}

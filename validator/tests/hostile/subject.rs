@@ -1,0 +1,137 @@
+//! The archive under attack, one that differs from it in a few bytes, and checks of what became of them.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use archive::{Listed, Opened, Overwrite, STATEMENT_OFFSET};
+use iso9660::RegionBytes;
+use signing::{SecretKey, Trust};
+use validator::{Depth, Options, Report, Signatures, check};
+
+use crate::source::{ROLE, Source};
+
+pub(crate) const SECTOR: usize = 2048;
+/// Where the envelope lies, and where it ends.
+pub(crate) const ENVELOPE: Range<usize> = 32 * SECTOR..64 * SECTOR;
+
+/// The publisher's key: the one whose 32 bytes are all 7, so that every run has the same bytes.
+pub(crate) fn key() -> SecretKey {
+    let pem = "-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH
+-----END PRIVATE KEY-----
+";
+    SecretKey::from_pem(pem).unwrap()
+}
+
+pub(crate) fn options() -> Options {
+    Options {
+        signatures: Signatures::Check {
+            trust: Some(trust()),
+            allow_unsigned: None,
+        },
+        detached: Vec::new(),
+        depth: Depth::Everything,
+        threads: NonZeroUsize::MIN,
+        now: None,
+    }
+}
+
+pub(crate) fn trust() -> Trust {
+    Trust::new(vec![key().public()], None).unwrap()
+}
+
+/// A signed archive in memory, and what its plan says of its bytes.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    pub(crate) bytes: Vec<u8>,
+    /// Every byte that is neither file data nor zero, and every byte of data.
+    pub(crate) said: Vec<usize>,
+    /// Where regions and contents begin.
+    pub(crate) edges: Vec<usize>,
+}
+
+/// The good archive of the tests of findings.
+pub(crate) fn good() -> Subject {
+    Subject::pack(&Source::good())
+}
+
+/// Another archive by the same publisher with the same name, version, files and sizes: one word of a role differs.
+pub(crate) fn sibling() -> Subject {
+    let mut source = Source::good();
+    source.edit(ROLE, "verbs: [get, list]", "verbs: [put, list]");
+    Subject::pack(&source)
+}
+
+impl Subject {
+    pub(crate) fn pack(source: &Source) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("example.iso");
+        let signed = source.unsigned().sign(&[key()]).unwrap();
+        let never = AtomicBool::new(false);
+        signed
+            .write(&path, Overwrite::Refuse, NonZeroUsize::MIN, &|_| {}, &never)
+            .unwrap();
+        Self::new(fs::read(&path).unwrap(), &list(&path))
+    }
+
+    fn new(bytes: Vec<u8>, listed: &Listed) -> Self {
+        let index = |offset: u64| usize::try_from(offset).unwrap();
+        let extents = listed.plan().extents();
+        let mut said: Vec<usize> = Vec::new();
+        let mut edges: Vec<usize> = extents.iter().map(|it| index(it.offset)).collect();
+        for extent in extents {
+            said.extend(index(extent.offset)..index(extent.offset + extent.size));
+        }
+        let visited: Result<(), ()> = listed.plan().visit_metadata(&mut |region| {
+            let start = index(region.offset);
+            edges.push(start);
+            if let RegionBytes::Bytes(planned) = region.bytes {
+                said.extend((start..start + planned.len()).filter(|at| bytes[*at] != 0));
+            }
+            Ok(())
+        });
+        visited.unwrap();
+        // The padding of the envelope is data too, but spaces.
+        said.retain(|at| !ENVELOPE.contains(at) || bytes[*at] != b' ');
+        Self { bytes, said, edges }
+    }
+}
+
+/// The archive, verified and compared.
+pub(crate) fn list(path: &Path) -> Listed {
+    let opened = Opened::open(path).unwrap();
+    opened.verify(&trust()).unwrap().list().unwrap()
+}
+
+/// Checks a file; that nothing could be found out about a file of this machine is a failure.
+pub(crate) fn report(path: &Path, options: &Options) -> Report {
+    check(path, options, &|_| {}, &AtomicBool::new(false)).unwrap()
+}
+
+/// The envelope as text, without its padding.
+pub(crate) fn envelope_text(bytes: &[u8]) -> &str {
+    let text = std::str::from_utf8(bytes.get(ENVELOPE).unwrap_or_default());
+    text.unwrap_or_default().trim_end_matches([' ', '\n'])
+}
+
+/// Whether two archives differ in nothing but the list of signatures and the padding behind it. This looks at bytes only,
+/// and shares nothing with the reader of envelopes.
+pub(crate) fn same_but_for_signatures(a: &[u8], b: &[u8]) -> bool {
+    const LIST: &str = ",\"signatures\":[";
+    assert_eq!(STATEMENT_OFFSET, ENVELOPE.start as u64);
+    let head = |bytes: &[u8]| {
+        let text = envelope_text(bytes);
+        text.find(LIST).map(|at| text[..at].to_owned())
+    };
+    let closed = |bytes: &[u8]| envelope_text(bytes).ends_with("]}");
+    a.len() == b.len()
+        && a[..ENVELOPE.start] == b[..ENVELOPE.start]
+        && a[ENVELOPE.end..] == b[ENVELOPE.end..]
+        && head(a).is_some()
+        && head(a) == head(b)
+        && closed(a)
+        && closed(b)
+}
