@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 FUZZ_SECONDS ?= 30
 
-.PHONY: help check test test-interop test-registry test-cluster fuzz demo demo-down dist bench clean
+.PHONY: help check test test-interop test-kernel test-registry test-cluster fuzz demo demo-down dist bench clean
 
 help: ## List the recipes
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | column -t -s '	'
@@ -18,12 +18,15 @@ check: ## Format, lints, hermetic tests, docs: no root, no network, no servers
 
 test: ## Everything: installs what it needs (as root), then all tests against real programs
 	scripts/install-tools
-	$(MAKE) --no-print-directory check test-interop test-registry test-cluster
+	$(MAKE) --no-print-directory check test-interop test-kernel test-registry test-cluster
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
 
 test-interop: ## Foreign programs judge keys, images and archives
 	cargo test --features interop -p iso9660 -p signing -p archive -p packager -p fixtures -p solution \
 	    --test foreign --test reference --test openssl --test skopeo --test interop
+
+test-kernel: ## Debian's kernel mounts archives in an emulated machine
+	cargo test --features kernel -p solution --test kernel
 
 test-registry: ## The push engine against a real registry
 	cargo test --features real -p registry --test docker_registry

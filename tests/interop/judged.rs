@@ -198,6 +198,22 @@ impl Judged {
         assert!(more.is_empty(), "{judge} sees more: {more:?}");
     }
 
+    /// How many files have the content of each file.
+    pub(crate) fn links(&self) -> BTreeMap<&str, u64> {
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        for facts in self.files.values() {
+            *counts.entry(&facts.sha256).or_default() += 1;
+        }
+        let of = |facts: &Facts| match facts.size {
+            0 => 1,
+            _ => counts[facts.sha256.as_str()],
+        };
+        let files = self.files.iter();
+        files
+            .map(|(path, facts)| (path.as_str(), of(facts)))
+            .collect()
+    }
+
     /// Every file and directory, with a leading slash, sorted.
     pub(crate) fn paths(&self) -> Vec<String> {
         let mut paths: Vec<String> = self

@@ -13,25 +13,6 @@ use hadris_storage::host::FileDevice;
 
 use crate::judged::{ARCHIVE, Facts, Judged, Tree, ask, must, text, tree_of};
 
-/// How many files have the content of each file.
-fn links(files: &Tree) -> BTreeMap<&str, u64> {
-    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-    for facts in files.values() {
-        *counts.entry(&facts.sha256).or_default() += 1;
-    }
-    let of = |facts: &Facts| {
-        if facts.size == 0 {
-            1
-        } else {
-            counts[facts.sha256.as_str()]
-        }
-    };
-    files
-        .iter()
-        .map(|(path, facts)| (path.as_str(), of(facts)))
-        .collect()
-}
-
 #[test]
 fn xorriso_unpacks_the_tree_with_its_modes_and_times() {
     for judged in Judged::all() {
@@ -70,7 +51,7 @@ fn bsdtar_unpacks_the_tree_with_one_file_for_each_content() {
         assert_eq!(verdict.stderr, "");
         let out = judged.desk.path("out");
         judged.assert_files("bsdtar", &tree_of(&out));
-        for (path, links) in links(&judged.files) {
+        for (path, links) in judged.links() {
             assert_eq!(
                 fs::metadata(out.join(path)).unwrap().nlink(),
                 links,
@@ -210,7 +191,7 @@ fn isoinfo_sees_modes_links_and_one_place_for_each_content() {
         let lines = long_listing(&judged);
         assert_eq!(lines.len(), judged.paths().len() + 1);
         let mut places: BTreeMap<&str, u64> = BTreeMap::new();
-        for (path, count) in links(&judged.files) {
+        for (path, count) in judged.links() {
             let (line, facts) = (&lines[path], &judged.files[path]);
             assert_eq!(
                 (line.mode.as_str(), line.links),
