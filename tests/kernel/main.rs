@@ -14,5 +14,6 @@ mod common;
 #[allow(dead_code, reason = "this test needs a part of it")]
 #[path = "../interop/judged.rs"]
 mod judged;
+mod large;
 mod machine;
 mod mounts;
