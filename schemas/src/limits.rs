@@ -16,6 +16,8 @@ pub const FILE_SIZE: u64 = 8 * 1024 * 1024 * 1024 * 1024 - 1;
 pub const MANIFEST_SIZE: u64 = 1024 * 1024;
 /// Bytes of one YAML file: the largest CRDs in use have 1 MiB.
 pub const YAML_SIZE: u64 = 4 * 1024 * 1024;
+/// Bytes of a stream of YAML documents: the largest releases of operators in use have 5 MiB.
+pub const YAML_STREAM_SIZE: u64 = 32 * 1024 * 1024;
 /// Nesting of a YAML document: the deepest CRD schemas in use have about 40 levels.
 pub const YAML_DEPTH: usize = 64;
 /// Nodes of a YAML file after aliases are expanded: the largest CRDs in use have a quarter of it.

@@ -44,6 +44,116 @@ pub fn documents(bytes: &[u8]) -> Result<Vec<serde_json::Value>, YamlError> {
         .collect())
 }
 
+/// What stands between two `---` lines of a stream: one document, or several where `...` parts them.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// Which one with content it is, from 1.
+    pub number: usize,
+    /// The line of the stream on which it begins, from 1.
+    pub line: usize,
+    /// Its text, from behind its `---`.
+    pub text: &'a str,
+}
+
+/// Why a stream cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    /// Larger than [`limits::YAML_STREAM_SIZE`].
+    #[error("has {0} bytes; at most {max} are read", max = limits::YAML_STREAM_SIZE)]
+    Size(usize),
+    /// Not UTF-8.
+    #[error("is not UTF-8 text: line {line} holds other bytes")]
+    Encoding {
+        /// The line with the first such byte.
+        line: usize,
+        /// What the byte breaks.
+        source: std::str::Utf8Error,
+    },
+    /// More than [`limits::YAML_DOCUMENTS`].
+    #[error("holds more than {max} documents; line {line} begins the next one", max = limits::YAML_DOCUMENTS)]
+    Documents {
+        /// The line on which the first one too many begins.
+        line: usize,
+    },
+}
+
+/// Takes a stream apart at its `---` lines, leaving out parts without content, so that each document has its own budget
+/// and an error in one names it. Neither YAML 1.1 nor 1.2 allows such a line within a document, not even in a text.
+pub fn parts(bytes: &[u8]) -> Result<Vec<Part<'_>>, StreamError> {
+    if bytes.len() as u64 > limits::YAML_STREAM_SIZE {
+        return Err(StreamError::Size(bytes.len()));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|source| {
+        let before = &bytes[..source.valid_up_to()];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        StreamError::Encoding { line, source }
+    })?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut parts = Vec::new();
+    let (mut line, mut begin, mut position) = (1, 0, 0);
+    for (number, content) in (1..).zip(text.split_inclusive('\n')) {
+        if is_marker(content) {
+            push_part(&mut parts, line, &text[begin..position])?;
+            (line, begin) = (number, position + MARKER.len());
+        }
+        position += content.len();
+    }
+    push_part(&mut parts, line, &text[begin..])?;
+    Ok(parts)
+}
+
+const MARKER: &str = "---";
+
+fn is_marker(line: &str) -> bool {
+    line.strip_prefix(MARKER)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+}
+
+fn push_part<'a>(parts: &mut Vec<Part<'a>>, line: usize, text: &'a str) -> Result<(), StreamError> {
+    let blank = |line: &str| {
+        let line = line.trim();
+        line.is_empty() || line.starts_with('#') || line == "..."
+    };
+    if text.lines().all(blank) {
+        return Ok(());
+    }
+    if parts.len() == limits::YAML_DOCUMENTS {
+        return Err(StreamError::Documents { line });
+    }
+    parts.push(Part {
+        number: parts.len() + 1,
+        line,
+        text,
+    });
+    Ok(())
+}
+
+impl Part<'_> {
+    /// Reads the part's documents, leaving out empty ones. Errors name lines of the stream.
+    pub fn documents(&self) -> Result<Vec<serde_json::Value>, YamlError> {
+        let read: Result<Vec<serde_json::Value>, _> =
+            serde_saphyr::from_multiple_with_options(text(self.text.as_bytes())?, options());
+        let documents = read.map_err(|error| self.document(&error))?;
+        Ok(documents
+            .into_iter()
+            .filter(|value| !value.is_null())
+            .collect())
+    }
+
+    fn document(&self, error: &Error) -> YamlError {
+        let YamlError::Document(message) = document(error) else {
+            return document(error);
+        };
+        let Some(place) = error.location() else {
+            return YamlError::Document(message);
+        };
+        let shown = |line| format!("line {line}, column {}", place.column());
+        let here = usize::try_from(place.line()).unwrap_or(1);
+        let there = here + self.line - 1;
+        YamlError::Document(message.replacen(&shown(here), &shown(there), 1))
+    }
+}
+
 /// Writes a document, every string in quotes.
 ///
 /// # Panics
@@ -172,6 +282,53 @@ mod tests {
         let read = documents(b"---\na: 1\n---\n---\nb: 2\n").unwrap();
         assert_eq!(read, [json!({"a": 1}), json!({"b": 2})]);
         assert!(documents(b"a: 1\n---\nb: [\n").is_err());
+    }
+
+    #[test]
+    fn streams_are_taken_apart_with_the_lines_of_their_documents() {
+        let stream = b"# head\n---\na: 1\n---\n# only words\n--- # said\nb: |\n  x\n   ---\n--- {c: 3}\n...\n--- \r\nd: '\n  ---x'\n";
+        let parts = parts(stream).unwrap();
+        let places: Vec<(usize, usize)> =
+            parts.iter().map(|part| (part.number, part.line)).collect();
+        assert_eq!(places, [(1, 2), (2, 6), (3, 10), (4, 12)]);
+        let read: Vec<_> = parts
+            .iter()
+            .flat_map(|part| part.documents().unwrap())
+            .collect();
+        let expected = [
+            json!({"a": 1}),
+            json!({"b": "x\n ---\n"}),
+            json!({"c": 3}),
+            json!({"d": " ---x"}),
+        ];
+        assert_eq!(read, expected);
+        assert_eq!(read, documents(stream).unwrap());
+    }
+
+    #[test]
+    fn errors_in_streams_name_the_line_of_the_stream() {
+        let stream = b"a: 1\n---\n\nb: 2\nb: 3\n";
+        let parts = parts(stream).unwrap();
+        let message = parts[1].documents().unwrap_err().to_string();
+        assert_eq!(message, "duplicate key `b` at line 5, column 1");
+    }
+
+    #[test]
+    fn streams_are_bounded() {
+        let many = "---\na: 1\n".repeat(limits::YAML_DOCUMENTS + 1);
+        let message = parts(many.as_bytes()).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "holds more than 1000 documents; line 2001 begins the next one"
+        );
+        assert!(parts(&many.as_bytes()[9..]).is_ok());
+        let message = parts(b"a: 1\n\nb: \xff\n").unwrap_err().to_string();
+        assert_eq!(message, "is not UTF-8 text: line 3 holds other bytes");
+        let large = vec![b'#'; usize::try_from(limits::YAML_STREAM_SIZE).unwrap() + 1];
+        assert!(matches!(parts(&large), Err(StreamError::Size(_))));
+        let large = "x".repeat(usize::try_from(limits::YAML_SIZE).unwrap() + 1);
+        let part = &parts(large.as_bytes()).unwrap()[0];
+        assert!(matches!(part.documents(), Err(YamlError::Size(_))));
     }
 
     #[test]
