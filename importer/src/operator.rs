@@ -245,8 +245,12 @@ impl Rendering<'_> {
         let mut variables = vec![
             json!({ "name": "WATCH_NAMESPACE", "valueFrom": field("metadata.namespace") }),
             json!({ "name": "POD_NAME", "valueFrom": field("metadata.name") }),
+            json!({ "name": "POD_NAMESPACE", "valueFrom": field("metadata.namespace") }),
             json!({ "name": "OPERATOR_NAME", "value": name }),
         ];
+        // The manifest's own word counts: an operator of the whole cluster watches more than its namespace.
+        let own = &self.operator.env;
+        variables.retain(|variable| own.iter().all(|own| variable["name"] != own.name.as_str()));
         for variable in &self.operator.env {
             let value = self.images.expand(&variable.value)?;
             variables.push(json!({ "name": variable.name, "value": value }));
@@ -399,7 +403,7 @@ spec:
         );
         assert_eq!(container["args"], json!([format!("--web={web}")]));
         assert_eq!(
-            container["env"][3],
+            container["env"][4],
             json!({ "name": "RELATED_IMAGE_WEB", "value": web })
         );
         assert_eq!(container["env"][0]["name"], "WATCH_NAMESPACE");
@@ -421,6 +425,34 @@ spec:
             pod["securityContext"]["seccompProfile"]["type"],
             "RuntimeDefault"
         );
+    }
+
+    #[test]
+    fn a_variable_of_the_manifest_replaces_the_usual_one() {
+        let mut case = Case::new();
+        let operator = case.solution.spec.operator.as_mut().unwrap();
+        operator.env = vec![schemas::EnvVar {
+            name: "WATCH_NAMESPACE".to_owned(),
+            value: String::new(),
+        }];
+        let objects = case.objects();
+        let env = &find(&objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]["env"];
+        let names: Vec<&Value> = env
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| &it["name"])
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "POD_NAME",
+                "POD_NAMESPACE",
+                "OPERATOR_NAME",
+                "WATCH_NAMESPACE"
+            ]
+        );
+        assert_eq!(env[3]["value"], "");
     }
 
     #[test]

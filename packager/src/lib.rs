@@ -9,6 +9,7 @@ mod cache;
 mod check;
 mod error;
 mod files;
+pub mod from;
 mod init;
 mod limits;
 mod load;
@@ -26,7 +27,7 @@ use schemas::{Digest, ImagePlace};
 pub use cache::{Begun, Cache, CacheError, Made, New, Partial};
 pub use error::PackError;
 pub use files::ReadError;
-pub use init::init;
+pub use init::{init, write_draft};
 pub use pack::{Packed, Request, Signing, pack};
 pub use source::SourceError;
 

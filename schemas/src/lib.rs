@@ -4,6 +4,7 @@
 //! This crate must not touch files, the network, the environment or the clock, and depends on no other crate of the
 //! workspace.
 
+mod cluster_scoped;
 mod contents;
 mod digest;
 mod envelope;
@@ -21,6 +22,7 @@ mod statement;
 mod version;
 pub mod yaml;
 
+pub use cluster_scoped::is_cluster_scoped;
 pub use contents::{Contents, ContentsEntry, ContentsError};
 pub use digest::{Digest, DigestError};
 pub use envelope::{Envelope, EnvelopeError, EnvelopeSignature, KeyId, PAYLOAD_TYPE};

@@ -201,6 +201,15 @@ pub(crate) fn pack_failure(error: packager::PackError) -> Failure {
     }
 }
 
+/// What is wrong with a release, as the end of a command.
+pub(crate) fn from_failure(error: packager::from::FromError) -> Failure {
+    if error.is_refusal() {
+        Failure::no(error)
+    } else {
+        Failure::unknown(error)
+    }
+}
+
 /// An importer's error as the end of a command.
 pub(crate) fn import_failure(error: importer::Error) -> Failure {
     use importer::Error;

@@ -2,56 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use schemas::OperatorScope;
+use schemas::{OperatorScope, is_cluster_scoped};
 use serde_json::Value;
 
 use super::{OperatorFiles, ROLE, text};
 use crate::catalogue::operator::{CLUSTER_RULE, ROLE_KIND, ROLE_NAME, ROLE_RULES, WILDCARD};
 use crate::finding::Findings;
-
-/// Resources of Kubernetes that are not in a namespace: API group and plural. A rule for them grants nothing when it
-/// is bound in a namespace.
-const CLUSTER_SCOPED: &[(&str, &str)] = &[
-    ("", "componentstatuses"),
-    ("", "namespaces"),
-    ("", "nodes"),
-    ("", "persistentvolumes"),
-    (
-        "admissionregistration.k8s.io",
-        "mutatingwebhookconfigurations",
-    ),
-    (
-        "admissionregistration.k8s.io",
-        "validatingadmissionpolicies",
-    ),
-    (
-        "admissionregistration.k8s.io",
-        "validatingadmissionpolicybindings",
-    ),
-    (
-        "admissionregistration.k8s.io",
-        "validatingwebhookconfigurations",
-    ),
-    ("apiextensions.k8s.io", "customresourcedefinitions"),
-    ("apiregistration.k8s.io", "apiservices"),
-    ("authentication.k8s.io", "tokenreviews"),
-    ("authorization.k8s.io", "subjectaccessreviews"),
-    ("certificates.k8s.io", "certificatesigningrequests"),
-    ("flowcontrol.apiserver.k8s.io", "flowschemas"),
-    (
-        "flowcontrol.apiserver.k8s.io",
-        "prioritylevelconfigurations",
-    ),
-    ("networking.k8s.io", "ingressclasses"),
-    ("node.k8s.io", "runtimeclasses"),
-    ("rbac.authorization.k8s.io", "clusterrolebindings"),
-    ("rbac.authorization.k8s.io", "clusterroles"),
-    ("scheduling.k8s.io", "priorityclasses"),
-    ("storage.k8s.io", "csidrivers"),
-    ("storage.k8s.io", "csinodes"),
-    ("storage.k8s.io", "storageclasses"),
-    ("storage.k8s.io", "volumeattachments"),
-];
 
 /// A request for a single Namespace counts as a request in that namespace, so these verbs can be granted there.
 const NAMESPACE_VERBS: [&str; 4] = ["get", "update", "patch", "delete"];
@@ -236,8 +192,8 @@ impl Judge<'_> {
         if plural == "namespaces" && rule.verbs.iter().all(|verb| NAMESPACE_VERBS.contains(verb)) {
             return false;
         }
-        rule.groups.iter().any(|group| {
-            CLUSTER_SCOPED.contains(&(group, plural)) || self.own.contains(&(*group, plural))
-        })
+        rule.groups
+            .iter()
+            .any(|group| is_cluster_scoped(group, plural) || self.own.contains(&(*group, plural)))
     }
 }

@@ -1,0 +1,121 @@
+//! Which of a release's workloads is the operator.
+
+use std::collections::BTreeSet;
+
+use super::error::FromError;
+use super::notes::{Note, Weight, names, shown};
+use super::objects::{Object, text};
+use super::rights::{Account, rights};
+
+/// The operator, and why it is this one.
+#[derive(Debug)]
+pub(super) struct Choice<'a> {
+    pub(super) workload: &'a Object<'a>,
+    pub(super) account: Account,
+    pub(super) note: Note,
+}
+
+/// Whether an object runs containers for good.
+fn is_workload(object: &Object<'_>, kind: &str) -> bool {
+    object.group() == "apps" && object.kind() == kind
+}
+
+/// Chooses the wished one; the only one; the one whose account may change most of the release's own resources; the one
+/// whose name says so.
+pub(super) fn choose<'a>(
+    objects: &'a [Object<'a>],
+    groups: &BTreeSet<&str>,
+    wished: Option<&str>,
+) -> Result<Choice<'a>, FromError> {
+    let of_kind = |kind| {
+        objects
+            .iter()
+            .filter(|object| is_workload(object, kind))
+            .collect::<Vec<_>>()
+    };
+    let mut candidates = of_kind("Deployment");
+    if candidates.is_empty()
+        || wished.is_some_and(|wished| candidates.iter().all(|it| it.name() != wished))
+    {
+        candidates.extend(of_kind("StatefulSet"));
+    }
+    let all = names(candidates.iter().map(|candidate| candidate.name()));
+    if let Some(wished) = wished {
+        candidates.retain(|candidate| candidate.name() == wished);
+        return match candidates.as_slice() {
+            [one] => Ok(chosen(one, "was asked for")),
+            _ => Err(FromError::NoSuchDeployment {
+                wished: shown(wished),
+                names: all,
+            }),
+        };
+    }
+    match candidates.as_slice() {
+        [] => return Err(FromError::NoOperator),
+        [one] => return Ok(chosen(one, "is the only one of the release")),
+        _ => {}
+    }
+    let score = |candidate: &Object<'_>| rights(objects, &account(candidate)).owned(groups);
+    let scores: Vec<usize> = candidates
+        .iter()
+        .map(|candidate| score(candidate))
+        .collect();
+    let best = scores.iter().copied().max().unwrap_or_default();
+    let mut left = candidates
+        .iter()
+        .zip(&scores)
+        .filter(|(_, score)| **score == best)
+        .map(|(candidate, _)| *candidate);
+    if best > 0
+        && scores.iter().filter(|score| **score == best).count() == 1
+        && let Some(one) = left.next()
+    {
+        return Ok(chosen(
+            one,
+            "may change more of the release's own resources than any other; `--deployment` chooses another",
+        ));
+    }
+    let called: Vec<&Object<'_>> = candidates
+        .iter()
+        .copied()
+        .filter(|candidate| is_called_operator(candidate.name()))
+        .collect();
+    match called.as_slice() {
+        [one] => Ok(chosen(
+            one,
+            "is the only one that is called operator, controller or manager; `--deployment` chooses another",
+        )),
+        _ => Err(FromError::Ambiguous { names: all }),
+    }
+}
+
+fn is_called_operator(name: &str) -> bool {
+    ["operator", "controller", "manager"]
+        .iter()
+        .any(|word| name.contains(word))
+        && !name.contains("webhook")
+}
+
+fn chosen<'a>(workload: &'a Object<'a>, why: &str) -> Choice<'a> {
+    let mut text = format!("is the operator: it {why}");
+    if workload.kind() == "StatefulSet" {
+        text.push_str("; an import runs it as a Deployment, without volumes");
+    }
+    Choice {
+        workload,
+        account: account(workload),
+        note: Note::new(Weight::Chosen, workload.title(), text),
+    }
+}
+
+fn account(workload: &Object<'_>) -> Account {
+    let pod = |field: &str| text(&workload.value, &format!("/spec/template/spec/{field}"));
+    let name = [pod("serviceAccountName"), pod("serviceAccount"), "default"]
+        .into_iter()
+        .find(|name| !name.is_empty())
+        .unwrap_or_default();
+    Account {
+        name: name.to_owned(),
+        namespace: workload.namespace().to_owned(),
+    }
+}

@@ -1,0 +1,323 @@
+//! The operator's container: command, arguments and variables as `spec.operator` has them, and every field of the
+//! release's Deployment that has no place there.
+
+use std::collections::BTreeSet;
+
+use schemas::{EnvVar, SecurityContext};
+use serde_json::Value;
+
+use super::fields;
+use super::images::{Hint, Images, Named};
+use super::notes::{Note, Weight, shown};
+use super::objects::{Object, list, text};
+
+/// What an import tells every operator about where it runs.
+const NAMESPACE: &str = "POD_NAMESPACE";
+const NAME: &str = "POD_NAME";
+const WATCH: &str = "WATCH_NAMESPACE";
+/// What OLM writes on its pods.
+const OLM_TARGETS: &str = "metadata.annotations['olm.targetNamespaces']";
+
+/// A text with what its flag or name says about it.
+#[derive(Debug)]
+struct Text {
+    text: String,
+    hint: Hint,
+}
+
+/// What runs in the operator's container.
+#[derive(Debug)]
+pub(super) struct Container {
+    pub(super) image: String,
+    command: Vec<Text>,
+    args: Vec<Text>,
+    env: Vec<(String, Text)>,
+    pub(super) security: SecurityContext,
+    /// Whether the operator is told to watch one namespace only.
+    pub(super) watches_own: bool,
+    pub(super) notes: Vec<Note>,
+}
+
+/// Reads the container of a workload.
+pub(super) fn read(
+    workload: &Object<'_>,
+    objects: &[Object<'_>],
+    own_allowed: bool,
+) -> Option<Container> {
+    let pod = workload.value.pointer("/spec/template/spec")?;
+    let container = choose(&workload.value, pod)?;
+    let mut reading = Reading {
+        objects,
+        namespace: workload.namespace(),
+        own_allowed,
+        watches_own: false,
+        notes: Vec::new(),
+    };
+    let env = reading.environment(container);
+    let command = texts(list(container, "/command"));
+    let args = texts(list(container, "/args"));
+    reading.watches_own |= args.iter().any(|arg| names_watched(&arg.text));
+    let security = fields::security(pod, container, &mut reading.notes);
+    fields::unfit(&workload.value, pod, container, &mut reading.notes);
+    Some(Container {
+        image: text(container, "/image").to_owned(),
+        command,
+        args,
+        env,
+        security,
+        watches_own: reading.watches_own,
+        notes: reading.notes,
+    })
+}
+
+/// The container that is the operator, as kubectl would choose it: the one that the annotation names, the one that
+/// builders of operators call `manager`, else the first.
+fn choose<'a>(workload: &Value, pod: &'a Value) -> Option<&'a Value> {
+    let containers = list(pod, "/containers");
+    let wished = workload
+        .pointer("/spec/template/metadata/annotations")
+        .and_then(|annotations| annotations.get("kubectl.kubernetes.io/default-container"))
+        .and_then(Value::as_str);
+    let called = |name: &str| {
+        containers
+            .iter()
+            .find(|container| text(container, "/name") == name)
+    };
+    wished
+        .and_then(called)
+        .or_else(|| called("manager"))
+        .or_else(|| containers.first())
+}
+
+fn texts(values: &[Value]) -> Vec<Text> {
+    let mut before = "";
+    let mut texts = Vec::new();
+    for value in values.iter().filter_map(Value::as_str) {
+        let flag = value.starts_with('-');
+        let name = match value.split_once('=') {
+            Some((name, _)) if flag => name,
+            _ if before.starts_with('-') && !before.contains('=') => before,
+            _ => "",
+        };
+        texts.push(Text {
+            text: value.to_owned(),
+            hint: Hint::of(name),
+        });
+        before = value;
+    }
+    texts
+}
+
+fn names_watched(arg: &str) -> bool {
+    let flag = arg.trim_start_matches('-').split_once('=');
+    flag.is_some_and(|(flag, value)| {
+        flag.contains("watch-namespace") && !value.trim_matches(['"', '\'']).is_empty()
+    })
+}
+
+struct Reading<'a> {
+    objects: &'a [Object<'a>],
+    namespace: &'a str,
+    /// Whether the release allows its operator to watch only the namespace that it runs in.
+    own_allowed: bool,
+    watches_own: bool,
+    notes: Vec<Note>,
+}
+
+/// What becomes of a variable.
+enum Fate {
+    /// It has this value.
+    Value(String),
+    /// An import sets it.
+    Given,
+    /// It cannot be had.
+    Lost(String),
+}
+
+impl Reading<'_> {
+    fn environment(&mut self, container: &Value) -> Vec<(String, Text)> {
+        let mut variables: Vec<(String, Text)> = Vec::new();
+        self.whole_maps(container, &mut variables);
+        for variable in list(container, "/env") {
+            let name = text(variable, "/name");
+            if name.contains(WATCH) {
+                self.note_watching(variable);
+            }
+            // The last of several of one name counts.
+            variables.retain(|(other, _)| other != name);
+            match self.fate(name, variable) {
+                Fate::Value(value) => variables.push(named(name, value)),
+                Fate::Given => {}
+                Fate::Lost(why) => self.lose(name, &why),
+            }
+        }
+        variables
+    }
+
+    fn note_watching(&mut self, variable: &Value) {
+        let value = text(variable, "/value");
+        let field = text(variable, "/valueFrom/fieldRef/fieldPath");
+        self.watches_own |= field == "metadata.namespace"
+            || (field == OLM_TARGETS && self.own_allowed)
+            || !value.is_empty();
+    }
+
+    fn lose(&mut self, name: &str, why: &str) {
+        let about = format!("variable `{}`", shown(name));
+        self.notes.push(Note::new(Weight::Decide, about, why));
+    }
+
+    /// `envFrom`: all values of a ConfigMap that the release brings.
+    fn whole_maps(&mut self, container: &Value, variables: &mut Vec<(String, Text)>) {
+        for source in list(container, "/envFrom") {
+            let prefix = text(source, "/prefix");
+            let map = self.config_map(text(source, "/configMapRef/name"));
+            let data = map
+                .and_then(|map| map.value.get("data"))
+                .and_then(Value::as_object);
+            let Some(data) = data else {
+                let what = "takes variables from a ConfigMap or Secret that the release does not bring; write those that are needed into spec.operator.env";
+                self.notes
+                    .push(Note::new(Weight::Decide, "field `envFrom`", what));
+                continue;
+            };
+            for (key, value) in data
+                .iter()
+                .filter_map(|(key, value)| Some((key, value.as_str()?)))
+            {
+                variables.push(named(&format!("{prefix}{key}"), value.to_owned()));
+            }
+        }
+    }
+
+    fn config_map(&self, name: &str) -> Option<&Object<'_>> {
+        self.objects.iter().find(|object| {
+            let namespace = object.namespace();
+            object.kind() == "ConfigMap"
+                && object.name() == name
+                && (namespace == self.namespace
+                    || namespace.is_empty()
+                    || self.namespace.is_empty())
+        })
+    }
+
+    fn fate(&self, name: &str, variable: &Value) -> Fate {
+        let Some(source) = variable.get("valueFrom").filter(|source| !source.is_null()) else {
+            return match variable.get("value") {
+                None | Some(Value::Null) => Fate::Value(String::new()),
+                Some(Value::String(value)) => Fate::Value(value.clone()),
+                Some(_) => Fate::Lost(
+                    "has a value that is no text; write it into spec.operator.env in quotes"
+                        .to_owned(),
+                ),
+            };
+        };
+        if let Some(field) = source
+            .pointer("/fieldRef/fieldPath")
+            .and_then(Value::as_str)
+        {
+            return self.field(name, field);
+        }
+        if source.get("configMapKeyRef").is_some() {
+            let map = self.config_map(text(source, "/configMapKeyRef/name"));
+            let data = map.and_then(|map| map.value.get("data"));
+            let value = data.and_then(|data| data.get(text(source, "/configMapKeyRef/key")));
+            if let Some(value) = value.and_then(Value::as_str) {
+                return Fate::Value(value.to_owned());
+            }
+        }
+        let from = source.as_object().and_then(|source| source.keys().next());
+        let from = shown(from.map_or("nothing", String::as_str));
+        Fate::Lost(format!(
+            "comes from `{from}`, and spec.operator.env has plain values only; write one there if the operator needs it"
+        ))
+    }
+
+    fn field(&self, name: &str, field: &str) -> Fate {
+        let given = |standard: &str| {
+            if name == standard {
+                Fate::Given
+            } else {
+                Fate::Value(format!("$({standard})"))
+            }
+        };
+        match field {
+            "metadata.namespace" if name == WATCH => Fate::Given,
+            "metadata.namespace" => given(NAMESPACE),
+            "metadata.name" => given(NAME),
+            OLM_TARGETS if self.own_allowed && name == WATCH => Fate::Given,
+            OLM_TARGETS if self.own_allowed => given(NAMESPACE),
+            OLM_TARGETS => Fate::Value(String::new()),
+            other => Fate::Lost(format!(
+                "comes from the pod's field `{}`, which spec.operator.env cannot name; write a plain value if the operator needs it",
+                shown(other)
+            )),
+        }
+    }
+}
+
+fn named(name: &str, value: String) -> (String, Text) {
+    let hint = Hint::of(name);
+    (name.to_owned(), Text { text: value, hint })
+}
+
+impl Container {
+    /// Finds the images that the operator's texts name.
+    pub(super) fn scan(&self, images: &mut Images, title: &str) {
+        images.scan(&self.image, Hint::Image, &format!("{title}, its container"));
+        for text in self.command.iter().chain(&self.args) {
+            let flag = text.text.split('=').next().unwrap_or_default();
+            let asker = format!("{title}, argument `{}`", shown(flag));
+            images.scan(&text.text, text.hint, &asker);
+        }
+        for (name, text) in &self.env {
+            let asker = format!("{title}, variable `{}`", shown(name));
+            images.scan(&text.text, text.hint, &asker);
+        }
+    }
+
+    /// The command, if the release has one.
+    pub(super) fn command(&self, images: &Named) -> Vec<String> {
+        expanded(&self.command, images)
+    }
+
+    pub(super) fn args(&self, images: &Named) -> Vec<String> {
+        expanded(&self.args, images)
+    }
+
+    pub(super) fn env(&self, images: &Named) -> Vec<EnvVar> {
+        let variable = |(name, text): &(String, Text)| EnvVar {
+            name: name.clone(),
+            value: images.expandable(&text.text, text.hint),
+        };
+        self.env.iter().map(variable).collect()
+    }
+
+    /// Whether the release sets this variable, or leaves it to the import.
+    pub(super) fn sets_watching(&self) -> bool {
+        self.env.iter().any(|(name, _)| name == WATCH)
+    }
+
+    /// Says which arguments and variables name one of these namespaces, which the site will call otherwise.
+    pub(super) fn note_namespaces(&self, namespaces: &BTreeSet<&str>, notes: &mut Vec<Note>) {
+        let texts = self.command.iter().chain(&self.args);
+        let arguments = texts.map(|text| ("argument", text.text.as_str(), text.text.as_str()));
+        let variables = self
+            .env
+            .iter()
+            .map(|(name, text)| ("variable", name.as_str(), text.text.as_str()));
+        for (what, name, text) in arguments.chain(variables) {
+            let mut words = text.split(|c: char| c.is_whitespace() || matches!(c, '=' | ',' | '/'));
+            let Some(namespace) = words.find(|word| namespaces.contains(word)) else {
+                continue;
+            };
+            let about = format!("{what} `{}`", shown(name));
+            notes.push(Note::new(Weight::Decide, about, format!("holds `{}`, a namespace of the release; the operator will run in another, so write `$({NAMESPACE})` where its own is meant", shown(namespace))));
+        }
+    }
+}
+
+fn expanded(texts: &[Text], images: &Named) -> Vec<String> {
+    let expand = |text: &Text| images.expandable(&text.text, text.hint);
+    texts.iter().map(expand).collect()
+}

@@ -1,0 +1,152 @@
+//! Why no source tree can be made of a release. Each says which file and document, and what to do.
+
+use schemas::yaml::{StreamError, YamlError};
+
+use super::objects::Place;
+use crate::error::PackError;
+use crate::files::ReadError;
+use crate::limits;
+
+/// Why there is no draft.
+#[derive(Debug, thiserror::Error)]
+pub enum FromError {
+    /// A file cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A directory with more than is read.
+    #[error("`{directory}` holds {what}; give the directory or file of one release")]
+    Directory {
+        /// The directory.
+        directory: String,
+        /// What is too much, or missing.
+        what: String,
+    },
+    /// The directory is a chart, whose templates are no manifests yet.
+    #[error(
+        "`{0}` is a Helm chart, whose templates are not YAML yet; render it with `helm template NAME {0} --include-crds > release.yaml` and give that file"
+    )]
+    Chart(String),
+    /// A file is too large, or not text.
+    #[error(
+        "`{file}` cannot be taken apart into documents; give the rendered manifests of one release"
+    )]
+    Stream {
+        /// The file.
+        file: String,
+        /// The reason.
+        source: StreamError,
+    },
+    /// A document is not YAML.
+    #[error(
+        "{place} is not usable YAML; correct it, or render the release again if it is a template"
+    )]
+    Yaml {
+        /// Where it stands.
+        place: Place,
+        /// The reason, with line and column.
+        source: YamlError,
+    },
+    /// More than may be kept in memory.
+    #[error("{place}: with it the release holds more than {what}; give a part of it")]
+    Weight {
+        /// The document with which it is too much.
+        place: Place,
+        /// The limit.
+        what: String,
+    },
+    /// Two different objects of one name.
+    #[error("{one} and {other} both define {what}, differently; give one release only")]
+    Twice {
+        /// The first document.
+        one: Place,
+        /// The second.
+        other: Place,
+        /// Kind and name.
+        what: String,
+    },
+    /// An object whose name cannot be one.
+    #[error("{place} holds {what}, whose name is none of Kubernetes'; correct `metadata.name`")]
+    Name {
+        /// Where it stands.
+        place: Place,
+        /// Kind and name.
+        what: String,
+    },
+    /// Nothing that could be the operator.
+    #[error(
+        "the release holds no Deployment, so there is no operator to run; give the file with the operator's Deployment, or use `solution init DIR` and write spec.images by hand for a Solution without one"
+    )]
+    NoOperator,
+    /// No Deployment of the wished name.
+    #[error("the release holds no Deployment `{wished}`; `--deployment` can name one of: {names}")]
+    NoSuchDeployment {
+        /// The name that was asked for.
+        wished: String,
+        /// Those that there are.
+        names: String,
+    },
+    /// Several that could be the operator.
+    #[error("any of these could be the operator: {names}; choose one with `--deployment`")]
+    Ambiguous {
+        /// Their names.
+        names: String,
+    },
+    /// The operator's Deployment is none.
+    #[error("{place}: {what}")]
+    Workload {
+        /// Where it stands.
+        place: Place,
+        /// What is missing, and what to do.
+        what: String,
+    },
+    /// No name for the Solution.
+    #[error(
+        "the release gives no name that a Solution can have (found: {found}); give one with `--name`"
+    )]
+    NoName {
+        /// What was looked at.
+        found: String,
+    },
+    /// No version for the Solution.
+    #[error(
+        "the release gives no version that a Solution can have (found: {found}); give one with `--version`"
+    )]
+    NoVersion {
+        /// What was looked at.
+        found: String,
+    },
+    /// Name and version do not fit together.
+    #[error("the Solution cannot be named so; give a shorter one with `--name`")]
+    Id(#[source] schemas::NameError),
+    /// What the release asks for is nothing that a Solution can have.
+    #[error("the release does not fit a Solution")]
+    Unfit(#[source] Box<PackError>),
+    /// What would be written is not what was meant.
+    #[error(
+        "`solution.yaml` would not be read back as it was meant: a name in the release holds characters that it may not"
+    )]
+    Spelling,
+}
+
+impl FromError {
+    /// Whether the input is at fault, so that trying again gives the same error.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Read(error) => error.is_refusal(),
+            _ => true,
+        }
+    }
+
+    pub(super) fn weight(place: &Place, values: usize) -> Self {
+        let what = if values > limits::RELEASE_VALUES {
+            format!("{} values", limits::RELEASE_VALUES)
+        } else {
+            format!("{} bytes of text", limits::RELEASE_TEXT)
+        };
+        Self::Weight {
+            place: place.clone(),
+            what,
+        }
+    }
+}

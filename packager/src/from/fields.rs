@@ -1,0 +1,295 @@
+//! The fields of a Deployment that `spec.operator` has no place for, and what it means to be without them.
+
+use schemas::SecurityContext;
+use serde_json::Value;
+
+use super::notes::{Note, Weight, shown};
+use super::objects::{list, text};
+
+/// What stands where an import sets the same, or where nothing is lost.
+const SAME: [&str; 34] = [
+    "metadata/name",
+    "spec/selector",
+    "spec/template",
+    "spec/revisionHistoryLimit",
+    "spec/progressDeadlineSeconds",
+    "spec/strategy",
+    "spec/updateStrategy",
+    "spec/serviceName",
+    "spec/podManagementPolicy",
+    "pod/containers",
+    "pod/initContainers",
+    "pod/serviceAccountName",
+    "pod/serviceAccount",
+    "pod/securityContext",
+    "pod/restartPolicy",
+    "pod/dnsPolicy",
+    "pod/schedulerName",
+    "pod/terminationGracePeriodSeconds",
+    "pod/automountServiceAccountToken",
+    "pod/enableServiceLinks",
+    "pod/volumes",
+    "container/name",
+    "container/image",
+    "container/command",
+    "container/args",
+    "container/env",
+    "container/envFrom",
+    "container/imagePullPolicy",
+    "container/terminationMessagePath",
+    "container/terminationMessagePolicy",
+    "container/securityContext",
+    "container/volumeMounts",
+    "container/stdin",
+    "container/tty",
+];
+
+/// What is lost, and what that means.
+const LOST: [(&str, Weight, &str); 17] = [
+    (
+        "pod/nodeSelector",
+        Weight::Lost,
+        "where the operator runs is the site's choice",
+    ),
+    (
+        "pod/tolerations",
+        Weight::Lost,
+        "where the operator runs is the site's choice",
+    ),
+    (
+        "pod/affinity",
+        Weight::Lost,
+        "where the operator runs is the site's choice",
+    ),
+    (
+        "pod/topologySpreadConstraints",
+        Weight::Lost,
+        "where the operator runs is the site's choice",
+    ),
+    (
+        "pod/priorityClassName",
+        Weight::Lost,
+        "priorities are the site's choice",
+    ),
+    (
+        "pod/imagePullSecrets",
+        Weight::Lost,
+        "`solution import --pull-secret` attaches the site's own",
+    ),
+    (
+        "pod/hostNetwork",
+        Weight::Decide,
+        "an import never gives an operator the node's network",
+    ),
+    (
+        "pod/hostPID",
+        Weight::Decide,
+        "an import never gives an operator the node's processes",
+    ),
+    (
+        "pod/hostIPC",
+        Weight::Decide,
+        "an import never gives an operator the node's memory",
+    ),
+    (
+        "container/resources",
+        Weight::Lost,
+        "requests and limits are the site's choice",
+    ),
+    (
+        "container/ports",
+        Weight::Lost,
+        "ports need no declaration to be open, and no Service leads to them",
+    ),
+    (
+        "container/livenessProbe",
+        Weight::Lost,
+        "without it a container that hangs is not restarted; one that ends is",
+    ),
+    (
+        "container/readinessProbe",
+        Weight::Lost,
+        "without it the operator counts as ready once it runs",
+    ),
+    (
+        "container/startupProbe",
+        Weight::Lost,
+        "without it the operator counts as started once it runs",
+    ),
+    (
+        "container/lifecycle",
+        Weight::Lost,
+        "the operator's own handling of signals has to do",
+    ),
+    (
+        "container/workingDir",
+        Weight::Decide,
+        "the operator begins in its image's own directory; write whole paths into the arguments",
+    ),
+    (
+        "container/volumeDevices",
+        Weight::Decide,
+        "an operator gets no volumes",
+    ),
+];
+
+/// Notes every field that is not taken over.
+pub(super) fn unfit(workload: &Value, pod: &Value, container: &Value, notes: &mut Vec<Note>) {
+    let spec = workload.get("spec").unwrap_or(&Value::Null);
+    for (above, value) in [("spec", spec), ("pod", pod), ("container", container)] {
+        for (key, value) in value.as_object().into_iter().flatten() {
+            let path = format!("{above}/{key}");
+            if !SAME.contains(&path.as_str()) && !is_empty(value) {
+                field(&path, key, value, notes);
+            }
+        }
+    }
+    containers(pod, container, notes);
+    volumes(pod, container, notes);
+}
+
+/// Whether a field says nothing that an import would not.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    }
+}
+
+fn field(path: &str, key: &str, value: &Value, notes: &mut Vec<Note>) {
+    let about = format!("field `{}`", shown(key));
+    if path == "spec/replicas" {
+        if value != 1 {
+            notes.push(Note::new(Weight::Lost, about, "an import runs one replica"));
+        }
+        return;
+    }
+    let known = LOST.iter().find(|(known, ..)| *known == path);
+    let (weight, why) = known.map_or(
+        (Weight::Lost, "spec.operator has no such field"),
+        |(_, weight, why)| (*weight, *why),
+    );
+    notes.push(Note::new(weight, about, why));
+}
+
+fn containers(pod: &Value, chosen: &Value, notes: &mut Vec<Note>) {
+    for container in list(pod, "/initContainers") {
+        let about = format!("init container `{}`", shown(text(container, "/name")));
+        notes.push(Note::new(
+            Weight::Decide,
+            about,
+            "an import runs the operator's container only; what it prepares has to be in the image",
+        ));
+    }
+    let others = list(pod, "/containers").iter();
+    for container in others.filter(|other| !std::ptr::eq(*other, chosen)) {
+        let name = text(container, "/name");
+        let (weight, why) = if name.contains("proxy") {
+            (
+                Weight::Lost,
+                "an import runs the operator's container only; a proxy before its metrics is not needed where no Service leads to them",
+            )
+        } else {
+            (
+                Weight::Decide,
+                "an import runs the operator's container only",
+            )
+        };
+        notes.push(Note::new(
+            weight,
+            format!("container `{}`", shown(name)),
+            why,
+        ));
+    }
+}
+
+fn volumes(pod: &Value, container: &Value, notes: &mut Vec<Note>) {
+    for mount in list(container, "/volumeMounts") {
+        let name = text(mount, "/name");
+        let about = format!(
+            "volume `{}` at `{}`",
+            shown(name),
+            shown(text(mount, "/mountPath"))
+        );
+        let volume = list(pod, "/volumes")
+            .iter()
+            .find(|volume| text(volume, "/name") == name);
+        let kind = volume
+            .and_then(Value::as_object)
+            .and_then(|volume| volume.keys().find(|key| *key != "name").map(String::as_str));
+        let (weight, why) = match kind {
+            Some("emptyDir") => (
+                Weight::Lost,
+                "the operator writes into its container instead",
+            ),
+            Some("secret") => (
+                Weight::Decide,
+                "no Secret is mounted; if it is a certificate for webhooks, turn them off by argument or variable",
+            ),
+            Some("configMap") => (
+                Weight::Decide,
+                "no file of the release is mounted; give its settings as arguments or variables",
+            ),
+            Some("hostPath") => (
+                Weight::Decide,
+                "an import never gives an operator the node's files",
+            ),
+            _ => (
+                Weight::Decide,
+                "an operator gets no volumes but its configuration at /etc/config",
+            ),
+        };
+        notes.push(Note::new(weight, about, why));
+    }
+}
+
+/// What the operator promises to do without, and which of its other wishes are not granted.
+pub(super) fn security(pod: &Value, container: &Value, notes: &mut Vec<Note>) -> SecurityContext {
+    let own = |field: &str| container.pointer(&format!("/securityContext/{field}"));
+    let both =
+        |field: &str| own(field).or_else(|| pod.pointer(&format!("/securityContext/{field}")));
+    let mut decide = |about: &str, why: &str| notes.push(Note::new(Weight::Decide, about, why));
+    if own("privileged") == Some(&Value::Bool(true)) {
+        decide(
+            "field `privileged`",
+            "an import never runs an operator privileged",
+        );
+    }
+    if own("allowPrivilegeEscalation") == Some(&Value::Bool(true)) {
+        decide(
+            "field `allowPrivilegeEscalation`",
+            "an import never allows it",
+        );
+    }
+    if !list(container, "/securityContext/capabilities/add").is_empty() {
+        decide(
+            "field `capabilities`",
+            "an import drops all capabilities and adds none",
+        );
+    }
+    if own("readOnlyRootFilesystem") == Some(&Value::Bool(true)) && writes(pod, container) {
+        notes.push(Note::new(Weight::Chosen, "field `readOnlyRootFilesystem`", "is not promised, since the directories that the release mounts to write into are not there"));
+    }
+    if let Some(user) = both("runAsUser") {
+        notes.push(Note::new(Weight::Lost, "field `runAsUser`", format!("is {} in the release; the operator runs as the user of its image, which must be a number other than 0 where `runAsNonRoot` is promised", shown(&user.to_string()))));
+    }
+    SecurityContext {
+        run_as_non_root: both("runAsNonRoot") == Some(&Value::Bool(true)),
+        read_only_root_filesystem: own("readOnlyRootFilesystem") == Some(&Value::Bool(true))
+            && !writes(pod, container),
+    }
+}
+
+/// Whether the container has directories to write into.
+fn writes(pod: &Value, container: &Value) -> bool {
+    let empty = |name: &str| {
+        list(pod, "/volumes")
+            .iter()
+            .any(|volume| text(volume, "/name") == name && volume.get("emptyDir").is_some())
+    };
+    list(container, "/volumeMounts")
+        .iter()
+        .any(|mount| empty(text(mount, "/name")))
+}

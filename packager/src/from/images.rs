@@ -1,0 +1,350 @@
+//! The images that a release names: where references stand, how they are told from other texts, and what each is
+//! called in the Solution.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use schemas::{ImageName, ImageReference, ImageSource, SourceImage, Tag};
+use serde_json::Value;
+
+use crate::files;
+
+/// The registry that container engines mean when a reference names none.
+const DEFAULT_REGISTRY: &str = "docker.io";
+/// What stands around references in arguments, variables and files.
+const SEPARATORS: &[char] = &[',', '=', ';', '"', '\'', '(', ')', '[', ']', '{', '}', '|'];
+
+/// How a text is known to be about images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hint {
+    /// It is a reference: `image` of a container, `RELATED_IMAGE_*`.
+    Image,
+    /// Its name says so: `--web-image`, `DEFAULT_IMAGE`.
+    Named,
+    /// Nothing says so: only what names registry and tag or digest counts.
+    None,
+}
+
+impl Hint {
+    /// What the name of a variable, flag or field says about its value.
+    pub(super) fn of(name: &str) -> Self {
+        const OTHERS: [&str; 5] = ["policy", "registr", "repositor", "prefix", "secret"];
+        let name = name.to_lowercase();
+        if name.starts_with("related_image_") {
+            Self::Image
+        } else if name.contains("image") && !OTHERS.iter().any(|other| name.contains(other)) {
+            Self::Named
+        } else {
+            Self::None
+        }
+    }
+}
+
+/// The images found so far, each with who asks for it, in the order in which they were found.
+#[derive(Debug, Default)]
+pub(super) struct Images {
+    found: Vec<(ImageReference, Vec<String>)>,
+    index: BTreeMap<String, usize>,
+    /// References that were written otherwise than they are kept, with what they became.
+    pub(super) rewritten: BTreeMap<String, ImageReference>,
+}
+
+impl Images {
+    /// Looks for references in a text, and remembers who asks for them.
+    pub(super) fn scan(&mut self, text: &str, hint: Hint, asker: &str) {
+        for range in references(text, hint) {
+            self.add(&text[range], asker);
+        }
+    }
+
+    /// Looks for references in all texts of a document, by the names of their fields. Gives whether there are any.
+    pub(super) fn scan_fields(&mut self, document: &Value, strict: bool, asker: &str) -> bool {
+        let before = self.index.len();
+        let mut open = vec![(document, Hint::None)];
+        while let Some((value, hint)) = open.pop() {
+            match value {
+                Value::String(text) if !strict || hint != Hint::None => {
+                    self.scan(text, hint, asker)
+                }
+                Value::Array(list) => open.extend(list.iter().map(|value| (value, hint))),
+                Value::Object(map) => {
+                    open.extend(map.iter().map(|(key, value)| (value, Hint::of(key))));
+                }
+                _ => {}
+            }
+        }
+        self.index.len() > before
+    }
+
+    /// Looks for references among the default values of a schema, by the names of the properties.
+    pub(super) fn scan_defaults(&mut self, schema: &Value, asker: &str) -> bool {
+        let before = self.index.len();
+        let mut open = vec![(schema, Hint::None, false)];
+        while let Some((value, hint, default)) = open.pop() {
+            match value {
+                Value::String(text) if default => self.scan(text, hint, asker),
+                Value::Array(list) => open.extend(list.iter().map(|value| (value, hint, default))),
+                Value::Object(map) if default => {
+                    open.extend(map.iter().map(|(key, value)| (value, Hint::of(key), true)));
+                }
+                Value::Object(map) => open.extend(map.iter().flat_map(|(key, value)| {
+                    match value {
+                        Value::Object(properties) if key == "properties" => properties
+                            .iter()
+                            .map(|(key, value)| (value, Hint::of(key), false))
+                            .collect(),
+                        value => vec![(value, hint, key == "default")],
+                    }
+                })),
+                _ => {}
+            }
+        }
+        self.index.len() > before
+    }
+
+    fn add(&mut self, written: &str, asker: &str) {
+        let Some(reference) = normal(written) else {
+            return;
+        };
+        if reference.as_str() != written {
+            self.rewritten.insert(written.to_owned(), reference.clone());
+        }
+        let next = self.found.len();
+        let index = *self.index.entry(reference.to_string()).or_insert(next);
+        if index == next {
+            self.found.push((reference, Vec::new()));
+        }
+        let askers = &mut self.found[index].1;
+        if !askers.iter().any(|known| known.starts_with(asker)) {
+            askers.push(asker.to_owned());
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Gives every image its name and tag.
+    pub(super) fn named(self) -> Named {
+        let references: Vec<&ImageReference> =
+            self.found.iter().map(|(reference, _)| reference).collect();
+        let names = names(&references);
+        let images = self
+            .found
+            .iter()
+            .zip(names)
+            .map(|((reference, askers), name)| NamedImage {
+                image: SourceImage {
+                    name,
+                    tag: tag(reference),
+                    source: ImageSource::Docker(reference.clone()),
+                    reference: Some(reference.clone()),
+                    platforms: Vec::new(),
+                },
+                askers: askers.clone(),
+            });
+        Named {
+            images: images.collect(),
+            rewritten: self.rewritten,
+        }
+    }
+}
+
+/// An image of the draft.
+#[derive(Debug)]
+pub(super) struct NamedImage {
+    pub(super) image: SourceImage,
+    /// Who asks for it.
+    pub(super) askers: Vec<String>,
+}
+
+/// The images of the draft.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) images: Vec<NamedImage>,
+    pub(super) rewritten: BTreeMap<String, ImageReference>,
+}
+
+impl Named {
+    /// The image that a reference of the release means.
+    pub(super) fn get(&self, written: &str) -> Option<&SourceImage> {
+        let reference = normal(written)?;
+        let images = self.images.iter().map(|named| &named.image);
+        images
+            .into_iter()
+            .find(|image| image.reference.as_ref() == Some(&reference))
+    }
+
+    /// The text with `$(image:NAME)` for every reference.
+    pub(super) fn expandable(&self, text: &str, hint: Hint) -> String {
+        let mut written = String::with_capacity(text.len());
+        let mut end = 0;
+        for range in references(text, hint) {
+            let Some(image) = self.get(&text[range.clone()]) else {
+                continue;
+            };
+            written.push_str(&text[end..range.start]);
+            written.push_str(&format!("$(image:{})", image.name));
+            end = range.end;
+        }
+        written.push_str(&text[end..]);
+        written
+    }
+}
+
+/// Where references stand in a text.
+fn references(text: &str, hint: Hint) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut begin = 0;
+    for token in text.split(|c: char| c.is_whitespace() || SEPARATORS.contains(&c)) {
+        let end = begin + token.len();
+        if is_reference(token, hint) {
+            found.push(begin..end);
+        }
+        // Every separator in the list has one byte; white space may have more.
+        let separator = text[end..].chars().next().map_or(0, char::len_utf8);
+        begin = end + separator;
+    }
+    found
+}
+
+fn is_reference(token: &str, hint: Hint) -> bool {
+    let Ok(reference) = token.parse::<ImageReference>() else {
+        return false;
+    };
+    let pinned = reference.tag().is_some() || token.contains('@');
+    match hint {
+        Hint::Image => true,
+        Hint::Named => pinned || token.contains('/'),
+        Hint::None => pinned && host(token).is_some(),
+    }
+}
+
+/// The registry's host, as container engines tell it from a path.
+fn host(reference: &str) -> Option<&str> {
+    let (first, _) = reference.split_once('/')?;
+    (first.contains(['.', ':']) || first == "localhost").then_some(first)
+}
+
+/// A reference with registry and tag or digest, as container engines complete it.
+fn normal(written: &str) -> Option<ImageReference> {
+    let reference: ImageReference = written.parse().ok()?;
+    let (host, path) = match host(written) {
+        Some(host) => (host, &written[host.len() + 1..]),
+        None => (DEFAULT_REGISTRY, written),
+    };
+    let host = match host {
+        "index.docker.io" | "registry-1.docker.io" => DEFAULT_REGISTRY,
+        host => host,
+    };
+    let library = if host == DEFAULT_REGISTRY && !path.contains('/') {
+        "library/"
+    } else {
+        ""
+    };
+    let pinned = reference.tag().is_some() || written.contains('@');
+    let tag = if pinned { "" } else { ":latest" };
+    format!("{host}/{library}{path}{tag}").parse().ok()
+}
+
+/// Repository without its registry, and what follows it.
+fn path(reference: &ImageReference) -> &str {
+    let text = reference.as_str();
+    let name = text.split('@').next().unwrap_or_default();
+    let name = host(name).map_or(name, |host| &name[host.len() + 1..]);
+    let end = name.rfind('/').map_or(0, |slash| slash + 1);
+    let colon = name[end..]
+        .find(':')
+        .map_or(name.len(), |colon| end + colon);
+    &name[..colon]
+}
+
+fn digest(reference: &ImageReference) -> Option<&str> {
+    reference
+        .as_str()
+        .split_once("@sha256:")
+        .map(|(_, hex)| hex)
+}
+
+/// The tag in the Solution: the reference's, or one made from its digest.
+fn tag(reference: &ImageReference) -> Tag {
+    let own = reference.tag().and_then(|tag| tag.parse().ok());
+    own.unwrap_or_else(|| {
+        let hex = digest(reference).map_or_else(
+            || files::digest(reference.as_str().as_bytes()).hex(),
+            str::to_owned,
+        );
+        format!("sha256-{}", &hex[..12])
+            .parse()
+            .expect("`sha256-` and twelve digits are a tag")
+    })
+}
+
+/// A name for each reference, none twice: the last part of its repository; where that is not enough, with the part
+/// before it, with its tag, and at last with a hash of the whole.
+fn names(references: &[&ImageReference]) -> Vec<ImageName> {
+    let mut levels = vec![0_usize; references.len()];
+    loop {
+        let names: Vec<ImageName> = references
+            .iter()
+            .zip(&levels)
+            .map(|(reference, level)| name(reference, *level))
+            .collect();
+        let mut seen: BTreeMap<&ImageName, Vec<usize>> = BTreeMap::new();
+        for (index, name) in names.iter().enumerate() {
+            seen.entry(name).or_default().push(index);
+        }
+        let clashing: Vec<Vec<usize>> = seen.into_values().filter(|same| same.len() > 1).collect();
+        if clashing.is_empty() {
+            return names;
+        }
+        for group in clashing {
+            let paths: BTreeSet<&str> =
+                group.iter().map(|index| path(references[*index])).collect();
+            for index in group {
+                // Another tag of the same repository is not told apart by the part before it.
+                levels[index] = match levels[index] {
+                    0 if paths.len() == 1 => 2,
+                    level => level + 1,
+                };
+            }
+        }
+    }
+}
+
+const LEVELS: usize = 4;
+
+fn name(reference: &ImageReference, level: usize) -> ImageName {
+    let path = path(reference);
+    let (before, last) = path.rsplit_once('/').unwrap_or(("", path));
+    let parent = before.rsplit('/').next().unwrap_or_default();
+    let tag = tag(reference).as_str().to_lowercase();
+    let text = match level {
+        0 => last.to_owned(),
+        1 if parent.is_empty() => last.to_owned(),
+        1 => format!("{parent}-{last}"),
+        2 => format!("{last}-{tag}"),
+        3 => format!("{parent}-{last}-{tag}"),
+        _ => String::new(),
+    };
+    let hashed = || {
+        let hash = &files::digest(reference.as_str().as_bytes()).hex()[..12];
+        format!("image-{hash}")
+            .parse()
+            .expect("`image-` and twelve digits are a name")
+    };
+    if level >= LEVELS {
+        return hashed();
+    }
+    // A tag may hold what a name may not, and both together may be too long.
+    text.parse()
+        .or_else(|_| tidy(&text).parse())
+        .unwrap_or_else(|_| hashed())
+}
+
+/// A text as an image name: every run of other characters is one `-`.
+fn tidy(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let parts = text.split(|c| !plain(c)).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("-")
+}

@@ -1,0 +1,63 @@
+//! What a person must know about a draft: what was chosen, what to decide, what was left out.
+
+use serde::Serialize;
+
+/// How much a note matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Weight {
+    /// What was chosen, and why.
+    Chosen,
+    /// Without a decision the operator will probably not work.
+    Decide,
+    /// Not in the draft.
+    Lost,
+    /// Not in the draft because an import makes it itself.
+    Made,
+}
+
+/// One thing to know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Note {
+    /// How much it matters.
+    pub weight: Weight,
+    /// What it is about.
+    pub about: String,
+    /// What is the case, why, and what to do.
+    pub text: String,
+}
+
+impl Note {
+    pub(super) fn new(weight: Weight, about: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            weight,
+            about: about.into(),
+            text: text.into(),
+        }
+    }
+}
+
+/// Characters of a foreign text in a message: enough for every name of Kubernetes but the longest.
+const SHOWN: usize = 120;
+
+/// A text of the release as it may be shown: one line, short, without what Markdown or a terminal would obey.
+pub(super) fn shown(text: &str) -> String {
+    let harmless = |c: char| match c {
+        '`' => '\'',
+        c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}') => {
+            char::REPLACEMENT_CHARACTER
+        }
+        c => c,
+    };
+    let mut shown: String = text.chars().take(SHOWN).map(harmless).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Names for a message, as `` `a`, `b` and 3 more ``.
+pub(super) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.into_iter().map(shown).collect();
+    crate::check::list(&names)
+}

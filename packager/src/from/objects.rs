@@ -1,0 +1,249 @@
+//! A release's files as Kubernetes objects, each with the place where it stands.
+//!
+//! Known attacks and where they stop: alias bombs, depth and size of one document: the YAML budgets of `schemas`; very
+//! many documents or files: counted here; much text by aliases over many documents: weighed here; two objects of one
+//! name: refused here unless they are equal; names that are paths: never used as file names before they are checked.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use schemas::yaml::{self, Part};
+use serde_json::Value;
+
+use super::ReleaseFile;
+use super::error::FromError;
+use super::notes::{Note, Weight, shown};
+use crate::limits;
+
+/// Where an object stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    file: Arc<str>,
+    document: usize,
+    line: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            file,
+            document,
+            line,
+        } = self;
+        write!(f, "`{file}`, document {document} (line {line})")
+    }
+}
+
+/// One object of the release.
+#[derive(Clone, Debug)]
+pub(super) struct Object<'a> {
+    /// Where it stands.
+    pub(super) place: Place,
+    /// Its text, when it has one of its own.
+    pub(super) text: Option<&'a str>,
+    /// What it says.
+    pub(super) value: Value,
+}
+
+impl Object<'_> {
+    pub(super) fn kind(&self) -> &str {
+        text(&self.value, "/kind")
+    }
+
+    pub(super) fn group(&self) -> &str {
+        let api_version = text(&self.value, "/apiVersion");
+        api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    pub(super) fn name(&self) -> &str {
+        text(&self.value, "/metadata/name")
+    }
+
+    pub(super) fn namespace(&self) -> &str {
+        text(&self.value, "/metadata/namespace")
+    }
+
+    /// Kind and name, for people.
+    pub(super) fn title(&self) -> String {
+        format!("{} `{}`", shown(self.kind()), shown(self.name()))
+    }
+}
+
+/// The text at a JSON pointer, or none.
+pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+/// The list at a JSON pointer, or an empty one.
+pub(super) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+    value
+        .pointer(pointer)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+/// Everything that the files hold.
+#[derive(Debug, Default)]
+pub(super) struct Objects<'a> {
+    pub(super) all: Vec<Object<'a>>,
+    /// The package's name, as an OLM bundle's annotations give it.
+    pub(super) package: Option<String>,
+    pub(super) notes: Vec<Note>,
+    values: usize,
+    text: usize,
+}
+
+/// Reads the objects of all files, in order.
+pub(super) fn parse(files: &[ReleaseFile]) -> Result<Objects<'_>, FromError> {
+    let mut objects = Objects::default();
+    for file in files {
+        let name: Arc<str> = shown(&file.name).into();
+        let parts = yaml::parts(&file.bytes).map_err(|source| FromError::Stream {
+            file: name.to_string(),
+            source,
+        })?;
+        for part in parts {
+            let place = Place {
+                file: Arc::clone(&name),
+                document: part.number,
+                line: part.line,
+            };
+            objects.read(&place, part)?;
+        }
+    }
+    objects.drop_repeated()?;
+    Ok(objects)
+}
+
+impl<'a> Objects<'a> {
+    fn read(&mut self, place: &Place, part: Part<'a>) -> Result<(), FromError> {
+        let documents = part.documents().map_err(|source| FromError::Yaml {
+            place: place.clone(),
+            source,
+        })?;
+        let alone = documents.len() == 1;
+        for value in documents {
+            self.weigh(&value);
+            if self.values > limits::RELEASE_VALUES || self.text > limits::RELEASE_TEXT {
+                return Err(FromError::weight(place, self.values));
+            }
+            self.take(place, alone.then(|| own_text(part.text)).flatten(), value);
+            if self.all.len() > limits::RELEASE_OBJECTS {
+                let what = format!("{} objects", limits::RELEASE_OBJECTS);
+                let place = place.clone();
+                return Err(FromError::Weight { place, what });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a document, or the items of a list of objects.
+    fn take(&mut self, place: &Place, text: Option<&'a str>, mut value: Value) {
+        let kind = self::text(&value, "/kind");
+        let items = value.get("items").is_some_and(Value::is_array);
+        if kind.ends_with("List") && items {
+            let Some(Value::Array(items)) = value.get_mut("items").map(Value::take) else {
+                return;
+            };
+            for item in items {
+                self.push(place, None, item);
+            }
+        } else {
+            self.push(place, text, value);
+        }
+    }
+
+    fn push(&mut self, place: &Place, text: Option<&'a str>, value: Value) {
+        const PACKAGE: &str = "operators.operatorframework.io.bundle.package.v1";
+        let object = Object {
+            place: place.clone(),
+            text,
+            value,
+        };
+        if !object.kind().is_empty() {
+            self.all.push(object);
+        } else if let Some(name) = object.value["annotations"][PACKAGE].as_str() {
+            self.package = Some(name.to_owned());
+        } else {
+            self.notes.push(Note::new(
+                Weight::Lost,
+                place.to_string(),
+                "has no `kind`, so it is no Kubernetes object",
+            ));
+        }
+    }
+
+    /// Adds up what a document costs in memory: each value, each key, and the text of both.
+    fn weigh(&mut self, document: &Value) {
+        let mut open = vec![document];
+        while let Some(value) = open.pop() {
+            self.values += 1;
+            match value {
+                Value::String(text) => self.text += text.len(),
+                Value::Array(list) => open.extend(list),
+                Value::Object(map) => {
+                    self.values += map.len();
+                    self.text += map.keys().map(String::len).sum::<usize>();
+                    open.extend(map.values());
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            }
+        }
+    }
+
+    /// Keeps one of several equal objects of one name, and refuses different ones.
+    fn drop_repeated(&mut self) -> Result<(), FromError> {
+        let mut seen: BTreeMap<[String; 4], usize> = BTreeMap::new();
+        let mut kept: Vec<Object<'a>> = Vec::new();
+        for object in std::mem::take(&mut self.all) {
+            if object.name().is_empty() {
+                kept.push(object);
+                continue;
+            }
+            let key = [
+                object.group(),
+                object.kind(),
+                object.namespace(),
+                object.name(),
+            ]
+            .map(str::to_owned);
+            match seen.get(&key).map(|index| &kept[*index]) {
+                None => {
+                    seen.insert(key, kept.len());
+                    kept.push(object);
+                }
+                Some(one) if one.value == object.value => {
+                    let told = format!("is the same object as {}; taken once", one.place);
+                    let what = format!("{}, {}", object.title(), object.place);
+                    self.notes.push(Note::new(Weight::Lost, what, told));
+                }
+                Some(one) => {
+                    return Err(FromError::Twice {
+                        one: one.place.clone(),
+                        other: object.place.clone(),
+                        what: object.title(),
+                    });
+                }
+            }
+        }
+        self.all = kept;
+        Ok(())
+    }
+}
+
+/// The text of a document that can stand in a file of its own: nothing of it is on the line of its marker.
+fn own_text(text: &str) -> Option<&str> {
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let first = first.trim();
+    if first.is_empty() {
+        Some(rest)
+    } else if first.starts_with('#') || !text.starts_with([' ', '\t']) {
+        Some(text.trim_start_matches([' ', '\t']))
+    } else {
+        None
+    }
+}

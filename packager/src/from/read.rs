@@ -1,0 +1,143 @@
+//! The files of a release: one file, or those of a directory that hold manifests. Links are followed only to files of
+//! the same directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::ReleaseFile;
+use super::error::FromError;
+use super::notes::{Note, Weight, shown};
+use crate::{files, limits};
+
+/// What was read, and what was passed over.
+#[derive(Debug)]
+pub struct Release {
+    /// How people call it: the file's or directory's name.
+    pub name: String,
+    /// The files, in the order of their paths.
+    pub files: Vec<ReleaseFile>,
+    /// What was passed over.
+    pub notes: Vec<Note>,
+}
+
+/// Reads a file, or the `.yaml`, `.yml` and `.json` files below a directory.
+pub fn read(path: &Path) -> Result<Release, FromError> {
+    let root = fs::canonicalize(path).map_err(|source| files::failed(path, source))?;
+    let name = root
+        .file_name()
+        .unwrap_or(root.as_os_str())
+        .to_string_lossy()
+        .into_owned();
+    let mut release = Release {
+        name,
+        files: Vec::new(),
+        notes: Vec::new(),
+    };
+    if !root.is_dir() {
+        let bytes = files::read(path, schemas::limits::YAML_STREAM_SIZE)?;
+        let name = release.name.clone();
+        release.files.push(ReleaseFile { name, bytes });
+        return Ok(release);
+    }
+    let shown_path = path.display().to_string();
+    if root.join("Chart.yaml").exists() {
+        return Err(FromError::Chart(shown_path));
+    }
+    let mut left = limits::RELEASE_BYTES;
+    for path in paths(&root, &mut release.notes, &shown_path)? {
+        let bytes = files::read(&path, schemas::limits::YAML_STREAM_SIZE.min(left))?;
+        left -= bytes.len() as u64;
+        let name = path
+            .strip_prefix(&root)
+            .unwrap_or(&path)
+            .to_string_lossy()
+            .into_owned();
+        release.files.push(ReleaseFile { name, bytes });
+    }
+    if release.files.is_empty() {
+        let what = "no `.yaml`, `.yml` or `.json` file".to_owned();
+        return Err(FromError::Directory {
+            directory: shown_path,
+            what,
+        });
+    }
+    Ok(release)
+}
+
+/// The files with manifests below a directory, sorted by path.
+fn paths(root: &Path, notes: &mut Vec<Note>, shown_root: &str) -> Result<Vec<PathBuf>, FromError> {
+    let too_much = |what: String| FromError::Directory {
+        directory: shown_root.to_owned(),
+        what,
+    };
+    let mut open = vec![(root.to_owned(), 0)];
+    let mut found = Vec::new();
+    let mut entries = 0;
+    while let Some((directory, depth)) = open.pop() {
+        let failed = |source| files::failed(&directory, source);
+        for entry in fs::read_dir(&directory).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            entries += 1;
+            if entries > limits::RELEASE_ENTRIES {
+                return Err(too_much(format!(
+                    "more than {} entries",
+                    limits::RELEASE_ENTRIES
+                )));
+            }
+            let metadata =
+                fs::symlink_metadata(&path).map_err(|source| files::failed(&path, source))?;
+            if metadata.is_dir() {
+                if depth == limits::RELEASE_DEPTH {
+                    return Err(too_much(format!(
+                        "directories more than {} levels deep",
+                        limits::RELEASE_DEPTH
+                    )));
+                }
+                open.push((path, depth + 1));
+            } else if let Some(why) = passed_over(&path, root, metadata.is_symlink()) {
+                let name = path
+                    .strip_prefix(root)
+                    .unwrap_or(&path)
+                    .display()
+                    .to_string();
+                notes.push(Note::new(
+                    Weight::Lost,
+                    format!("file `{}`", shown(&name)),
+                    why,
+                ));
+            } else {
+                found.push(path);
+            }
+        }
+        if found.len() > limits::RELEASE_FILES {
+            return Err(too_much(format!(
+                "more than {} files with manifests",
+                limits::RELEASE_FILES
+            )));
+        }
+    }
+    found.sort();
+    notes.sort_by(|one, other| one.about.cmp(&other.about));
+    Ok(found)
+}
+
+/// Why a file of the directory is not read.
+fn passed_over(path: &Path, root: &Path, link: bool) -> Option<&'static str> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if !["yaml", "yml", "json"]
+        .iter()
+        .any(|known| path.extension().is_some_and(|own| own == *known))
+    {
+        Some("is neither .yaml, .yml nor .json")
+    } else if matches!(name.as_ref(), "kustomization.yaml" | "kustomization.yml") {
+        Some(
+            "is a recipe, not a manifest; if it changes anything, give the output of `kubectl kustomize` instead of the directory",
+        )
+    } else if link
+        && !fs::canonicalize(path).is_ok_and(|target| target.starts_with(root) && target.is_file())
+    {
+        Some("is a link that leads out of the directory, or to no file")
+    } else {
+        None
+    }
+}

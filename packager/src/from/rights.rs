@@ -1,0 +1,261 @@
+//! What the release lets its operator do: the roles that its bindings give to the operator's account, and whether they
+//! hold in the whole cluster.
+
+use std::collections::BTreeSet;
+
+use schemas::{OperatorScope, is_cluster_scoped, yaml};
+use serde_json::Value;
+
+use super::notes::{Note, Weight, names, shown};
+use super::objects::{Object, list, text};
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// The account that a workload runs as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Account {
+    pub(super) name: String,
+    pub(super) namespace: String,
+}
+
+/// Where a role holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach<'a> {
+    /// Everywhere.
+    Cluster,
+    /// In this namespace, or in the operator's if it is empty.
+    Namespace(&'a str),
+    /// No binding of the release names it.
+    Unbound,
+}
+
+/// A role of the operator.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Granted<'a> {
+    pub(super) role: &'a Object<'a>,
+    pub(super) reach: Reach<'a>,
+}
+
+/// What an account may do.
+#[derive(Debug, Default)]
+pub(super) struct Rights<'a> {
+    pub(super) granted: Vec<Granted<'a>>,
+    /// Roles that are bound but not in the release, by kind and name.
+    pub(super) missing: BTreeSet<String>,
+}
+
+/// Whether an object is a Role or `ClusterRole`.
+pub(super) fn is_role(object: &Object<'_>) -> bool {
+    object.group() == RBAC && matches!(object.kind(), "Role" | "ClusterRole")
+}
+
+/// Whether an object is a binding.
+pub(super) fn is_binding(object: &Object<'_>) -> bool {
+    object.group() == RBAC && matches!(object.kind(), "RoleBinding" | "ClusterRoleBinding")
+}
+
+impl Account {
+    /// Whether a binding gives its role to this account.
+    pub(super) fn is_bound_by(&self, binding: &Object<'_>) -> bool {
+        let home = binding.namespace();
+        list(&binding.value, "/subjects").iter().any(|subject| {
+            let namespace = match text(subject, "/namespace") {
+                "" => home,
+                namespace => namespace,
+            };
+            text(subject, "/kind") == "ServiceAccount"
+                && text(subject, "/name") == self.name
+                && same(namespace, &self.namespace)
+        })
+    }
+}
+
+/// Whether two namespaces can be the same; an empty one is not known.
+fn same(one: &str, other: &str) -> bool {
+    one.is_empty() || other.is_empty() || one == other
+}
+
+/// The roles that the release gives to an account. A release without any binding gives all of its roles.
+pub(super) fn rights<'a>(objects: &'a [Object<'a>], account: &Account) -> Rights<'a> {
+    let mut rights = Rights::default();
+    if !objects.iter().any(is_binding) {
+        let roles = objects.iter().filter(|object| is_role(object));
+        rights.granted = roles
+            .map(|role| Granted {
+                role,
+                reach: Reach::Unbound,
+            })
+            .collect();
+        return rights;
+    }
+    for binding in objects.iter().filter(|object| is_binding(object)) {
+        if account.is_bound_by(binding) {
+            rights.add(objects, binding);
+        }
+    }
+    rights
+}
+
+impl<'a> Rights<'a> {
+    fn add(&mut self, objects: &'a [Object<'a>], binding: &'a Object<'a>) {
+        let kind = text(&binding.value, "/roleRef/kind");
+        let name = text(&binding.value, "/roleRef/name");
+        let role = objects.iter().find(|object| {
+            is_role(object)
+                && object.kind() == kind
+                && object.name() == name
+                && (kind == "ClusterRole" || same(object.namespace(), binding.namespace()))
+        });
+        let Some(role) = role else {
+            self.missing
+                .insert(format!("{} {}", shown(kind), shown(name)));
+            return;
+        };
+        let reach = match binding.kind() {
+            "ClusterRoleBinding" => Reach::Cluster,
+            _ => Reach::Namespace(binding.namespace()),
+        };
+        let same_role = |granted: &&mut Granted<'_>| std::ptr::eq(granted.role, role);
+        match self.granted.iter_mut().find(same_role) {
+            Some(granted) if reach == Reach::Cluster => granted.reach = reach,
+            Some(_) => {}
+            None => self.granted.push(Granted { role, reach }),
+        }
+    }
+
+    /// How many of the release's own resources the account may change.
+    pub(super) fn owned(&self, groups: &BTreeSet<&str>) -> usize {
+        let rules = self
+            .granted
+            .iter()
+            .flat_map(|granted| list(&granted.role.value, "/rules"));
+        let changing = rules.filter(|rule| {
+            let verbs = strings(rule, "/verbs");
+            verbs
+                .iter()
+                .any(|verb| matches!(*verb, "update" | "patch" | "*"))
+        });
+        let own = |rule: &&Value| {
+            strings(rule, "/apiGroups")
+                .iter()
+                .any(|group| *group == "*" || groups.contains(group))
+        };
+        changing
+            .filter(own)
+            .flat_map(|rule| strings(rule, "/resources"))
+            .collect::<BTreeSet<_>>()
+            .len()
+    }
+
+    /// The first thing granted that only works in the whole cluster, for people.
+    pub(super) fn cluster_wide(&self) -> Option<String> {
+        let roles = self.granted.iter().filter(|granted| {
+            granted.role.kind() == "ClusterRole" && !matches!(granted.reach, Reach::Namespace(_))
+        });
+        roles
+            .flat_map(|granted| list(&granted.role.value, "/rules"))
+            .find_map(cluster_only)
+    }
+
+    /// Whether a `ClusterRole` is bound in the whole cluster.
+    pub(super) fn is_everywhere(&self) -> bool {
+        self.granted
+            .iter()
+            .any(|granted| granted.reach == Reach::Cluster)
+    }
+}
+
+fn strings<'a>(rule: &'a Value, pointer: &str) -> Vec<&'a str> {
+    list(rule, pointer)
+        .iter()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+fn cluster_only(rule: &Value) -> Option<String> {
+    if let Some(url) = strings(rule, "/nonResourceURLs").first() {
+        return Some(format!("the address `{}`", shown(url)));
+    }
+    let groups = strings(rule, "/apiGroups");
+    let plural = |resource: &str| resource.split('/').next().unwrap_or_default().to_owned();
+    let found = strings(rule, "/resources").into_iter().find(|resource| {
+        let plural = plural(resource);
+        groups.iter().any(|group| is_cluster_scoped(group, &plural))
+    });
+    found.map(|resource| format!("`{}`", shown(resource)))
+}
+
+/// The text of role.yaml, and what there is to say about it.
+pub(super) fn role_file(
+    rights: &Rights<'_>,
+    scope: OperatorScope,
+    home: &str,
+) -> (String, Vec<Note>) {
+    let mut notes = Vec::new();
+    let mut documents = Vec::new();
+    let mut taken: BTreeSet<String> = rights
+        .granted
+        .iter()
+        .filter(|granted| granted.role.kind() == "Role")
+        .map(|granted| granted.role.name().to_owned())
+        .collect();
+    for granted in &rights.granted {
+        let role = granted.role;
+        let narrow = role.kind() == "ClusterRole"
+            && scope == OperatorScope::Cluster
+            && matches!(granted.reach, Reach::Namespace(_));
+        documents.push(if narrow {
+            notes.push(Note::new(Weight::Chosen, role.title(), "is bound in a namespace only, and becomes a Role: with `scope: Cluster` an import would bind it in the whole cluster"));
+            narrowed(role, &mut taken)
+        } else {
+            own(role)
+        });
+        if let Reach::Namespace(namespace) = granted.reach
+            && !same(namespace, home)
+        {
+            let namespace = shown(namespace);
+            notes.push(Note::new(Weight::Decide, role.title(), format!("holds in the namespace `{namespace}`; an import makes it in the operator's namespace, so the operator may do nothing in `{namespace}`; tell it by argument or variable to use its own namespace, `$(POD_NAMESPACE)`")));
+        }
+    }
+    if !rights.missing.is_empty() {
+        let missing = names(rights.missing.iter().map(String::as_str));
+        notes.push(Note::new(Weight::Decide, "Roles of others", format!("the release binds {missing} and does not hold them; an import grants only what stands in operator/deploy/role.yaml, so write the rules that are needed there")));
+    }
+    if rights
+        .granted
+        .iter()
+        .any(|granted| granted.reach == Reach::Unbound)
+    {
+        notes.push(Note::new(Weight::Decide, "Roles", "the release holds no binding, so all of its roles were taken; remove from operator/deploy/role.yaml those that are not the operator's"));
+    }
+    let text = if documents.is_empty() {
+        "# The release grants its operator nothing.\n".to_owned()
+    } else {
+        documents.join("---\n")
+    };
+    (text, notes)
+}
+
+/// A `ClusterRole` as a Role: what it grants when it is bound in a namespace.
+fn narrowed(role: &Object<'_>, taken: &mut BTreeSet<String>) -> String {
+    let mut value = role.value.clone();
+    let mut name = role.name().to_owned();
+    while !taken.insert(name.clone()) {
+        name.push_str("-clusterrole");
+    }
+    value["kind"] = Value::from("Role");
+    value["metadata"]["name"] = Value::from(name);
+    if let Some(rules) = value.get_mut("rules").and_then(Value::as_array_mut) {
+        rules.retain(|rule| list(rule, "/nonResourceURLs").is_empty());
+    }
+    yaml::to_string(&value)
+}
+
+/// An object as it stood in the release, or written anew when it stood in another one.
+pub(super) fn own(object: &Object<'_>) -> String {
+    match object.text {
+        Some(text) if text.ends_with('\n') => text.to_owned(),
+        Some(text) => format!("{text}\n"),
+        None => yaml::to_string(&object.value),
+    }
+}
