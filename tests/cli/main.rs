@@ -9,4 +9,5 @@ mod help;
 mod input;
 mod nonsense;
 mod packing;
+mod releases;
 mod verbs;

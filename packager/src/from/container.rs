@@ -131,7 +131,7 @@ enum Fate {
     /// An import sets it.
     Given,
     /// It cannot be had.
-    Lost(String),
+    Lost(Weight, String),
 }
 
 impl Reading<'_> {
@@ -148,7 +148,10 @@ impl Reading<'_> {
             match self.fate(name, variable) {
                 Fate::Value(value) => variables.push(named(name, value)),
                 Fate::Given => {}
-                Fate::Lost(why) => self.lose(name, &why),
+                Fate::Lost(weight, why) => {
+                    let about = format!("variable `{}`", shown(name));
+                    self.notes.push(Note::new(weight, about, why));
+                }
             }
         }
         variables
@@ -160,11 +163,6 @@ impl Reading<'_> {
         self.watches_own |= field == "metadata.namespace"
             || (field == OLM_TARGETS && self.own_allowed)
             || !value.is_empty();
-    }
-
-    fn lose(&mut self, name: &str, why: &str) {
-        let about = format!("variable `{}`", shown(name));
-        self.notes.push(Note::new(Weight::Decide, about, why));
     }
 
     /// `envFrom`: all values of a ConfigMap that the release brings.
@@ -207,6 +205,7 @@ impl Reading<'_> {
                 None | Some(Value::Null) => Fate::Value(String::new()),
                 Some(Value::String(value)) => Fate::Value(value.clone()),
                 Some(_) => Fate::Lost(
+                    Weight::Decide,
                     "has a value that is no text; write it into spec.operator.env in quotes"
                         .to_owned(),
                 ),
@@ -228,9 +227,17 @@ impl Reading<'_> {
         }
         let from = source.as_object().and_then(|source| source.keys().next());
         let from = shown(from.map_or("nothing", String::as_str));
-        Fate::Lost(format!(
-            "comes from `{from}`, and spec.operator.env has plain values only; write one there if the operator needs it"
-        ))
+        // Limits of memory and processors are hints for a runtime, not something to fail without.
+        let weight = match from.as_str() {
+            "resourceFieldRef" => Weight::Lost,
+            _ => Weight::Decide,
+        };
+        Fate::Lost(
+            weight,
+            format!(
+                "comes from `{from}`, and spec.operator.env has plain values only; write one there if the operator needs it"
+            ),
+        )
     }
 
     fn field(&self, name: &str, field: &str) -> Fate {
@@ -248,10 +255,13 @@ impl Reading<'_> {
             OLM_TARGETS if self.own_allowed && name == WATCH => Fate::Given,
             OLM_TARGETS if self.own_allowed => given(NAMESPACE),
             OLM_TARGETS => Fate::Value(String::new()),
-            other => Fate::Lost(format!(
-                "comes from the pod's field `{}`, which spec.operator.env cannot name; write a plain value if the operator needs it",
-                shown(other)
-            )),
+            other => Fate::Lost(
+                Weight::Decide,
+                format!(
+                    "comes from the pod's field `{}`, which spec.operator.env cannot name; write a plain value if the operator needs it",
+                    shown(other)
+                ),
+            ),
         }
     }
 }
