@@ -46,7 +46,7 @@ demo-down: ## Stop what the demo left running
 dist: ## The program for shipping: small, static, for any Linux
 	cargo build --profile dist --bin solution
 
-bench: ## Measure pack, validate and import of 1 GB of layers, beside cp and sha256sum
+bench: ## Measure pack, validate and import of 2 GB of layers, beside cp and sha256sum
 	@scripts/bench
 
 clean: ## Remove what was built
