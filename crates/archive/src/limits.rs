@@ -3,6 +3,9 @@
 
 /// Bytes read at once. Large enough for a disc and for clones of file systems, small enough for many threads.
 pub const BUFFER: usize = 1 << 20;
+/// Bytes after which a disk begins to write what an archive got: large enough for one request to a disk to be worth it,
+/// small enough that little is left for the end.
+pub const WRITEBACK: u64 = 8 << 20;
 /// Buffers of each thread: one being read, one being hashed, one between them.
 pub const BUFFERS: usize = 3;
 /// Lanes of one pass over the data, of a buffer's size times [`BUFFERS`] each: sixteen hash more than any disk gives,

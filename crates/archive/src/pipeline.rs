@@ -317,7 +317,10 @@ mod tests {
             ..Zeros::default()
         };
         let order = read(&zeros, Turns::OneByOne, &|_| ());
-        assert!(order.is_sorted() || order.iter().rev().is_sorted(), "{order:?}");
+        assert!(
+            order.is_sorted() || order.iter().rev().is_sorted(),
+            "{order:?}"
+        );
     }
 
     #[test]

@@ -2,20 +2,20 @@
 
 use std::fs::{self, File, Permissions};
 use std::io;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use iso9660::{Extent, Plan};
-use rustix::fs::FallocateFlags;
+use rustix::fs::{Advice, FallocateFlags};
 use schemas::{Digest, Envelope};
 use signing::SecretKey;
 use tempfile::NamedTempFile;
 
 use crate::layout::STATEMENT;
 use crate::pipeline::{self, Fetch, Stopped, Turns, Watch};
-use crate::{FileSource, Unsigned, WriteError};
+use crate::{FileSource, Unsigned, WriteError, limits};
 
 /// An archive that can be written.
 #[derive(Debug)]
@@ -181,6 +181,14 @@ fn rename(temporary: NamedTempFile, target: &Path, overwrite: Overwrite) -> Resu
     }
 }
 
+/// Lets the disk begin with what is written while the rest is still read and hashed, so that the sync at the end waits
+/// for little. The advice that pages will not be read soon makes Linux write the dirty ones at once, without waiting;
+/// while they are written they stay in memory.
+fn begin_writeback(file: &File, offset: u64, len: u64) {
+    // Only advice: a system that refuses it writes later.
+    rustix::fs::fadvise(file, offset, NonZeroU64::new(len), Advice::DontNeed).unwrap_or_default();
+}
+
 /// The pass that writes the data.
 struct Writing<'a> {
     plan: &'a Plan,
@@ -274,7 +282,13 @@ impl<'a> Fetch for Writing<'a> {
             .map_err(|source| WriteError::Target {
                 path: self.target.to_owned(),
                 source,
-            })
+            })?;
+        let end = offset + buf.len() as u64;
+        if end == extent.size || end.is_multiple_of(limits::WRITEBACK) {
+            let start = (end - 1) / limits::WRITEBACK * limits::WRITEBACK;
+            begin_writeback(self.file, extent.offset + start, end - start);
+        }
+        Ok(())
     }
 }
 
