@@ -1,0 +1,51 @@
+//! Archives whose bytes are pinned. Format 1 never changes: if one of these fails, every archive ever signed would be
+//! refused, or what is written now would be refused by the readers at sites. A change belongs into another format or
+//! layout; these digests are not renewed.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends at the first thing that fails"
+)]
+
+mod common;
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
+
+use archive::{Opened, Overwrite, Unsigned};
+use common::cases::{Case, cases};
+use common::digest;
+
+/// Writes the archive, and returns its id and the SHA-256 of the image.
+fn write(case: &Case) -> [String; 2] {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("archive.iso");
+    let unsigned = Unsigned::new(case.info.clone(), case.files()).unwrap();
+    let signed = match case.keys.as_slice() {
+        [] => unsigned.leave_unsigned(),
+        _ => unsigned.sign(&case.secret_keys()).unwrap(),
+    };
+    let (one, never) = (NonZeroUsize::MIN, AtomicBool::new(false));
+    let written = signed
+        .write(&path, Overwrite::Refuse, one, &|_| (), &never)
+        .unwrap();
+    // What is pinned is an archive.
+    let opened = Opened::open(&path).unwrap();
+    let listed = opened.skip_signature().unwrap().list().unwrap();
+    assert_eq!(listed.verify_data(one, &|_| (), &never).unwrap(), []);
+    let image = std::fs::read(&path).unwrap();
+    [written.archive_id.hex(), digest(&image).hex()]
+}
+
+#[test]
+fn archives_have_the_bytes_of_format_1() {
+    let mut changed = String::new();
+    for case in cases() {
+        let found = write(&case);
+        if found != [case.archive_id, case.sha256] {
+            let id = &case.info.id;
+            changed += &format!("{id}, pinned for: {}\n    now {found:#?}\n", case.reason);
+        }
+    }
+    assert!(changed.is_empty(), "format 1 was changed\n{changed}");
+}
