@@ -5,9 +5,12 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod damage;
+mod earlier;
+mod future;
 mod help;
 mod input;
 mod nonsense;
 mod packing;
 mod releases;
+mod stages;
 mod verbs;

@@ -13,5 +13,6 @@ mod format;
 mod images;
 mod judged;
 mod keys;
+mod reproducible;
 mod signatures;
 mod trees;
