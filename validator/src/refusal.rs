@@ -14,13 +14,17 @@ pub(crate) fn add(error: &OpenError, findings: &mut Findings) {
             expected, found, ..
         } => {
             let message = format_args!("has {found} of {expected} bytes");
-            findings.add(&container::TRUNCATED, "", message);
+            findings.add(&container::TRUNCATED, format_args!("byte {found}"), message);
         }
         OpenError::TooLong {
             expected, found, ..
         } => {
             let message = format_args!("has {found} bytes, the image {expected}");
-            findings.add(&container::TOO_LARGE, "", message);
+            findings.add(
+                &container::TOO_LARGE,
+                format_args!("byte {expected}"),
+                message,
+            );
         }
         OpenError::Differences(differences) => {
             for difference in &differences.0 {

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod forgeries;
+mod image;
 mod mutations;
 mod subject;
 mod variants;

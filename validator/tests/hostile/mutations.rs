@@ -104,6 +104,12 @@ fn a_part_of_the_variants() {
     }
 }
 
+/// A line for the process that started this one.
+fn say(line: &str) {
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "{line}").unwrap();
+}
+
 struct Checking {
     variants: Variants,
     medium: Medium,
@@ -127,7 +133,7 @@ impl Checking {
 
     fn check(&mut self, number: u64) {
         let (bytes, kind) = self.variants.make(number);
-        println!("variant {number}: {kind}");
+        say(&format!("variant {number}: {kind}"));
         if self.variants.is_signed_as_it_is(&bytes) {
             self.count("not changed");
             return;

@@ -1,5 +1,11 @@
 //! Variants of an archive: each follows from its number alone, so that one that fails can be made again.
 
+#![expect(
+    clippy::ptr_arg,
+    clippy::unused_self,
+    reason = "all ways to vary an archive have one signature"
+)]
+
 use schemas::{Digest, Envelope, EnvelopeSignature, KeyId};
 
 use crate::subject::{ENVELOPE, SECTOR, Subject};

@@ -1,0 +1,153 @@
+//! The fields of a record: flags, owners and modes, times, numbers in two byte orders.
+
+use super::{README, ROLE};
+use crate::image::{FLAGS, Image, LENGTH, LOCATION, PRIMARY, TIME, Tree};
+
+fn with_flag(flag: u8) -> Image {
+    let mut image = Image::good();
+    for tree in Tree::BOTH {
+        let record = image.record(tree, ROLE).start;
+        image.bytes[record + FLAGS] |= flag;
+    }
+    image
+}
+
+const BOTH: [&str; 2] = [
+    "primary directory operator/deploy",
+    "Joliet directory operator/deploy",
+];
+
+/// Some systems do not show it, all open it.
+#[test]
+fn a_hidden_flag() {
+    let image = with_flag(0x01);
+    assert!(
+        image
+            .seen()
+            .unwrap()
+            .entries
+            .iter()
+            .any(|it| it.path == ROLE)
+    );
+    image.refused_at(&BOTH);
+}
+
+/// Part of another file (ECMA-119 6.5.4), which most readers overlook.
+#[test]
+fn an_associated_flag() {
+    let image = with_flag(0x04);
+    let error = image.seen().unwrap_err().to_string();
+    assert!(
+        error.ends_with("associated files are not supported"),
+        "{error}"
+    );
+    image.refused_at(&BOTH);
+}
+
+#[test]
+fn other_flags() {
+    for flag in [0x08, 0x10, 0x20, 0x40] {
+        with_flag(flag).refused_at(&BOTH);
+    }
+}
+
+#[test]
+fn an_interleaved_file() {
+    let mut image = Image::good();
+    let record = image.record(Tree::Primary, ROLE).start;
+    image.put(record + FLAGS + 1, &[1, 1]);
+    image.refused_at(&BOTH[..1]);
+}
+
+#[test]
+fn an_extended_attribute_record() {
+    let mut image = Image::good();
+    let record = image.record(Tree::Primary, ROLE).start;
+    image.bytes[record + 1] = 1;
+    image.refused_at(&BOTH[..1]);
+}
+
+/// Little-endian readers see one place, big-endian readers another.
+#[test]
+fn byte_orders_that_disagree() {
+    let image = Image::good();
+    let record = image.record(Tree::Primary, ROLE);
+    let px = image.entry(&record, *b"PX").unwrap().start;
+    let directory = BOTH[0];
+    let descriptor = "primary volume descriptor";
+    // Where the big-endian half is, and whether the reader has a use for the number.
+    for (big, part, is_used) in [
+        (record.start + LOCATION + 4, directory, true),
+        (record.start + LENGTH + 4, directory, true),
+        (px + 8, directory, true),
+        (PRIMARY + 84, descriptor, true),
+        (PRIMARY + 136, descriptor, false),
+        (PRIMARY + 156 + LOCATION + 4, descriptor, true),
+    ] {
+        let mut image = Image::good();
+        // The most and the least significant byte.
+        for at in [big, big + 3] {
+            image.bytes[at] ^= 0x01;
+            assert_eq!(image.seen().is_err(), is_used, "{at}");
+            image.refused_at(&[part]);
+            image.bytes[at] ^= 0x01;
+        }
+    }
+}
+
+#[test]
+fn a_setuid_bit() {
+    let mut image = Image::good();
+    let record = image.record(Tree::Primary, README);
+    let px = image.entry(&record, *b"PX").unwrap();
+    image.put_both32(px.start + 4, 0o104_555);
+    let seen = image.seen().unwrap();
+    let entry = seen.entries.iter().find(|it| it.path == README).unwrap();
+    assert_eq!(entry.mode, Some(0o104_555));
+    image.refused_at(&["primary root directory"]);
+}
+
+#[test]
+fn another_owner() {
+    // Links, user, group and serial number.
+    for field in [12, 20, 28, 36] {
+        let mut image = Image::good();
+        let record = image.record(Tree::Primary, README);
+        let px = image.entry(&record, *b"PX").unwrap();
+        image.put_both32(px.start + field, 1000);
+        image.refused_at(&["primary root directory"]);
+    }
+}
+
+#[test]
+fn other_dates() {
+    let image = Image::good();
+    let record = image.record(Tree::Primary, README);
+    let tf = image.entry(&record, *b"TF").unwrap().start;
+    let joliet = image.record(Tree::Joliet, README).start;
+    let root = "primary root directory";
+    let descriptor = "primary volume descriptor";
+    for (name, at, value, part) in [
+        ("recorded", record.start + TIME, 126, root),
+        (
+            "recorded in Joliet",
+            joliet + TIME,
+            126,
+            "Joliet root directory",
+        ),
+        ("no month", record.start + TIME + 1, 13, root),
+        ("another time zone", record.start + TIME + 6, 4, root),
+        ("modified", tf + 5, 126, root),
+        ("accessed", tf + 12, 126, root),
+        ("attributes changed", tf + 19, 126, root),
+        ("which times there are", tf + 4, 0x8E, root),
+        ("created", PRIMARY + 813, b'2', descriptor),
+        ("expires", PRIMARY + 847, b'2', descriptor),
+        ("effective", PRIMARY + 864, b'2', descriptor),
+    ] {
+        let mut image = Image::good();
+        assert_ne!(image.bytes[at], value, "{name}");
+        image.bytes[at] = value;
+        image.refused_at(&[part]);
+    }
+}
