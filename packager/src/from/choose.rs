@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::error::FromError;
 use super::notes::{Note, Weight, names, shown};
 use super::objects::{Object, text};
-use super::rights::{Account, rights};
+use super::rights::{Account, Roles};
+use crate::limits;
 
 /// The operator, and why it is this one.
 #[derive(Debug)]
@@ -55,20 +56,17 @@ pub(super) fn choose<'a>(
         [one] => return Ok(chosen(one, "is the only one of the release")),
         _ => {}
     }
-    let score = |candidate: &Object<'_>| rights(objects, &account(candidate)).owned(groups);
-    let scores: Vec<usize> = candidates
+    if candidates.len() > limits::RELEASE_WORKLOADS {
+        return Err(FromError::Ambiguous { names: all });
+    }
+    let roles = Roles::of(objects);
+    let mut scored: Vec<(usize, &Object<'_>)> = candidates
         .iter()
-        .map(|candidate| score(candidate))
+        .map(|candidate| (roles.rights(&account(candidate)).owned(groups), *candidate))
         .collect();
-    let best = scores.iter().copied().max().unwrap_or_default();
-    let mut left = candidates
-        .iter()
-        .zip(&scores)
-        .filter(|(_, score)| **score == best)
-        .map(|(candidate, _)| *candidate);
-    if best > 0
-        && scores.iter().filter(|score| **score == best).count() == 1
-        && let Some(one) = left.next()
+    scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    if let [(best, one), (next, _), ..] = scored.as_slice()
+        && best > next
     {
         return Ok(chosen(
             one,

@@ -3,13 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use schemas::{EnvVar, SecurityContext};
+use schemas::{EnvVar, ImageReference, SecurityContext};
 use serde_json::Value;
 
+use super::error::FromError;
 use super::fields;
 use super::images::{Hint, Images, Named};
 use super::notes::{Note, Weight, shown};
 use super::objects::{Object, list, text};
+use crate::limits;
 
 /// What an import tells every operator about where it runs.
 const NAMESPACE: &str = "POD_NAMESPACE";
@@ -35,7 +37,22 @@ pub(super) struct Container {
     pub(super) security: SecurityContext,
     /// Whether the operator is told to watch one namespace only.
     pub(super) watches_own: bool,
+    /// Whether the release has a word on `WATCH_NAMESPACE`.
+    pub(super) says_what_to_watch: bool,
     pub(super) notes: Vec<Note>,
+}
+
+/// Whether the pod has more of anything than is looked at.
+fn is_too_large(pod: &Value) -> bool {
+    let all = std::iter::once(pod).chain(list(pod, "/containers"));
+    let lists = all
+        .filter_map(Value::as_object)
+        .flat_map(|fields| fields.values());
+    let long = |list: &Value| {
+        list.as_array()
+            .is_some_and(|list| list.len() > limits::RELEASE_FIELDS)
+    };
+    lists.into_iter().any(long)
 }
 
 /// Reads the container of a workload.
@@ -43,9 +60,42 @@ pub(super) fn read(
     workload: &Object<'_>,
     objects: &[Object<'_>],
     own_allowed: bool,
-) -> Option<Container> {
-    let pod = workload.value.pointer("/spec/template/spec")?;
-    let container = choose(&workload.value, pod)?;
+) -> Result<Container, FromError> {
+    let none = || FromError::Workload {
+        place: workload.place.clone(),
+        what: format!(
+            "{} has no container with an image; choose another with `--deployment`",
+            workload.title()
+        ),
+    };
+    let pod = workload
+        .value
+        .pointer("/spec/template/spec")
+        .ok_or_else(none)?;
+    if is_too_large(pod) {
+        return Err(FromError::Weight {
+            place: workload.place.clone(),
+            what: format!(
+                "{} arguments, variables or volumes of one operator",
+                limits::RELEASE_FIELDS
+            ),
+        });
+    }
+    let container = choose(&workload.value, pod).ok_or_else(none)?;
+    let image = text(container, "/image");
+    if image.is_empty() {
+        return Err(none());
+    }
+    if image.parse::<ImageReference>().is_err() {
+        return Err(FromError::Workload {
+            place: workload.place.clone(),
+            what: format!(
+                "{} has `{}` for an image, which is no reference; write one",
+                workload.title(),
+                shown(image)
+            ),
+        });
+    }
     let mut reading = Reading {
         objects,
         namespace: workload.namespace(),
@@ -59,13 +109,16 @@ pub(super) fn read(
     reading.watches_own |= args.iter().any(|arg| names_watched(&arg.text));
     let security = fields::security(pod, container, &mut reading.notes);
     fields::unfit(&workload.value, pod, container, &mut reading.notes);
-    Some(Container {
-        image: text(container, "/image").to_owned(),
+    Ok(Container {
+        image: image.to_owned(),
         command,
         args,
         env,
         security,
         watches_own: reading.watches_own,
+        says_what_to_watch: list(container, "/env")
+            .iter()
+            .any(|variable| text(variable, "/name") == WATCH),
         notes: reading.notes,
     })
 }
@@ -172,9 +225,10 @@ impl Reading<'_> {
             let map = self.config_map(text(source, "/configMapRef/name"));
             let data = map
                 .and_then(|map| map.value.get("data"))
-                .and_then(Value::as_object);
+                .and_then(Value::as_object)
+                .filter(|data| variables.len() + data.len() <= limits::RELEASE_FIELDS);
             let Some(data) = data else {
-                let what = "takes variables from a ConfigMap or Secret that the release does not bring; write those that are needed into spec.operator.env";
+                let what = "takes variables from a ConfigMap or Secret that the release does not bring, or too many; write those that are needed into spec.operator.env";
                 self.notes
                     .push(Note::new(Weight::Decide, "field `envFrom`", what));
                 continue;
@@ -301,11 +355,6 @@ impl Container {
             value: images.expandable(&text.text, text.hint),
         };
         self.env.iter().map(variable).collect()
-    }
-
-    /// Whether the release sets this variable, or leaves it to the import.
-    pub(super) fn sets_watching(&self) -> bool {
-        self.env.iter().any(|(name, _)| name == WATCH)
     }
 
     /// Says which arguments and variables name one of these namespaces, which the site will call otherwise.

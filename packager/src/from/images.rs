@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use schemas::{ImageName, ImageReference, ImageSource, SourceImage, Tag};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::files;
 
@@ -28,7 +28,7 @@ pub(super) enum Hint {
 impl Hint {
     /// What the name of a variable, flag or field says about its value.
     pub(super) fn of(name: &str) -> Self {
-        const OTHERS: [&str; 5] = ["policy", "registr", "repositor", "prefix", "secret"];
+        const OTHERS: [&str; 6] = ["policy", "registr", "repositor", "prefix", "secret", "base"];
         let name = name.to_lowercase();
         if name.starts_with("related_image_") {
             Self::Image
@@ -40,11 +40,39 @@ impl Hint {
     }
 }
 
+/// Which texts of a document can be references.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// All: it runs containers, or configures what does.
+    All,
+    /// Those in fields whose name says so.
+    Fields,
+}
+
+/// What a field's name says about its value; of a variable, what its own name says.
+fn field_hint(key: &str, fields: &Map<String, Value>, extent: Extent) -> Hint {
+    match (key, extent) {
+        ("image", Extent::All) => Hint::Image,
+        ("value", Extent::All) => Hint::of(
+            fields
+                .get("name")
+                .and_then(Value::as_str)
+                .unwrap_or_default(),
+        ),
+        _ => Hint::of(key),
+    }
+}
+
+/// Who asks for an image: as many as are shown.
+const ASKERS: usize = 5;
+
 /// The images found so far, each with who asks for it, in the order in which they were found.
 #[derive(Debug, Default)]
 pub(super) struct Images {
     found: Vec<(ImageReference, Vec<String>)>,
     index: BTreeMap<String, usize>,
+    /// How often an image was named.
+    named: usize,
     /// References that were written otherwise than they are kept, with what they became.
     pub(super) rewritten: BTreeMap<String, ImageReference>,
 }
@@ -57,40 +85,43 @@ impl Images {
         }
     }
 
-    /// Looks for references in all texts of a document, by the names of their fields. Gives whether there are any.
-    pub(super) fn scan_fields(&mut self, document: &Value, strict: bool, asker: &str) -> bool {
-        let before = self.index.len();
+    /// Looks for references in the texts of a document.
+    pub(super) fn scan_document(&mut self, document: &Value, extent: Extent, asker: &str) {
         let mut open = vec![(document, Hint::None)];
         while let Some((value, hint)) = open.pop() {
             match value {
-                Value::String(text) if !strict || hint != Hint::None => {
-                    self.scan(text, hint, asker)
+                Value::String(text) if extent == Extent::All || hint != Hint::None => {
+                    self.scan(text, hint, asker);
                 }
-                Value::Array(list) => open.extend(list.iter().map(|value| (value, hint))),
+                Value::Array(list) => open.extend(list.iter().rev().map(|value| (value, hint))),
                 Value::Object(map) => {
-                    open.extend(map.iter().map(|(key, value)| (value, Hint::of(key))));
+                    let fields = map.iter().rev();
+                    open.extend(fields.map(|(key, value)| (value, field_hint(key, map, extent))));
                 }
                 _ => {}
             }
         }
-        self.index.len() > before
     }
 
     /// Looks for references among the default values of a schema, by the names of the properties.
     pub(super) fn scan_defaults(&mut self, schema: &Value, asker: &str) -> bool {
-        let before = self.index.len();
+        let before = self.named;
         let mut open = vec![(schema, Hint::None, false)];
         while let Some((value, hint, default)) = open.pop() {
             match value {
                 Value::String(text) if default => self.scan(text, hint, asker),
-                Value::Array(list) => open.extend(list.iter().map(|value| (value, hint, default))),
-                Value::Object(map) if default => {
-                    open.extend(map.iter().map(|(key, value)| (value, Hint::of(key), true)));
+                Value::Array(list) => {
+                    open.extend(list.iter().rev().map(|value| (value, hint, default)));
                 }
-                Value::Object(map) => open.extend(map.iter().flat_map(|(key, value)| {
+                Value::Object(map) if default => {
+                    let fields = map.iter().rev();
+                    open.extend(fields.map(|(key, value)| (value, Hint::of(key), true)));
+                }
+                Value::Object(map) => open.extend(map.iter().rev().flat_map(|(key, value)| {
                     match value {
                         Value::Object(properties) if key == "properties" => properties
                             .iter()
+                            .rev()
                             .map(|(key, value)| (value, Hint::of(key), false))
                             .collect(),
                         value => vec![(value, hint, key == "default")],
@@ -99,7 +130,7 @@ impl Images {
                 _ => {}
             }
         }
-        self.index.len() > before
+        self.named > before
     }
 
     fn add(&mut self, written: &str, asker: &str) {
@@ -109,13 +140,14 @@ impl Images {
         if reference.as_str() != written {
             self.rewritten.insert(written.to_owned(), reference.clone());
         }
+        self.named += 1;
         let next = self.found.len();
         let index = *self.index.entry(reference.to_string()).or_insert(next);
         if index == next {
             self.found.push((reference, Vec::new()));
         }
         let askers = &mut self.found[index].1;
-        if !askers.iter().any(|known| known.starts_with(asker)) {
+        if askers.len() < ASKERS && !askers.iter().any(|known| known.starts_with(asker)) {
             askers.push(asker.to_owned());
         }
     }
@@ -143,8 +175,10 @@ impl Images {
                 },
                 askers: askers.clone(),
             });
+        let images = images.collect();
         Named {
-            images: images.collect(),
+            images,
+            index: self.index,
             rewritten: self.rewritten,
         }
     }
@@ -162,17 +196,16 @@ pub(super) struct NamedImage {
 #[derive(Debug)]
 pub(super) struct Named {
     pub(super) images: Vec<NamedImage>,
+    /// Where the image of a reference is among them.
+    index: BTreeMap<String, usize>,
     pub(super) rewritten: BTreeMap<String, ImageReference>,
 }
 
 impl Named {
     /// The image that a reference of the release means.
     pub(super) fn get(&self, written: &str) -> Option<&SourceImage> {
-        let reference = normal(written)?;
-        let images = self.images.iter().map(|named| &named.image);
-        images
-            .into_iter()
-            .find(|image| image.reference.as_ref() == Some(&reference))
+        let index = self.index.get(normal(written)?.as_str())?;
+        Some(&self.images.get(*index)?.image)
     }
 
     /// The text with `$(image:NAME)` for every reference.

@@ -1,6 +1,6 @@
 //! The objects of a release that have no place in an archive of format 1, each kind with its reason.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::notes::{Note, Weight, names};
 use super::objects::Object;
@@ -71,7 +71,7 @@ const REASONS: [(&str, Weight, &str); 32] = [
     (
         "Deployment",
         Weight::Decide,
-        "format 1 runs one Deployment, the operator; if the operator cannot do without this one, pack it as a Solution of its own with `--deployment`, or apply it at the site: its images are in the archive",
+        "format 1 runs one Deployment, the operator; if the operator cannot do without this one, pack it as a Solution of its own with `--deployment` and without the definitions, which only one can bring, or apply it at the site: its images are in the archive",
     ),
     (
         "StatefulSet",
@@ -173,7 +173,7 @@ const REASONS: [(&str, Weight, &str); 32] = [
 /// One note for all objects of a kind that are left out.
 pub(super) fn notes<'a>(
     left: impl IntoIterator<Item = &'a Object<'a>>,
-    own: &[(String, String)],
+    own: &BTreeSet<(&str, &str)>,
 ) -> Vec<Note> {
     let mut kinds: BTreeMap<(&str, &str), Vec<&Object<'_>>> = BTreeMap::new();
     for object in left {
@@ -194,11 +194,8 @@ pub(super) fn notes<'a>(
     kinds.into_iter().map(note).collect()
 }
 
-fn reason(kind: &str, group: &str, own: &[(String, String)]) -> (Weight, &'static str) {
-    if own
-        .iter()
-        .any(|(own_group, own_kind)| own_group == group && own_kind == kind)
-    {
+fn reason(kind: &str, group: &str, own: &BTreeSet<(&str, &str)>) -> (Weight, &'static str) {
+    if own.contains(&(group, kind)) {
         return (
             Weight::Lost,
             "an object of the operator's own kind: create it at the site, once the operator runs",

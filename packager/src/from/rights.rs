@@ -1,7 +1,7 @@
 //! What the release lets its operator do: the roles that its bindings give to the operator's account, and whether they
 //! hold in the whole cluster.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{OperatorScope, is_cluster_scoped, yaml};
 use serde_json::Value;
@@ -75,40 +75,71 @@ fn same(one: &str, other: &str) -> bool {
     one.is_empty() || other.is_empty() || one == other
 }
 
-/// The roles that the release gives to an account. A release without any binding gives all of its roles.
-pub(super) fn rights<'a>(objects: &'a [Object<'a>], account: &Account) -> Rights<'a> {
-    let mut rights = Rights::default();
-    if !objects.iter().any(is_binding) {
-        let roles = objects.iter().filter(|object| is_role(object));
-        rights.granted = roles
-            .map(|role| Granted {
-                role,
-                reach: Reach::Unbound,
-            })
-            .collect();
-        return rights;
-    }
-    for binding in objects.iter().filter(|object| is_binding(object)) {
-        if account.is_bound_by(binding) {
-            rights.add(objects, binding);
+/// The roles and bindings of a release.
+#[derive(Debug)]
+pub(super) struct Roles<'a> {
+    all: Vec<&'a Object<'a>>,
+    by_name: BTreeMap<(&'a str, &'a str), Vec<&'a Object<'a>>>,
+    bindings: Vec<&'a Object<'a>>,
+}
+
+impl<'a> Roles<'a> {
+    pub(super) fn of(objects: &'a [Object<'a>]) -> Self {
+        let all: Vec<&Object<'_>> = objects.iter().filter(|object| is_role(object)).collect();
+        let mut by_name: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for role in &all {
+            by_name
+                .entry((role.kind(), role.name()))
+                .or_default()
+                .push(*role);
+        }
+        let bindings = objects.iter().filter(|object| is_binding(object)).collect();
+        Self {
+            all,
+            by_name,
+            bindings,
         }
     }
-    rights
+
+    /// What the release gives to an account. A release without any binding gives all of its roles.
+    pub(super) fn rights(&self, account: &Account) -> Rights<'a> {
+        let mut rights = Rights::default();
+        if self.bindings.is_empty() {
+            let unbound = |role: &&'a Object<'a>| Granted {
+                role,
+                reach: Reach::Unbound,
+            };
+            rights.granted = self.all.iter().map(unbound).collect();
+        }
+        for binding in &self.bindings {
+            if account.is_bound_by(binding) {
+                rights.add(self, binding);
+            }
+        }
+        rights
+    }
+
+    fn find(&self, binding: &Object<'_>) -> Option<&'a Object<'a>> {
+        let kind = text(&binding.value, "/roleRef/kind");
+        let roles = self
+            .by_name
+            .get(&(kind, text(&binding.value, "/roleRef/name")))?;
+        let fits = |role: &&&Object<'_>| {
+            kind == "ClusterRole" || same(role.namespace(), binding.namespace())
+        };
+        roles.iter().find(fits).copied()
+    }
 }
 
 impl<'a> Rights<'a> {
-    fn add(&mut self, objects: &'a [Object<'a>], binding: &'a Object<'a>) {
-        let kind = text(&binding.value, "/roleRef/kind");
-        let name = text(&binding.value, "/roleRef/name");
-        let role = objects.iter().find(|object| {
-            is_role(object)
-                && object.kind() == kind
-                && object.name() == name
-                && (kind == "ClusterRole" || same(object.namespace(), binding.namespace()))
-        });
-        let Some(role) = role else {
-            self.missing
-                .insert(format!("{} {}", shown(kind), shown(name)));
+    fn add(&mut self, roles: &Roles<'a>, binding: &'a Object<'a>) {
+        let Some(role) = roles.find(binding) else {
+            let part = |pointer| shown(text(&binding.value, pointer));
+            self.missing.insert(format!(
+                "{} {}",
+                part("/roleRef/kind"),
+                part("/roleRef/name")
+            ));
             return;
         };
         let reach = match binding.kind() {
@@ -148,13 +179,13 @@ impl<'a> Rights<'a> {
     }
 
     /// The first thing granted that only works in the whole cluster, for people.
-    pub(super) fn cluster_wide(&self) -> Option<String> {
+    pub(super) fn cluster_wide(&self, own: &BTreeSet<(&str, &str)>) -> Option<String> {
         let roles = self.granted.iter().filter(|granted| {
             granted.role.kind() == "ClusterRole" && !matches!(granted.reach, Reach::Namespace(_))
         });
         roles
             .flat_map(|granted| list(&granted.role.value, "/rules"))
-            .find_map(cluster_only)
+            .find_map(|rule| cluster_only(rule, own))
     }
 
     /// Whether a `ClusterRole` is bound in the whole cluster.
@@ -172,15 +203,16 @@ fn strings<'a>(rule: &'a Value, pointer: &str) -> Vec<&'a str> {
         .collect()
 }
 
-fn cluster_only(rule: &Value) -> Option<String> {
+fn cluster_only(rule: &Value, own: &BTreeSet<(&str, &str)>) -> Option<String> {
     if let Some(url) = strings(rule, "/nonResourceURLs").first() {
         return Some(format!("the address `{}`", shown(url)));
     }
     let groups = strings(rule, "/apiGroups");
-    let plural = |resource: &str| resource.split('/').next().unwrap_or_default().to_owned();
     let found = strings(rule, "/resources").into_iter().find(|resource| {
-        let plural = plural(resource);
-        groups.iter().any(|group| is_cluster_scoped(group, &plural))
+        let plural = resource.split('/').next().unwrap_or_default();
+        groups
+            .iter()
+            .any(|group| is_cluster_scoped(group, plural) || own.contains(&(*group, plural)))
     });
     found.map(|resource| format!("`{}`", shown(resource)))
 }
@@ -193,22 +225,32 @@ pub(super) fn role_file(
 ) -> (String, Vec<Note>) {
     let mut notes = Vec::new();
     let mut documents = Vec::new();
-    let mut taken: BTreeSet<String> = rights
-        .granted
-        .iter()
-        .filter(|granted| granted.role.kind() == "Role")
-        .map(|granted| granted.role.name().to_owned())
-        .collect();
-    for granted in &rights.granted {
+    let mut taken = BTreeSet::new();
+    // Roles keep their names before `ClusterRole`s become Roles.
+    let is_role = |granted: &&Granted<'_>| granted.role.kind() == "Role";
+    let roles = rights.granted.iter().filter(is_role);
+    let wide = rights.granted.iter().filter(|granted| !is_role(granted));
+    for granted in roles.chain(wide) {
         let role = granted.role;
         let narrow = role.kind() == "ClusterRole"
             && scope == OperatorScope::Cluster
             && matches!(granted.reach, Reach::Namespace(_));
-        documents.push(if narrow {
+        if narrow {
             notes.push(Note::new(Weight::Chosen, role.title(), "is bound in a namespace only, and becomes a Role: with `scope: Cluster` an import would bind it in the whole cluster"));
-            narrowed(role, &mut taken)
-        } else {
+        }
+        if role
+            .value
+            .get("aggregationRule")
+            .is_some_and(|rule| !rule.is_null())
+        {
+            notes.push(Note::new(Weight::Decide, role.title(), "collects the rules of other roles, which a Solution cannot have; write the rules that the operator needs into operator/deploy/role.yaml"));
+        }
+        let kind = if narrow { "Role" } else { role.kind() };
+        let name = free_name(role.name(), kind, &mut taken);
+        documents.push(if kind == role.kind() && name == role.name() {
             own(role)
+        } else {
+            renamed(role, kind, &name)
         });
         if let Reach::Namespace(namespace) = granted.reach
             && !same(namespace, home)
@@ -236,16 +278,24 @@ pub(super) fn role_file(
     (text, notes)
 }
 
-/// A `ClusterRole` as a Role: what it grants when it is bound in a namespace.
-fn narrowed(role: &Object<'_>, taken: &mut BTreeSet<String>) -> String {
+/// The name, or the first like it that no other role of the kind has: an import makes them all in one namespace.
+fn free_name(name: &str, kind: &str, taken: &mut BTreeSet<(String, String)>) -> String {
+    let names =
+        std::iter::once(name.to_owned()).chain((2..).map(|number| format!("{name}-{number}")));
+    names
+        .into_iter()
+        .find(|name| taken.insert((kind.to_owned(), name.clone())))
+        .expect("numbers do not end")
+}
+
+/// A role under another kind or name. A Role has no addresses, which a binding in a namespace does not grant.
+fn renamed(role: &Object<'_>, kind: &str, name: &str) -> String {
     let mut value = role.value.clone();
-    let mut name = role.name().to_owned();
-    while !taken.insert(name.clone()) {
-        name.push_str("-clusterrole");
-    }
-    value["kind"] = Value::from("Role");
+    value["kind"] = Value::from(kind);
     value["metadata"]["name"] = Value::from(name);
-    if let Some(rules) = value.get_mut("rules").and_then(Value::as_array_mut) {
+    if let Some(rules) = value.get_mut("rules").and_then(Value::as_array_mut)
+        && kind == "Role"
+    {
         rules.retain(|rule| list(rule, "/nonResourceURLs").is_empty());
     }
     yaml::to_string(&value)

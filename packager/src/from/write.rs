@@ -79,7 +79,7 @@ fn text(source: &SolutionSource, images: &Named, release: &str) -> String {
     );
     for named in &images.images {
         let image = &named.image;
-        for asker in named.askers.iter().take(ASKERS) {
+        for asker in named.askers.iter() {
             push!(text, "    # {asker}");
         }
         push!(
@@ -96,9 +96,6 @@ fn text(source: &SolutionSource, images: &Named, release: &str) -> String {
     operator(source, &mut text);
     text
 }
-
-/// Who asks for an image, at most.
-const ASKERS: usize = 5;
 
 fn operator(source: &SolutionSource, text: &mut String) {
     let Some(operator) = &source.spec.operator else {
@@ -192,7 +189,6 @@ pub(super) fn notes(id: &SolutionId, release: &str, images: &Named, notes: &[Not
         let askers: Vec<String> = named
             .askers
             .iter()
-            .take(ASKERS)
             .map(|asker| asker.replace('|', "\\|"))
             .collect();
         push!(

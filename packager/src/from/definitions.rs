@@ -1,0 +1,100 @@
+//! The custom resource definitions of a release, each for a file of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemas::KubernetesName;
+
+use super::FromError;
+use super::notes::{Note, Weight};
+use super::objects::{Object, text};
+use super::rights;
+use crate::files;
+
+/// The definitions of a release.
+#[derive(Debug)]
+pub(super) struct Definitions<'a>(Vec<&'a Object<'a>>);
+
+/// Whether an object is a definition that clusters take.
+pub(super) fn is_definition(object: &Object<'_>) -> bool {
+    text(&object.value, "/apiVersion") == "apiextensions.k8s.io/v1"
+        && object.kind() == "CustomResourceDefinition"
+}
+
+impl<'a> Definitions<'a> {
+    pub(super) fn of(objects: &'a [Object<'a>]) -> Self {
+        Self(
+            objects
+                .iter()
+                .filter(|object| is_definition(object))
+                .collect(),
+        )
+    }
+
+    fn fields(
+        &self,
+        pointer: &'static str,
+    ) -> impl Iterator<Item = (&'a Object<'a>, &'a str, &'a str)> {
+        let spec = |object: &'a Object<'a>, pointer| text(&object.value, pointer);
+        let of = move |object: &&'a Object<'a>| {
+            (*object, spec(object, "/spec/group"), spec(object, pointer))
+        };
+        self.0.iter().map(of)
+    }
+
+    /// The API groups.
+    pub(super) fn groups(&self) -> BTreeSet<&'a str> {
+        self.fields("/spec/group")
+            .map(|(_, group, _)| group)
+            .collect()
+    }
+
+    /// The kinds, each with its group.
+    pub(super) fn kinds(&self) -> BTreeSet<(&'a str, &'a str)> {
+        self.fields("/spec/names/kind")
+            .map(|(_, group, kind)| (group, kind))
+            .collect()
+    }
+
+    /// The resources of the whole cluster, by group and plural.
+    pub(super) fn cluster_scoped(&self) -> BTreeSet<(&'a str, &'a str)> {
+        let plurals = self.fields("/spec/names/plural");
+        let wide = plurals.filter(|(object, ..)| text(&object.value, "/spec/scope") == "Cluster");
+        wide.map(|(_, group, plural)| (group, plural)).collect()
+    }
+
+    /// Each definition in a file of its own, as it stands.
+    pub(super) fn files(
+        &self,
+        notes: &mut Vec<Note>,
+    ) -> Result<BTreeMap<String, Vec<u8>>, FromError> {
+        let mut files = BTreeMap::new();
+        for object in &self.0 {
+            let conversion = &object.value["spec"]["conversion"];
+            if conversion["strategy"] == "Webhook" || conversion.get("webhook").is_some() {
+                notes.push(Note::new(Weight::Decide, object.title(), "converts its versions by a webhook, which a Solution cannot have, so `solution pack` refuses it; if every version has the same fields, or only one is in use, write `conversion: {strategy: None}` into its file"));
+            }
+            files.insert(path(object)?, rights::own(object).into_bytes());
+        }
+        if files.is_empty() {
+            // `pack` wants the directory.
+            files.insert("operator/deploy/crds/.gitkeep".to_owned(), Vec::new());
+        }
+        Ok(files)
+    }
+}
+
+/// The file of a definition, named after it. The name is checked first, since it becomes a path.
+fn path(object: &Object<'_>) -> Result<String, FromError> {
+    let refuse = || FromError::Name {
+        place: object.place.clone(),
+        what: object.title(),
+    };
+    let name: KubernetesName = object.name().parse().map_err(|_| refuse())?;
+    let path = archive::crd_path(name.as_str()).or_else(|_| {
+        // Longer than a path of an archive may be.
+        let hash = files::digest(name.as_str().as_bytes()).hex();
+        let cut: String = name.as_str().chars().take(70).collect();
+        archive::crd_path(&format!("{cut}-{}", &hash[..12]))
+    });
+    path.map(|path| path.to_string()).map_err(|_| refuse())
+}

@@ -1,0 +1,76 @@
+//! Name and version of the Solution.
+
+use schemas::{ImageReference, SolutionId};
+
+use super::bundle::About;
+use super::container::Container;
+use super::notes;
+use super::objects::{Object, Objects};
+use super::{FromError, Wishes};
+
+/// Name and version: as wished, else as the release says.
+pub(super) fn identity(
+    objects: &Objects<'_>,
+    about: Option<&About>,
+    workload: &Object<'_>,
+    container: &Container,
+    wishes: &Wishes,
+) -> Result<SolutionId, FromError> {
+    let labels = ["/metadata/labels", "/spec/template/metadata/labels"];
+    let label = |name: &str| {
+        labels
+            .iter()
+            .map(|at| {
+                workload
+                    .value
+                    .pointer(at)
+                    .and_then(|labels| labels.get(name)?.as_str())
+                    .unwrap_or_default()
+            })
+            .collect::<Vec<_>>()
+    };
+    let mut names = vec![
+        objects.package.as_deref().unwrap_or_default(),
+        about.map_or("", |about| &about.name),
+    ];
+    names.extend(label("app.kubernetes.io/part-of"));
+    names.extend(label("app.kubernetes.io/name"));
+    names.extend([
+        workload.name().trim_end_matches("-controller-manager"),
+        workload.name(),
+    ]);
+    // Names that builders of operators write into every release.
+    names.retain(|name| !name.is_empty() && *name != "deployment" && *name != "controller-manager");
+    let tag = container
+        .image
+        .parse()
+        .ok()
+        .and_then(|reference: ImageReference| reference.tag().map(str::to_owned));
+    let mut versions = vec![about.map_or("", |about| &about.version)];
+    versions.extend(label("app.kubernetes.io/version"));
+    versions.push(tag.as_deref().unwrap_or_default());
+    versions.retain(|version| !version.is_empty());
+    let found = |texts: &[&str]| {
+        if texts.is_empty() {
+            "nothing".to_owned()
+        } else {
+            notes::names(texts.iter().copied())
+        }
+    };
+    let name = wishes
+        .name
+        .clone()
+        .or_else(|| names.iter().find_map(|name| name.parse().ok()));
+    let name = name.ok_or_else(|| FromError::NoName {
+        found: found(&names),
+    })?;
+    let version = |text: &&str| text.strip_prefix('v').unwrap_or(text).parse().ok();
+    let version = wishes
+        .version
+        .clone()
+        .or_else(|| versions.iter().find_map(version));
+    let version = version.ok_or_else(|| FromError::NoVersion {
+        found: found(&versions),
+    })?;
+    SolutionId::new(name, version).map_err(FromError::Id)
+}
