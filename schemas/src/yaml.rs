@@ -85,7 +85,7 @@ pub fn parts(bytes: &[u8]) -> Result<Vec<Part<'_>>, StreamError> {
     }
     let text = std::str::from_utf8(bytes).map_err(|source| {
         let before = &bytes[..source.valid_up_to()];
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        let line = before.split(|byte| *byte == b'\n').count();
         StreamError::Encoding { line, source }
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
