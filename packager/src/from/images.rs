@@ -217,7 +217,7 @@ impl Named {
                 continue;
             };
             written.push_str(&text[end..range.start]);
-            written.push_str(&format!("$(image:{})", image.name));
+            written.extend(["$(image:", image.name.as_str(), ")"]);
             end = range.end;
         }
         written.push_str(&text[end..]);

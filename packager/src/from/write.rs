@@ -79,7 +79,7 @@ fn text(source: &SolutionSource, images: &Named, release: &str) -> String {
     );
     for named in &images.images {
         let image = &named.image;
-        for asker in named.askers.iter() {
+        for asker in &named.askers {
             push!(text, "    # {asker}");
         }
         push!(

@@ -1,0 +1,146 @@
+//! Releases that were made to harm.
+
+use std::fmt::Write as _;
+
+use super::*;
+
+/// The release is refused in words that hold these: the file, the document, the line, what to do.
+#[track_caller]
+fn refuses(text: &str, words: &[&str]) {
+    let message = refused(text);
+    for word in words {
+        assert!(message.contains(word), "`{word}` is not in: {message}");
+    }
+    assert!(message.len() < 1500, "{message}");
+}
+
+#[test]
+fn bombs_and_floods_are_refused_with_their_place() {
+    let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
+    for level in 1..10 {
+        let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
+        writeln!(bomb, "a{level}: &a{level} [{aliases}]").unwrap();
+    }
+    refuses(
+        &format!("{DEPLOYMENT}---\n{bomb}"),
+        &[
+            "`release.yaml`, document 2 (line 12) is not usable YAML",
+            "aliases expanded",
+        ],
+    );
+    refuses(
+        &"---\na: 1\n".repeat(10_000),
+        &[
+            "`release.yaml` cannot be taken apart",
+            "holds more than 1000 documents; line 2001",
+        ],
+    );
+    let items = "{kind: X},".repeat(20_000);
+    refuses(
+        &format!("{DEPLOYMENT}---\nkind: List\nitems: [{items}]\n"),
+        &["document 2 (line 12): with it the release holds more than 10000 objects"],
+    );
+    let (text, aliases) = ("x".repeat(1_000_000), "*a,".repeat(40));
+    let heavy = format!("---\nkind: X\na: &a '{text}'\nb: [{aliases}]\n");
+    refuses(
+        &format!("{DEPLOYMENT}{heavy}{heavy}"),
+        &["document 3", "67108864 bytes of text"],
+    );
+    let values = format!("---\nkind: X\na: [{}]\n", "0,".repeat(200_000));
+    refuses(
+        &format!("{DEPLOYMENT}{}", values.repeat(11)),
+        &["document 11", "2000000 values"],
+    );
+    let variables = "{name: X, value: a},".repeat(10_001);
+    refuses(
+        &operator(&format!("env: [{variables}]")),
+        &[
+            "document 1 (line 1)",
+            "10000 arguments, variables or volumes",
+        ],
+    );
+    let images = (0..2_001).map(|number| format!("quay.io/org/x:{number},"));
+    let images: String = images.collect();
+    refuses(
+        &operator(&format!("args: ['{images}']")),
+        &["more than 2000 images"],
+    );
+}
+
+#[test]
+fn what_is_no_release_is_refused_with_its_place() {
+    let other = DEPLOYMENT.replace("serviceAccountName: app", "serviceAccountName: evil");
+    refuses(
+        &format!("{DEPLOYMENT}---{other}"),
+        &[
+            "`release.yaml`, document 1 (line 1) and `release.yaml`, document 2 (line 12) both define Deployment `app-operator`",
+            "give one release only",
+        ],
+    );
+    refuses(
+        &format!("{DEPLOYMENT}{}", crd("../../../etc/passwd.x")),
+        &[
+            "`release.yaml`, document 2 (line 12) holds CustomResourceDefinition `../../../etc/passwd.x`",
+            "correct `metadata.name`",
+        ],
+    );
+    refuses(
+        &format!("{DEPLOYMENT}---\na: {{{{ .Values.x }}}}\n"),
+        &["document 2 (line 12)", "template"],
+    );
+    refuses("", &["holds no Deployment"]);
+    let image = |image: &str| DEPLOYMENT.replace("quay.io/org/app:v1.2.3", image);
+    refuses(
+        &image("''"),
+        &["document 1 (line 1): Deployment `app-operator` has no container with an image"],
+    );
+    refuses(
+        &image("QUAY"),
+        &["document 1 (line 1): Deployment `app-operator` has `QUAY` for an image"],
+    );
+    refuses(
+        &operator("args: ['$(image:nothing)']"),
+        &[
+            "does not fit a Solution",
+            "`$(image:nothing)` names no image",
+        ],
+    );
+    refuses(
+        &operator("env: [{name: 'a=b', value: x}]"),
+        &["does not fit a Solution", "Kubernetes refuses"],
+    );
+    let bytes = release(&[("a.yaml", b"a: 1\nb: \xff\n")]);
+    let error = draft(&bytes, &Wishes::default()).unwrap_err();
+    let cause = error.source().unwrap().to_string();
+    assert!(
+        error.to_string().starts_with("`a.yaml`") && cause.contains("line 2"),
+        "{error}: {cause}"
+    );
+}
+
+/// Names that would mean something else in solution.yaml, in its comments or in NOTES.md.
+#[test]
+fn names_cannot_break_out_of_what_is_written() {
+    let name = r#""x\n  version: 9.9.9\n# \u2028`**[a](b)\u001b[2J""#;
+    let text = operator(&format!(
+        "args: [{name}]\nenv: [{{name: A, value: {name}}}]"
+    ))
+    .replace("name: app-operator", &format!("name: {name}"))
+    .replace("v1.2.3}", "v1.2.3, app.kubernetes.io/name: app}");
+    let draft = drafted(&text);
+    assert_eq!(draft.id.to_string(), "app-1.2.3");
+    assert_eq!(
+        block(&draft).args[0].lines().nth(1),
+        Some("  version: 9.9.9")
+    );
+    for text in
+        ["solution.yaml", "NOTES.md"].map(|file| std::str::from_utf8(&draft.files[file]).unwrap())
+    {
+        assert!(
+            !text.contains('\u{1b}') && !text.contains("\n  version: 9.9.9"),
+            "{text}"
+        );
+    }
+    let read = SolutionSource::from_slice(&draft.files["solution.yaml"]).unwrap();
+    assert_eq!(read, draft.source);
+}

@@ -1,0 +1,117 @@
+//! Releases that are hard to take apart, and hostile ones. The whole way of three releases in the shape of well-known
+//! ones is in the tests of the program.
+
+mod container;
+mod hostile;
+mod release;
+mod rights;
+
+use std::error::Error as _;
+
+use super::*;
+
+const DEPLOYMENT: &str = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: app-operator, namespace: apps, labels: {app.kubernetes.io/version: v1.2.3}}
+spec:
+  template:
+    spec:
+      serviceAccountName: app
+      containers:
+        - name: operator
+          image: quay.io/org/app:v1.2.3
+";
+
+/// The operator with more in its container.
+fn operator(more: &str) -> String {
+    let more: Vec<String> = more
+        .lines()
+        .map(|line| format!("          {line}\n"))
+        .collect();
+    format!("{DEPLOYMENT}{}", more.concat())
+}
+
+fn role(kind: &str, name: &str, rule: &str) -> String {
+    let api = "rbac.authorization.k8s.io/v1";
+    format!(
+        "---\napiVersion: {api}\nkind: {kind}\nmetadata: {{name: {name}, namespace: apps}}\nrules: [{rule}]\n"
+    )
+}
+
+fn binding(kind: &str, role_kind: &str, role: &str, account: &str) -> String {
+    let api = "rbac.authorization.k8s.io";
+    format!(
+        "---\napiVersion: {api}/v1\nkind: {kind}\nmetadata: {{name: {role}-{kind}, namespace: apps}}\nroleRef: {{apiGroup: {api}, kind: {role_kind}, name: {role}}}\nsubjects: [{{kind: ServiceAccount, name: {account}, namespace: apps}}]\n"
+    )
+}
+
+fn crd(name: &str) -> String {
+    let (plural, group) = name.split_once('.').unwrap();
+    format!(
+        "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: {name}}}\nspec: {{group: {group}, scope: Namespaced, names: {{plural: {plural}, kind: X}}}}\n"
+    )
+}
+
+fn release(files: &[(&str, &[u8])]) -> Release {
+    let file = |(name, bytes): &(&str, &[u8])| ReleaseFile {
+        name: (*name).to_owned(),
+        bytes: bytes.to_vec(),
+    };
+    Release {
+        name: "release.yaml".to_owned(),
+        files: files.iter().map(file).collect(),
+        notes: Vec::new(),
+    }
+}
+
+fn try_draft(text: &str) -> Result<Draft, FromError> {
+    draft(
+        &release(&[("release.yaml", text.as_bytes())]),
+        &Wishes::default(),
+    )
+}
+
+#[track_caller]
+fn drafted(text: &str) -> Draft {
+    try_draft(text).unwrap_or_else(|error| panic!("{error}: {:?}", error.source()))
+}
+
+/// The error with its cause.
+#[track_caller]
+fn refused(text: &str) -> String {
+    let error = try_draft(text).unwrap_err();
+    assert!(error.is_refusal());
+    let cause = error.source().map(|cause| format!(": {cause}"));
+    format!("{error}{}", cause.unwrap_or_default())
+}
+
+fn block(draft: &Draft) -> &Operator {
+    draft.source.spec.operator.as_ref().unwrap()
+}
+
+fn env(draft: &Draft) -> Vec<(&str, &str)> {
+    let variables = block(draft).env.iter();
+    variables
+        .map(|variable| (variable.name.as_str(), variable.value.as_str()))
+        .collect()
+}
+
+fn places(draft: &Draft) -> Vec<String> {
+    let images = draft.source.spec.images.iter();
+    images.map(|image| image.place().to_string()).collect()
+}
+
+/// The one note about this.
+#[track_caller]
+fn note<'a>(draft: &'a Draft, about: &str) -> &'a Note {
+    let mut notes = draft.notes.iter().filter(|note| note.about == about);
+    match (notes.next(), notes.next()) {
+        (Some(note), None) => note,
+        _ => panic!("not one note about {about}: {:#?}", draft.notes),
+    }
+}
+
+fn roles(draft: &Draft) -> &str {
+    std::str::from_utf8(&draft.files[archive::ROLE]).unwrap()
+}
