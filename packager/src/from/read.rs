@@ -141,3 +141,102 @@ fn passed_over(path: &Path, root: &Path, link: bool) -> Option<&'static str> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn write(directory: &Path, name: &str) {
+        let path = directory.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "kind: X\n").unwrap();
+    }
+
+    fn names(release: &Release) -> Vec<&str> {
+        release
+            .files
+            .iter()
+            .map(|file| file.name.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn a_directory_is_read_in_the_order_of_its_paths_and_what_is_not_is_told() {
+        let parent = tempfile::tempdir().unwrap();
+        let (root, outside) = (
+            parent.path().join("release"),
+            parent.path().join("secret.yaml"),
+        );
+        for name in [
+            "b.yaml",
+            "a/z.yml",
+            "a/b/c.json",
+            "LICENSE",
+            "kustomization.yaml",
+        ] {
+            write(&root, name);
+        }
+        fs::write(&outside, "kind: Secret\n").unwrap();
+        symlink("b.yaml", root.join("c.yaml")).unwrap();
+        symlink("../secret.yaml", root.join("d.yaml")).unwrap();
+        symlink(&outside, root.join("e.yaml")).unwrap();
+        symlink("nowhere", root.join("f.yaml")).unwrap();
+        symlink("..", root.join("up.yaml")).unwrap();
+        symlink(".", root.join("here")).unwrap();
+        let release = read(&root).unwrap();
+        assert_eq!(release.name, "release");
+        assert_eq!(
+            names(&release),
+            ["a/b/c.json", "a/z.yml", "b.yaml", "c.yaml"]
+        );
+        let told: Vec<&str> = release
+            .notes
+            .iter()
+            .map(|note| note.about.as_str())
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "file `LICENSE`",
+                "file `d.yaml`",
+                "file `e.yaml`",
+                "file `f.yaml`",
+                "file `here`",
+                "file `kustomization.yaml`",
+                "file `up.yaml`"
+            ]
+        );
+        assert!(release.notes[5].text.contains("kubectl kustomize"));
+    }
+
+    #[test]
+    fn what_is_no_release_is_refused_with_what_to_do() {
+        let parent = tempfile::tempdir().unwrap();
+        let refused = |name: &str| {
+            let error = read(&parent.path().join(name)).unwrap_err();
+            assert!(error.is_refusal());
+            error.to_string()
+        };
+        write(parent.path(), "chart/Chart.yaml");
+        assert!(refused("chart").contains("helm template"));
+        fs::create_dir(parent.path().join("empty")).unwrap();
+        assert!(refused("empty").contains("holds no `.yaml`, `.yml` or `.json` file"));
+        write(
+            parent.path(),
+            &format!("deep/{}x.yaml", "d/".repeat(limits::RELEASE_DEPTH + 1)),
+        );
+        assert!(refused("deep").contains("more than 8 levels deep"));
+        for number in 0..=limits::RELEASE_FILES {
+            write(parent.path(), &format!("many/{number}.yaml"));
+        }
+        assert!(refused("many").contains("more than 2000 files"));
+        assert!(refused("missing").contains("cannot read"));
+        let large = fs::File::create(parent.path().join("large.yaml")).unwrap();
+        large
+            .set_len(schemas::limits::YAML_STREAM_SIZE + 1)
+            .unwrap();
+        assert!(refused("large.yaml").contains("at most 33554432 are read"));
+    }
+}
