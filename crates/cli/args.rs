@@ -3,8 +3,8 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    deactivate, environment, import, init, inspect, keygen, pack, sign, status, undeploy, unimport,
-    validate,
+    deactivate, environment, import, init, inspect, keygen, pack, sign, status, trust, undeploy,
+    unimport, validate,
 };
 
 /// Pack, validate and import signed Solution archives: Kubernetes applications for sites without internet.
@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Pack(pack::Arguments),
     Validate(validate::Arguments),
     Sign(sign::Arguments),
+    #[command(subcommand)]
+    Trust(trust::Command),
     Inspect(inspect::Arguments),
     Import(Box<import::Arguments>),
     Unimport(unimport::Arguments),
@@ -81,10 +83,20 @@ pub(crate) struct ClusterArguments {
 #[command(next_help_heading = "Trust")]
 pub(crate) struct TrustArguments {
     /// A public key (PEM) whose signature counts; may be repeated, then --threshold says how many are needed
+    /// [default: the policy for the Solution, see `solution trust`]
     #[arg(long = "key", value_name = "PUB")]
     pub(crate) keys: Vec<std::path::PathBuf>,
 
     /// How many of the keys must have signed
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "keys")]
     pub(crate) threshold: Option<std::num::NonZeroUsize>,
+}
+
+/// Where the passphrase of an encrypted key comes from.
+#[derive(Args, Debug, Default)]
+pub(crate) struct PassphraseArguments {
+    /// The file whose first line is the passphrase of an encrypted key, `-` for standard input [default: the variable
+    /// SOLUTION_KEY_PASSPHRASE, else it is asked for at the terminal]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) passphrase_file: Option<std::path::PathBuf>,
 }

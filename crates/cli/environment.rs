@@ -1,6 +1,7 @@
 //! What the program takes from its surroundings: variables, the clock, who runs it, and the keys that end it.
 
 use std::num::NonZeroUsize;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -8,6 +9,7 @@ use std::time::SystemTime;
 
 use anyhow::Context as _;
 use schemas::StatementTime;
+use zeroize::Zeroizing;
 
 use crate::exit::Failure;
 
@@ -18,6 +20,16 @@ use crate::exit::Failure;
 )]
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// A variable whose value nobody else should see, as its bytes; it is set and not empty.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the CLI reads the environment, here and nowhere else"
+)]
+pub(crate) fn secret(name: &str) -> Option<Zeroizing<Vec<u8>>> {
+    let value = std::env::var_os(name)?.into_vec();
+    Some(Zeroizing::new(value)).filter(|value| !value.is_empty())
 }
 
 /// The user's home directory.

@@ -7,8 +7,10 @@ mod args;
 mod commands;
 mod environment;
 mod exit;
+mod passphrase;
 mod progress;
 mod render;
+mod trust;
 
 use std::process::ExitCode;
 

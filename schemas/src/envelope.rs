@@ -227,6 +227,12 @@ impl Envelope {
     }
 }
 
+/// The bytes of a text in base64 (RFC 4648 section 4, with padding), with white space around it.
+#[must_use]
+pub fn base64_text(text: &[u8]) -> Option<Vec<u8>> {
+    STANDARD.decode(text.trim_ascii()).ok()
+}
+
 fn decode(text: &str, what: &'static str) -> Result<Vec<u8>, EnvelopeError> {
     STANDARD
         .decode(text)

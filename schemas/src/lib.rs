@@ -19,13 +19,14 @@ mod path;
 mod pattern;
 mod source;
 mod statement;
+mod trust;
 mod version;
 pub mod yaml;
 
 pub use cluster_scoped::is_cluster_scoped;
 pub use contents::{Contents, ContentsEntry, ContentsError};
 pub use digest::{Digest, DigestError};
-pub use envelope::{Envelope, EnvelopeError, EnvelopeSignature, KeyId, PAYLOAD_TYPE};
+pub use envelope::{Envelope, EnvelopeError, EnvelopeSignature, KeyId, PAYLOAD_TYPE, base64_text};
 pub use expansion::{ExpansionError, Piece, split_expansions};
 pub use image::{
     Descriptor, ImageDocument, ImageDocumentError, ImageIndex, ImageManifest, Platform,
@@ -42,6 +43,7 @@ pub use operator_config::{OperatorConfig, Repository};
 pub use path::{ArchivePath, PathError};
 pub use source::{ImageSource, SolutionSource, SourceImage, SourceSpec};
 pub use statement::{Predicate, Statement, StatementError, StatementTime, VolumeNames};
+pub use trust::{SolutionPattern, TrustMetadata, TrustPolicy, TrustSpec, TrustedKey};
 pub use version::{Version, VersionRange};
 
 /// The API group and version of every document of the project.

@@ -43,3 +43,11 @@ pub const VERSION_RANGE: usize = 256;
 pub const IMAGE_NAME_COMPONENTS: usize = 5;
 /// Characters of an image reference (distribution's own limit of 255 for the name, and a digest).
 pub const IMAGE_REFERENCE: usize = 384;
+/// Keys of one trust policy: as many as may sign.
+pub const TRUST_KEYS: usize = SIGNATURES;
+/// Patterns of one trust policy: more than anybody lists by hand.
+pub const TRUST_PATTERNS: usize = 256;
+/// Bytes of a trust policy: 64 keys of 120 bytes, their comments and all patterns fit in half of it.
+pub const TRUST_POLICY_SIZE: u64 = 64 * 1024;
+/// Trust policies of a site, in all places together: one for each of very many publishers.
+pub const TRUST_POLICIES: usize = 256;

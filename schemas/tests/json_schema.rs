@@ -9,7 +9,7 @@ use jsonschema::Validator;
 use schemars::{JsonSchema, schema_for};
 use schemas::{
     ImageName, ImagePlace, ImageSource, OperatorConfig, Repository, Solution, SolutionName,
-    SolutionSource, StatementTime, Tag, Version, yaml,
+    SolutionPattern, SolutionSource, StatementTime, Tag, TrustPolicy, Version, yaml,
 };
 use serde_json::{Value, json};
 
@@ -45,6 +45,10 @@ fn source() -> Validator {
 
 fn solution() -> Validator {
     committed::<Solution>("solution.schema.json")
+}
+
+fn trust_policy() -> Validator {
+    committed::<TrustPolicy>("trust-policy.schema.json")
 }
 
 fn operator_config() -> Validator {
@@ -220,6 +224,25 @@ fn patterns_of_names_say_what_the_types_say() {
 }
 
 #[test]
+fn a_trust_policy_is_inside_its_schema_and_mistakes_are_not() {
+    let schema = trust_policy();
+    let good = "{apiVersion: solutions.metalk8s.scality.com/v1alpha1, kind: TrustPolicy, metadata: {name: acme}, \
+        spec: {solutions: [shop, 'acme-*'], threshold: 2, keys: [{pem: a, comment: x}, {pem: b}]}}";
+    TrustPolicy::from_slice(good.as_bytes()).unwrap();
+    accepted(&schema, &yaml::from_slice(good.as_bytes()).unwrap());
+    for (from, to) in [
+        ("threshold: 2", "threshold: 0"),
+        ("threshold", "treshold"),
+        ("'acme-*'", "'acme*'"),
+        ("pem: b", "key: b"),
+        ("[shop, 'acme-*']", "[]"),
+    ] {
+        let document: Value = yaml::from_slice(good.replacen(from, to, 1).as_bytes()).unwrap();
+        assert!(!schema.is_valid(&document), "{to} is accepted");
+    }
+}
+
+#[test]
 fn patterns_of_values_say_what_the_types_say() {
     agrees::<Version>(&[
         "1.2.3",
@@ -255,6 +278,9 @@ fn patterns_of_values_say_what_the_types_say() {
         "ftp:x",
         "docker://",
         "images/a",
+    ]);
+    agrees::<SolutionPattern>(&[
+        "*", "shop", "acme-*", "a-b-*", "", "acme*", "-*", "a-", "a--*", "Acme-*", "**",
     ]);
     agrees::<StatementTime>(&[
         "2030-01-01T00:00:00Z",

@@ -13,4 +13,6 @@ mod nonsense;
 mod packing;
 mod releases;
 mod stages;
+mod signing;
+mod trust;
 mod verbs;

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use archive::{Listed, OpenError, Opened, Trusted};
-use schemas::{KeyId, SolutionId};
-use signing::Trust;
+use schemas::{KeyId, KubernetesName, SolutionId};
+use signing::{Policies, Trust};
 
 use crate::accepted::Accepted;
 use crate::catalogue::integrity::DAMAGED;
@@ -16,9 +16,9 @@ use crate::content::{self, Content};
 use crate::error::CheckError;
 use crate::files::{DamagedFiles, Files, ReadProblem};
 use crate::finding::{Chain, Findings};
-use crate::options::{AllowUnsigned, Depth, Options, Signatures};
+use crate::options::{AllowUnsigned, Depth, Options, Signatures, Trusting};
 use crate::refusal;
-use crate::report::{Report, Summary};
+use crate::report::{Judged, Report, Summary};
 
 /// How far the pass over the data is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +138,8 @@ impl Checking<'_> {
                 allow_unsigned,
             } => match (opened.envelope().signatures().len(), trust) {
                 (0, _) => self.unsigned(opened, allow_unsigned.as_ref()),
-                (_, Some(trust)) => self.verify(opened, trust),
+                (_, Some(Trusting::Keys(trust))) => self.verify(opened, trust, None),
+                (_, Some(Trusting::Policies(policies))) => self.verify_by(opened, policies),
                 (_, None) => {
                     let keys = opened
                         .envelope()
@@ -157,7 +158,37 @@ impl Checking<'_> {
         opened.skip_signature().map_err(|error| self.refuse(error))
     }
 
-    fn verify(&mut self, opened: &Opened, trust: &Trust) -> Result<(Trusted, Vouched), Stop> {
+    /// By the policy for the Solution that the statement claims to be about.
+    fn verify_by(
+        &mut self,
+        opened: &Opened,
+        policies: &Policies,
+    ) -> Result<(Trusted, Vouched), Stop> {
+        let claimed = opened.claimed_id().map_err(|error| self.refuse(error))?;
+        let Some(policy) = policies.for_solution(claimed.name()) else {
+            let signatures = opened.envelope().signatures();
+            let message = format_args!(
+                "no policy of this site is for `{}`; it is signed by {}",
+                claimed.name(),
+                names(signatures.map(|signature| signature.key_id))
+            );
+            self.findings.add(&UNTRUSTED, "", message);
+            return Err(Stop::Refused);
+        };
+        self.verify(opened, policy.trust(), Some(policy.name()))
+    }
+
+    fn verify(
+        &mut self,
+        opened: &Opened,
+        trust: &Trust,
+        policy: Option<&KubernetesName>,
+    ) -> Result<(Trusted, Vouched), Stop> {
+        self.summary.judged = Some(Judged {
+            policy: policy.cloned(),
+            keys: trust.key_ids().len(),
+            threshold: trust.threshold(),
+        });
         let trusted = opened.verify(trust).map_err(|error| self.refuse(error))?;
         Ok((trusted, Vouched::Yes))
     }

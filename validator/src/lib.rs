@@ -29,6 +29,6 @@ pub use error::CheckError;
 pub use finding::{Finding, FindingInfo, Severity};
 pub use images::{AcceptedDocument, AcceptedImage};
 pub use operator::Definition;
-pub use options::{AllowUnsigned, Depth, Options, Signatures};
-pub use report::{Report, Summary, Verdict};
+pub use options::{AllowUnsigned, Depth, Options, Signatures, Trusting};
+pub use report::{Judged, Report, Summary, Verdict};
 pub use schemas::{ExpansionError, Piece, split_expansions};

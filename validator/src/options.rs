@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use schemas::{Envelope, SolutionId, StatementTime};
-use signing::Trust;
+use signing::{Policies, Trust};
 
 /// Whose signatures count.
 #[derive(Clone, Debug)]
@@ -11,12 +11,27 @@ pub enum Signatures {
     /// Only archives that trusted keys have signed are accepted.
     Check {
         /// The trusted keys; none when the site has no key for this Solution.
-        trust: Option<Trust>,
+        trust: Option<Trusting>,
         /// One archive that may be without any signature. A signature that is there is checked all the same.
         allow_unsigned: Option<AllowUnsigned>,
     },
     /// Everything but the signatures is checked, and the archive is never accepted.
     Skip,
+}
+
+/// In whom a site trusts.
+#[derive(Clone, Debug)]
+pub enum Trusting {
+    /// In these keys, whatever the archive.
+    Keys(Trust),
+    /// In the keys of the one policy for the archive's Solution.
+    Policies(Policies),
+}
+
+impl From<Trust> for Trusting {
+    fn from(trust: Trust) -> Self {
+        Self::Keys(trust)
+    }
 }
 
 /// The decision of a person to use one unsigned archive, by its Solution id. There is no way to allow all.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use schemas::{Digest, KeyId, SolutionName, Version};
+use schemas::{Digest, KeyId, KubernetesName, SolutionName, Version};
 use serde::Serialize;
 
 use crate::accepted::Accepted;
@@ -35,6 +35,8 @@ pub struct Summary {
     /// The trusted keys whose signatures verified, sorted.
     #[serde(serialize_with = "key_texts")]
     pub signers: Vec<KeyId>,
+    /// By what the signatures were judged; none when they were not.
+    pub judged: Option<Judged>,
     /// Bytes of the image.
     pub size: Option<u64>,
     /// Bytes of a block device behind the end of the image; they are never read.
@@ -43,6 +45,18 @@ pub struct Summary {
     pub files: Option<usize>,
     /// Images in the archive.
     pub images: Option<usize>,
+}
+
+/// By what the signatures of an archive were judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Judged {
+    /// The site's policy; none for keys that were given for this one check.
+    pub policy: Option<KubernetesName>,
+    /// How many keys count.
+    pub keys: usize,
+    /// How many of them must have signed.
+    pub threshold: usize,
 }
 
 /// What was found. As JSON: the fields of [`Summary`], then `findings` and `verdict`; fields are added, never changed.
@@ -115,6 +129,7 @@ impl Summary {
             solution: None,
             version: None,
             signers: Vec::new(),
+            judged: None,
             size: None,
             bytes_behind: 0,
             files: None,

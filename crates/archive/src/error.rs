@@ -190,6 +190,28 @@ pub enum OpenError {
         /// How.
         source: EnvelopeError,
     },
+    /// Somebody else signs the same archive at this moment.
+    #[error("`{}` is being signed by another program", .0.display())]
+    Locked(PathBuf),
+    /// A statement alone where an archive is needed.
+    #[error("`{}` is a statement alone, and has nothing beside it", .0.display())]
+    StatementAlone(PathBuf),
+    /// A file of signatures that is malformed.
+    #[error("`{}` does not hold signatures as `solution sign` writes them", .path.display())]
+    Detached {
+        /// The file.
+        path: PathBuf,
+        /// How.
+        source: EnvelopeError,
+    },
+    /// Signatures beside the archive could not be written.
+    #[error("cannot write `{}`", .path.display())]
+    Detach {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
     /// Signatures beside the archive that are about another one.
     #[error(
         "the signatures are about another archive: their payload is not this archive's statement"
@@ -296,6 +318,8 @@ impl OpenError {
                 | Self::Read { .. }
                 | Self::Compare { .. }
                 | Self::Write { .. }
+                | Self::Locked(_)
+                | Self::Detach { .. }
                 | Self::Interrupted
         )
     }

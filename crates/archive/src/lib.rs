@@ -35,7 +35,7 @@ pub use list::{Blob, Listed};
 pub use medium::Medium;
 pub use open::{Opened, Trusted};
 pub use readme::readme;
-pub use sign::{add_signature, attach_signature};
+pub use sign::{Destination, Signable, Subject, detached_path, read_detached};
 pub use unsigned::{ArchiveFile, FileSource, Info, Unsigned};
 pub use verify::Damaged;
 pub use write::{Overwrite, Signed, Written};

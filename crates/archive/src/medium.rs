@@ -1,6 +1,6 @@
 //! What an archive is read from: a regular file or a block device, and how well it takes many readers.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Seek as _, SeekFrom};
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -77,6 +77,17 @@ impl Source {
                 offset,
                 source,
             })
+    }
+
+    /// Keeps others from signing the same archive as long as this handle is open.
+    pub(crate) fn lock(&self) -> Result<(), OpenError> {
+        self.file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => OpenError::Locked(self.path.clone()),
+            TryLockError::Error(source) => OpenError::Open {
+                path: self.path.clone(),
+                source,
+            },
+        })
     }
 
     /// Writes at once and waits until it is on the medium.

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use schemas::{Digest, Envelope, EnvelopeError, EnvelopeSignature, Statement};
+use schemas::{Digest, Envelope, EnvelopeSignature, SolutionId, Statement};
 use sha2::{Digest as _, Sha256};
 use signing::{Signers, Trust};
 
@@ -19,7 +19,7 @@ const DESCRIPTOR_OFFSET: u64 = 16 * iso9660::SECTOR_SIZE;
 #[derive(Clone, Debug)]
 pub struct Opened {
     pub(crate) source: Arc<Source>,
-    envelope: Envelope,
+    pub(crate) envelope: Envelope,
 }
 
 /// An archive about whose signatures somebody has decided.
@@ -57,14 +57,18 @@ impl Opened {
             return Err(OpenError::Foreign(source.path));
         }
         match Envelope::from_slice(&bytes) {
-            Ok(envelope) => Ok(Self {
-                source: Arc::new(source),
-                envelope,
-            }),
+            Ok(envelope) => Ok(Self::from_envelope(source, envelope)),
             Err(error) => Err(OpenError::Envelope {
                 path: source.path,
                 source: error,
             }),
+        }
+    }
+
+    pub(crate) fn from_envelope(source: Source, envelope: Envelope) -> Self {
+        Self {
+            source: Arc::new(source),
+            envelope,
         }
     }
 
@@ -100,6 +104,15 @@ impl Opened {
             .map_err(OpenError::Sign)
     }
 
+    /// Which Solution the statement claims to be about, before anybody has decided about its signatures. Only for choosing
+    /// the trust to verify it with: what is verified then are these same bytes, so that a false claim is one that the
+    /// chosen keys have signed.
+    pub fn claimed_id(&self) -> Result<SolutionId, OpenError> {
+        let statement =
+            Statement::from_slice(self.envelope.payload()).map_err(OpenError::Statement)?;
+        Ok(statement.predicate.id)
+    }
+
     /// Verifies the signatures by the one rule, and parses exactly the bytes that were verified.
     pub fn verify(&self, trust: &Trust) -> Result<Trusted, OpenError> {
         let signers = signing::verify(&self.envelope, trust)?;
@@ -120,14 +133,6 @@ impl Opened {
             archive_id: self.archive_id(),
             signers,
         })
-    }
-
-    /// Adds a signature and writes the envelope at its place, with one write and one sync.
-    pub(crate) fn sign_in_place(&mut self, signature: EnvelopeSignature) -> Result<(), OpenError> {
-        let added: Result<(), EnvelopeError> = self.envelope.add(signature);
-        added.map_err(OpenError::Sign)?;
-        self.source
-            .write_and_sync(&self.envelope.to_bytes(), STATEMENT_OFFSET)
     }
 }
 

@@ -1,40 +1,241 @@
-//! Adds a signature to an archive that exists, in place: everything but the envelope stays as it is.
+//! Adds signatures to an archive that exists: in its place, beside it where the medium cannot be written, or to the
+//! statement alone, which travels to those who sign it more easily than the archive does.
+//!
+//! Everything is read and written through one handle, locked against others who sign the same archive at the same time.
 
-use std::path::Path;
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
-use schemas::{Digest, EnvelopeSignature};
+use schemas::{Digest, Envelope, EnvelopeSignature, SolutionId, Statement, limits};
 use signing::{PublicKey, SecretKey};
 
-use crate::medium::{Access, Source};
+use crate::layout::STATEMENT_OFFSET;
+use crate::medium::{Access, Kind, Source};
 use crate::{OpenError, Opened};
 
-/// Signs an archive with one more key. The image must be exactly what its list says; its data is not read, which is for
-/// the caller to do first. A key that signed already is refused. Returns the archive id.
-pub fn add_signature(path: &Path, key: &SecretKey) -> Result<Digest, OpenError> {
-    let mut opened = open_for_signing(path)?;
-    let signature = key.sign(opened.envelope().payload());
-    opened.sign_in_place(signature)?;
-    Ok(opened.archive_id())
+/// What gets signatures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// The archive, or the statement alone, itself.
+    Inside,
+    /// The envelope beside the archive ([`detached_path`]); the archive is only read.
+    Beside,
+    /// Nothing: only the payload is wanted.
+    Nowhere,
 }
 
-/// Adds a signature that was made elsewhere (over the pre-authentication encoding of the payload), after verifying it
-/// with its public key. Otherwise as [`add_signature`].
-pub fn attach_signature(path: &Path, key: &PublicKey, bytes: Vec<u8>) -> Result<Digest, OpenError> {
-    let mut opened = open_for_signing(path)?;
-    let signature = EnvelopeSignature {
-        key_id: key.id(),
-        bytes,
+/// An archive that gets signatures. The image is exactly what its list says; its data is not read, which is for the caller
+/// to do first. A key that signed already is refused. Nothing is written before [`Signable::write`].
+#[derive(Debug)]
+pub struct Signable {
+    opened: Opened,
+    statement: Statement,
+    subject: Subject,
+    target: Target,
+}
+
+/// What was opened to be signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// An archive.
+    Archive,
+    /// Its statement alone: who signs it cannot see what it is about.
+    Statement,
+}
+
+/// Where the signatures are written.
+#[derive(Debug)]
+enum Target {
+    /// At this byte of the file that was opened.
+    Inside(u64),
+    /// Into the envelope beside the archive, which holds these already.
+    Beside(PathBuf, Envelope),
+    Nowhere,
+}
+
+/// Where signatures lie beside an archive: `<archive>.dsse.json`.
+#[must_use]
+pub fn detached_path(archive: &Path) -> PathBuf {
+    let mut path = archive.as_os_str().to_owned();
+    path.push(".dsse.json");
+    PathBuf::from(path)
+}
+
+/// The signatures beside an archive, if there are any.
+pub fn read_detached(archive: &Path) -> Result<Option<Envelope>, OpenError> {
+    let path = detached_path(archive);
+    let source = match Source::open(&path, Access::Read) {
+        Ok(source) => source,
+        Err(OpenError::Open { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
     };
-    if !key.verifies(opened.envelope().payload(), &signature) {
-        return Err(OpenError::WrongSignature);
-    }
-    opened.sign_in_place(signature)?;
-    Ok(opened.archive_id())
+    let envelope = read_envelope(&source)?;
+    Ok(Some(envelope))
 }
 
-/// Everything is read through the handle that the signature is written through.
-fn open_for_signing(path: &Path) -> Result<Opened, OpenError> {
-    let opened = Opened::from_source(Source::open(path, Access::Write)?)?;
-    opened.skip_signature()?.list()?;
-    Ok(opened)
+/// The envelope that is all of a file.
+fn read_envelope(source: &Source) -> Result<Envelope, OpenError> {
+    let malformed = |error| OpenError::Detached {
+        path: source.path.clone(),
+        source: error,
+    };
+    if source.size != limits::ENVELOPE_SIZE as u64 {
+        let size = usize::try_from(source.size).unwrap_or(usize::MAX);
+        return Err(malformed(schemas::EnvelopeError::Size(size)));
+    }
+    let mut bytes = vec![0; limits::ENVELOPE_SIZE];
+    source.read(&mut bytes, 0)?;
+    Envelope::from_slice(&bytes).map_err(malformed)
+}
+
+impl Signable {
+    /// Opens an archive, or a statement alone: a copy of the archive's `statement.dsse.json`, which no archive is as small
+    /// as.
+    pub fn open(path: &Path, destination: Destination) -> Result<Self, OpenError> {
+        let access = match destination {
+            Destination::Inside => Access::Write,
+            Destination::Beside | Destination::Nowhere => Access::Read,
+        };
+        let source = Source::open(path, access)?;
+        source.lock()?;
+        let alone = source.kind == Kind::File && source.size == limits::ENVELOPE_SIZE as u64;
+        let (mut opened, statement) = if alone {
+            let envelope = read_envelope(&source)?;
+            let opened = Opened::from_envelope(source, envelope);
+            let statement = opened.skip_signature()?.statement().clone();
+            (opened, statement)
+        } else {
+            let opened = Opened::from_source(source)?;
+            let listed = opened.skip_signature()?.list()?;
+            let statement = listed.statement().clone();
+            (opened, statement)
+        };
+        let target = match destination {
+            Destination::Inside => Target::Inside(if alone { 0 } else { STATEMENT_OFFSET }),
+            Destination::Nowhere => Target::Nowhere,
+            Destination::Beside if alone => return Err(OpenError::StatementAlone(path.to_owned())),
+            Destination::Beside => beside(path, &mut opened)?,
+        };
+        Ok(Self {
+            opened,
+            statement,
+            subject: if alone {
+                Subject::Statement
+            } else {
+                Subject::Archive
+            },
+            target,
+        })
+    }
+
+    /// Which Solution the statement is about.
+    #[must_use]
+    pub fn id(&self) -> &SolutionId {
+        &self.statement.predicate.id
+    }
+
+    /// The SHA-256 of the payload.
+    #[must_use]
+    pub fn archive_id(&self) -> Digest {
+        self.opened.archive_id()
+    }
+
+    /// The bytes of the statement.
+    #[must_use]
+    pub fn payload(&self) -> &[u8] {
+        self.opened.envelope().payload()
+    }
+
+    /// What was opened.
+    #[must_use]
+    pub fn subject(&self) -> Subject {
+        self.subject
+    }
+
+    /// Signs with one more key.
+    pub fn sign(&mut self, key: &SecretKey) -> Result<(), OpenError> {
+        let signature = key.sign(self.payload());
+        self.add(signature)
+    }
+
+    /// Adds a signature that was made elsewhere (over the pre-authentication encoding of the payload), after verifying it
+    /// with its public key.
+    pub fn attach(&mut self, key: &PublicKey, bytes: Vec<u8>) -> Result<(), OpenError> {
+        let signature = EnvelopeSignature {
+            key_id: key.id(),
+            bytes,
+        };
+        if !key.verifies(self.payload(), &signature) {
+            return Err(OpenError::WrongSignature);
+        }
+        self.add(signature)
+    }
+
+    fn add(&mut self, signature: EnvelopeSignature) -> Result<(), OpenError> {
+        // One key signs once, wherever its signature lies; and all must fit where a reader puts them together.
+        self.opened
+            .envelope
+            .add(signature.clone())
+            .map_err(OpenError::Sign)?;
+        match &mut self.target {
+            Target::Beside(_, envelope) => envelope.add(signature).map_err(OpenError::Sign),
+            Target::Inside(_) | Target::Nowhere => Ok(()),
+        }
+    }
+
+    /// Writes the envelope with one write and one sync, or a new file in the place of the one beside the archive.
+    pub fn write(&self) -> Result<(), OpenError> {
+        match &self.target {
+            Target::Inside(offset) => self
+                .opened
+                .source
+                .write_and_sync(&self.opened.envelope.to_bytes(), *offset),
+            Target::Beside(path, envelope) => {
+                replace(path, &envelope.to_bytes()).map_err(|source| OpenError::Detach {
+                    path: path.clone(),
+                    source,
+                })
+            }
+            Target::Nowhere => Ok(()),
+        }
+    }
+}
+
+/// The envelope beside an archive as it is. Its signatures count for the archive from here on.
+fn beside(path: &Path, opened: &mut Opened) -> Result<Target, OpenError> {
+    let there = match read_detached(path)? {
+        Some(there) => {
+            opened.attach(&there)?;
+            there
+        }
+        None => Envelope::new(opened.envelope().payload().to_vec()).map_err(OpenError::Sign)?,
+    };
+    Ok(Target::Beside(detached_path(path), there))
+}
+
+/// Replaces a file by another in one step. Others may read it as far as the process's mask lets them.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut temporary = tempfile::Builder::new()
+        .prefix(".solution-")
+        .suffix(".part")
+        .permissions(std::fs::Permissions::from_mode(0o666))
+        .tempfile_in(directory)
+        // Its kind only: `tempfile` adds a path that nobody chose to the rest.
+        .map_err(|error| io::Error::from(error.kind()))?;
+    temporary.write_all(bytes)?;
+    temporary.as_file().sync_all()?;
+    temporary.persist(path).map_err(|failed| failed.error)?;
+    match std::fs::File::open(directory) {
+        Ok(directory) => directory.sync_all(),
+        // A directory that may be written but not read has the name all the same.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        Err(error) => Err(error),
+    }
 }

@@ -10,16 +10,17 @@ mod common;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use archive::{
-    ArchiveFile, CONTENTS, CONTENTS_OFFSET, FileSource, MANIFEST, OpenError, Opened, Overwrite,
-    README, SHA256SUMS, STATEMENT, STATEMENT_OFFSET, Unsigned, WriteError, add_signature,
-    attach_signature,
+    ArchiveFile, CONTENTS, CONTENTS_OFFSET, Destination, FileSource, MANIFEST, OpenError, Opened,
+    Overwrite, README, SHA256SUMS, STATEMENT, STATEMENT_OFFSET, Signable, Subject, Unsigned,
+    WriteError, detached_path, read_detached,
 };
 use common::{Place, digest, id, images, info, key, trust};
-use schemas::{Envelope, PAYLOAD_TYPE};
-use signing::{SecretKey, Trust};
+use schemas::{Digest, Envelope, PAYLOAD_TYPE};
+use signing::{PublicKey, SecretKey, Trust};
 
 const TWO: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
@@ -267,6 +268,19 @@ fn files_that_an_archive_cannot_have_are_refused() {
     assert!(missing.is_refusal());
 }
 
+fn add_signature(archive: &Path, key: &SecretKey) -> Result<Digest, OpenError> {
+    let mut signable = Signable::open(archive, Destination::Inside)?;
+    signable.sign(key)?;
+    signable.write()?;
+    Ok(signable.archive_id())
+}
+
+fn attach_signature(archive: &Path, key: &PublicKey, bytes: Vec<u8>) -> Result<(), OpenError> {
+    let mut signable = Signable::open(archive, Destination::Inside)?;
+    signable.attach(key, bytes)?;
+    signable.write()
+}
+
 #[test]
 fn a_counter_signature_changes_the_envelope_only() {
     let place = Place::new();
@@ -314,6 +328,100 @@ fn a_counter_signature_changes_the_envelope_only() {
             .len(),
         3
     );
+}
+
+#[test]
+fn only_one_signs_at_a_time() {
+    let place = Place::new();
+    place.write();
+    let first = Signable::open(&place.archive(), Destination::Inside).unwrap();
+    for target in [
+        Destination::Inside,
+        Destination::Beside,
+        Destination::Nowhere,
+    ] {
+        let second = Signable::open(&place.archive(), target).unwrap_err();
+        assert!(matches!(second, OpenError::Locked(_)), "{second}");
+        assert!(!second.is_refusal(), "trying again helps");
+    }
+    drop(first);
+    Signable::open(&place.archive(), Destination::Inside).unwrap();
+}
+
+#[test]
+fn signatures_beside_an_archive_leave_it_as_it_is() {
+    let place = Place::new();
+    let written = place.write();
+    let before = fs::read(place.archive()).unwrap();
+    let [second, third] = [(); 2].map(|()| SecretKey::generate().unwrap());
+    assert!(read_detached(&place.archive()).unwrap().is_none());
+    let sign = |key: &SecretKey| {
+        let mut signable = Signable::open(&place.archive(), Destination::Beside)?;
+        signable.sign(key)?;
+        signable.write()
+    };
+    sign(&second).unwrap();
+    sign(&third).unwrap();
+    assert!(
+        fs::read(place.archive()).unwrap() == before,
+        "it was written to"
+    );
+    let beside = read_detached(&place.archive()).unwrap().unwrap();
+    assert_eq!(beside.signatures().len(), 2);
+    // Who signed in either place signs no second time.
+    for key in [&key(), &second] {
+        let again = sign(key).unwrap_err();
+        assert!(matches!(
+            again,
+            OpenError::Sign(schemas::EnvelopeError::Repeated(_))
+        ));
+    }
+    assert_eq!(read_detached(&place.archive()).unwrap(), Some(beside));
+    // A file that is no envelope is not replaced, and is called by its name.
+    let path = detached_path(&place.archive());
+    for damaged in [&b"{}"[..], &[b' '; 65_536]] {
+        fs::write(&path, damaged).unwrap();
+        let refused = sign(&second).unwrap_err();
+        assert!(refused.to_string().contains(".dsse.json"), "{refused}");
+        assert!(matches!(refused, OpenError::Detached { .. }));
+        assert_eq!(fs::read(&path).unwrap(), damaged);
+    }
+    // Nor is one about another archive.
+    let other = Envelope::new(b"another".to_vec()).unwrap().to_bytes();
+    fs::write(&path, &other).unwrap();
+    assert!(matches!(sign(&second), Err(OpenError::OtherPayload)));
+    assert_eq!(fs::read(&path).unwrap(), other);
+    assert_eq!(
+        Signable::open(&place.archive(), Destination::Nowhere)
+            .unwrap()
+            .archive_id(),
+        written.archive_id
+    );
+}
+
+#[test]
+fn a_statement_alone_is_signed() {
+    let place = Place::new();
+    let written = place.write();
+    let bytes = fs::read(place.archive()).unwrap();
+    let alone = place.archive().with_file_name("statement.dsse.json");
+    fs::write(&alone, &bytes[65_536..131_072]).unwrap();
+    let second = SecretKey::generate().unwrap();
+    let mut signable = Signable::open(&alone, Destination::Inside).unwrap();
+    assert_eq!(signable.subject(), Subject::Statement);
+    assert_eq!(signable.archive_id(), written.archive_id);
+    signable.sign(&second).unwrap();
+    signable.write().unwrap();
+    drop(signable);
+    let signed = Envelope::from_slice(&fs::read(&alone).unwrap()).unwrap();
+    assert_eq!(signed.signatures().len(), 2);
+    // It has nothing beside it, and must be a statement.
+    let beside = Signable::open(&alone, Destination::Beside).unwrap_err();
+    assert!(matches!(beside, OpenError::StatementAlone(_)));
+    let other = Envelope::new(b"no statement".to_vec()).unwrap();
+    fs::write(&alone, other.to_bytes()).unwrap();
+    let refused = Signable::open(&alone, Destination::Inside).unwrap_err();
+    assert!(matches!(refused, OpenError::Statement(_)), "{refused}");
 }
 
 #[test]

@@ -60,7 +60,11 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 
 fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
     let read = |error| support::open_failure(&arguments.archive, error);
-    let opened = Opened::open(&arguments.archive).map_err(read)?;
+    let mut opened = Opened::open(&arguments.archive).map_err(read)?;
+    let detached = |error| support::detached_failure(&arguments.archive, error);
+    if let Some(beside) = archive::read_detached(&arguments.archive).map_err(detached)? {
+        opened.attach(&beside).map_err(detached)?;
+    }
     let signatures = opened
         .envelope()
         .signatures()

@@ -10,9 +10,9 @@ use clap::Args;
 use serde::Serialize;
 use signing::SecretKey;
 
-use crate::args::Output;
+use crate::args::{Output, PassphraseArguments};
 use crate::exit::{Failure, Outcome};
-use crate::render;
+use crate::{passphrase, render};
 
 /// Make an Ed25519 key pair: NAME.key to sign with, NAME.pub for those who check
 #[derive(Args, Debug)]
@@ -21,13 +21,25 @@ The files are PKCS#8 and SubjectPublicKeyInfo in PEM; openssl reads both, and ke
 `openssl genpkey -algorithm ed25519` work the same. Keep NAME.key secret; give NAME.pub to
 sites by another way than the archives.
 
+With --encrypt the secret key is of no use to who finds the file: a passphrase opens it. openssl reads
+it too, and `openssl pkcs8 -topk8 -in KEY -out NEW-KEY` gives a key another passphrase.
+
 Examples:
   solution keygen
-  solution keygen release/publisher")]
+  solution keygen release/publisher --encrypt")]
 pub(crate) struct Arguments {
     /// The path of the two files, without their extensions
     #[arg(default_value = "publisher", value_name = "NAME")]
     name: PathBuf,
+
+    /// Encrypt the secret key with a passphrase, which is asked for twice
+    #[arg(long)]
+    encrypt: bool,
+
+    /// The file whose first line is the passphrase, `-` for standard input [default: the variable
+    /// SOLUTION_KEY_PASSPHRASE, else it is asked for at the terminal]
+    #[arg(long, value_name = "FILE", requires = "encrypt")]
+    passphrase_file: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -36,6 +48,7 @@ struct Made {
     secret: PathBuf,
     public: PathBuf,
     key_id: String,
+    encrypted: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
@@ -52,18 +65,31 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         }
     }
     let key = SecretKey::generate().map_err(Failure::unknown)?;
-    write(&secret, 0o600, key.to_pem().as_bytes())?;
+    let pem = if arguments.encrypt {
+        let from = PassphraseArguments {
+            passphrase_file: arguments.passphrase_file.clone(),
+        };
+        let passphrase = passphrase::for_new_key(&from, &secret)?;
+        key.to_encrypted_pem(&passphrase)
+            .map_err(Failure::unknown)?
+    } else {
+        key.to_pem()
+    };
+    write(&secret, 0o600, pem.as_bytes())?;
     write(&public, 0o644, key.public().to_pem().as_bytes())?;
     let made = Made {
         secret,
         public,
         key_id: key.public().id().to_string(),
+        encrypted: arguments.encrypt,
     };
     render::result(output, &made, |made| {
-        render::line(format!(
-            "secret key  {}   (keep it secret)",
-            made.secret.display()
-        ));
+        let keep = if made.encrypted {
+            "encrypted; keep it and its passphrase secret"
+        } else {
+            "keep it secret"
+        };
+        render::line(format!("secret key  {}   ({keep})", made.secret.display()));
         render::line(format!(
             "public key  {}   (give it to those who check)",
             made.public.display()

@@ -10,6 +10,7 @@ pub(crate) mod pack;
 pub(crate) mod sign;
 pub(crate) mod status;
 mod support;
+pub(crate) mod trust;
 pub(crate) mod undeploy;
 pub(crate) mod unimport;
 pub(crate) mod validate;
@@ -26,6 +27,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Pack(arguments) => pack::run(&arguments, output),
         Command::Validate(arguments) => validate::run(&arguments, output),
         Command::Sign(arguments) => sign::run(&arguments, output),
+        Command::Trust(command) => trust::run(command, output),
         Command::Inspect(arguments) => inspect::run(&arguments, output),
         Command::Import(arguments) => import::run(&arguments, output),
         Command::Unimport(arguments) => unimport::run(&arguments, output),

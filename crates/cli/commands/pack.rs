@@ -10,11 +10,12 @@ use clap::Args;
 use indicatif::ProgressBar;
 use packager::{Event, PackError, Request, Signing};
 use serde::Serialize;
+use signing::SecretKey;
 use tempfile::{NamedTempFile, TempDir, TempPath};
 use validator::{Depth, Finding, Report, Signatures, Verdict};
 
 use super::{support, validate};
-use crate::args::Output;
+use crate::args::{Output, PassphraseArguments};
 use crate::exit::{Failure, Outcome};
 use crate::{environment, progress, render};
 
@@ -37,7 +38,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     out: PathBuf,
 
-    /// A secret key (PEM) to sign with; may be repeated
+    /// A secret key (PEM, perhaps encrypted) to sign with; may be repeated
     #[arg(
         long = "key",
         value_name = "KEY",
@@ -45,6 +46,9 @@ pub(crate) struct Arguments {
         conflicts_with = "unsigned"
     )]
     keys: Vec<PathBuf>,
+
+    #[command(flatten)]
+    passphrase: PassphraseArguments,
 
     /// Leave the archive unsigned, to be signed later with `solution sign`
     #[arg(long)]
@@ -84,10 +88,12 @@ struct Refused<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    // A wrong passphrase is known at once, not after a long pack.
+    let keys = support::secret_keys(&arguments.keys, &arguments.passphrase)?;
     let cancel = environment::interrupted()?;
     let draft = draft(arguments)?;
     let cache = cache(arguments)?;
-    let request = request(arguments, &draft, cache.path())?;
+    let request = request(arguments, keys, &draft, cache.path())?;
     let bar = progress::bytes(output, "pack", 0);
     let packed = packager::pack(&request, &|event| show_event(&bar, event), &cancel);
     bar.finish_and_clear();
@@ -183,9 +189,12 @@ fn directory(path: &Path) -> &Path {
     }
 }
 
-fn request(arguments: &Arguments, draft: &Path, cache: &Path) -> Result<Request, Failure> {
-    let keys = arguments.keys.iter().map(|path| support::secret_key(path));
-    let keys = keys.collect::<Result<Vec<_>, _>>()?;
+fn request(
+    arguments: &Arguments,
+    keys: Vec<SecretKey>,
+    draft: &Path,
+    cache: &Path,
+) -> Result<Request, Failure> {
     Ok(Request {
         directory: arguments.directory.clone(),
         output: draft.to_owned(),

@@ -9,12 +9,13 @@ use std::time::Duration;
 use anyhow::Context as _;
 use deployer::{Account, Cluster, Connect};
 use importer::{Change, Event, Status, Undone, Watch, Writer};
-use signing::{PublicKey, SecretKey, Trust, TrustError};
+use signing::{KeyError, PublicKey, SecretKey, Trust, TrustError};
 use tokio::signal::unix::{SignalKind, signal};
+use zeroize::Zeroizing;
 
-use crate::args::{ClusterArguments, Output, TrustArguments};
+use crate::args::{ClusterArguments, Output, PassphraseArguments, TrustArguments};
 use crate::exit::{Failure, Outcome};
-use crate::{environment, render};
+use crate::{environment, passphrase, render};
 
 /// Bytes of a file with keys, certificates or logins: a bundle of all public authorities has a quarter of it.
 const TEXT_SIZE: u64 = 1024 * 1024;
@@ -27,37 +28,100 @@ pub(crate) const GONE: Duration = Duration::from_mins(3);
 
 /// Reads a small text file whole.
 pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
-    let read = || -> std::io::Result<String> {
+    String::from_utf8(read_bytes(path)?)
+        .map_err(|_| std::io::Error::other("it is not text"))
+        .with_context(|| format!("cannot read `{}`", path.display()))
+        .map_err(Failure::unknown)
+}
+
+/// Reads a small file whole.
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    let read = || -> std::io::Result<Vec<u8>> {
         // Opening a pipe would wait for a writer, so look first.
         if !std::fs::metadata(path)?.is_file() {
             return Err(std::io::Error::other("it is not a file"));
         }
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         let read = File::open(path)?
             .take(TEXT_SIZE + 1)
-            .read_to_string(&mut text)?;
+            .read_to_end(&mut bytes)?;
         if read as u64 > TEXT_SIZE {
             return Err(std::io::Error::other(format!(
                 "it has more than {TEXT_SIZE} bytes"
             )));
         }
-        Ok(text)
+        Ok(bytes)
     };
     read()
         .with_context(|| format!("cannot read `{}`", path.display()))
         .map_err(Failure::unknown)
 }
 
-/// Reads a private key.
-pub(crate) fn secret_key(path: &Path) -> Result<SecretKey, Failure> {
-    let pem = read_text(path)?;
-    SecretKey::from_pem(&pem)
-        .with_context(|| format!("`{}` is not a key to sign with", path.display()))
-        .map_err(|error| {
-            Failure::no(error).hint(
-                "make one with `solution keygen`, or with `openssl genpkey -algorithm ed25519`",
-            )
+/// Reads keys to sign with. The passphrase of encrypted ones is asked for once if it is given, else for each.
+pub(crate) fn secret_keys(
+    paths: &[PathBuf],
+    arguments: &PassphraseArguments,
+) -> Result<Vec<SecretKey>, Failure> {
+    let mut given = None;
+    paths
+        .iter()
+        .map(|path| {
+            let pem = read_secret(path)?;
+            let key = match SecretKey::from_pem(&pem) {
+                Err(KeyError::Encrypted) => {
+                    if given.is_none() {
+                        given = passphrase::given(arguments)?;
+                    }
+                    match &given {
+                        Some(passphrase) => SecretKey::from_encrypted_pem(&pem, passphrase),
+                        None => SecretKey::from_encrypted_pem(&pem, &passphrase::ask(path)?),
+                    }
+                }
+                other => other,
+            };
+            key.map_err(|error| bad_key(path, error))
         })
+        .collect()
+}
+
+fn bad_key(path: &Path, error: KeyError) -> Failure {
+    let hint = match error {
+        KeyError::Passphrase => {
+            "if the passphrase is right, the key file is damaged: `openssl pkey -in KEY` tells"
+        }
+        KeyError::Encryption(_) | KeyError::Work => {
+            "encrypt it anew: `openssl pkcs8 -topk8 -in KEY -out NEW-KEY`"
+        }
+        _ => "make one with `solution keygen`, or with `openssl genpkey -algorithm ed25519`",
+    };
+    Failure::no(error)
+        .context(format!("`{}` is not a key to sign with", path.display()))
+        .hint(hint)
+}
+
+/// Reads a small text file whole, into memory that is erased.
+fn read_secret(path: &Path) -> Result<Zeroizing<String>, Failure> {
+    let read = || -> std::io::Result<Zeroizing<String>> {
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(std::io::Error::other("it is not a file"));
+        }
+        // All at once, so that growing leaves no copy behind; one byte more tells that there is more.
+        let mut bytes = Zeroizing::new(vec![0; signing::limits::PEM_SIZE + 1]);
+        let mut file = File::open(path)?;
+        let mut length = 0;
+        while length < bytes.len() {
+            match file.read(&mut bytes[length..])? {
+                0 => break,
+                read => length += read,
+            }
+        }
+        let text = std::str::from_utf8(&bytes[..length])
+            .map_err(|_| std::io::Error::other("it is not text"))?;
+        Ok(Zeroizing::new(text.to_owned()))
+    };
+    read()
+        .with_context(|| format!("cannot read `{}`", path.display()))
+        .map_err(Failure::unknown)
 }
 
 /// Reads the trusted keys.
@@ -77,7 +141,7 @@ pub(crate) fn trust(arguments: &TrustArguments) -> Result<Trust, Failure> {
     })
 }
 
-fn public_key(path: &Path) -> Result<PublicKey, Failure> {
+pub(crate) fn public_key(path: &Path) -> Result<PublicKey, Failure> {
     let pem = read_text(path)?;
     PublicKey::from_pem(&pem)
         .with_context(|| format!("`{}` is not a public key", path.display()))
@@ -190,6 +254,19 @@ pub(crate) fn open_failure(path: &Path, error: archive::OpenError) -> Failure {
     failure
         .context(format!("cannot read `{}`", path.display()))
         .hint("`solution validate` says what is wrong with it, and what to do")
+}
+
+/// An error of the signatures beside an archive as the end of a command.
+pub(crate) fn detached_failure(archive: &Path, error: archive::OpenError) -> Failure {
+    let path = archive::detached_path(archive);
+    let context = format!("cannot use the signatures in `{}`", path.display());
+    if error.is_refusal() {
+        Failure::no(error).context(context).hint(
+            "remove the file, or get the one that belongs to this archive; `solution sign --detached` writes it",
+        )
+    } else {
+        Failure::unknown(error).context(context)
+    }
 }
 
 /// A packager's error as the end of a command.

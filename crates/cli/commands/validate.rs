@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use clap::Args;
 use schemas::{Envelope, SolutionId};
-use validator::{AllowUnsigned, Depth, Finding, Report, Severity, Signatures, Verdict};
+use validator::{
+    AllowUnsigned, Depth, Finding, Judged, Report, Severity, Signatures, Trusting, Verdict,
+};
 
 use super::support;
 use crate::args::{Output, TrustArguments};
 use crate::exit::{Failure, Outcome};
-use crate::{environment, progress, render};
+use crate::{environment, progress, render, trust};
 
 /// Check an archive: signatures, every byte, manifest, images, operator files
 #[derive(Args, Debug)]
@@ -19,6 +20,7 @@ All findings are shown, each with its id and what to do. docs/findings.md lists 
 
 Examples:
   solution validate app.iso --key publisher.pub
+  solution validate app.iso                      (by the policies of `solution trust`)
   solution validate app.iso --key a.pub --key b.pub --threshold 2 --output json
   solution validate /dev/sr0 --key publisher.pub")]
 pub(crate) struct Arguments {
@@ -52,14 +54,16 @@ pub(super) fn signatures(
     arguments: &TrustArguments,
     allow: Option<SolutionId>,
 ) -> Result<Signatures, Failure> {
-    let trust = match (arguments.keys.is_empty(), &allow) {
-        (false, _) => Some(support::trust(arguments)?),
-        (true, Some(_)) => None,
-        (true, None) => {
-            return Err(Failure::usage("no public key is given, so nobody's signature counts")
-                .hint("give the publisher's key with `--key`; `validate --skip-signature` checks everything else"));
-        }
+    let trust = if arguments.keys.is_empty() {
+        let policies = trust::policies()?;
+        (!policies.is_empty()).then_some(Trusting::Policies(policies))
+    } else {
+        Some(Trusting::Keys(support::trust(arguments)?))
     };
+    if trust.is_none() && allow.is_none() {
+        return Err(Failure::usage("no public key is given or trusted on this machine, so nobody's signature counts")
+            .hint("give the publisher's key with `--key`, or trust it with `solution trust add`; `validate --skip-signature` checks everything else"));
+    }
     Ok(Signatures::Check {
         trust,
         allow_unsigned: allow.map(AllowUnsigned),
@@ -99,17 +103,24 @@ pub(super) fn check(
 
 /// Signatures that lie beside the archive, in `<archive>.dsse.json`.
 fn detached(archive: &Path) -> Result<Vec<Envelope>, Failure> {
-    let mut path = archive.as_os_str().to_owned();
-    path.push(".dsse.json");
-    let path = PathBuf::from(path);
-    if !path.exists() {
-        return Ok(Vec::new());
+    archive::read_detached(archive)
+        .map(|envelope| envelope.into_iter().collect())
+        .map_err(|error| support::detached_failure(archive, error))
+}
+
+/// By what an archive was judged, and how: `policy acme: 2 of 3 keys signed, 2 needed`. Who signed an archive that is
+/// refused stands in the finding.
+pub(super) fn in_words(judged: &Judged, signed: usize) -> String {
+    let by = match &judged.policy {
+        Some(policy) => format!("policy {policy}"),
+        None => "--key".to_owned(),
+    };
+    let keys = render::count(judged.keys, "key");
+    let needed = judged.threshold;
+    match signed {
+        0 => format!("{by}: {needed} of {keys} must have signed"),
+        _ => format!("{by}: {signed} of {keys} signed, {needed} needed"),
     }
-    let text = support::read_text(&path)?;
-    let envelope = Envelope::from_slice(text.as_bytes())
-        .with_context(|| format!("cannot use the signatures in `{}`", path.display()))
-        .map_err(Failure::no)?;
-    Ok(vec![envelope])
 }
 
 fn show(report: &Report) {
@@ -124,6 +135,12 @@ fn show(report: &Report) {
     }
     for signer in &summary.signers {
         render::line(format!("signed by   {signer}"));
+    }
+    if let Some(judged) = &summary.judged {
+        render::line(format!(
+            "judged by   {}",
+            in_words(judged, summary.signers.len())
+        ));
     }
     let held = match (summary.images, summary.files, summary.size) {
         (Some(images), Some(files), Some(size)) => {

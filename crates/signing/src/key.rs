@@ -1,7 +1,7 @@
 //! Key pairs and their PEM files: PKCS#8 for secret keys (RFC 5958, RFC 8410), `SubjectPublicKeyInfo` for public ones.
 //!
-//! What could go wrong with a key, and where it stops: another algorithm, an encrypted key or the wrong half of a pair
-//! (here, each by its name); a point of small order, for which one signature fits many messages, or a second
+//! What could go wrong with a key, and where it stops: another algorithm or the wrong half of a pair (here, each by its
+//! name); an encrypted key that takes for ever to open (`encrypted`); a point of small order, for which one signature fits many messages, or a second
 //! spelling of a point, which would count one key twice (`PublicKey::checked`); secrets in messages (`Debug` shows key
 //! ids only) or left in memory (everything that holds one erases itself).
 
@@ -18,6 +18,7 @@ use schemas::{Digest, EnvelopeSignature, KeyId, PAYLOAD_TYPE};
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
+use crate::encrypted::{self, Passphrase};
 use crate::{limits, pre_authentication_encoding};
 
 /// A publisher's secret key. Erased from memory when dropped; never shown.
@@ -40,11 +41,27 @@ pub enum KeyError {
     /// No PEM at all, or more than one block of it.
     #[error("the key is not one PEM block (`-----BEGIN … KEY-----`)")]
     NotPem,
-    /// Encrypted.
-    #[error(
-        "the secret key is encrypted, which is not supported yet; decrypt it with `openssl pkey -in KEY -out PLAIN-KEY`"
-    )]
+    /// Encrypted, and read without a passphrase.
+    #[error("the secret key is encrypted, and needs its passphrase")]
     Encrypted,
+    /// Encrypted in a way that is not supported.
+    #[error(
+        "the secret key is encrypted with {0}; only PBES2 with PBKDF2 (SHA-2) or scrypt, and AES, is supported"
+    )]
+    Encryption(String),
+    /// The key derivation costs more than [`limits::PBKDF2_ITERATIONS`], [`limits::SCRYPT_MEMORY`] or
+    /// [`limits::SCRYPT_WORK`].
+    #[error("opening the secret key would take more time or memory than any honest key asks for")]
+    Work,
+    /// The passphrase is not that of the key, or the key is damaged.
+    #[error("the passphrase does not open the secret key")]
+    Passphrase,
+    /// Nothing is protected by nothing.
+    #[error("the passphrase is empty")]
+    PassphraseEmpty,
+    /// Longer than [`limits::PASSPHRASE`].
+    #[error("the passphrase has more than {max} bytes", max = limits::PASSPHRASE)]
+    PassphraseSize,
     /// A public key in place of a secret one.
     #[error("this is a public key; a secret key is needed here")]
     SecretExpected,
@@ -78,7 +95,7 @@ impl SecretKey {
         Ok(Self(SigningKey::from_bytes(&seed)))
     }
 
-    /// Reads PKCS#8 PEM, not encrypted.
+    /// Reads PKCS#8 PEM, not encrypted: [`KeyError::Encrypted`] says that [`SecretKey::from_encrypted_pem`] may read it.
     pub fn from_pem(pem: &str) -> Result<Self, KeyError> {
         match label(pem)? {
             "PRIVATE KEY" => {}
@@ -86,6 +103,19 @@ impl SecretKey {
             other => return Err(refuse_label(other)),
         }
         let (_, document) = SecretDocument::from_pem(pem).map_err(|_| KeyError::Malformed)?;
+        Self::from_document(&document)
+    }
+
+    /// Reads encrypted PKCS#8 PEM.
+    pub fn from_encrypted_pem(pem: &str, passphrase: &Passphrase) -> Result<Self, KeyError> {
+        match label(pem)? {
+            encrypted::LABEL => Self::from_document(&encrypted::open(pem, passphrase)?),
+            "PUBLIC KEY" => Err(KeyError::SecretExpected),
+            other => Err(refuse_label(other)),
+        }
+    }
+
+    fn from_document(document: &SecretDocument) -> Result<Self, KeyError> {
         let info =
             PrivateKeyInfoRef::try_from(document.as_bytes()).map_err(|_| KeyError::Malformed)?;
         check_algorithm(&info.algorithm.oid)?;
@@ -101,12 +131,28 @@ impl SecretKey {
     /// Never: 32 bytes always have this form.
     #[must_use]
     pub fn to_pem(&self) -> Zeroizing<String> {
-        let pair = KeypairBytes {
+        self.pair()
+            .to_pkcs8_pem(LineEnding::LF)
+            .expect("32 bytes always have a PKCS#8 form")
+    }
+
+    /// Encrypted PKCS#8 PEM: PBES2 with scrypt and AES-256-CBC, which OpenSSL 1.1 and later read.
+    ///
+    /// # Panics
+    ///
+    /// Never: 32 bytes always have this form.
+    pub fn to_encrypted_pem(&self, passphrase: &Passphrase) -> Result<Zeroizing<String>, KeyError> {
+        let document = self.pair().to_pkcs8_der();
+        let document = document.expect("32 bytes always have a PKCS#8 form");
+        encrypted::seal(document.as_bytes(), passphrase)
+    }
+
+    /// Without the public half: that makes version 1.
+    fn pair(&self) -> KeypairBytes {
+        KeypairBytes {
             secret_key: self.0.to_bytes(),
             public_key: None,
-        };
-        pair.to_pkcs8_pem(LineEnding::LF)
-            .expect("32 bytes always have a PKCS#8 form")
+        }
     }
 
     /// The public half.
@@ -131,7 +177,7 @@ impl PublicKey {
     pub fn from_pem(pem: &str) -> Result<Self, KeyError> {
         match label(pem)? {
             "PUBLIC KEY" => {}
-            "PRIVATE KEY" | "ENCRYPTED PRIVATE KEY" => return Err(KeyError::PublicExpected),
+            "PRIVATE KEY" | encrypted::LABEL => return Err(KeyError::PublicExpected),
             other => return Err(refuse_label(other)),
         }
         let (_, document) = Document::from_pem(pem).map_err(|_| KeyError::Malformed)?;
@@ -212,7 +258,7 @@ fn label(pem: &str) -> Result<&str, KeyError> {
 
 fn refuse_label(label: &str) -> KeyError {
     match label {
-        "ENCRYPTED PRIVATE KEY" => KeyError::Encrypted,
+        encrypted::LABEL => KeyError::Encrypted,
         "RSA PRIVATE KEY" | "RSA PUBLIC KEY" => KeyError::Algorithm("RSA".to_owned()),
         "EC PRIVATE KEY" => KeyError::Algorithm("ECDSA".to_owned()),
         "DSA PRIVATE KEY" => KeyError::Algorithm("DSA".to_owned()),
@@ -298,7 +344,6 @@ MCowBQYDK2VwAyEAH54whvCLRxp8UDkHmB8dT2UMPVPorSrsFCoktuTIPqQ=
         assert!(matches!(public(SECRET), KeyError::PublicExpected));
         let encrypted = SECRET.replace("PRIVATE", "ENCRYPTED PRIVATE");
         assert!(matches!(secret(&encrypted), KeyError::Encrypted));
-        assert!(secret(&encrypted).to_string().contains("not supported yet"));
         let rsa = SECRET.replace("PRIVATE", "RSA PRIVATE");
         assert!(secret(&rsa).to_string().contains("algorithm RSA"));
         let certificate = PUBLIC.replace("PUBLIC KEY", "CERTIFICATE");

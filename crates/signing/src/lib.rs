@@ -1,16 +1,20 @@
 //! Keys, signatures and the threshold rule: Ed25519 over DSSE's pre-authentication encoding.
 //!
 //! The only crate that depends on a signature algorithm. It must not know paths, images or archives, and reads no
-//! files: keys come as the PEM text that `openssl genpkey -algorithm ed25519` makes.
+//! files: keys come as the PEM text that `openssl genpkey -algorithm ed25519` makes, encrypted ones with their passphrase.
 //!
 //! The algorithm of a signature follows from the public key (its `SubjectPublicKeyInfo`), never from the envelope, so
 //! another algorithm can be added without a way to choose the weaker one.
 
+mod encrypted;
 mod key;
 pub mod limits;
+mod policy;
 mod sign;
 mod trust;
 
+pub use encrypted::Passphrase;
 pub use key::{KeyError, PublicKey, SecretKey};
+pub use policy::{Policies, Policy, PolicyError};
 pub use sign::pre_authentication_encoding;
 pub use trust::{Signers, Trust, TrustError, VerifyError, verify};

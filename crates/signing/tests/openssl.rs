@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use schemas::{EnvelopeSignature, PAYLOAD_TYPE};
-use signing::{KeyError, PublicKey, SecretKey, pre_authentication_encoding};
+use signing::{KeyError, Passphrase, PublicKey, SecretKey, pre_authentication_encoding};
 
 fn run(directory: &Path, arguments: &[&str]) -> Output {
     Command::new("openssl")
@@ -148,19 +148,96 @@ fn openssls_other_keys_are_refused_by_name() {
             );
         }
     }
+}
+
+fn passphrase(text: &str) -> Passphrase {
+    Passphrase::new(text.as_bytes().to_vec().into()).unwrap()
+}
+
+/// Makes a key by OpenSSL and encrypts it with these options of `openssl pkcs8`.
+fn encrypted_by_openssl(dir: &Path, options: &[&str]) -> String {
     openssl(
         dir,
-        &[
-            "genpkey",
-            "-algorithm",
-            "ed25519",
-            "-aes-256-cbc",
-            "-pass",
-            "pass:x",
-            "-out",
-            "secret.pem",
-        ],
+        &["genpkey", "-algorithm", "ed25519", "-out", "plain.pem"],
     );
-    let refused = SecretKey::from_pem(&read(dir, "secret.pem")).unwrap_err();
-    assert!(matches!(refused, KeyError::Encrypted), "{refused}");
+    let topk8 = ["pkcs8", "-topk8", "-in", "plain.pem", "-out", "secret.pem"];
+    openssl(
+        dir,
+        &[&topk8[..], &["-passout", "pass:s3cret"], options].concat(),
+    );
+    read(dir, "secret.pem")
+}
+
+#[test]
+fn keys_that_openssl_encrypted_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path();
+    for options in [
+        &[][..],
+        &["-v2", "aes-128-cbc"],
+        &["-v2", "aes-192-cbc", "-v2prf", "hmacWithSHA512"],
+        &["-v2", "aes-256-cbc", "-iter", "600000"],
+        &["-scrypt"],
+        &[
+            "-scrypt",
+            "-scrypt_N",
+            "16384",
+            "-scrypt_r",
+            "8",
+            "-scrypt_p",
+            "5",
+        ],
+    ] {
+        let pem = encrypted_by_openssl(dir, options);
+        let refused = SecretKey::from_pem(&pem).unwrap_err();
+        assert!(matches!(refused, KeyError::Encrypted), "{refused}");
+        let secret = SecretKey::from_encrypted_pem(&pem, &passphrase("s3cret"))
+            .unwrap_or_else(|error| panic!("{options:?}: {error}"));
+        assert_eq!(*secret.to_pem(), read(dir, "plain.pem"), "{options:?}");
+        let refused = SecretKey::from_encrypted_pem(&pem, &passphrase("S3cret")).unwrap_err();
+        assert!(
+            matches!(refused, KeyError::Passphrase),
+            "{options:?}: {refused}"
+        );
+    }
+}
+
+#[test]
+fn keys_that_are_encrypted_badly_are_refused_by_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path();
+    for (options, name) in [
+        (&["-v2", "des3"][..], "1.2.840.113549.3.7"),
+        (&["-v2prf", "hmacWithSHA1"], "SHA-1"),
+        (&["-v1", "PBE-SHA1-3DES"], "1.2.840.113549.1.12.1.3"),
+    ] {
+        let pem = encrypted_by_openssl(dir, options);
+        let refused = SecretKey::from_encrypted_pem(&pem, &passphrase("s3cret")).unwrap_err();
+        assert!(
+            matches!(&refused, KeyError::Encryption(scheme) if scheme.contains(name)),
+            "{options:?}: {refused:?}"
+        );
+    }
+    // A key of another algorithm behind the right passphrase.
+    let ec = ["genpkey", "-algorithm", "ED448", "-out", "secret.pem"];
+    openssl(
+        dir,
+        &[&ec[..], &["-aes-256-cbc", "-pass", "pass:s3cret"]].concat(),
+    );
+    let refused = SecretKey::from_encrypted_pem(&read(dir, "secret.pem"), &passphrase("s3cret"));
+    assert!(matches!(refused, Err(KeyError::Algorithm(name)) if name == "Ed448"));
+}
+
+#[test]
+fn openssl_reads_the_keys_that_we_encrypt() {
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path();
+    let secret = SecretKey::generate().unwrap();
+    let pem = secret.to_encrypted_pem(&passphrase("s3cret")).unwrap();
+    fs::write(dir.join("secret.pem"), pem.as_bytes()).unwrap();
+    let decrypt = ["pkey", "-in", "secret.pem", "-out", "plain.pem", "-passin"];
+    openssl(dir, &[&decrypt[..], &["pass:s3cret"]].concat());
+    assert_eq!(read(dir, "plain.pem"), *secret.to_pem());
+    let wrong = run(dir, &[&decrypt[..], &["pass:S3cret"]].concat());
+    assert!(!wrong.status.success(), "any passphrase opens it");
 }

@@ -108,7 +108,7 @@ impl Archive {
 pub(crate) fn options() -> Options {
     Options {
         signatures: Signatures::Check {
-            trust: Some(Trust::new(vec![key().public()], None).unwrap()),
+            trust: Some(Trust::new(vec![key().public()], None).unwrap().into()),
             allow_unsigned: None,
         },
         detached: Vec::new(),

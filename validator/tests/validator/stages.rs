@@ -26,7 +26,11 @@ fn trusting(keys: &[&SecretKey], threshold: usize) -> Options {
     let keys = keys.iter().map(|key| key.public()).collect();
     Options {
         signatures: Signatures::Check {
-            trust: Some(Trust::new(keys, NonZeroUsize::new(threshold)).unwrap()),
+            trust: Some(
+                Trust::new(keys, NonZeroUsize::new(threshold))
+                    .unwrap()
+                    .into(),
+            ),
             allow_unsigned: None,
         },
         ..options()

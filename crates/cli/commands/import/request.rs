@@ -33,6 +33,11 @@ pub(super) fn accept(arguments: &Arguments, output: Output) -> Result<Option<Acc
         Err(report) => {
             render::result(output, &report, |report| {
                 validate::show_findings(report);
+                let summary = report.summary();
+                if let Some(judged) = &summary.judged {
+                    let words = validate::in_words(judged, summary.signers.len());
+                    render::note(format!("judged by {words}"));
+                }
                 let archive = arguments.archive.display();
                 render::note(format!(
                     "error: `{archive}` is not accepted, so nothing was imported"

@@ -1,0 +1,314 @@
+//! What a site trusts: policies, each for some Solutions, and the rule by which one of them counts.
+//!
+//! Policies never add up. For each Solution exactly one counts, the one with the closest pattern: otherwise a policy that
+//! somebody wrote for all Solutions with one key would undo a stricter one that was written for this Solution. Two
+//! policies with the same pattern are refused, so that there is always one that is closest.
+
+use std::collections::BTreeMap;
+
+use schemas::{KubernetesName, SolutionName, SolutionPattern, TrustPolicy, limits};
+
+use crate::{KeyError, PublicKey, Trust, TrustError};
+
+/// The trust that a site puts in some keys, for some Solutions.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    name: KubernetesName,
+    solutions: Vec<SolutionPattern>,
+    trust: Trust,
+}
+
+/// All policies of a site.
+#[derive(Clone, Debug, Default)]
+pub struct Policies(Vec<Policy>);
+
+/// Why documents are no policies, or policies do not go together.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyError {
+    /// A key that is none.
+    #[error("key {number} of policy `{policy}` is not a public key")]
+    Key {
+        /// The policy.
+        policy: KubernetesName,
+        /// Which of its keys, from 1.
+        number: usize,
+        /// Why.
+        source: KeyError,
+    },
+    /// Keys and a threshold that make no trust.
+    #[error("policy `{policy}` is none")]
+    Trust {
+        /// The policy.
+        policy: KubernetesName,
+        /// Why.
+        source: TrustError,
+    },
+    /// A policy for nothing, or of more keys or patterns than are read.
+    #[error("policy `{policy}` has {count} {what}; expected 1 to {most}")]
+    Count {
+        /// The policy.
+        policy: KubernetesName,
+        /// Of what.
+        what: &'static str,
+        /// How many it has.
+        count: usize,
+        /// How many it may have.
+        most: usize,
+    },
+    /// More than [`limits::TRUST_POLICIES`].
+    #[error("there are {0} policies; at most {max} are read", max = limits::TRUST_POLICIES)]
+    Policies(usize),
+    /// Two policies of one name.
+    #[error("there are two policies with the name `{0}`")]
+    Name(KubernetesName),
+    /// Two policies of which none is closer.
+    #[error("policies `{first}` and `{second}` are both for `{pattern}`, and only one can count")]
+    Pattern {
+        /// The pattern.
+        pattern: SolutionPattern,
+        /// One policy; the same as the other when it names the pattern twice.
+        first: KubernetesName,
+        /// The other.
+        second: KubernetesName,
+    },
+}
+
+impl Policy {
+    /// The policy that a document describes.
+    pub fn new(document: &TrustPolicy) -> Result<Self, PolicyError> {
+        let policy = &document.metadata.name;
+        let spec = &document.spec;
+        for (what, count, most) in [
+            ("keys", spec.keys.len(), limits::TRUST_KEYS),
+            (
+                "patterns of Solutions",
+                spec.solutions.len(),
+                limits::TRUST_PATTERNS,
+            ),
+        ] {
+            if count == 0 || count > most {
+                return Err(PolicyError::Count {
+                    policy: policy.clone(),
+                    what,
+                    count,
+                    most,
+                });
+            }
+        }
+        let key = |(index, key): (usize, &schemas::TrustedKey)| {
+            PublicKey::from_pem(&key.pem).map_err(|source| PolicyError::Key {
+                policy: policy.clone(),
+                number: index + 1,
+                source,
+            })
+        };
+        let keys = spec.keys.iter().enumerate().map(key);
+        let trust = Trust::new(keys.collect::<Result<_, _>>()?, spec.threshold);
+        Ok(Self {
+            name: policy.clone(),
+            solutions: spec.solutions.clone(),
+            trust: trust.map_err(|source| PolicyError::Trust {
+                policy: policy.clone(),
+                source,
+            })?,
+        })
+    }
+
+    /// How it is called.
+    #[must_use]
+    pub fn name(&self) -> &KubernetesName {
+        &self.name
+    }
+
+    /// The Solutions that it is for.
+    #[must_use]
+    pub fn solutions(&self) -> &[SolutionPattern] {
+        &self.solutions
+    }
+
+    /// Its keys and their threshold.
+    #[must_use]
+    pub fn trust(&self) -> &Trust {
+        &self.trust
+    }
+
+    fn closeness(&self, solution: &SolutionName) -> Option<usize> {
+        let fitting = self
+            .solutions
+            .iter()
+            .filter(|pattern| pattern.matches(solution));
+        fitting.map(SolutionPattern::closeness).max()
+    }
+}
+
+impl Policies {
+    /// Puts the policies of a site together.
+    pub fn new(policies: Vec<Policy>) -> Result<Self, PolicyError> {
+        if policies.len() > limits::TRUST_POLICIES {
+            return Err(PolicyError::Policies(policies.len()));
+        }
+        let mut names = BTreeMap::new();
+        let mut patterns = BTreeMap::new();
+        for policy in &policies {
+            if names.insert(&policy.name, ()).is_some() {
+                return Err(PolicyError::Name(policy.name.clone()));
+            }
+            for pattern in &policy.solutions {
+                if let Some(first) = patterns.insert(pattern, &policy.name) {
+                    return Err(PolicyError::Pattern {
+                        pattern: pattern.clone(),
+                        first: first.clone(),
+                        second: policy.name.clone(),
+                    });
+                }
+            }
+        }
+        Ok(Self(policies))
+    }
+
+    /// The one policy that counts for a Solution.
+    #[must_use]
+    pub fn for_solution(&self, solution: &SolutionName) -> Option<&Policy> {
+        let fitting = self.0.iter().filter_map(|policy| {
+            policy
+                .closeness(solution)
+                .map(|closeness| (closeness, policy))
+        });
+        fitting
+            .max_by_key(|(closeness, _)| *closeness)
+            .map(|(_, policy)| policy)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The policies in their order.
+    #[must_use = "this only makes an iterator"]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Policy> {
+        self.0.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::{TrustSpec, TrustedKey};
+
+    use super::*;
+    use crate::SecretKey;
+
+    fn pem() -> String {
+        SecretKey::generate().unwrap().public().to_pem()
+    }
+
+    fn document(name: &str, solutions: &[&str], keys: &[String], threshold: usize) -> TrustPolicy {
+        let key = |pem: &String| TrustedKey {
+            comment: None,
+            pem: pem.clone(),
+        };
+        let spec = TrustSpec {
+            solutions: solutions.iter().map(|text| text.parse().unwrap()).collect(),
+            threshold: std::num::NonZeroUsize::new(threshold),
+            keys: keys.iter().map(key).collect(),
+        };
+        TrustPolicy::new(name.parse().unwrap(), spec)
+    }
+
+    fn policy(name: &str, solutions: &[&str]) -> Policy {
+        Policy::new(&document(name, solutions, &[pem()], 0)).unwrap()
+    }
+
+    #[test]
+    fn the_closest_pattern_counts_and_nothing_else() {
+        let policies = Policies::new(vec![
+            policy("all", &["*"]),
+            policy("acme", &["other", "acme-*"]),
+            policy("shop", &["acme-shop"]),
+            policy("shops", &["acme-shop-*"]),
+        ])
+        .unwrap();
+        for (solution, expected) in [
+            ("anything", "all"),
+            ("acme", "all"),
+            ("acmeevil", "all"),
+            ("acme-db", "acme"),
+            ("other", "acme"),
+            ("acme-shop", "shop"),
+            ("acme-shop-eu", "shops"),
+        ] {
+            let found = policies.for_solution(&solution.parse().unwrap()).unwrap();
+            assert_eq!(found.name().as_str(), expected, "{solution}");
+        }
+        let scoped = Policies::new(vec![policy("acme", &["acme-*"])]).unwrap();
+        assert!(scoped.for_solution(&"shop".parse().unwrap()).is_none());
+        assert!(
+            Policies::default()
+                .for_solution(&"a".parse().unwrap())
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn policies_that_do_not_go_together_are_refused() {
+        let refused = |policies: Vec<Policy>| Policies::new(policies).unwrap_err().to_string();
+        let twice = refused(vec![policy("a", &["x", "y"]), policy("b", &["z", "y"])]);
+        assert_eq!(
+            twice,
+            "policies `a` and `b` are both for `y`, and only one can count"
+        );
+        let itself = refused(vec![policy("a", &["x", "x"])]);
+        assert!(itself.contains("`a` and `a`"), "{itself}");
+        let name = refused(vec![policy("a", &["x"]), policy("a", &["y"])]);
+        assert!(name.contains("two policies with the name `a`"), "{name}");
+        let many: Vec<Policy> = (0..=limits::TRUST_POLICIES)
+            .map(|number| Policy {
+                name: format!("p{number}").parse().unwrap(),
+                ..policy("x", &["x"])
+            })
+            .collect();
+        assert!(refused(many).contains("257 policies"));
+    }
+
+    #[test]
+    fn a_policy_that_makes_no_trust_is_refused() {
+        let refused = |document: &TrustPolicy| Policy::new(document).unwrap_err();
+        let (one, two) = (pem(), pem());
+        let both = [one.clone(), two.clone()];
+        assert!(matches!(
+            refused(&document("a", &["x"], &both, 0)),
+            PolicyError::Trust {
+                source: TrustError::ThresholdMissing { keys: 2 },
+                ..
+            }
+        ));
+        assert!(matches!(
+            refused(&document("a", &["x"], &both, 3)),
+            PolicyError::Trust {
+                source: TrustError::ThresholdTooHigh { .. },
+                ..
+            }
+        ));
+        assert!(matches!(
+            refused(&document("a", &["x"], &[one.clone(), one.clone()], 2)),
+            PolicyError::Trust {
+                source: TrustError::Repeated(_),
+                ..
+            }
+        ));
+        assert!(matches!(
+            refused(&document("a", &["x"], &[one, "x".to_owned()], 1)),
+            PolicyError::Key { number: 2, .. }
+        ));
+        let counts = [
+            document("a", &["x"], &[], 1),
+            document("a", &[], &both, 1),
+            document("a", &["x"], &vec![two; limits::TRUST_KEYS + 1], 1),
+            document("a", &["x"; limits::TRUST_PATTERNS + 1], &both, 1),
+        ];
+        for document in counts {
+            assert!(matches!(refused(&document), PolicyError::Count { .. }));
+        }
+    }
+}

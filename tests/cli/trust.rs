@@ -1,0 +1,286 @@
+//! Whose signatures count where no key is given: the policies of a site.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::common::{Answer, Desk};
+
+/// Where the desk's user keeps policies.
+const FOLDER: &str = ".config/solution/trust.d";
+
+fn trust(desk: &Desk, arguments: &[&str]) -> Answer {
+    desk.solution(&[&["trust"], arguments].concat())
+}
+
+fn validate(desk: &Desk) -> Answer {
+    desk.solution(&["validate", "example.iso"])
+}
+
+/// A desk with an archive, and a policy `acme` of the publisher's key for these Solutions.
+fn trusting(solutions: &str) -> Desk {
+    let desk = Desk::with_archive();
+    let add = [
+        "add",
+        "acme",
+        "--key",
+        "publisher.pub",
+        "--solutions",
+        solutions,
+    ];
+    trust(&desk, &add).success();
+    desk
+}
+
+#[test]
+fn a_policy_takes_the_place_of_a_key() {
+    let desk = Desk::with_archive();
+    let text = validate(&desk).failure(2);
+    assert!(text.contains("solution trust add"), "{text}");
+    let add = [
+        "add",
+        "acme",
+        "--key",
+        "publisher.pub",
+        "--solutions",
+        "exam*",
+    ];
+    let text = trust(&desk, &add).failure(2);
+    assert!(text.contains("PREFIX-*"), "{text}");
+    let add = [
+        "add",
+        "acme",
+        "--key",
+        "publisher.pub",
+        "--solutions",
+        "example",
+    ];
+    let added = trust(
+        &desk,
+        &[&add[..], &["--comment", "Acme's \"release\" key"]].concat(),
+    );
+    let text = added.success();
+    let id = desk
+        .solution(&["inspect", "example.iso", "--output", "json"])
+        .json()["signatures"][0]
+        .clone();
+    assert!(
+        text.contains(id.as_str().unwrap()),
+        "the whole id is shown: {text}"
+    );
+    let text = validate(&desk).success();
+    assert!(
+        text.contains("policy acme: 1 of 1 key signed, 1 needed"),
+        "{text}"
+    );
+    let report = desk.report(&[], 0);
+    assert_eq!(report["judged"]["policy"], "acme", "{report:#}");
+    let list = trust(&desk, &["list", "--output", "json"]).json();
+    assert_eq!(list[0]["name"], "acme");
+    assert_eq!(list[0]["solutions"][0], "example");
+    assert_eq!(list[0]["keys"][0]["id"], id);
+    assert_eq!(list[0]["keys"][0]["comment"], "Acme's \"release\" key");
+    let text = trust(&desk, &add).failure(1);
+    assert!(
+        text.contains("exists") && text.contains("--extend"),
+        "{text}"
+    );
+    trust(&desk, &["remove", "acme"]).success();
+    validate(&desk).failure(2);
+    assert_eq!(
+        trust(&desk, &["list", "--output", "json"]).json(),
+        serde_json::json!([])
+    );
+}
+
+#[test]
+fn a_policy_counts_for_its_solutions_only_and_the_closest_one_counts() {
+    let desk = trusting("acme-*");
+    let report = desk.report(&[], 1);
+    assert_eq!(report["findings"][0]["id"], "signature.untrusted");
+    assert!(
+        report
+            .to_string()
+            .contains("no policy of this site is for `example`"),
+        "{report:#}"
+    );
+    // A key on the command line stands for itself.
+    desk.report(&["--key", "publisher.pub"], 0);
+    desk.solution(&["keygen", "other"]).success();
+    let add = ["add", "all", "--key", "publisher.pub", "--solutions", "*"];
+    trust(&desk, &add).success();
+    desk.report(&[], 0);
+    // A closer policy counts instead, also when it is the stricter one.
+    let add = [
+        "add",
+        "strict",
+        "--key",
+        "publisher.pub",
+        "--key",
+        "other.pub",
+        "--solutions",
+        "example",
+    ];
+    let text = trust(&desk, &add).failure(2);
+    assert!(text.contains("--threshold"), "{text}");
+    trust(&desk, &[&add[..], &["--threshold", "2"]].concat()).success();
+    let report = desk.report(&[], 1);
+    assert_eq!(
+        report["findings"][0]["id"], "signature.threshold",
+        "{report:#}"
+    );
+    assert_eq!(report["judged"]["policy"], "strict", "{report:#}");
+    let text = validate(&desk).failure(1);
+    assert!(
+        text.contains("policy strict: 2 of 2 keys must have signed"),
+        "{text}"
+    );
+    desk.solution(&["sign", "example.iso", "--key", "other.key"])
+        .success();
+    desk.report(&[], 0);
+    // None is closer: which counts would be chance.
+    let add = ["add", "tie", "--key", "other.pub", "--solutions", "example"];
+    let text = trust(&desk, &add).failure(1);
+    assert!(
+        text.contains("`strict` and `tie` are both for `example`"),
+        "{text}"
+    );
+    assert!(!desk.path(FOLDER).join("tie.yaml").exists());
+    fs::copy(
+        desk.path(FOLDER).join("strict.yaml"),
+        desk.path(FOLDER).join("tie.yaml"),
+    )
+    .unwrap();
+    let text = validate(&desk).failure(1);
+    assert!(
+        text.contains("tie.yaml") && text.contains("names must be the same"),
+        "{text}"
+    );
+}
+
+#[test]
+fn keys_are_changed_one_by_one() {
+    let desk = trusting("*");
+    for name in ["next", "third"] {
+        desk.solution(&["keygen", name]).success();
+    }
+    let extend = ["add", "acme", "--key", "next.pub", "--extend"];
+    let text = trust(&desk, &extend).failure(2);
+    assert!(text.contains("--threshold"), "{text}");
+    trust(&desk, &[&extend[..], &["--threshold", "1"]].concat()).success();
+    let text = trust(&desk, &[&extend[..], &["--threshold", "1"]].concat()).failure(2);
+    assert!(text.contains("is given twice"), "{text}");
+    desk.report(&[], 0);
+    let keys = |desk: &Desk| {
+        let list = trust(desk, &["list", "--output", "json"]).json();
+        let keys = list[0]["keys"].as_array().unwrap().clone();
+        keys.iter()
+            .map(|key| key["id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let ids = keys(&desk);
+    assert_eq!(ids.len(), 2);
+    let text = trust(&desk, &["remove", &ids[0][..7]]).failure(1);
+    assert!(text.contains("8 characters"), "{text}");
+    trust(&desk, &["remove", &ids[0][..12]]).success();
+    assert_eq!(keys(&desk), ids[1..]);
+    let report = desk.report(&[], 1);
+    assert_eq!(report["findings"][0]["id"], "signature.untrusted");
+    // The last key goes with its policy only.
+    let text = trust(&desk, &["remove", &ids[1][..12]]).failure(1);
+    assert!(text.contains("remove the policy as a whole"), "{text}");
+    let text = trust(&desk, &["remove", "nothing"]).failure(1);
+    assert!(text.contains("no policy `nothing`"), "{text}");
+    let extend = ["add", "nobody", "--key", "third.pub", "--extend"];
+    trust(&desk, &extend).failure(1);
+}
+
+#[test]
+fn what_others_could_have_written_ends_the_command() {
+    let desk = trusting("*");
+    let folder = desk.path(FOLDER);
+    let file = folder.join("acme.yaml");
+    let mode = |path: &std::path::Path, mode| {
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    };
+    let refused = |words: &[&str]| {
+        for command in [validate(&desk), trust(&desk, &["list"])] {
+            let text = command.failure(1);
+            for word in words {
+                assert!(text.contains(word), "`{word}` is not in: {text}");
+            }
+        }
+    };
+    for (path, good) in [(&file, 0o644), (&folder, 0o755)] {
+        for bad in [good | 0o020, good | 0o002] {
+            mode(path, bad);
+            refused(&[&format!("`{}` can be written by others", path.display())]);
+        }
+        mode(path, good);
+        desk.report(&[], 0);
+    }
+    let text = fs::read(&file).unwrap();
+    for name in ["acme.yml", "acme.yaml~", "README", "Acme.yaml"] {
+        let other = folder.join(name);
+        fs::write(&other, &text).unwrap();
+        refused(&[name, "is not called as a policy is"]);
+        fs::remove_file(other).unwrap();
+    }
+    let link = folder.join("link.yaml");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    refused(&["link.yaml", "is a link"]);
+    fs::remove_file(&link).unwrap();
+    fs::create_dir(&link).unwrap();
+    refused(&["link.yaml", "is not a file"]);
+    fs::remove_dir(&link).unwrap();
+    let good = String::from_utf8(text).unwrap();
+    for (bad, words) in [
+        (good.replace("threshold", "treshold"), "trust policy"),
+        (good.replacen("keys:", "keyz:", 1), "keyz"),
+        (
+            good.replacen("BEGIN PUBLIC", "BEGIN PRIVATE", 1),
+            "key 1 of policy `acme`",
+        ),
+        (good.clone() + &"#".repeat(70_000), "65536 bytes"),
+        (String::new(), "trust policy"),
+    ] {
+        if bad == good {
+            continue;
+        }
+        fs::write(&file, bad).unwrap();
+        refused(&["acme.yaml", words]);
+    }
+    // What editors keep is passed over, and what cannot be read can be removed.
+    fs::write(folder.join(".acme.yaml.swp"), "x").unwrap();
+    trust(&desk, &["remove", "acme"]).success();
+    trust(&desk, &["list"]).success();
+}
+
+#[test]
+fn the_folder_follows_the_users_own_choice() {
+    let desk = Desk::with_archive();
+    let run = |arguments: &[&str], config: &str| {
+        Answer::of(
+            desk.command()
+                .args(arguments)
+                .env("XDG_CONFIG_HOME", config),
+        )
+    };
+    let chosen = desk.path("chosen");
+    let chosen = chosen.to_str().unwrap();
+    let add = [
+        "trust",
+        "add",
+        "acme",
+        "--key",
+        "publisher.pub",
+        "--solutions",
+        "*",
+    ];
+    run(&add, chosen).success();
+    assert!(desk.path("chosen/solution/trust.d/acme.yaml").exists());
+    run(&["validate", "example.iso"], chosen).success();
+    // A path that is not absolute is none (XDG Base Directory Specification).
+    run(&["validate", "example.iso"], "chosen").failure(2);
+    let mode = fs::metadata(desk.path("chosen/solution/trust.d/acme.yaml")).unwrap();
+    assert_eq!(mode.permissions().mode() & 0o777, 0o644);
+}
