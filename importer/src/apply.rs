@@ -18,6 +18,7 @@ use crate::lock::Lock;
 use crate::obstacle::Obstacle;
 use crate::plan::{Deployment, Ready, manager};
 use crate::record;
+use crate::request::ForgetSigners;
 use crate::rollback::Before;
 use crate::state::State;
 
@@ -136,6 +137,7 @@ impl Ready {
     async fn write(&self, session: &mut Session<'_>) -> Result<(), Error> {
         let plan = &self.0;
         self.check_still_true(session.cluster).await?;
+        self.remember(session).await?;
         // A record that is the same stays as it is, with the time of the first import.
         let earlier = plan.state.record(&plan.record.name, &plan.record.version);
         if earlier.is_none_or(|earlier| !earlier.is_same_import(&plan.record)) {
@@ -147,6 +149,24 @@ impl Ready {
             self.deploy(deployment, session).await?;
         }
         project(session).await
+    }
+
+    /// Remembers who signed, before there is a version that they signed.
+    async fn remember(&self, session: &mut Session<'_>) -> Result<(), Error> {
+        let plan = &self.0;
+        if plan.state.has_archive(&plan.record)
+            && plan.request.allowed.forget == ForgetSigners::Refuse
+        {
+            return Ok(());
+        }
+        let memory = plan
+            .state
+            .signers
+            .after(&plan.record, &plan.request.allowed);
+        if memory == plan.state.signers {
+            return Ok(());
+        }
+        session.apply(Object::new(memory.to_object())?).await
     }
 
     /// Pushing takes time, and the plan was made before it. Under the Lease nobody else writes, so what is still true

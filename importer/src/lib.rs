@@ -21,6 +21,7 @@ mod record;
 mod request;
 mod rights;
 mod rollback;
+mod signers;
 mod state;
 mod status;
 mod summary;
@@ -38,7 +39,9 @@ pub use lock::{Change, Writer};
 pub use obstacle::Obstacle;
 pub use plan::{Plan, Ready};
 pub use record::{Record, RecordedImage};
-pub use request::{Allowed, ChangeSigners, ClusterScope, Downgrade, Replace, Request, Target};
+pub use request::{
+    Allowed, ChangeSigners, ClusterScope, Downgrade, ForgetSigners, Replace, Request, Target,
+};
 pub use state::{EnvironmentNamespace, Origin};
 pub use status::{OperatorStatus, Status, VersionStatus, status};
 pub use summary::{PlannedObject, PlannedTarget, Summary};

@@ -1,10 +1,10 @@
 //! What an import would do: everything that can be known before the first byte is written. Reading only.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use deployer::{Cluster, Conflicts, FieldManager, Object};
 use registry::Client;
-use schemas::{KeyId, SolutionId, Version};
+use schemas::{SolutionId, Version};
 use validator::Accepted;
 
 use crate::crd::{self, Change};
@@ -13,7 +13,8 @@ use crate::images::{self, Images};
 use crate::notes::notes;
 use crate::obstacle::Obstacle;
 use crate::record::{self, Record, RecordedImage};
-use crate::request::{ChangeSigners, Replace, Request, Target};
+use crate::request::{Replace, Request, Target};
+use crate::signers::Memory;
 use crate::state::State;
 use crate::summary::{Summary, kept, planned, planned_target, summary};
 use crate::target::Planner;
@@ -85,7 +86,9 @@ impl Plan {
         let state = State::read(cluster).await?;
         let record = record_of(accepted, &request, &id);
         check_record(&state, &record, request.allowed.replace, &mut obstacles);
-        check_signers(&state, &record, request.allowed.signers, &mut obstacles);
+        if !state.has_archive(&record) {
+            obstacles.extend(state.signers.check(&record, &request.allowed));
+        }
         images.job.mount_from = images::earlier(client.address(), &state, &record)?;
         let notes = notes(accepted, cluster, &state, &id).await?;
         let crds = plan_crds(accepted, cluster, &request, &id, &mut obstacles).await?;
@@ -144,6 +147,7 @@ impl Plan {
             records: Vec::new(),
             namespaces: Vec::new(),
             active: BTreeMap::new(),
+            signers: Memory::default(),
         };
         Self {
             request,
@@ -294,34 +298,6 @@ fn check_record(state: &State, record: &Record, replace: Replace, obstacles: &mu
             "ask the publisher which is right; `--replace` takes this one",
         ));
     }
-}
-
-/// A Solution whose archives were always signed by some keys comes from somebody else when none of them signed this one.
-fn check_signers(
-    state: &State,
-    record: &Record,
-    allowed: ChangeSigners,
-    obstacles: &mut Vec<Obstacle>,
-) {
-    let known = state
-        .records
-        .iter()
-        .filter(|known| known.name == record.name)
-        .flat_map(|known| &known.signers);
-    let known: BTreeSet<&KeyId> = known.collect();
-    let same = record.signers.iter().any(|signer| known.contains(signer));
-    if known.is_empty() || same || allowed == ChangeSigners::Allow {
-        return;
-    }
-    let known: Vec<String> = known.into_iter().map(KeyId::short).collect();
-    obstacles.push(Obstacle::no(
-        format!(
-            "{} was imported signed by {} before, and none of these keys signed this archive",
-            record.name,
-            known.join(", ")
-        ),
-        "ask the publisher, by another way, whether the keys changed; `--change-signers` takes it",
-    ));
 }
 
 async fn plan_crds(

@@ -47,6 +47,8 @@ pub struct Allowed {
     pub replace: Replace,
     /// An archive that none of the keys signed that signed the Solution before.
     pub signers: ChangeSigners,
+    /// An archive that nobody signed, of a Solution that was imported signed before.
+    pub forget: ForgetSigners,
     /// An older version than the one that runs.
     pub downgrade: Downgrade,
     /// An operator that works in the whole cluster.
@@ -68,6 +70,15 @@ pub enum ChangeSigners {
     /// It may not.
     Refuse,
     /// It may.
+    Allow,
+}
+
+/// Whether a site forgets who signed a Solution before, and so takes an archive that nobody signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForgetSigners {
+    /// It does not.
+    Refuse,
+    /// It does.
     Allow,
 }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::record::Record;
+use crate::signers::Memory;
 use crate::vocabulary as v;
 
 /// The state of a cluster.
@@ -18,6 +19,7 @@ pub(crate) struct State {
     pub(crate) namespaces: Vec<EnvironmentNamespace>,
     /// For each Solution the version whose CRDs are in the cluster.
     pub(crate) active: BTreeMap<SolutionName, Version>,
+    pub(crate) signers: Memory,
 }
 
 /// A namespace of an environment.
@@ -73,6 +75,7 @@ impl State {
             records,
             namespaces,
             active,
+            signers: Memory::read(cluster).await?,
         })
     }
 
@@ -91,6 +94,14 @@ impl State {
         self.records
             .iter()
             .find(|record| record.name == *name && record.version == *version)
+    }
+
+    /// Whether this very archive, with a signer who counted then, was imported already: nothing new is trusted with it.
+    pub(crate) fn has_archive(&self, record: &Record) -> bool {
+        self.record(&record.name, &record.version)
+            .is_some_and(|known| {
+                known.archive_id == record.archive_id && known.signers == record.signers
+            })
     }
 
     /// The version that runs in a namespace.

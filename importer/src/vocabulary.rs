@@ -5,6 +5,8 @@
 pub(crate) const RECORDS_NAMESPACE: &str = "metalk8s-solutions";
 /// Upstream's `ConfigMap` of available Solutions, kept as a projection of the records.
 pub(crate) const AVAILABLE: &str = "metalk8s-solutions";
+/// The `ConfigMap` of whose signatures were seen on each Solution.
+pub(crate) const SIGNERS: &str = "solution-signers";
 /// Upstream's `ConfigMap` of what an environment's namespace runs: `<solution>: <version>`.
 pub(crate) const ENVIRONMENT_CONFIG: &str = "metalk8s-environment";
 

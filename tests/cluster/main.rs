@@ -10,3 +10,4 @@ mod choices;
 mod lifecycle;
 mod refusals;
 mod site;
+mod trust;

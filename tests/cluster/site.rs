@@ -39,7 +39,15 @@ impl Site {
             desk.solution(&["pack", &version, "-o", &archive, "--key", "publisher.key"])
                 .success();
         }
-        Self { desk, prefix }
+        let site = Self { desk, prefix };
+        site.forget_signers();
+        site
+    }
+
+    /// Each test has a publisher of its own, and so is a site that has seen nobody's signature yet.
+    fn forget_signers(&self) {
+        let memory = ["delete", "configmap", "solution-signers", "--ignore-not-found"];
+        self.kubectl("metalk8s-solutions", &memory).success();
     }
 
     /// `HOST/PREFIX` as the importer knows the registry.

@@ -15,4 +15,5 @@ mod judged;
 mod keys;
 mod reproducible;
 mod signatures;
+mod signing;
 mod trees;

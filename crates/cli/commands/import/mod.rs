@@ -98,6 +98,10 @@ pub(crate) struct Arguments {
     #[arg(long, help_heading = "Trust")]
     change_signers: bool,
 
+    /// Take an archive that nobody signed, though this Solution was imported signed before, and forget who signed it
+    #[arg(long, requires = "allow_unsigned", help_heading = "Trust")]
+    forget_signers: bool,
+
     /// Deploy a version older than the one that runs
     #[arg(long, help_heading = "Environment")]
     allow_downgrade: bool,

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use importer::{Adopt, Allowed, ChangeSigners, ClusterScope, Downgrade, Replace, Request, Target};
+use importer::{
+    Adopt, Allowed, ChangeSigners, ClusterScope, Downgrade, ForgetSigners, Replace, Request, Target,
+};
 use registry::{Client, Credentials, PlainHttp, RegistryAddress};
 use schemas::SolutionId;
 use validator::Accepted;
@@ -142,6 +144,11 @@ pub(super) fn request(arguments: &Arguments) -> Result<Request, Failure> {
                 ChangeSigners::Allow
             } else {
                 ChangeSigners::Refuse
+            },
+            forget: if arguments.forget_signers {
+                ForgetSigners::Allow
+            } else {
+                ForgetSigners::Refuse
             },
             downgrade: if arguments.allow_downgrade {
                 Downgrade::Allow

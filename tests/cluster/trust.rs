@@ -1,0 +1,132 @@
+//! What a site remembers of who signed, and what an administrator may decide against it.
+
+use crate::common::Answer;
+use crate::site::Site;
+
+/// Whom the site remembers for the example.
+fn remembered(site: &Site) -> String {
+    site.field(
+        "metalk8s-solutions",
+        "configmap/solution-signers",
+        "{.data.example}",
+    )
+}
+
+/// The id of a key of the desk, as the memory holds it.
+fn key_id(site: &Site, name: &str) -> String {
+    let public = format!("{name}.pub");
+    let policy = ["trust", "add", name, "--key", &public, "--solutions", name];
+    let added = site
+        .desk
+        .solution(&[&policy[..], &["--output", "json"]].concat());
+    added.json()["keys"][0]["id"].as_str().unwrap().to_owned()
+}
+
+#[track_caller]
+fn refused(site: &Site, flag: &str, import: impl Fn() -> Answer) {
+    let before = site.snapshot();
+    let text = import().failure(1);
+    assert!(text.contains(flag), "`{flag}` is not in: {text}");
+    assert_eq!(site.snapshot(), before, "{text}");
+}
+
+#[test]
+fn an_unsigned_archive_of_a_solution_once_signed() {
+    let site = Site::new("unsigned");
+    let pack = ["pack", "1.0.0", "-o", "unsigned.iso", "--unsigned"];
+    site.desk.solution(&pack).success();
+    let allow = ["--allow-unsigned", "example-1.0.0"];
+    refused(&site, "only example-1.1.0 may be without", || {
+        site.import("unsigned.iso", &["--allow-unsigned", "example-1.1.0"])
+    });
+    // Nothing signed was ever seen: the person's word suffices, and nothing is remembered.
+    site.import("unsigned.iso", &allow).success();
+    site.solution(&["unimport", "example", "1.0.0"]).success();
+    site.import("1.0.0.iso", &[]).success();
+    let publisher = format!("[\"{}\"]", key_id(&site, "publisher"));
+    assert_eq!(remembered(&site), publisher);
+    site.solution(&["unimport", "example", "1.0.0"]).success();
+    assert_eq!(remembered(&site), publisher, "it outlives the version");
+    refused(&site, "--forget-signers", || {
+        site.import("unsigned.iso", &allow)
+    });
+    refused(&site, "--forget-signers", || {
+        site.import("unsigned.iso", &[&allow[..], &["--change-signers"]].concat())
+    });
+    site.import("unsigned.iso", &[&allow[..], &["--forget-signers"]].concat())
+        .success();
+    assert_eq!(remembered(&site), "");
+    let before = site.snapshot();
+    site.import("unsigned.iso", &allow).success();
+    assert_eq!(site.snapshot(), before, "again changes nothing");
+    site.solution(&["unimport", "example", "1.0.0"]).success();
+}
+
+#[test]
+fn signers_that_were_changed_stay_changed() {
+    let site = Site::new("changed");
+    site.desk.solution(&["keygen", "other"]).success();
+    let pack = ["pack", "1.1.0", "-o", "other.iso", "--key", "other.key"];
+    site.desk.solution(&pack).success();
+    let other = ["--key", "other.pub", "--threshold", "1"];
+    site.import("1.0.0.iso", &[]).success();
+    refused(&site, "--change-signers", || {
+        site.import("other.iso", &other)
+    });
+    site.import("other.iso", &[&other[..], &["--change-signers"]].concat())
+        .success();
+    assert_eq!(remembered(&site), format!("[\"{}\"]", key_id(&site, "other")));
+    // What is imported already brings nothing new, whoever signed it.
+    let before = site.snapshot();
+    site.import("1.0.0.iso", &[]).success();
+    assert_eq!(site.snapshot(), before);
+    // What is not is somebody else's now.
+    site.solution(&["unimport", "example", "1.0.0"]).success();
+    refused(&site, "--change-signers", || site.import("1.0.0.iso", &[]));
+    // Signed by both, the keys were changed as they should be.
+    let sign = ["sign", "1.0.0.iso", "--key", "other.key", "--detached"];
+    site.desk.solution(&sign).success();
+    site.import("1.0.0.iso", &other).success();
+    for version in ["1.0.0", "1.1.0"] {
+        site.solution(&["unimport", "example", version]).success();
+    }
+}
+
+#[test]
+fn an_older_version_is_deployed_when_told() {
+    let site = Site::new("downgrade");
+    site.environment("older");
+    let into = ["-e", "older", "--pull-secret", "login"];
+    let runs = || {
+        let path = "{.data.example}";
+        site.field("older", "configmap/metalk8s-environment", path)
+    };
+    site.import("1.1.0.iso", &into).success();
+    // Importing alone only says so.
+    let text = site.import("1.0.0.iso", &[]).success();
+    assert!(text.contains("a newer version, 1.1.0, is imported"), "{text}");
+    refused(&site, "--allow-downgrade", || {
+        site.import("1.0.0.iso", &into)
+    });
+    assert_eq!(runs(), "1.1.0");
+    site.import("1.0.0.iso", &[&into[..], &["--allow-downgrade"]].concat())
+        .success();
+    assert_eq!(runs(), "1.0.0");
+    let image = "{.spec.template.spec.containers[0].image}/{.status.readyReplicas}";
+    let image = site.field("older", "deployment/example-operator", image);
+    assert!(
+        image.contains("example-1.0.0") && image.ends_with("/1"),
+        "{image}"
+    );
+    // The definitions stay those of the newer version: other environments may need them.
+    let version = "{.items[*].metadata.labels.solutions\\.metalk8s\\.scality\\.com/version}";
+    let crds = site.field("default", "crd", version);
+    assert!(crds.contains("1.1.0") && !crds.contains("1.0.0"), "{crds}");
+    site.solution(&["undeploy", "example", "-e", "older"])
+        .success();
+    site.solution(&["environment", "delete", "older"]).success();
+    site.solution(&["deactivate", "example"]).success();
+    for version in ["1.0.0", "1.1.0"] {
+        site.solution(&["unimport", "example", version]).success();
+    }
+}

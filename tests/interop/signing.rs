@@ -1,0 +1,280 @@
+//! Signing as companies do it, with the programs that they do it with: OpenSSL holds the key in place of a device, a
+//! terminal asks for the passphrase, and cosign judges the envelope.
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use crate::common::{Answer, Desk};
+use crate::judged::{ARCHIVE, Judged, STATEMENT, ask, must};
+
+/// What is typed.
+const PASSPHRASE: &str = "correct horse battery";
+
+/// The program at a terminal of its own, with a person before it.
+struct Terminal {
+    child: Child,
+    keyboard: ChildStdin,
+    screen: ChildStdout,
+    shown: String,
+}
+
+impl Terminal {
+    fn run(desk: &Desk, line: &str) -> Self {
+        let program = env!("CARGO_BIN_EXE_solution");
+        let line = line.replace("solution ", &format!("{program} "));
+        let mut child = Command::new("script")
+            .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+            .current_dir(desk.path(""))
+            .env_clear()
+            .envs([("HOME", desk.path("")), ("PATH", "/usr/bin:/bin".into())])
+            .env("SHELL", "/bin/sh")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("`script` (bsdutils) does not run: {error}"));
+        Self {
+            keyboard: child.stdin.take().unwrap(),
+            screen: child.stdout.take().unwrap(),
+            child,
+            shown: String::new(),
+        }
+    }
+
+    /// Types once these words are on the screen; what was there before does not count.
+    #[track_caller]
+    fn at(mut self, words: &str, keys: &str) -> Self {
+        let start = self.shown.len();
+        while !self.shown[start..].contains(words) {
+            let mut bytes = [0; 256];
+            let read = self.screen.read(&mut bytes).unwrap();
+            assert!(read > 0, "`{words}` never came: {}", self.shown);
+            self.shown.push_str(&String::from_utf8_lossy(&bytes[..read]));
+        }
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+        self
+    }
+
+    /// All that was on the screen, once the program has ended so.
+    #[track_caller]
+    fn ended(mut self, code: i32) -> String {
+        self.screen.read_to_string(&mut self.shown).unwrap();
+        drop(self.keyboard);
+        let status = self.child.wait().unwrap();
+        assert_eq!(status.code(), Some(code), "{}", self.shown);
+        self.shown
+    }
+}
+
+#[test]
+fn a_passphrase_is_asked_for_and_not_shown() {
+    let desk = Desk::with_archive();
+    let line = format!("{PASSPHRASE}\n");
+    let text = Terminal::run(&desk, "solution keygen locked --encrypt")
+        .at("New passphrase for locked.key: ", &line)
+        .at("The same again: ", &line)
+        .ended(0);
+    assert!(!text.contains("horse"), "{text}");
+    assert!(text.contains("encrypted"), "{text}");
+    let sign = "solution sign example.iso --key locked.key";
+    let text = Terminal::run(&desk, sign)
+        .at("Passphrase for locked.key: ", "incorrect horse\n")
+        .ended(1);
+    assert!(text.contains("does not open the secret key"), "{text}");
+    // Standard output and input may be other things than the terminal.
+    let text = Terminal::run(&desk, &format!("{sign} </dev/null >out"))
+        .at("Passphrase for locked.key: ", &line)
+        .ended(0);
+    assert!(!text.contains("horse"), "{text}");
+    desk.solution(&["validate", "example.iso", "--key", "locked.pub"])
+        .success();
+    // OpenSSL opens the same file with the same passphrase.
+    let pass = format!("pass:{PASSPHRASE}");
+    let public = ["pkey", "-in", "locked.key", "-passin", &pass, "-pubout"];
+    let public = must(&desk.path(""), "openssl", &public);
+    assert_eq!(public, desk.read("locked.pub"));
+}
+
+#[test]
+fn a_passphrase_that_is_typed_badly_makes_no_key() {
+    let desk = Desk::new();
+    for (first, second, words) in [
+        ("one\n", "another\n", "the two passphrases differ"),
+        ("\n", "", "the passphrase is empty"),
+    ] {
+        let mut terminal = Terminal::run(&desk, "solution keygen locked --encrypt")
+            .at("New passphrase for locked.key: ", first);
+        if !second.is_empty() {
+            terminal = terminal.at("The same again: ", second);
+        }
+        let text = terminal.ended(1);
+        assert!(text.contains(words), "{text}");
+        assert_eq!(desk.names(), [] as [&str; 0], "{text}");
+    }
+}
+
+/// Ctrl-C at the question: nothing was signed, and the terminal shows again what is typed.
+#[test]
+fn a_question_can_be_refused() {
+    let desk = Desk::with_archive();
+    desk.write("pass", PASSPHRASE);
+    let keygen = ["keygen", "locked", "--encrypt", "--passphrase-file", "pass"];
+    desk.solution(&keygen).success();
+    let before = desk.read("example.iso");
+    let line = "trap : INT; solution sign example.iso --key locked.key; echo ended $?; stty -a";
+    let text = Terminal::run(&desk, line)
+        .at("Passphrase for locked.key: ", "half\x03")
+        .ended(0);
+    assert!(text.contains("interrupted") && text.contains("ended 3"), "{text}");
+    let modes: Vec<&str> = text.split_whitespace().collect();
+    assert!(modes.contains(&"echo"), "the terminal stays silent: {text}");
+    assert!(desk.read("example.iso") == before, "it was written to");
+}
+
+/// A desk with an archive, and a key that OpenSSL alone holds: `device.pem`.
+fn with_device() -> Desk {
+    let desk = Desk::with_archive();
+    let make = ["genpkey", "-algorithm", "ed25519", "-out", "device.pem"];
+    must(&desk.path(""), "openssl", &make);
+    let public = ["pkey", "-in", "device.pem", "-pubout", "-out", "device.pub"];
+    must(&desk.path(""), "openssl", &public);
+    desk
+}
+
+/// Lets OpenSSL sign what the program writes for a device.
+fn sign_outside(desk: &Desk, payload: &str, signature: &str) {
+    let sign = ["pkeyutl", "-sign", "-rawin", "-inkey", "device.pem"];
+    let files = ["-in", payload, "-out", signature];
+    must(&desk.path(""), "openssl", &[&sign[..], &files].concat());
+}
+
+#[test]
+fn openssl_signs_in_place_of_a_device() {
+    let desk = with_device();
+    let before = desk.read("example.iso");
+    desk.solution(&["sign", "example.iso", "--payload-out", "payload"])
+        .success();
+    sign_outside(&desk, "payload", "signature");
+    let both = ["--key", "publisher.pub", "--key", "device.pub", "--threshold", "2"];
+    desk.report(&both, 1);
+    for detached in [&["--detached"][..], &[]] {
+        let attach = ["sign", "example.iso", "--attach", "signature", "--key", "device.pub"];
+        desk.solution(&[&attach[..], detached].concat()).success();
+        desk.report(&both, 0);
+        assert_eq!(desk.read("example.iso") == before, !detached.is_empty());
+        let _ = std::fs::remove_file(desk.path("example.iso.dsse.json"));
+    }
+    // The archive is the one that the key itself would have made, since Ed25519 has one signature.
+    desk.write("again.iso", &before);
+    desk.solution(&["sign", "again.iso", "--key", "device.pem"])
+        .success();
+    assert!(desk.read("again.iso") == desk.read("example.iso"), "they differ");
+    // A signature in base64, as key services hand it out; and one of the payload's hash, a common mistake.
+    desk.write("example.iso", &before);
+    must(
+        &desk.path(""),
+        "sh",
+        &["-e", "-c", "base64 -w 60 signature | tr -d '\\n' > text; echo >> text; sha256sum payload | head -c 64 > hash"],
+    );
+    sign_outside(&desk, "hash", "of-the-hash");
+    let attach = |file: &str| {
+        let attach = ["sign", "example.iso", "--attach", file, "--key", "device.pub"];
+        desk.solution(&attach)
+    };
+    let text = attach("of-the-hash").failure(1);
+    assert!(text.contains("not its hash"), "{text}");
+    attach("text").success();
+    desk.report(&both, 0);
+}
+
+#[test]
+fn a_key_that_openssl_encrypted_packs_and_signs() {
+    let desk = with_device();
+    desk.write("pass", format!("{PASSPHRASE}\nnot this line\n"));
+    let topk8 = ["pkcs8", "-topk8", "-in", "device.pem", "-out", "locked.pem"];
+    let pass = format!("pass:{PASSPHRASE}");
+    let options = ["-scrypt", "-passout", &pass];
+    must(&desk.path(""), "openssl", &[&topk8[..], &options].concat());
+    let pack = ["pack", "source", "-o", "locked.iso", "--key", "locked.pem"];
+    let given = ["--passphrase-file", "pass"];
+    desk.solution(&[&pack[..], &given].concat()).success();
+    desk.solution(&["validate", "locked.iso", "--key", "device.pub"])
+        .success();
+}
+
+/// The policies of the machine, where `/etc` is an empty file system of this test's own.
+#[test]
+fn the_policies_of_the_machine_count_for_everybody() {
+    let desk = Desk::with_archive();
+    let program = env!("CARGO_BIN_EXE_solution");
+    let run = |line: &str| {
+        let line = format!("mount -t tmpfs -o mode=755 tmpfs /etc && cd \"$0\" && {line}");
+        let line = line.replace("solution ", &format!("{program} "));
+        let mut unshare = Command::new("unshare");
+        let desk = desk.path("");
+        unshare.args(["--mount", "--map-root-user", "--", "sh", "-e", "-c", &line]);
+        Answer::of(unshare.arg(desk))
+    };
+    let add = "solution trust add acme --key publisher.pub --solutions '*' --system";
+    run(&format!("{add} && test -f /etc/solution/trust.d/acme.yaml && solution validate example.iso")).success();
+    run(&format!("{add} && solution trust remove acme --system && ! solution validate example.iso")).success();
+    let text = run(&format!("{add} && chmod o+w /etc/solution/trust.d && solution validate example.iso"));
+    let text = text.failure(1);
+    assert!(text.contains("`/etc/solution/trust.d` can be written by others"), "{text}");
+    // A user's policy of the same name, or for the same Solutions, is refused instead of chosen between.
+    let text = run(&format!("{add} && solution trust add acme --key publisher.pub --solutions shop")).failure(1);
+    assert!(text.contains("two policies with the name `acme`"), "{text}");
+    let text = run(&format!("{add} && solution trust add mine --key publisher.pub --solutions '*'")).failure(1);
+    assert!(text.contains("both for `*`"), "{text}");
+}
+
+/// Whether cosign accepts an envelope over a file, by this key.
+fn cosign(directory: &Path, envelope: &str, key: &str, file: &str) -> bool {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/cosign");
+    let program = Answer::of(Command::new(program).arg("--path")).success();
+    let lines = crate::judged::SIGNING
+        .split_once("cosign verify-blob-attestation")
+        .expect("docs/signing.md has the line")
+        .1;
+    let (arguments, _) = lines.split_once("```").unwrap();
+    let arguments = arguments
+        .replace("\\\n", " ")
+        .replace("statement.dsse.json", envelope)
+        .replace("publisher.pem", key)
+        .replace("SHA256SUMS", file);
+    let line = format!("HOME=. {} verify-blob-attestation {arguments}", program.trim());
+    ask(directory, "sh", &["-e", "-c", &line]).good
+}
+
+/// By the very line of docs/signing.md.
+#[test]
+fn cosign_accepts_the_envelope_and_nothing_else() {
+    let judged = Judged::example();
+    let directory = judged.directory();
+    judged.desk.solution(&["keygen", "reviewer"]).success();
+    judged.desk.solution(&["keygen", "stranger"]).success();
+    let root = judged.unpacked();
+    std::fs::copy(root.join("SHA256SUMS"), directory.join("sums")).unwrap();
+    let envelope = |name: &str| {
+        let archive = judged.desk.read(ARCHIVE);
+        judged.desk.write(name, &archive[STATEMENT]);
+    };
+    envelope("one.json");
+    let sign = ["sign", ARCHIVE, "--key", "reviewer.key"];
+    judged.desk.solution(&sign).success();
+    envelope("two.json");
+    assert!(cosign(&directory, "one.json", "publisher.pub", "sums"));
+    // With several signatures, each key finds its own.
+    for key in ["publisher.pub", "reviewer.pub"] {
+        assert!(cosign(&directory, "two.json", key, "sums"), "{key}");
+    }
+    assert!(!cosign(&directory, "one.json", "reviewer.pub", "sums"));
+    assert!(!cosign(&directory, "two.json", "stranger.pub", "sums"));
+    let sums = judged.desk.read("sums");
+    judged.desk.write("altered", [&sums[..], b"\n"].concat());
+    assert!(!cosign(&directory, "one.json", "publisher.pub", "altered"));
+    let mut altered = judged.desk.read("one.json");
+    altered[40] ^= 1;
+    judged.desk.write("altered.json", &altered);
+    assert!(!cosign(&directory, "altered.json", "publisher.pub", "sums"));
+}
