@@ -12,7 +12,7 @@ mod input;
 mod nonsense;
 mod packing;
 mod releases;
-mod stages;
 mod signing;
+mod stages;
 mod trust;
 mod verbs;

@@ -46,7 +46,12 @@ impl Site {
 
     /// Each test has a publisher of its own, and so is a site that has seen nobody's signature yet.
     fn forget_signers(&self) {
-        let memory = ["delete", "configmap", "solution-signers", "--ignore-not-found"];
+        let memory = [
+            "delete",
+            "configmap",
+            "solution-signers",
+            "--ignore-not-found",
+        ];
         self.kubectl("metalk8s-solutions", &memory).success();
     }
 

@@ -51,10 +51,16 @@ fn an_unsigned_archive_of_a_solution_once_signed() {
         site.import("unsigned.iso", &allow)
     });
     refused(&site, "--forget-signers", || {
-        site.import("unsigned.iso", &[&allow[..], &["--change-signers"]].concat())
+        site.import(
+            "unsigned.iso",
+            &[&allow[..], &["--change-signers"]].concat(),
+        )
     });
-    site.import("unsigned.iso", &[&allow[..], &["--forget-signers"]].concat())
-        .success();
+    site.import(
+        "unsigned.iso",
+        &[&allow[..], &["--forget-signers"]].concat(),
+    )
+    .success();
     assert_eq!(remembered(&site), "");
     let before = site.snapshot();
     site.import("unsigned.iso", &allow).success();
@@ -75,7 +81,10 @@ fn signers_that_were_changed_stay_changed() {
     });
     site.import("other.iso", &[&other[..], &["--change-signers"]].concat())
         .success();
-    assert_eq!(remembered(&site), format!("[\"{}\"]", key_id(&site, "other")));
+    assert_eq!(
+        remembered(&site),
+        format!("[\"{}\"]", key_id(&site, "other"))
+    );
     // What is imported already brings nothing new, whoever signed it.
     let before = site.snapshot();
     site.import("1.0.0.iso", &[]).success();
@@ -104,7 +113,10 @@ fn an_older_version_is_deployed_when_told() {
     site.import("1.1.0.iso", &into).success();
     // Importing alone only says so.
     let text = site.import("1.0.0.iso", &[]).success();
-    assert!(text.contains("a newer version, 1.1.0, is imported"), "{text}");
+    assert!(
+        text.contains("a newer version, 1.1.0, is imported"),
+        "{text}"
+    );
     refused(&site, "--allow-downgrade", || {
         site.import("1.0.0.iso", &into)
     });

@@ -49,7 +49,8 @@ impl Terminal {
             let mut bytes = [0; 256];
             let read = self.screen.read(&mut bytes).unwrap();
             assert!(read > 0, "`{words}` never came: {}", self.shown);
-            self.shown.push_str(&String::from_utf8_lossy(&bytes[..read]));
+            self.shown
+                .push_str(&String::from_utf8_lossy(&bytes[..read]));
         }
         self.keyboard.write_all(keys.as_bytes()).unwrap();
         self
@@ -125,7 +126,10 @@ fn a_question_can_be_refused() {
     let text = Terminal::run(&desk, line)
         .at("Passphrase for locked.key: ", "half\x03")
         .ended(0);
-    assert!(text.contains("interrupted") && text.contains("ended 3"), "{text}");
+    assert!(
+        text.contains("interrupted") && text.contains("ended 3"),
+        "{text}"
+    );
     let modes: Vec<&str> = text.split_whitespace().collect();
     assert!(modes.contains(&"echo"), "the terminal stays silent: {text}");
     assert!(desk.read("example.iso") == before, "it was written to");
@@ -155,10 +159,24 @@ fn openssl_signs_in_place_of_a_device() {
     desk.solution(&["sign", "example.iso", "--payload-out", "payload"])
         .success();
     sign_outside(&desk, "payload", "signature");
-    let both = ["--key", "publisher.pub", "--key", "device.pub", "--threshold", "2"];
+    let both = [
+        "--key",
+        "publisher.pub",
+        "--key",
+        "device.pub",
+        "--threshold",
+        "2",
+    ];
     desk.report(&both, 1);
     for detached in [&["--detached"][..], &[]] {
-        let attach = ["sign", "example.iso", "--attach", "signature", "--key", "device.pub"];
+        let attach = [
+            "sign",
+            "example.iso",
+            "--attach",
+            "signature",
+            "--key",
+            "device.pub",
+        ];
         desk.solution(&[&attach[..], detached].concat()).success();
         desk.report(&both, 0);
         assert_eq!(desk.read("example.iso") == before, !detached.is_empty());
@@ -168,17 +186,31 @@ fn openssl_signs_in_place_of_a_device() {
     desk.write("again.iso", &before);
     desk.solution(&["sign", "again.iso", "--key", "device.pem"])
         .success();
-    assert!(desk.read("again.iso") == desk.read("example.iso"), "they differ");
+    assert!(
+        desk.read("again.iso") == desk.read("example.iso"),
+        "they differ"
+    );
     // A signature in base64, as key services hand it out; and one of the payload's hash, a common mistake.
     desk.write("example.iso", &before);
     must(
         &desk.path(""),
         "sh",
-        &["-e", "-c", "base64 -w 60 signature | tr -d '\\n' > text; echo >> text; sha256sum payload | head -c 64 > hash"],
+        &[
+            "-e",
+            "-c",
+            "base64 -w 60 signature | tr -d '\\n' > text; echo >> text; sha256sum payload | head -c 64 > hash",
+        ],
     );
     sign_outside(&desk, "hash", "of-the-hash");
     let attach = |file: &str| {
-        let attach = ["sign", "example.iso", "--attach", file, "--key", "device.pub"];
+        let attach = [
+            "sign",
+            "example.iso",
+            "--attach",
+            file,
+            "--key",
+            "device.pub",
+        ];
         desk.solution(&attach)
     };
     let text = attach("of-the-hash").failure(1);
@@ -216,15 +248,32 @@ fn the_policies_of_the_machine_count_for_everybody() {
         Answer::of(unshare.arg(desk))
     };
     let add = "solution trust add acme --key publisher.pub --solutions '*' --system";
-    run(&format!("{add} && test -f /etc/solution/trust.d/acme.yaml && solution validate example.iso")).success();
-    run(&format!("{add} && solution trust remove acme --system && ! solution validate example.iso")).success();
-    let text = run(&format!("{add} && chmod o+w /etc/solution/trust.d && solution validate example.iso"));
+    run(&format!(
+        "{add} && test -f /etc/solution/trust.d/acme.yaml && solution validate example.iso"
+    ))
+    .success();
+    run(&format!(
+        "{add} && solution trust remove acme --system && ! solution validate example.iso"
+    ))
+    .success();
+    let text = run(&format!(
+        "{add} && chmod o+w /etc/solution/trust.d && solution validate example.iso"
+    ));
     let text = text.failure(1);
-    assert!(text.contains("`/etc/solution/trust.d` can be written by others"), "{text}");
+    assert!(
+        text.contains("`/etc/solution/trust.d` can be written by others"),
+        "{text}"
+    );
     // A user's policy of the same name, or for the same Solutions, is refused instead of chosen between.
-    let text = run(&format!("{add} && solution trust add acme --key publisher.pub --solutions shop")).failure(1);
+    let text = run(&format!(
+        "{add} && solution trust add acme --key publisher.pub --solutions shop"
+    ))
+    .failure(1);
     assert!(text.contains("two policies with the name `acme`"), "{text}");
-    let text = run(&format!("{add} && solution trust add mine --key publisher.pub --solutions '*'")).failure(1);
+    let text = run(&format!(
+        "{add} && solution trust add mine --key publisher.pub --solutions '*'"
+    ))
+    .failure(1);
     assert!(text.contains("both for `*`"), "{text}");
 }
 
@@ -242,7 +291,10 @@ fn cosign(directory: &Path, envelope: &str, key: &str, file: &str) -> bool {
         .replace("statement.dsse.json", envelope)
         .replace("publisher.pem", key)
         .replace("SHA256SUMS", file);
-    let line = format!("HOME=. {} verify-blob-attestation {arguments}", program.trim());
+    let line = format!(
+        "HOME=. {} verify-blob-attestation {arguments}",
+        program.trim()
+    );
     ask(directory, "sh", &["-e", "-c", &line]).good
 }
 
