@@ -5,7 +5,7 @@
 use iso9660::limits::Limits;
 use iso9660::reader::{EntryKind, Names, Tree, read_tree};
 use libfuzzer_sys::fuzz_target;
-use solution_fuzz::{Choices, Watched, patched};
+use solution_fuzz::{Choices, Watched, small};
 
 const LIMITS: Limits = Limits {
     descriptors: 16,
@@ -21,7 +21,7 @@ const LIMITS: Limits = Limits {
 
 fuzz_target!(|bytes: &[u8]| {
     let mut choices = Choices::new(bytes);
-    let image = patched(&mut choices);
+    let image = small().patched(&mut choices);
     let size = image.len() as u64;
     let descriptors = u64::from(LIMITS.descriptors) * iso9660::SECTOR_SIZE;
     let medium = Watched::new(image, LIMITS.metadata_bytes + descriptors);

@@ -9,15 +9,15 @@ use crate::{Choices, Sparse};
 
 const SECTOR: usize = 2048;
 
-/// The image, and the sectors of it that hold anything.
+/// An image to be changed, and the sectors of it that hold anything.
 #[derive(Debug)]
 pub struct Base {
-    /// Its bytes, without the tail of zeros.
+    /// Its bytes.
     pub bytes: Vec<u8>,
     used: Vec<usize>,
 }
 
-/// The image of a few files: directories in directories, a shared content, an empty file, clashing and long names.
+/// The image of a few files, without the tail of zeros: directories in directories, a shared content, an empty file, clashing and long names.
 pub fn small() -> &'static Base {
     static BASE: OnceLock<Base> = OnceLock::new();
     BASE.get_or_init(build)
@@ -58,54 +58,61 @@ fn build() -> Base {
     let end = usize::try_from(end.unwrap_or_default().next_multiple_of(SECTOR as u64));
     let mut bytes = vec![0; end.expect("a small image")];
     iso9660::ReadAt::read_exact_at(&medium, &mut bytes, 0).expect("the image is larger");
-    let used = bytes.chunks(SECTOR).enumerate();
-    let used = used.filter(|(_, sector)| sector.iter().any(|byte| *byte != 0));
-    let used = used.map(|(number, _)| number * SECTOR).collect();
-    Base { bytes, used }
+    Base::new(bytes)
 }
 
-/// The small image with the changes that the fuzzer chose.
-#[must_use]
-pub fn patched(choices: &mut Choices<'_>) -> Vec<u8> {
-    let base = small();
-    let mut bytes = base.bytes.clone();
-    while !choices.is_empty() {
-        let kind = choices.byte();
-        let sector = base.used[usize::from(choices.byte()) % base.used.len()];
-        let at = sector + choices.below(SECTOR);
-        match kind % 6 {
-            0 => put(&mut bytes, at, &[choices.byte()]),
-            1 => {
-                let len = usize::from(choices.byte());
-                put(&mut bytes, at, choices.bytes(len));
-            }
-            // A number as ECMA-119 7.3.3 records it.
-            2 => {
-                let number = choices.number() >> (choices.byte() % 32);
-                put(&mut bytes, at, &number.to_le_bytes());
-                put(&mut bytes, at + 4, &number.to_be_bytes());
-            }
-            // A sector twice, or a piece of one: records that are whole.
-            3 => {
-                let from = base.used[usize::from(choices.byte()) % base.used.len()];
-                let from = from + choices.below(SECTOR);
-                let len = choices.below(SECTOR);
-                let piece = base.bytes[from..base.bytes.len().min(from + len)].to_vec();
-                put(&mut bytes, at, &piece);
-            }
-            4 => bytes.truncate(at),
-            // An insertion: everything in the sector behind it moves.
-            _ => {
-                let piece = choices.bytes(16);
-                let end = bytes.len().min(sector + SECTOR);
-                if at + piece.len() <= end {
-                    bytes.copy_within(at..end - piece.len(), at + piece.len());
-                    put(&mut bytes, at, piece);
+impl Base {
+    /// An image of any origin.
+    #[must_use]
+    pub fn new(bytes: Vec<u8>) -> Self {
+        let used = bytes.chunks(SECTOR).enumerate();
+        let used = used.filter(|(_, sector)| sector.iter().any(|byte| *byte != 0));
+        let used = used.map(|(number, _)| number * SECTOR).collect();
+        Self { bytes, used }
+    }
+
+    /// The image with the changes that the fuzzer chose.
+    #[must_use]
+    pub fn patched(&self, choices: &mut Choices<'_>) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        while !choices.is_empty() {
+            let kind = choices.byte();
+            let sector = self.used[usize::from(choices.byte()) % self.used.len()];
+            let at = sector + choices.below(SECTOR);
+            match kind % 6 {
+                0 => put(&mut bytes, at, &[choices.byte()]),
+                1 => {
+                    let len = usize::from(choices.byte());
+                    put(&mut bytes, at, choices.bytes(len));
+                }
+                // A number as ECMA-119 7.3.3 records it.
+                2 => {
+                    let number = choices.number() >> (choices.byte() % 32);
+                    put(&mut bytes, at, &number.to_le_bytes());
+                    put(&mut bytes, at + 4, &number.to_be_bytes());
+                }
+                // A sector twice, or a piece of one: records that are whole.
+                3 => {
+                    let from = self.used[usize::from(choices.byte()) % self.used.len()];
+                    let from = from + choices.below(SECTOR);
+                    let len = choices.below(SECTOR);
+                    let piece = self.bytes[from..self.bytes.len().min(from + len)].to_vec();
+                    put(&mut bytes, at, &piece);
+                }
+                4 => bytes.truncate(at),
+                // An insertion: everything in the sector behind it moves.
+                _ => {
+                    let piece = choices.bytes(16);
+                    let end = bytes.len().min(sector + SECTOR);
+                    if at + piece.len() <= end {
+                        bytes.copy_within(at..end - piece.len(), at + piece.len());
+                        put(&mut bytes, at, piece);
+                    }
                 }
             }
         }
+        bytes
     }
-    bytes
 }
 
 /// Writes what fits.

@@ -6,7 +6,11 @@
 mod choices;
 mod image;
 mod medium;
+mod scratch;
+mod solution;
 
 pub use choices::Choices;
-pub use image::{patched, small};
+pub use image::{Base, small};
 pub use medium::{Sparse, Watched};
+pub use scratch::Scratch;
+pub use solution::{Texts, report, write};

@@ -1,0 +1,32 @@
+//! What a hostile publisher can sign: a manifest, roles, a definition, an image manifest and a configuration of any content.
+//! The check ends with findings, whatever they hold.
+#![no_main]
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use libfuzzer_sys::fuzz_target;
+use solution_fuzz::{Scratch, Texts, report, write};
+use validator::Verdict;
+
+fn path() -> &'static PathBuf {
+    static PLACE: OnceLock<Scratch> = OnceLock::new();
+    let place = PLACE.get_or_init(|| {
+        let place = Scratch::new();
+        write(&place.path, &Texts::good());
+        assert_eq!(report(&place.path).findings(), []);
+        place
+    });
+    &place.path
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    write(path(), &Texts::split(bytes));
+    let report = report(path());
+    if report.verdict() == Verdict::Accepted {
+        let accepted = report
+            .accept()
+            .expect("an accepted archive comes with its proof");
+        assert_eq!(accepted.images().len(), 1);
+    }
+});

@@ -1,0 +1,184 @@
+//! A small Solution as its publisher signs it, whatever its files hold.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use archive::tree::{BlobSize, DerivedContent, DerivedFile, Document, Image, derived};
+use archive::{ArchiveFile, Info, MANIFEST, Overwrite, README, ROLE, Unsigned, crd_path};
+use schemas::{Digest, SolutionId, StatementTime};
+use sha2::{Digest as _, Sha256};
+use signing::{SecretKey, Trust};
+use validator::{Depth, Options, Report, Signatures};
+
+/// The key whose 32 bytes are all 7.
+const KEY: &str = "-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH
+-----END PRIVATE KEY-----
+";
+
+const LAYER: &[u8] = b"a layer";
+
+/// The texts that the fuzzer writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Texts<'a> {
+    /// `manifest.yaml`.
+    pub manifest: &'a [u8],
+    /// The operator's roles.
+    pub roles: &'a [u8],
+    /// Its definition.
+    pub definition: &'a [u8],
+    /// The image's manifest or index. `@CONFIG` and `@LAYER` stand for what a descriptor says of the two.
+    pub document: &'a [u8],
+    /// The image's configuration.
+    pub config: &'a [u8],
+}
+
+impl<'a> Texts<'a> {
+    /// The texts of a good Solution.
+    #[must_use]
+    pub fn good() -> Self {
+        Self::split(include_bytes!("../seeds/signed_files/good"))
+    }
+
+    /// Texts with a line of `=====` between them. What is missing is empty.
+    #[must_use]
+    pub fn split(bytes: &'a [u8]) -> Self {
+        const BETWEEN: &[u8] = b"=====\n";
+        let mut rest = Some(bytes);
+        let mut next = || {
+            let bytes = rest.take().unwrap_or_default();
+            let at = bytes.windows(BETWEEN.len()).position(|it| it == BETWEEN);
+            match at {
+                None => bytes,
+                Some(at) => {
+                    rest = Some(&bytes[at + BETWEEN.len()..]);
+                    &bytes[..at]
+                }
+            }
+        };
+        Self {
+            manifest: next(),
+            roles: next(),
+            definition: next(),
+            document: next(),
+            config: next(),
+        }
+    }
+}
+
+/// Writes the signed archive of these texts.
+pub fn write(path: &Path, texts: &Texts<'_>) {
+    let id = SolutionId::new(
+        "example".parse().expect("a name"),
+        "1.0.0".parse().expect("a version"),
+    )
+    .expect("an id");
+    let mut files = vec![
+        (MANIFEST.to_owned(), texts.manifest.to_vec()),
+        (README.to_owned(), b"how to check this archive\n".to_vec()),
+        (ROLE.to_owned(), texts.roles.to_vec()),
+        (
+            crd_path("servers").expect("a path").to_string(),
+            texts.definition.to_vec(),
+        ),
+    ];
+    files.extend(image_files(&id, texts));
+    let file = |(path, bytes): (String, Vec<u8>)| {
+        ArchiveFile::from_bytes(path.parse().expect("a path"), bytes)
+    };
+    let info = Info {
+        id,
+        time: StatementTime::DEFAULT,
+        upgrade_from: None,
+        expires: None,
+        requires: Vec::new(),
+        optional: Vec::new(),
+    };
+    let unsigned = Unsigned::new(info, files.into_iter().map(file).collect());
+    let key = SecretKey::from_pem(KEY).expect("a key");
+    let signed = unsigned.expect("the files can be laid out").sign(&[key]);
+    let never = AtomicBool::new(false);
+    let one = NonZeroUsize::MIN;
+    signed
+        .expect("a key signs once")
+        .write(path, Overwrite::Replace, one, &|_| (), &never)
+        .expect("the disk has room");
+}
+
+fn image_files(id: &SolutionId, texts: &Texts<'_>) -> Vec<(String, Vec<u8>)> {
+    let named = |bytes: &[u8]| format!(r#""digest":"{}","size":{}"#, digest(bytes), bytes.len());
+    let document = replace(texts.document, b"@CONFIG", named(texts.config).as_bytes());
+    let document = replace(&document, b"@LAYER", named(LAYER).as_bytes());
+    let is_index = document.windows(11).any(|it| it == b"\"manifests\"");
+    let kind = if is_index { "index" } else { "manifest" };
+    // A content is there once, whatever it is.
+    let mut blobs = vec![LAYER.to_vec()];
+    if texts.config != LAYER && texts.config != document {
+        blobs.push(texts.config.to_vec());
+    }
+    blobs.retain(|bytes| *bytes != document);
+    let size = |bytes: &Vec<u8>| BlobSize {
+        digest: digest(bytes),
+        size: bytes.len() as u64,
+    };
+    let image = Image {
+        place: "server:1.0.0".parse().expect("a place"),
+        reference: None,
+        root: digest(&document),
+        documents: vec![Document {
+            digest: digest(&document),
+            media_type: format!("application/vnd.oci.image.{kind}.v1+json"),
+            bytes: document.as_slice().into(),
+        }],
+        blobs: blobs.iter().map(size).collect(),
+    };
+    let file = |file: DerivedFile| {
+        let bytes = match file.content {
+            DerivedContent::Bytes(bytes) => bytes.to_vec(),
+            DerivedContent::Blob => {
+                let mut blobs = blobs.iter();
+                let blob = blobs.find(|bytes| digest(bytes) == file.digest);
+                blob.expect("every blob is known").clone()
+            }
+        };
+        (file.path.to_string(), bytes)
+    };
+    let files = derived(id, &[image]).expect("one image is not too many");
+    files.into_iter().map(file).collect()
+}
+
+fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    match text.windows(from.len()).position(|it| it == from) {
+        None => text.to_vec(),
+        Some(at) => [&text[..at], to, &text[at + from.len()..]].concat(),
+    }
+}
+
+fn digest(bytes: &[u8]) -> Digest {
+    Digest::new(Sha256::digest(bytes).into())
+}
+
+/// Checks an archive as `validate` does.
+#[must_use]
+pub fn report(path: &Path) -> Report {
+    let key = SecretKey::from_pem(KEY).expect("a key").public();
+    let options = Options {
+        signatures: Signatures::Check {
+            trust: Some(Trust::new(vec![key], None).expect("one key")),
+            allow_unsigned: None,
+        },
+        detached: Vec::new(),
+        depth: Depth::Everything,
+        threads: NonZeroUsize::MIN,
+        now: None,
+    };
+    let never = AtomicBool::new(false);
+    let report = validator::check(path, &options, &|_| (), &never);
+    let report = report.expect("a file of this machine can be read");
+    for finding in report.findings() {
+        let known = validator::FINDINGS.iter().any(|it| it.id == finding.id);
+        assert!(known && !finding.message.is_empty() && !finding.fix.is_empty());
+    }
+    report
+}
