@@ -161,17 +161,22 @@ fn cannot_read(path: &Path, error: io::Error) -> anyhow::Error {
 
 /// Refuses what somebody else could have written: only root and the user who runs the program decide whom he trusts.
 fn check_owner(path: &Path, metadata: &Metadata) -> anyhow::Result<()> {
-    let (shown, owner, mode) = (path.display(), metadata.uid(), metadata.mode());
-    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
-        bail!("`{shown}` belongs to user {owner}, who could change what is trusted here");
+    let user = rustix::process::geteuid().as_raw();
+    match others(metadata.uid(), metadata.mode(), user) {
+        Some(others) => bail!(
+            "`{}` {others}, who could change what is trusted here",
+            path.display()
+        ),
+        None => Ok(()),
     }
-    if mode & 0o022 != 0 {
-        bail!(
-            "`{shown}` can be written by others (mode {:04o}), who could change what is trusted here",
-            mode & 0o7777
-        );
+}
+
+/// Who else than root and this user may write to something of this owner and mode.
+fn others(owner: u32, mode: u32, user: u32) -> Option<String> {
+    if owner != 0 && owner != user {
+        return Some(format!("belongs to user {owner}"));
     }
-    Ok(())
+    (mode & 0o022 != 0).then(|| format!("can be written by others (mode {:04o})", mode & 0o7777))
 }
 
 /// Where a policy of this name stands in a folder.
@@ -214,4 +219,30 @@ pub(crate) fn write(path: &Path, document: &TrustPolicy, write: Write) -> Result
     store()
         .with_context(|| format!("cannot write `{}`", path.display()))
         .map_err(Failure::unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::others;
+
+    #[test]
+    fn only_root_and_the_user_write_policies() {
+        for (owner, mode, user, refused) in [
+            (0, 0o644, 0, None),
+            (0, 0o644, 1000, None),
+            (1000, 0o100_600, 1000, None),
+            (1000, 0o644, 0, Some("belongs to user 1000")),
+            (1001, 0o600, 1000, Some("belongs to user 1001")),
+            (0, 0o664, 0, Some("(mode 0664)")),
+            (0, 0o646, 0, Some("(mode 0646)")),
+            (1000, 0o041_777, 1000, Some("(mode 1777)")),
+        ] {
+            let found = others(owner, mode, user);
+            match (&found, refused) {
+                (None, None) => {}
+                (Some(found), Some(words)) if found.contains(words) => {}
+                _ => panic!("{owner} {mode:o} {user}: {found:?}"),
+            }
+        }
+    }
 }

@@ -29,7 +29,7 @@ MC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH
 pub(crate) fn options() -> Options {
     Options {
         signatures: Signatures::Check {
-            trust: Some(trust()),
+            trust: Some(trust().into()),
             allow_unsigned: None,
         },
         detached: Vec::new(),

@@ -4,9 +4,11 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-use schemas::{SolutionId, StatementTime};
-use signing::{SecretKey, Trust};
-use validator::{AllowUnsigned, Depth, Options, Progress, Report, Signatures, Verdict, check};
+use schemas::{SolutionId, StatementTime, TrustPolicy, TrustSpec, TrustedKey};
+use signing::{Policies, Policy, SecretKey, Trust};
+use validator::{
+    AllowUnsigned, Depth, Options, Progress, Report, Signatures, Trusting, Verdict, check,
+};
 
 use crate::archives::{Archive, ids, key, options};
 use crate::source::{MANIFEST, Source, child, id, index, sha256};
@@ -47,6 +49,29 @@ fn allowing(id: SolutionId) -> Options {
     }
 }
 
+/// A policy of one key for these Solutions.
+fn policy(name: &str, solutions: &str, key: &SecretKey) -> Policy {
+    let spec = TrustSpec {
+        solutions: vec![solutions.parse().unwrap()],
+        threshold: None,
+        keys: vec![TrustedKey {
+            comment: None,
+            pem: key.public().to_pem(),
+        }],
+    };
+    Policy::new(&TrustPolicy::new(name.parse().unwrap(), spec)).unwrap()
+}
+
+fn by_policies(policies: Vec<Policy>) -> Options {
+    Options {
+        signatures: Signatures::Check {
+            trust: Some(Trusting::Policies(Policies::new(policies).unwrap())),
+            allow_unsigned: None,
+        },
+        ..options()
+    }
+}
+
 fn unsigned() -> Archive {
     Archive::unsigned(Source::good().unsigned())
 }
@@ -56,6 +81,35 @@ fn only(report: &Report, id: &str, verdict: Verdict) -> String {
     assert_eq!(ids(report), [id], "{:#?}", report.findings());
     assert_eq!(report.verdict(), verdict);
     report.findings()[0].message.clone()
+}
+
+#[test]
+fn the_policy_for_the_solution_decides() {
+    let archive = Archive::signed(&Source::good());
+    let stranger = SecretKey::generate().unwrap();
+    let name = id().name().to_string();
+    let report = archive.report_with(&by_policies(vec![
+        policy("all", "*", &stranger),
+        policy("mine", &name, &key()),
+    ]));
+    assert_eq!(report.verdict(), Verdict::Accepted);
+    let judged = report.summary().judged.as_ref().unwrap();
+    assert_eq!(judged.policy.as_ref().unwrap().as_str(), "mine");
+    assert_eq!((judged.keys, judged.threshold), (1, 1));
+    // The publisher's key counts for all others, and not for this one.
+    let report = archive.report_with(&by_policies(vec![
+        policy("all", "*", &key()),
+        policy("mine", &name, &stranger),
+    ]));
+    only(&report, "signature.untrusted", Verdict::Refused);
+    assert!(report.summary().signers.is_empty());
+    let report = archive.report_with(&by_policies(vec![policy("other", "other", &key())]));
+    let message = only(&report, "signature.untrusted", Verdict::Refused);
+    assert!(
+        message.contains(&format!("no policy of this site is for `{name}`")),
+        "{message}"
+    );
+    assert_eq!(report.summary().judged, None);
 }
 
 #[test]
@@ -297,6 +351,7 @@ fn the_report_as_json() {
         "solution": "example",
         "version": "1.0.0",
         "signers": [key().public().id().to_string()],
+        "judged": {"policy": null, "keys": 1, "threshold": 1},
         "size": archive.bytes().len(),
         "bytesBehind": 0,
         "files": report.summary().files.unwrap(),

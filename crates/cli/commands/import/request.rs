@@ -30,16 +30,17 @@ pub(super) fn accept(arguments: &Arguments, output: Output) -> Result<Option<Acc
         validator::Depth::Documents,
         output,
     )?;
+    let summary = report.summary();
+    let judged = summary.judged.as_ref();
+    let judged = judged.map(|judged| validate::in_words(judged, summary.signers.len()));
+    if let (Some(judged), Output::Human) = (judged, output) {
+        render::note(format!("signatures judged by {judged}"));
+    }
     match report.accept() {
         Ok(accepted) => Ok(Some(accepted)),
         Err(report) => {
             render::result(output, &report, |report| {
                 validate::show_findings(report);
-                let summary = report.summary();
-                if let Some(judged) = &summary.judged {
-                    let words = validate::in_words(judged, summary.signers.len());
-                    render::note(format!("judged by {words}"));
-                }
                 let archive = arguments.archive.display();
                 render::note(format!(
                     "error: `{archive}` is not accepted, so nothing was imported"
