@@ -233,6 +233,9 @@ impl Rendering<'_> {
                 context[field] = Value::Bool(true);
             }
         }
+        if let Some(user) = promised.run_as_user {
+            context["runAsUser"] = json!(user);
+        }
         context
     }
 
@@ -298,7 +301,7 @@ spec:
     image: {name: shop-operator, tag: 1.2.0}
     args: ['--web=$(image:web)']
     env: [{name: RELATED_IMAGE_WEB, value: '$(image:web)'}]
-    securityContext: {runAsNonRoot: true}
+    securityContext: {runAsNonRoot: true, runAsUser: 65534}
 ";
 
     /// What a test decides about a rendering.
@@ -416,6 +419,7 @@ spec:
             json!(["ALL"])
         );
         assert_eq!(container["securityContext"]["runAsNonRoot"], true);
+        assert_eq!(container["securityContext"]["runAsUser"], 65534);
         assert!(
             container["securityContext"]
                 .get("readOnlyRootFilesystem")

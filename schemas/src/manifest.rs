@@ -2,6 +2,7 @@
 //! `spec.operator`. Reading is lenient about fields that are not known, as upstream is; writing is one spelling.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -95,6 +96,9 @@ pub struct SecurityContext {
     /// Writes nowhere but to volumes.
     #[serde(default)]
     pub read_only_root_filesystem: bool,
+    /// Runs as this user instead of the image's, whose name Kubernetes cannot tell from root's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_as_user: Option<NonZeroU32>,
 }
 
 impl SecurityContext {

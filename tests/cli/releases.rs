@@ -226,6 +226,10 @@ fn many_definitions_are_split_as_they_stand() {
         env(&source),
         [pair("WATCH_NAMESPACE", ""), pair("GOGC", "30")]
     );
+    assert_eq!(
+        operator.security_context.run_as_user.map(u32::from),
+        Some(65534)
+    );
     assert_eq!(about(&made, "decide"), [""; 0]);
     let crds = "metrics-operator/operator/deploy/crds";
     let files = names(&desk, crds);

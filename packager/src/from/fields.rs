@@ -1,5 +1,7 @@
 //! The fields of a Deployment that `spec.operator` has no place for, and what it means to be without them.
 
+use std::num::NonZeroU32;
+
 use schemas::SecurityContext;
 use serde_json::Value;
 
@@ -272,13 +274,20 @@ pub(super) fn security(pod: &Value, container: &Value, notes: &mut Vec<Note>) ->
     if own("readOnlyRootFilesystem") == Some(&Value::Bool(true)) && writes(pod, container) {
         notes.push(Note::new(Weight::Chosen, "field `readOnlyRootFilesystem`", "is not promised, since the directories that the release mounts to write into are not there"));
     }
-    if let Some(user) = both("runAsUser") {
-        notes.push(Note::new(Weight::Lost, "field `runAsUser`", format!("is {} in the release; the operator runs as the user of its image, which must be a number other than 0 where `runAsNonRoot` is promised", shown(&user.to_string()))));
+    let user = both("runAsUser").filter(|user| !user.is_null());
+    let run_as_user = user
+        .and_then(Value::as_u64)
+        .and_then(|user| u32::try_from(user).ok().and_then(NonZeroU32::new));
+    if let (Some(user), None) = (user, run_as_user) {
+        let user = shown(&user.to_string());
+        let about = "field `runAsUser`";
+        notes.push(Note::new(Weight::Decide, about, format!("is {user} in the release, which an import never makes it; the operator runs as the user of its image")));
     }
     SecurityContext {
         run_as_non_root: both("runAsNonRoot") == Some(&Value::Bool(true)),
         read_only_root_filesystem: own("readOnlyRootFilesystem") == Some(&Value::Bool(true))
             && !writes(pod, container),
+        run_as_user,
     }
 }
 

@@ -36,7 +36,7 @@ const REASONS: [(&str, Weight, &str); 32] = [
     (
         "ConfigMap",
         Weight::Lost,
-        "an import makes the operator's own ConfigMap only; values that the operator's variables take from it are in spec.operator.env",
+        "an import makes the operator's own ConfigMap only; values that the operator's variables take from it are in spec.operator.env; if the operator reads it, apply it at the site, in the operator's namespace",
     ),
     (
         "Secret",

@@ -147,6 +147,9 @@ fn operator(source: &SolutionSource, text: &mut String) {
             security.run_as_non_root,
             security.read_only_root_filesystem
         );
+        if let Some(user) = security.run_as_user {
+            push!(text, "      runAsUser: {user}");
+        }
     }
     if operator.scope == OperatorScope::Cluster {
         push!(text, "    scope: Cluster");
@@ -198,5 +201,9 @@ pub(super) fn notes(id: &SolutionId, release: &str, images: &Named, notes: &[Not
             askers.join("; ")
         );
     }
+    push!(
+        text,
+        "\nAn operator may start images that no manifest of its release names. Its documentation lists them, and so does what\nruns in a cluster where it works: `kubectl get pods --all-namespaces -o jsonpath='{{..image}}'`. Add each to\n`spec.images`."
+    );
     text.into_bytes()
 }

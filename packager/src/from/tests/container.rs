@@ -210,7 +210,6 @@ fn what_the_deployment_has_beyond_an_operator_is_said() {
     for (about, weight) in [
         ("field `hostNetwork`", Weight::Decide),
         ("field `priorityClassName`", Weight::Lost),
-        ("field `runAsUser`", Weight::Lost),
         ("field `replicas`", Weight::Lost),
         ("init container `prepare`", Weight::Decide),
         ("container `proxy`", Weight::Lost),
@@ -228,6 +227,18 @@ fn what_the_deployment_has_beyond_an_operator_is_said() {
     }
     let security = block(&draft).security_context;
     assert!(security.run_as_non_root && !security.read_only_root_filesystem);
+    assert_eq!(security.run_as_user.map(u32::from), Some(65532));
+}
+
+#[test]
+fn root_is_never_asked_for() {
+    for user in ["0", "-1", "4294967296", "'65532'"] {
+        let draft = drafted(&operator(&format!(
+            "securityContext: {{runAsUser: {user}}}"
+        )));
+        assert_eq!(block(&draft).security_context.run_as_user, None, "{user}");
+        assert_eq!(note(&draft, "field `runAsUser`").weight, Weight::Decide);
+    }
 }
 
 #[test]
