@@ -65,7 +65,8 @@ pub struct SolutionSpec {
 pub struct Operator {
     /// The operator's image, one of the Solution's.
     pub image: OperatorImage,
-    /// The command instead of `<solution>-operator --config=/etc/config/operator.yaml`.
+    /// The command instead of `<solution>-operator --config=/etc/config/operator.yaml`; an empty one is the image's own
+    /// entrypoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
     /// Arguments; `$(image:NAME)` expands to the pull address of an image of the Solution.

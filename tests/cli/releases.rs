@@ -150,9 +150,9 @@ fn one_of_several_deployments_is_the_operator_and_the_others_are_told() {
     assert_eq!(
         named,
         [
+            "cert-keeper:leaderelection",
             "cert-keeper-controller-certificates",
-            "cert-keeper-controller-clusterissuers",
-            "cert-keeper:leaderelection"
+            "cert-keeper-controller-clusterissuers"
         ]
     );
     assert_eq!(names(&desk, "cert-keeper/operator/deploy/crds").len(), 4);
