@@ -13,6 +13,7 @@ mod nonsense;
 mod packing;
 mod releases;
 mod signing;
+#[path = "../common/stages.rs"]
 mod stages;
 mod trust;
 mod verbs;

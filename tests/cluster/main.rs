@@ -7,7 +7,10 @@
 mod common;
 
 mod choices;
+mod future;
 mod lifecycle;
 mod refusals;
 mod site;
 mod trust;
+#[path = "../common/stages.rs"]
+mod stages;

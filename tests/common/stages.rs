@@ -15,7 +15,7 @@ pub(crate) fn list(path: &Path) -> Listed {
 /// Every listed file.
 pub(crate) fn files(listed: &Listed) -> Vec<ArchiveFile> {
     let entries = listed.contents().entries().iter();
-    let read = |path: &str| listed.read(path, 1 << 20).unwrap();
+    let read = |path: &str| listed.read(path, 1 << 30).unwrap();
     entries
         .map(|entry| ArchiveFile::from_bytes(entry.path.clone(), read(entry.path.as_str())))
         .collect()
