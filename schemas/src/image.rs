@@ -267,6 +267,12 @@ mod tests {
             read(&manifest(r#","mediaType":"text/html""#)),
             Err(ImageDocumentError::MediaType(_))
         ));
+        let listed = format!(r#""layers":[["m","{DIGEST}",0]]"#);
+        let layers = format!(r#""layers":[{}]"#, descriptor(""));
+        assert!(matches!(
+            read(&manifest("").replace(&layers, &listed)),
+            Err(ImageDocumentError::Json(_))
+        ));
         assert!(matches!(
             read(&manifest(r#","layers":[]"#)),
             Err(ImageDocumentError::Json(_))

@@ -2,7 +2,9 @@
 //!
 //! Known attacks and where they stop: duplicate keys (first reader sees one value, second the other): here, at any
 //! depth; numbers that lose precision or have two spellings (floats, 2^53 and more): here; deep nesting: here, before
-//! serde's own recursion; size: the caller, by the limit of the document.
+//! serde's own recursion; lists in the place of objects: `objects`; size: the caller, by the limit of the document.
+
+mod objects;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,6 +12,7 @@ use std::fmt;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::limits;
+use objects::Objects;
 
 /// Why bytes are not strict JSON of the expected shape.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +25,13 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, JsonError> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     Strict { depth: 0 }.deserialize(&mut deserializer)?;
     deserializer.end()?;
-    Ok(serde_json::from_slice(bytes)?)
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    Ok(T::deserialize(Objects(&mut deserializer))?)
+}
+
+/// Reads a part of a document that was read strictly.
+pub(crate) fn from_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, JsonError> {
+    Ok(T::deserialize(Objects(value))?)
 }
 
 #[derive(Clone, Copy)]
@@ -136,6 +145,42 @@ mod tests {
         assert!(error("[9007199254740992]").contains("2^53"));
         assert!(error("[1] [2]").contains("trailing"));
         assert!(error("").contains("EOF"));
+    }
+
+    #[test]
+    fn lists_are_no_objects() {
+        #[derive(Debug, PartialEq, serde::Deserialize)]
+        struct Outer {
+            inner: Vec<Inner>,
+            maybe: Option<Inner>,
+        }
+        #[derive(Debug, PartialEq, serde::Deserialize)]
+        struct Inner {
+            number: u8,
+        }
+        let read = |text: &str| from_slice::<Outer>(text.as_bytes());
+        let one = || Inner { number: 1 };
+        let both = Outer {
+            inner: vec![one()],
+            maybe: Some(one()),
+        };
+        let good = r#"{"inner":[{"number":1}],"maybe":{"number":1}}"#;
+        assert_eq!(read(good).unwrap(), both);
+        for bad in [
+            r#"[[{"number":1}],{"number":1}]"#,
+            r#"{"inner":[[1]],"maybe":{"number":1}}"#,
+            r#"{"inner":[{"number":1}],"maybe":[1]}"#,
+        ] {
+            assert!(
+                read(bad)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("expected struct"),
+                "{bad}"
+            );
+            let value = serde_json::from_str(bad).unwrap();
+            assert!(from_value::<Outer>(value).is_err(), "{bad}");
+        }
     }
 
     #[test]

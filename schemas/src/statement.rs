@@ -216,8 +216,7 @@ impl Statement {
         if subject.name != SUBJECT {
             return Err(StatementError::Subject);
         }
-        let predicate =
-            serde_json::from_value(raw.predicate).map_err(|e| StatementError::Json(e.into()))?;
+        let predicate = json::from_value(raw.predicate).map_err(StatementError::Json)?;
         Ok(Self {
             sha256sums: subject.digest.sha256.0,
             predicate: Predicate::from_raw(predicate)?,
@@ -360,6 +359,18 @@ pub(crate) mod tests {
             refused("\"size\":1234", "\"size\":12.0"),
             StatementError::Json(_)
         ));
+    }
+
+    /// Fields by their position would mean something else to whoever knows one more.
+    #[test]
+    fn lists_of_values_are_no_statement() {
+        let list = r#"["EXAMPLE_1_0_0","example-1.0.0"]"#;
+        let object = r#"{"id":"EXAMPLE_1_0_0","setId":"example-1.0.0"}"#;
+        assert!(matches!(refused(object, list), StatementError::Json(_)));
+        let hex = "01".repeat(32);
+        let object = format!(r#"{{"name":"SHA256SUMS","digest":{{"sha256":"{hex}"}}}}"#);
+        let list = format!(r#"["SHA256SUMS",{{"sha256":"{hex}"}}]"#);
+        assert!(matches!(refused(&object, &list), StatementError::Json(_)));
     }
 
     #[test]
