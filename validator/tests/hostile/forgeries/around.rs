@@ -5,7 +5,7 @@ use crate::image::{Image, JOLIET, PRIMARY, TERMINATOR, Tree};
 use crate::subject::{ENVELOPE, SECTOR};
 
 #[test]
-fn data_behind_the_end() {
+fn data_behind_the_end_is_refused() {
     let mut image = Image::good();
     let size = image.good.len();
     for more in [1, SECTOR, 1 << 20] {
@@ -17,7 +17,7 @@ fn data_behind_the_end() {
 
 /// The descriptors say that it belongs to the volume.
 #[test]
-fn data_behind_the_end_that_the_descriptors_count() {
+fn data_behind_the_end_that_the_descriptors_count_is_refused() {
     let mut image = Image::good();
     let size = image.good.len();
     image.bytes.extend(vec![b'x'; 16 * SECTOR]);
@@ -30,7 +30,7 @@ fn data_behind_the_end_that_the_descriptors_count() {
 }
 
 #[test]
-fn slack_behind_a_file() {
+fn slack_behind_a_file_is_refused() {
     let mut image = Image::good();
     let end = image.extent(image.record(Tree::Primary, README).start).end;
     image.put(end, b"hidden");
@@ -39,7 +39,7 @@ fn slack_behind_a_file() {
 
 /// Behind the list, which ends where the statement says.
 #[test]
-fn slack_behind_the_list() {
+fn slack_behind_the_list_is_refused() {
     let mut image = Image::good();
     let end = image
         .extent(image.record(Tree::Primary, "CONTENTS").start)
@@ -49,7 +49,7 @@ fn slack_behind_the_list() {
 }
 
 #[test]
-fn slack_in_a_directory() {
+fn slack_in_a_directory_is_refused() {
     for (tree, part) in [
         (Tree::Primary, "primary directory operator/deploy"),
         (Tree::Joliet, "Joliet directory operator/deploy"),
@@ -65,7 +65,7 @@ fn slack_in_a_directory() {
 
 /// The byte that makes an identifier's end even.
 #[test]
-fn slack_in_a_record() {
+fn slack_in_a_record_is_refused() {
     let mut image = Image::good();
     let directory = image.directory(Tree::Primary, "");
     let even = image.records(directory).find_map(|record| {
@@ -78,7 +78,7 @@ fn slack_in_a_record() {
 }
 
 #[test]
-fn slack_in_a_descriptor() {
+fn slack_in_a_descriptor_is_refused() {
     for (at, part) in [
         (PRIMARY + 7, "primary volume descriptor"),
         (PRIMARY + 72, "primary volume descriptor"),
@@ -98,7 +98,7 @@ fn slack_in_a_descriptor() {
 }
 
 #[test]
-fn slack_in_the_continuation_area() {
+fn slack_in_the_continuation_area_is_refused() {
     let mut image = Image::good();
     let root = image.directory(Tree::Primary, "");
     let first = image.records(root).next().unwrap();
@@ -109,7 +109,7 @@ fn slack_in_the_continuation_area() {
 }
 
 #[test]
-fn slack_in_the_tail() {
+fn slack_in_the_tail_is_refused() {
     let mut image = Image::good();
     *image.bytes.last_mut().unwrap() = 1;
     image.refused_at(&["zeros at the end"]);
@@ -117,7 +117,7 @@ fn slack_in_the_tail() {
 
 /// What a computer starts from, and a table of partitions that other systems mount instead.
 #[test]
-fn a_system_area_that_starts_a_computer() {
+fn a_system_area_that_starts_a_computer_is_refused() {
     let mut image = Image::good();
     image.put(0, &[0xFA, 0xEB, 0xFE]);
     image.put(446, &[0x80, 0, 1, 0, 0x17, 0, 1, 0, 0, 0, 0, 0, 0, 2, 0, 0]);
@@ -128,7 +128,7 @@ fn a_system_area_that_starts_a_computer() {
 
 /// A hybrid image: Apple's partition map begins in the second block of 512 bytes.
 #[test]
-fn a_system_area_with_a_partition_map() {
+fn a_system_area_with_a_partition_map_is_refused() {
     let mut image = Image::good();
     image.put(512, b"PM\0\0");
     image.refused_at(&["system area"]);
@@ -136,7 +136,7 @@ fn a_system_area_with_a_partition_map() {
 
 /// Sixteen sectors into each session are its descriptors; drives show the last session.
 #[test]
-fn a_second_session_behind_the_end() {
+fn a_second_session_behind_the_end_is_refused() {
     let mut image = Image::good();
     let size = image.good.len();
     let session = image.good[..ENVELOPE.start].to_vec();
@@ -147,7 +147,7 @@ fn a_second_session_behind_the_end() {
 
 /// As above, but in the zeros at the end, so that the size is right.
 #[test]
-fn a_second_session_in_the_tail() {
+fn a_second_session_in_the_tail_is_refused() {
     let mut image = Image::good();
     let (tail, descriptors) = (image.tail(), PRIMARY..TERMINATOR + SECTOR);
     let copy = image.good[descriptors].to_vec();
@@ -157,7 +157,7 @@ fn a_second_session_in_the_tail() {
 
 /// As discs are grown that can be written over: the first descriptors lead to the second session's directories.
 #[test]
-fn a_second_session_that_the_first_descriptors_name() {
+fn a_second_session_that_the_first_descriptors_name_is_refused() {
     let mut image = Image::good();
     let (tail, root) = (image.tail(), image.directory(Tree::Primary, ""));
     let records = image.good[root].to_vec();

@@ -23,7 +23,7 @@ fn descriptor(kind: u8) -> Vec<u8> {
 
 /// A second Joliet tree: some readers take the first, some the last.
 #[test]
-fn an_extra_supplementary_descriptor() {
+fn an_extra_supplementary_descriptor_is_refused() {
     let image = Image::good();
     let mut copy = image.good[JOLIET..TERMINATOR].to_vec();
     let operator = image.directory(Tree::Joliet, "operator").start / SECTOR;
@@ -35,7 +35,7 @@ fn an_extra_supplementary_descriptor() {
 
 /// ISO 9660:1999: type 2 and version 2, with names of its own.
 #[test]
-fn an_enhanced_descriptor() {
+fn an_enhanced_descriptor_is_refused() {
     let mut copy = Image::good().good[PRIMARY..JOLIET].to_vec();
     copy[0] = 2;
     copy[6] = 2;
@@ -45,7 +45,7 @@ fn an_enhanced_descriptor() {
 }
 
 #[test]
-fn a_second_primary_descriptor() {
+fn a_second_primary_descriptor_is_refused() {
     let image = Image::good();
     let image = with_descriptor(&image.good[PRIMARY..JOLIET]);
     image.seen().unwrap();
@@ -53,7 +53,7 @@ fn a_second_primary_descriptor() {
 }
 
 #[test]
-fn a_partition_descriptor() {
+fn a_partition_descriptor_is_refused() {
     let image = with_descriptor(&descriptor(3));
     image.seen().unwrap();
     image.refused_at(&[TERMINATORS, RESERVED]);
@@ -61,7 +61,7 @@ fn a_partition_descriptor() {
 
 /// El Torito: the boot record stands behind the primary descriptor, and its catalog in the tail.
 #[test]
-fn a_boot_record() {
+fn a_boot_record_is_refused() {
     let mut image = Image::good();
     let catalog = image.tail();
     image
@@ -87,7 +87,7 @@ fn a_boot_record() {
 }
 
 #[test]
-fn descriptors_without_an_end() {
+fn descriptors_without_an_end_are_refused() {
     let mut image = Image::good();
     image.bytes[TERMINATOR] = 3;
     image.seen().unwrap_err();
@@ -104,7 +104,7 @@ fn path_record(image: &Image, table: usize, name: &[u8]) -> usize {
 
 /// Readers that use path tables (and not the directories) see another directory; L readers only, then all.
 #[test]
-fn path_tables_that_name_another_directory() {
+fn path_tables_that_name_another_directory_are_refused() {
     let good = Image::good();
     let tables = [
         (
@@ -154,7 +154,7 @@ fn be32(image: &Image, at: usize) -> usize {
 
 /// The second occurrence of a path table, which nobody writes and some read.
 #[test]
-fn an_optional_path_table() {
+fn an_optional_path_table_is_refused() {
     let mut image = Image::good();
     let (tail, table) = (image.tail(), image.le32(PRIMARY + 140) * SECTOR);
     let copy = image.good[table..table + SECTOR].to_vec();
@@ -166,7 +166,7 @@ fn an_optional_path_table() {
 }
 
 #[test]
-fn a_path_table_elsewhere() {
+fn a_path_table_elsewhere_is_refused() {
     let mut image = Image::good();
     let (tail, table) = (image.tail(), image.le32(PRIMARY + 140) * SECTOR);
     let copy = image.good[table..table + SECTOR].to_vec();
@@ -178,7 +178,7 @@ fn a_path_table_elsewhere() {
 
 /// A volume of one other name: what a desktop shows, and what scripts look for.
 #[test]
-fn another_volume_name() {
+fn another_volume_name_is_refused() {
     for descriptor in [PRIMARY, JOLIET] {
         let mut image = Image::good();
         image.bytes[descriptor + 41] = b'Z';

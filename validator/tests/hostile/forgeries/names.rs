@@ -4,7 +4,7 @@ use super::README;
 use crate::image::{Image, Tree, file_record, system_use, ucs2};
 
 #[test]
-fn a_name_that_only_joliet_has() {
+fn a_name_that_only_joliet_has_is_refused() {
     let mut image = Image::good();
     let record = image.record(Tree::Joliet, README);
     image.put(record.start + 33, &ucs2("README.exe"));
@@ -16,7 +16,7 @@ fn a_name_that_only_joliet_has() {
 }
 
 #[test]
-fn a_name_that_only_rock_ridge_has() {
+fn a_name_that_only_rock_ridge_has_is_refused() {
     let mut image = Image::good();
     let record = image.record(Tree::Primary, README);
     let nm = image.entry(&record, *b"NM").unwrap();
@@ -30,7 +30,7 @@ fn a_name_that_only_rock_ridge_has() {
 
 /// The name that a system sees that knows neither Rock Ridge nor Joliet.
 #[test]
-fn a_name_that_only_the_plain_tree_has() {
+fn a_name_that_only_the_plain_tree_has_is_refused() {
     let mut image = Image::good();
     let record = image.record(Tree::Primary, README);
     assert_eq!(image.identifier(&record), b"README.TXT;1");
@@ -39,7 +39,7 @@ fn a_name_that_only_the_plain_tree_has() {
 }
 
 #[test]
-fn a_file_that_only_joliet_has() {
+fn a_file_that_only_joliet_has_is_refused() {
     let mut image = Image::good();
     let content = image.extent(image.record(Tree::Joliet, README).start);
     let directory = image.directory(Tree::Joliet, "operator/deploy");
@@ -55,7 +55,7 @@ fn a_file_that_only_joliet_has() {
 }
 
 #[test]
-fn a_file_that_only_rock_ridge_has() {
+fn a_file_that_only_rock_ridge_has_is_refused() {
     let mut image = Image::good();
     let content = image.extent(image.record(Tree::Primary, README).start);
     let directory = image.directory(Tree::Primary, "operator/deploy");
@@ -73,7 +73,7 @@ fn a_file_that_only_rock_ridge_has() {
 
 /// A link in place of a file: its target is whatever the reader has there.
 #[test]
-fn a_symbolic_link() {
+fn a_symbolic_link_is_refused() {
     let mut image = Image::good();
     let record = image.record(Tree::Primary, README);
     let px = image.entry(&record, *b"PX").unwrap();

@@ -12,7 +12,7 @@ fn layers() -> [Digest; 2] {
 }
 
 #[test]
-fn swapped_extents_of_equal_sizes() {
+fn swapped_extents_of_equal_sizes_are_refused() {
     let mut image = Image::good();
     for directory in ["blobs/sha256", "images/server/1.0.0"] {
         for tree in Tree::BOTH {
@@ -33,7 +33,7 @@ fn swapped_extents_of_equal_sizes() {
 }
 
 #[test]
-fn swapped_data_of_equal_sizes() {
+fn swapped_data_of_equal_sizes_is_refused() {
     let mut image = Image::good();
     let paths = layers().map(|it| format!("blobs/sha256/{}", it.hex()));
     let [a, b] = [0, 1].map(|at| image.extent(image.record(Tree::Primary, &paths[at]).start));
@@ -55,7 +55,7 @@ fn swapped_data_of_equal_sizes() {
 
 /// The bytes that were signed stay where they were, and nobody reads them any more.
 #[test]
-fn a_relocated_file() {
+fn a_relocated_file_is_refused() {
     let mut image = Image::good();
     let (tail, text) = (image.tail(), b"run this as root");
     image.put(tail, text);
@@ -76,7 +76,7 @@ fn a_relocated_file() {
 
 /// RRIP 4.1.5: a file that stands for a directory elsewhere.
 #[test]
-fn a_relocated_directory() {
+fn a_relocated_directory_is_refused() {
     let mut image = Image::good();
     let elsewhere = image.directory(Tree::Primary, "images");
     let record = image.record(Tree::Primary, "operator");
@@ -100,7 +100,7 @@ fn a_relocated_directory() {
 
 /// A file of two sections: what was signed, and something behind it.
 #[test]
-fn a_multi_extent_flag() {
+fn a_multi_extent_flag_is_refused() {
     let mut image = Image::good();
     let (tail, text) = (image.tail(), b"and more");
     image.put(tail, text);
@@ -126,7 +126,7 @@ fn a_multi_extent_flag() {
 }
 
 #[test]
-fn a_shorter_file() {
+fn a_shorter_file_is_refused() {
     let mut image = Image::good();
     for tree in Tree::BOTH {
         let record = image.record(tree, ROLE).start;

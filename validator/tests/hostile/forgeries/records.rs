@@ -19,7 +19,7 @@ const BOTH: [&str; 2] = [
 
 /// Some systems do not show it, all open it.
 #[test]
-fn a_hidden_flag() {
+fn a_hidden_flag_is_refused() {
     let image = with_flag(0x01);
     assert!(
         image
@@ -34,7 +34,7 @@ fn a_hidden_flag() {
 
 /// Part of another file (ECMA-119 6.5.4), which most readers overlook.
 #[test]
-fn an_associated_flag() {
+fn an_associated_flag_is_refused() {
     let image = with_flag(0x04);
     let error = image.seen().unwrap_err().to_string();
     assert!(
@@ -45,14 +45,14 @@ fn an_associated_flag() {
 }
 
 #[test]
-fn other_flags() {
+fn other_flags_are_refused() {
     for flag in [0x08, 0x10, 0x20, 0x40] {
         with_flag(flag).refused_at(&BOTH);
     }
 }
 
 #[test]
-fn an_interleaved_file() {
+fn an_interleaved_file_is_refused() {
     let mut image = Image::good();
     let record = image.record(Tree::Primary, ROLE).start;
     image.put(record + FLAGS + 1, &[1, 1]);
@@ -60,7 +60,7 @@ fn an_interleaved_file() {
 }
 
 #[test]
-fn an_extended_attribute_record() {
+fn an_extended_attribute_record_is_refused() {
     let mut image = Image::good();
     let record = image.record(Tree::Primary, ROLE).start;
     image.bytes[record + 1] = 1;
@@ -69,7 +69,7 @@ fn an_extended_attribute_record() {
 
 /// Little-endian readers see one place, big-endian readers another.
 #[test]
-fn byte_orders_that_disagree() {
+fn byte_orders_that_disagree_are_refused() {
     let image = Image::good();
     let record = image.record(Tree::Primary, ROLE);
     let px = image.entry(&record, *b"PX").unwrap().start;
@@ -96,7 +96,7 @@ fn byte_orders_that_disagree() {
 }
 
 #[test]
-fn a_setuid_bit() {
+fn a_setuid_bit_is_refused() {
     let mut image = Image::good();
     let record = image.record(Tree::Primary, README);
     let px = image.entry(&record, *b"PX").unwrap();
@@ -108,7 +108,7 @@ fn a_setuid_bit() {
 }
 
 #[test]
-fn another_owner() {
+fn another_owner_is_refused() {
     // Links, user, group and serial number.
     for field in [12, 20, 28, 36] {
         let mut image = Image::good();
@@ -120,7 +120,7 @@ fn another_owner() {
 }
 
 #[test]
-fn other_dates() {
+fn other_dates_are_refused() {
     let image = Image::good();
     let record = image.record(Tree::Primary, README);
     let tf = image.entry(&record, *b"TF").unwrap().start;

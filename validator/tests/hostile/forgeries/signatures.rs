@@ -40,7 +40,7 @@ fn refused(cases: &[(&str, String, &str)]) {
 
 /// The envelope says the same in other bytes; a lenient reader of JSON takes each of them.
 #[test]
-fn a_re_spelled_envelope() {
+fn a_re_spelled_envelope_is_refused() {
     let spelling = "is not in its one spelling (order, spaces, base64 or padding differ)";
     refused(&[
         ("a space", with("{\"payload\"", "{ \"payload\""), spelling),
@@ -76,7 +76,7 @@ fn a_re_spelled_envelope() {
 }
 
 #[test]
-fn an_envelope_with_another_base64() {
+fn an_envelope_with_another_base64_is_refused() {
     // A signature with digits that the URL-safe alphabet spells otherwise.
     let digits = text();
     let digits = digits.split("\"sig\":\"").nth(1).unwrap();
@@ -93,7 +93,7 @@ fn an_envelope_with_another_base64() {
 }
 
 #[test]
-fn an_envelope_with_other_fields() {
+fn an_envelope_with_other_fields_is_refused() {
     let id = key().public().id().to_string();
     let field = "\"payloadType\"";
     refused(&[
@@ -145,7 +145,7 @@ fn unsorted() -> String {
 
 /// The end of the padding.
 #[test]
-fn a_re_spelled_end_of_the_envelope() {
+fn a_re_spelled_end_of_the_envelope_is_refused() {
     for end in [b"\n ", b"  ", b"\r\n", b"\0\n", b"\n\n"] {
         let mut image = Image::good();
         image.put(ENVELOPE.end - 2, end);
@@ -192,7 +192,7 @@ fn wrong() -> String {
 
 /// S and S + L make the same signature to a verifier that does not reduce S (RFC 8032 8.4).
 #[test]
-fn a_malleable_signature() {
+fn a_malleable_signature_is_refused() {
     /// The order of the base point (RFC 8032 5.1), little endian.
     const L: [u8; 32] = [
         0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde,
@@ -213,7 +213,7 @@ fn a_malleable_signature() {
 }
 
 #[test]
-fn a_signature_of_another_statement() {
+fn a_signature_of_another_statement_is_refused() {
     let mut image = Image::good();
     let other = sibling().envelope().signatures().next().unwrap();
     let forged = signed_with(image.envelope().payload(), vec![other]);
@@ -223,7 +223,7 @@ fn a_signature_of_another_statement() {
 
 /// Longer or shorter signatures of which the right bytes are a part.
 #[test]
-fn a_signature_of_another_length() {
+fn a_signature_of_another_length_is_refused() {
     for len in [63, 65, 128] {
         let mut image = Image::good();
         let mut signature = image.envelope().signatures().next().unwrap();
@@ -253,7 +253,7 @@ fn sibling() -> Image {
 }
 
 #[test]
-fn a_statement_for_another_archive() {
+fn a_statement_for_another_archive_is_refused() {
     let (mut image, other) = (Image::good(), sibling());
     image.put(ENVELOPE.start, &other.good[ENVELOPE]);
     let found = image.refused_with(&options());
@@ -274,7 +274,7 @@ fn a_statement_for_another_archive() {
 
 /// Statement and list of the other archive: the image is the same, the data is not.
 #[test]
-fn a_statement_and_a_list_for_another_archive() {
+fn a_statement_and_a_list_for_another_archive_is_refused() {
     let (mut image, other) = (Image::good(), sibling());
     let contents = other.extent(other.record(Tree::Primary, "CONTENTS").start);
     image.put(ENVELOPE.start, &other.good[ENVELOPE]);
@@ -295,7 +295,7 @@ fn a_statement_and_a_list_for_another_archive() {
 
 /// With another name, the image has another volume name.
 #[test]
-fn a_statement_for_another_version() {
+fn a_statement_for_another_version_is_refused() {
     let mut image = Image::good();
     let payload = String::from_utf8(image.envelope().payload().to_vec()).unwrap();
     let payload = payload.replace("1.0.0", "1.0.1").replace("1_0_0", "1_0_1");
@@ -313,7 +313,7 @@ fn a_statement_for_another_version() {
 
 /// Signatures beside the archive that are about another one.
 #[test]
-fn signatures_beside_the_archive_for_another_one() {
+fn signatures_beside_the_archive_for_another_one_are_refused() {
     let image = Image::good();
     let options = Options {
         detached: vec![sibling().envelope()],
