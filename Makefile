@@ -12,6 +12,7 @@ help: ## List the recipes
 
 check: ## Format, lints, hermetic tests, docs: no root, no network, no servers
 	cargo fmt --all --check
+	rustfmt --edition 2024 --check fuzz/src/lib.rs fuzz/fuzz_targets/*.rs
 	cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
 	cargo test --workspace
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet

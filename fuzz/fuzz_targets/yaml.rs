@@ -1,12 +1,19 @@
-//! YAML: the documents of any file, the manifest of an archive and the source of one. What is read is written and read
-//! back as the same.
+//! YAML: the documents of any file, as one and taken apart, the manifest of an archive, the source of one, and the policies
+//! of a site. What is read is written and read back as the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use schemas::{Solution, SolutionSource, yaml};
+use schemas::{Solution, SolutionSource, TrustPolicy, yaml};
 use serde_json::Value;
+use signing::Policy;
 
 fuzz_target!(|bytes: &[u8]| {
+    if let (Ok(documents), Ok(parts)) = (yaml::documents(bytes), yaml::parts(bytes)) {
+        let apart: Result<Vec<_>, _> = parts.iter().map(yaml::Part::documents).collect();
+        if let Ok(apart) = apart {
+            assert_eq!(apart.concat(), documents);
+        }
+    }
     if let Ok(documents) = yaml::documents(bytes) {
         assert!(documents.len() <= schemas::limits::YAML_DOCUMENTS);
         for document in documents {
@@ -20,6 +27,14 @@ fuzz_target!(|bytes: &[u8]| {
         let written = solution.to_bytes();
         let again = Solution::from_slice(&written).expect("what is written is a manifest");
         assert_eq!(again, solution);
+    }
+    if let Ok(policy) = TrustPolicy::from_slice(bytes)
+        && Policy::new(&policy).is_ok()
+    {
+        let written = policy.to_text();
+        let again =
+            TrustPolicy::from_slice(written.as_bytes()).expect("what is written is a policy");
+        assert_eq!(again, policy, "{written}");
     }
     if let Ok(source) = SolutionSource::from_slice(bytes) {
         let id = source.id().expect("a source that is read has an id");

@@ -165,7 +165,7 @@ pub fn report(path: &Path) -> Report {
     let key = SecretKey::from_pem(KEY).expect("a key").public();
     let options = Options {
         signatures: Signatures::Check {
-            trust: Some(Trust::new(vec![key], None).expect("one key")),
+            trust: Some(Trust::new(vec![key], None).expect("one key").into()),
             allow_unsigned: None,
         },
         detached: Vec::new(),

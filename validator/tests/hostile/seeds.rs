@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use schemas::{Contents, Envelope, ImageDocument, Solution, SolutionSource, Statement, yaml};
+use schemas::{Contents, Envelope, ImageDocument, Solution, SolutionSource, Statement, TrustPolicy, yaml};
 use signing::{PublicKey, SecretKey};
 
 use crate::subject::trust;
@@ -51,6 +51,7 @@ fn every_seed_is_accepted() {
         match name.as_str() {
             "source.yaml" => assert!(SolutionSource::from_slice(&bytes).is_ok()),
             "manifest.yaml" => assert!(Solution::from_slice(&bytes).is_ok()),
+            "policy.yaml" => assert!(TrustPolicy::from_slice(&bytes).is_ok()),
             _ => {}
         }
     }
