@@ -96,7 +96,7 @@ pub(crate) struct TrustArguments {
 #[derive(Args, Debug, Default)]
 pub(crate) struct PassphraseArguments {
     /// The file whose first line is the passphrase of an encrypted key, `-` for standard input [default: the variable
-    /// SOLUTION_KEY_PASSPHRASE, else it is asked for at the terminal]
+    /// `SOLUTION_KEY_PASSPHRASE`, else it is asked for at the terminal]
     #[arg(long, value_name = "FILE")]
     pub(crate) passphrase_file: Option<std::path::PathBuf>,
 }

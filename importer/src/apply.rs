@@ -159,10 +159,7 @@ impl Ready {
         {
             return Ok(());
         }
-        let memory = plan
-            .state
-            .signers
-            .after(&plan.record, &plan.request.allowed);
+        let memory = plan.state.signers.after(&plan.record, plan.request.allowed);
         if memory == plan.state.signers {
             return Ok(());
         }

@@ -87,7 +87,7 @@ impl Plan {
         let record = record_of(accepted, &request, &id);
         check_record(&state, &record, request.allowed.replace, &mut obstacles);
         if !state.has_archive(&record) {
-            obstacles.extend(state.signers.check(&record, &request.allowed));
+            obstacles.extend(state.signers.check(&record, request.allowed));
         }
         images.job.mount_from = images::earlier(client.address(), &state, &record)?;
         let notes = notes(accepted, cluster, &state, &id).await?;

@@ -67,7 +67,7 @@ impl Memory {
     }
 
     /// What the memory says against importing this version, unless it was allowed.
-    pub(crate) fn check(&self, record: &Record, allowed: &Allowed) -> Option<Obstacle> {
+    pub(crate) fn check(&self, record: &Record, allowed: Allowed) -> Option<Obstacle> {
         let known = self.0.get(&record.name).filter(|known| !known.is_empty())?;
         if allowed.forget == ForgetSigners::Allow || known_among(known, record) {
             return None;
@@ -95,7 +95,7 @@ impl Memory {
 
     /// What is remembered once this version is imported. Keys that sign together with a known one become known, so that
     /// keys can be changed one by one; signers that have no key in common with them take their place.
-    pub(crate) fn after(&self, record: &Record, allowed: &Allowed) -> Self {
+    pub(crate) fn after(&self, record: &Record, allowed: Allowed) -> Self {
         let mut after = self.clone();
         let name = &record.name;
         let known = after.0.get(name);
@@ -201,7 +201,7 @@ mod tests {
         ];
         for (index, (before, signers, allowed, refused, after)) in cases.into_iter().enumerate() {
             let (memory, record) = (memory(before), signed_by(signers));
-            let obstacle = memory.check(&record, &allowed);
+            let obstacle = memory.check(&record, allowed);
             match (&obstacle, refused) {
                 (None, None) => {}
                 (Some(obstacle), Some(flag)) => {
@@ -210,7 +210,7 @@ mod tests {
                 }
                 _ => panic!("case {index}: {obstacle:?}"),
             }
-            let remembered = memory.after(&record, &allowed);
+            let remembered = memory.after(&record, allowed);
             let expected: Vec<KeyId> = after.iter().copied().map(key).collect();
             assert_eq!(known(&remembered), expected, "case {index}");
             // Other Solutions stay as they are, and the same import again says and changes nothing.
@@ -219,9 +219,9 @@ mod tests {
                 1
             );
             if refused.is_none() {
-                assert_eq!(remembered.check(&record, &nothing()), None, "case {index}");
+                assert_eq!(remembered.check(&record, nothing()), None, "case {index}");
                 assert_eq!(
-                    remembered.after(&record, &nothing()),
+                    remembered.after(&record, nothing()),
                     remembered,
                     "case {index}"
                 );

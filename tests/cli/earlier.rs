@@ -3,7 +3,7 @@
 
 use std::io::Read as _;
 
-use archive::{Opened, attach_signature};
+use archive::{Destination, Opened, Signable};
 use flate2::read::GzDecoder;
 use signing::PublicKey;
 
@@ -44,7 +44,9 @@ fn the_first_archive_of_format_1_is_made_again_to_the_byte() {
     let opened = Opened::open(&first).unwrap();
     let signature = opened.envelope().signatures().next().unwrap();
     let key = PublicKey::from_pem(KEY).unwrap();
-    attach_signature(&again, &key, signature.bytes).unwrap();
+    let mut signable = Signable::open(&again, Destination::Inside).unwrap();
+    signable.attach(&key, signature.bytes).unwrap();
+    signable.write().unwrap();
     assert!(
         desk.read("again.iso") == desk.read("example.iso"),
         "the bytes of format 1 were changed"

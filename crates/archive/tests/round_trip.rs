@@ -379,7 +379,7 @@ fn signatures_beside_an_archive_leave_it_as_it_is() {
     assert_eq!(read_detached(&place.archive()).unwrap(), Some(beside));
     // A file that is no envelope is not replaced, and is called by its name.
     let path = detached_path(&place.archive());
-    for damaged in [&b"{}"[..], &[b' '; 65_536]] {
+    for damaged in [&b"{}"[..], &before[..65_536]] {
         fs::write(&path, damaged).unwrap();
         let refused = sign(&second).unwrap_err();
         assert!(refused.to_string().contains(".dsse.json"), "{refused}");

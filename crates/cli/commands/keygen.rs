@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     encrypt: bool,
 
     /// The file whose first line is the passphrase, `-` for standard input [default: the variable
-    /// SOLUTION_KEY_PASSPHRASE, else it is asked for at the terminal]
+    /// `SOLUTION_KEY_PASSPHRASE`, else it is asked for at the terminal]
     #[arg(long, value_name = "FILE", requires = "encrypt")]
     passphrase_file: Option<PathBuf>,
 }

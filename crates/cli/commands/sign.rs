@@ -84,7 +84,7 @@ struct Signed {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Payload {
+struct ToSign {
     solution: String,
     archive_id: String,
     payload: PathBuf,
@@ -166,7 +166,7 @@ fn write_payload(signable: &Signable, path: &Path, output: Output) -> Result<Out
     write()
         .with_context(|| format!("cannot write `{}`", path.display()))
         .map_err(Failure::unknown)?;
-    let payload = Payload {
+    let payload = ToSign {
         solution: signable.id().to_string(),
         archive_id: signable.archive_id().to_string(),
         payload: path.to_owned(),

@@ -99,7 +99,7 @@ fn check_work(scheme: &EncryptionScheme) -> Result<(), KeyError> {
         Kdf::Pbkdf2(work) => work.iteration_count > limits::PBKDF2_ITERATIONS,
         Kdf::Scrypt(work) => {
             let block = u64::from(work.block_size) * 128;
-            let memory = u64::from(work.cost_parameter).saturating_mul(block);
+            let memory = work.cost_parameter.saturating_mul(block);
             let all = memory.saturating_mul(u64::from(work.parallelization));
             if !work.cost_parameter.is_power_of_two() || block == 0 || all == 0 {
                 return Err(KeyError::Malformed);

@@ -4,7 +4,7 @@
 //! somebody wrote for all Solutions with one key would undo a stricter one that was written for this Solution. Two
 //! policies with the same pattern are refused, so that there is always one that is closest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{KubernetesName, SolutionName, SolutionPattern, TrustPolicy, limits};
 
@@ -147,10 +147,10 @@ impl Policies {
         if policies.len() > limits::TRUST_POLICIES {
             return Err(PolicyError::Policies(policies.len()));
         }
-        let mut names = BTreeMap::new();
+        let mut names = BTreeSet::new();
         let mut patterns = BTreeMap::new();
         for policy in &policies {
-            if names.insert(&policy.name, ()).is_some() {
+            if !names.insert(&policy.name) {
                 return Err(PolicyError::Name(policy.name.clone()));
             }
             for pattern in &policy.solutions {

@@ -90,7 +90,7 @@ fn the_policy_for_the_solution_decides() {
     let name = id().name().to_string();
     let report = archive.report_with(&by_policies(vec![
         policy("all", "*", &stranger),
-        policy("mine", &name, &key()),
+        policy("mine", &name, key()),
     ]));
     assert_eq!(report.verdict(), Verdict::Accepted);
     let judged = report.summary().judged.as_ref().unwrap();
@@ -98,12 +98,12 @@ fn the_policy_for_the_solution_decides() {
     assert_eq!((judged.keys, judged.threshold), (1, 1));
     // The publisher's key counts for all others, and not for this one.
     let report = archive.report_with(&by_policies(vec![
-        policy("all", "*", &key()),
+        policy("all", "*", key()),
         policy("mine", &name, &stranger),
     ]));
     only(&report, "signature.untrusted", Verdict::Refused);
     assert!(report.summary().signers.is_empty());
-    let report = archive.report_with(&by_policies(vec![policy("other", "other", &key())]));
+    let report = archive.report_with(&by_policies(vec![policy("other", "other", key())]));
     let message = only(&report, "signature.untrusted", Verdict::Refused);
     assert!(
         message.contains(&format!("no policy of this site is for `{name}`")),
