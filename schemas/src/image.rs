@@ -102,6 +102,14 @@ const OCI_INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
 const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
 
+const OCI_CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+const DOCKER_CONFIG: &str = "application/vnd.docker.container.image.v1+json";
+/// What the media types of layers begin with: those of either kind, compressed or not, distributable or not.
+const LAYERS: [&str; 2] = [
+    "application/vnd.oci.image.layer.",
+    "application/vnd.docker.image.rootfs.",
+];
+
 /// Whether a media type is that of an image index or Docker's manifest list.
 pub(crate) fn is_index(media_type: &str) -> bool {
     matches!(media_type, OCI_INDEX | DOCKER_LIST)
@@ -123,7 +131,32 @@ struct Raw {
     manifests: Option<Vec<Descriptor>>,
 }
 
+impl ImageManifest {
+    /// Whether this is an image that can run: artifacts have the same shape, but a configuration or layers of other
+    /// types (image specification, "Guidelines for Artifact Usage"), or say what they are.
+    #[must_use]
+    pub fn is_image(&self) -> bool {
+        self.artifact_type.is_none()
+            && matches!(self.config.media_type.as_str(), OCI_CONFIG | DOCKER_CONFIG)
+            && self.layers.iter().all(Descriptor::is_layer)
+    }
+
+    /// What an artifact is: its type, or else that of its configuration.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        let artifact_type = self.artifact_type.as_deref();
+        artifact_type.unwrap_or(&self.config.media_type)
+    }
+}
+
 impl Descriptor {
+    /// Whether the descriptor names a layer of a file system.
+    fn is_layer(&self) -> bool {
+        LAYERS
+            .iter()
+            .any(|prefix| self.media_type.starts_with(prefix))
+    }
+
     /// Whether the descriptor names an image index or Docker's manifest list.
     #[must_use]
     pub fn is_index(&self) -> bool {
@@ -247,6 +280,44 @@ mod tests {
             index.manifests[0].platform.as_ref().unwrap().to_string(),
             "linux/arm64/v8"
         );
+    }
+
+    #[test]
+    fn artifacts_are_told_from_images() {
+        let of = |config: &str, layer: &str, extra: &str| {
+            let text = manifest(extra).replacen(
+                r#""mediaType":"m""#,
+                &format!(r#""mediaType":"{config}""#),
+                1,
+            );
+            let text = text.replacen(
+                r#""mediaType":"m""#,
+                &format!(r#""mediaType":"{layer}""#),
+                1,
+            );
+            match read(&text).unwrap() {
+                ImageDocument::Manifest(manifest) => {
+                    (manifest.is_image(), manifest.kind().to_owned())
+                }
+                ImageDocument::Index(_) => panic!("{text} is no index"),
+            }
+        };
+        let layer = "application/vnd.oci.image.layer.v1.tar+zstd";
+        let docker = "application/vnd.docker.image.rootfs.diff.tar.gzip";
+        assert!(of(OCI_CONFIG, layer, "").0);
+        assert!(of(DOCKER_CONFIG, docker, "").0);
+        let empty = "application/vnd.oci.empty.v1+json";
+        let typed = r#","artifactType":"application/vnd.example.policy.v1""#;
+        assert_eq!(
+            of(empty, "text/x-rego", typed),
+            (false, "application/vnd.example.policy.v1".to_owned())
+        );
+        assert_eq!(
+            of("application/vnd.example.config.v1+json", layer, "").1,
+            "application/vnd.example.config.v1+json"
+        );
+        assert!(!of(OCI_CONFIG, layer, typed).0);
+        assert!(!of(OCI_CONFIG, "application/vnd.in-toto+json", "").0);
     }
 
     #[test]

@@ -299,6 +299,7 @@ mod tests {
     }
 
     const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+    const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
     const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 
     /// The contents of an archive by their numbers; each is read as often as the tests count.
@@ -362,7 +363,7 @@ mod tests {
             ),
         ] {
             let descriptor = named(CONFIG, 9, config.len());
-            let texts = [1, 2].map(|layers| manifest(&descriptor, &named("m", 8, 1), layers));
+            let texts = [1, 2].map(|layers| manifest(&descriptor, &named(LAYER, 8, 1), layers));
             let archive = Counted::new(&[
                 ("blobs/sha256/config", 9, config),
                 ("blobs/sha256/layer", 8, "x"),
@@ -381,7 +382,7 @@ mod tests {
         let size = limits::IMAGE_MANIFEST_SIZE;
         let text = |number| {
             let config = named(CONFIG, number, usize::try_from(size).unwrap());
-            manifest(&config, &named("m", 255, 1), 0)
+            manifest(&config, &named(LAYER, 255, 1), 0)
         };
         let mut archive = Counted::new(&[]);
         for number in 0..=128 {

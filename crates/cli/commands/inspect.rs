@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use archive::{Listed, Opened};
 use clap::Args;
-use schemas::{Solution, limits};
+use schemas::{ImageDocument, ImageIndex, ImagePlace, Solution, limits};
 use serde::Serialize;
 
 use super::support;
@@ -41,8 +41,24 @@ struct Inspected {
     size: u64,
     signatures: Vec<String>,
     manifest: Solution,
+    images: Vec<ImageLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<Vec<FileLine>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ImageLine {
+    image: String,
+    /// The digest of what the tag names; none when that cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    /// What an artifact is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artifact_type: Option<String>,
+    /// What an index has images for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    platforms: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -88,9 +104,49 @@ fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
         time: predicate.time.to_string(),
         size: listed.image_size(),
         signatures,
+        images: manifest
+            .spec
+            .images
+            .iter()
+            .map(|place| image(&listed, place))
+            .collect(),
         manifest,
         files: arguments.files.then(|| files(&listed)),
     })
+}
+
+fn image(listed: &Listed, place: &ImagePlace) -> ImageLine {
+    let path = format!("images/{}/{}/manifest.json", place.name, place.tag);
+    let entry = listed
+        .contents()
+        .entries()
+        .iter()
+        .find(|entry| entry.path.as_str() == path);
+    let document = entry.and_then(|_| listed.read(&path, limits::IMAGE_MANIFEST_SIZE).ok());
+    let document = document.and_then(|bytes| ImageDocument::from_slice(&bytes).ok());
+    let (artifact_type, platforms) = match document {
+        Some(ImageDocument::Manifest(manifest)) if !manifest.is_image() => {
+            (Some(manifest.kind().to_owned()), Vec::new())
+        }
+        Some(ImageDocument::Index(index)) => (None, platforms(&index)),
+        _ => (None, Vec::new()),
+    };
+    ImageLine {
+        image: place.to_string(),
+        digest: entry.map(|entry| entry.digest.to_string()),
+        artifact_type,
+        platforms,
+    }
+}
+
+/// What an index has images for; attestations are for nothing that is known.
+fn platforms(index: &ImageIndex) -> Vec<String> {
+    let platforms = index
+        .manifests
+        .iter()
+        .filter_map(|child| child.platform.as_ref());
+    let known = platforms.filter(|platform| platform.os != "unknown");
+    known.map(ToString::to_string).collect()
 }
 
 fn files(listed: &Listed) -> Vec<FileLine> {
@@ -119,8 +175,13 @@ fn show(inspected: &Inspected) {
     if let Some(operator) = &inspected.manifest.spec.operator {
         render::line(format!("operator    {}", operator.image.place()));
     }
-    for image in &inspected.manifest.spec.images {
-        render::line(format!("image       {image}"));
+    for line in &inspected.images {
+        let kind = match &line.artifact_type {
+            Some(artifact_type) => format!("  {artifact_type}"),
+            None if line.platforms.is_empty() => String::new(),
+            None => format!("  {}", line.platforms.join(", ")),
+        };
+        render::line(format!("image       {}{kind}", line.image));
     }
     for file in inspected.files.iter().flatten() {
         render::line(format!("{:>14}  {}  {}", file.size, file.digest, file.path));

@@ -11,9 +11,6 @@ use crate::files::Files;
 use crate::finding::Findings;
 use crate::limits::IMAGE_CONFIG;
 
-const OCI: &str = "application/vnd.oci.image.config.v1+json";
-const DOCKER: &str = "application/vnd.docker.container.image.v1+json";
-
 #[derive(Deserialize)]
 struct Config {
     #[serde(flatten)]
@@ -30,11 +27,6 @@ struct RootFs {
 pub(super) struct Configuration {
     platform: Platform,
     layers: usize,
-}
-
-/// Whether a manifest is that of an image: artifacts have a configuration of another type.
-pub(super) fn is_image(manifest: &ImageManifest) -> bool {
-    matches!(manifest.config.media_type.as_str(), OCI | DOCKER)
 }
 
 /// Reads a configuration; none when it is damaged or wrong. `place` is the first manifest that names it.

@@ -169,7 +169,7 @@ impl<'a> Documents<'a> {
         findings: &mut Findings,
     ) -> Result<Option<Platform>, CheckError> {
         let digest = manifest.config.digest;
-        if !config::is_image(manifest) {
+        if !manifest.is_image() {
             return Ok(None);
         }
         let Some(entry) = self.files.with_digest(&digest) else {
