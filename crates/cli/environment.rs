@@ -47,6 +47,11 @@ pub(crate) fn cache() -> Option<PathBuf> {
     base.map(|base| base.join("solution"))
 }
 
+/// Where files may lie that are gone when the program ends.
+pub(crate) fn scratch() -> PathBuf {
+    std::env::temp_dir()
+}
+
 /// The clock.
 #[expect(
     clippy::disallowed_methods,

@@ -40,7 +40,7 @@ pub(crate) fn files(
             DerivedContent::Bytes(bytes) => FileSource::Bytes(bytes),
             DerivedContent::Blob => FileSource::File {
                 path: blobs[&file.digest].path.clone(),
-                offset: 0,
+                offset: blobs[&file.digest].offset,
             },
         },
     }));

@@ -3,9 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemas::{ImageName, ImagePlace, Operator, Piece, SourceImage, split_expansions};
+use schemas::{
+    ImageName, ImagePlace, ImageReference, Operator, Piece, SourceImage, split_expansions,
+};
 
 use crate::error::PackError;
+use crate::source::Collected;
 use crate::{limits, platform, source};
 
 /// Checks the list of images: places, references and platforms.
@@ -62,15 +65,41 @@ fn directory(place: &ImagePlace) -> String {
 }
 
 fn check_references(images: &[SourceImage]) -> Result<(), PackError> {
+    let known = images
+        .iter()
+        .map(|image| (image.place(), source::reference(image)));
+    distinct(known)
+}
+
+/// Checks what only the sources could tell: the references under which images were saved.
+pub(crate) fn collected(
+    images: &[Collected],
+    operator: Option<&Operator>,
+) -> Result<(), PackError> {
+    let references = images.iter().map(|image| &image.reference);
+    distinct(
+        images
+            .iter()
+            .map(|image| (image.place.clone(), image.reference.clone())),
+    )?;
+    operator.map_or(Ok(()), |operator| {
+        check_related_images(operator, references.flatten())
+    })
+}
+
+/// A reference means one image.
+fn distinct(
+    images: impl Iterator<Item = (ImagePlace, Option<ImageReference>)>,
+) -> Result<(), PackError> {
     let mut seen = BTreeMap::new();
-    for image in images {
-        let Some(reference) = source::reference(image) else {
+    for (place, reference) in images {
+        let Some(reference) = reference else {
             continue;
         };
-        if let Some(one) = seen.insert(reference.clone(), image) {
+        if let Some(one) = seen.insert(reference.clone(), place.clone()) {
             return Err(PackError::Reference {
-                one: one.place(),
-                other: image.place(),
+                one,
+                other: place,
                 reference,
             });
         }
@@ -88,7 +117,10 @@ pub(crate) fn operator(operator: &Operator, images: &[SourceImage]) -> Result<()
         });
     }
     check_variables(operator)?;
-    check_related_images(operator, images)?;
+    if images.iter().all(source::reference_is_known) {
+        let references = images.iter().filter_map(source::reference);
+        check_related_images(operator, references.collect::<Vec<_>>().iter())?;
+    }
     for (field, text) in operator.expandable() {
         check_expansions(&field, text, &places)?;
     }
@@ -119,11 +151,11 @@ fn check_variables(operator: &Operator) -> Result<(), PackError> {
 }
 
 /// What the variables `RELATED_IMAGE_*` list, by the convention of operators for disconnected sites, must be there.
-fn check_related_images(operator: &Operator, images: &[SourceImage]) -> Result<(), PackError> {
-    let references: BTreeSet<String> = images
-        .iter()
-        .filter_map(|image| source::reference(image).map(|reference| reference.to_string()))
-        .collect();
+fn check_related_images<'a>(
+    operator: &Operator,
+    references: impl Iterator<Item = &'a ImageReference>,
+) -> Result<(), PackError> {
+    let references: BTreeSet<String> = references.map(ToString::to_string).collect();
     let literal = |value: &str| !value.is_empty() && !value.contains("$(");
     let missing = operator.env.iter().find(|variable| {
         variable.name.starts_with("RELATED_IMAGE_")

@@ -234,7 +234,7 @@ impl PackError {
             Self::Read(error) => error.is_refusal(),
             Self::Image { source, .. } => match source.as_ref() {
                 SourceError::Read(error) => error.is_refusal(),
-                SourceError::Cache(_) => false,
+                SourceError::Cache(_) | SourceError::Interrupted => false,
                 _ => true,
             },
             Self::Write(error) => error.is_refusal(),

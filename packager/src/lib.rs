@@ -7,6 +7,7 @@
 mod assemble;
 mod cache;
 mod check;
+mod compress;
 mod error;
 mod files;
 pub mod from;
@@ -16,6 +17,7 @@ mod load;
 mod operator;
 mod pack;
 mod platform;
+mod preview;
 mod source;
 #[cfg(test)]
 mod testing;
@@ -25,11 +27,15 @@ use std::path::Path;
 use schemas::{Digest, ImagePlace};
 
 pub use cache::{Begun, Cache, CacheError, Made, New, Partial};
+pub use compress::Compression;
 pub use error::PackError;
 pub use files::ReadError;
 pub use init::{init, write_draft};
 pub use pack::{Packed, Request, Signing, pack};
+pub use preview::{FilePreview, ImagePreview, Preview, preview};
 pub use source::SourceError;
+#[doc(hidden)]
+pub use source::tar::{Entries as TarEntries, Extent as TarExtent, TarError};
 
 /// What happens while an archive is made.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +55,13 @@ pub enum Event<'a> {
     Damaged(Digest),
     /// The archive is there, but the cache could not be brought back to its size.
     Untidy(&'a CacheError),
+    /// A layer is compressed, or something is unpacked.
+    Preparing {
+        /// Bytes so far.
+        done: u64,
+        /// Bytes in all, or 0 if that is not known.
+        total: u64,
+    },
     /// Data is written.
     Writing {
         /// Bytes so far.

@@ -47,3 +47,16 @@ pub(crate) const RELEASE_IMAGES: usize = 2_000;
 pub(crate) const RELEASE_WORKLOADS: usize = 100;
 /// Arguments, variables, volumes of one operator: the largest in use have two hundred.
 pub(crate) const RELEASE_FIELDS: usize = 10_000;
+/// Entries of a tar with images: a hundred layers are three hundred, and an engine's whole store some thousands.
+pub(crate) const TAR_ENTRIES: u64 = 100_000;
+/// Bytes of all names in a tar, since they are kept in memory: a hundred for each entry.
+pub(crate) const TAR_NAMES: usize = 16 * 1024 * 1024;
+/// Bytes of an extended header: a name of the longest that Linux has, and more than it has attributes.
+pub(crate) const TAR_EXTENDED: usize = 64 * 1024;
+/// Links in a tar that lead to links: engines write one.
+pub(crate) const TAR_LINKS: usize = 8;
+/// Bytes of anything that is unpacked: ten times the largest images in use, so that a small file cannot fill a disk of
+/// any size.
+pub(crate) const UNPACKED_SIZE: u64 = 256 * 1024 * 1024 * 1024;
+/// Blocks that are compressed at once, since they are in memory: half a gigabyte with their results.
+pub(crate) const COMPRESS_THREADS: usize = 64;

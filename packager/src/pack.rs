@@ -10,9 +10,10 @@ use schemas::{Digest, SolutionId, StatementTime};
 use signing::SecretKey;
 
 use crate::cache::Lazy;
+use crate::compress::Compression;
 use crate::error::PackError;
 use crate::load::{self, Loaded};
-use crate::source::{self, Blob};
+use crate::source::{self, Blob, Means};
 use crate::{Event, Progress, assemble};
 
 /// What is to be made from what.
@@ -30,7 +31,9 @@ pub struct Request {
     pub time: StatementTime,
     /// A directory for contents that were expensive to get, so that the next pack has them. Made when it is needed.
     pub cache: PathBuf,
-    /// How many threads read and hash.
+    /// What to do with layers that are not compressed, where that changes no digest that the source has.
+    pub compression: Compression,
+    /// How many threads read, hash and compress.
     pub threads: NonZeroUsize,
 }
 
@@ -95,7 +98,15 @@ fn pack_loaded(
     progress: &Progress<'_>,
     cancel: &AtomicBool,
 ) -> Result<Packed, PackError> {
-    let images = source::collect(loaded, cache, progress)?;
+    let means = Means {
+        cache,
+        compression: request.compression,
+        threads: request.threads,
+        progress,
+        cancel,
+        postponed: None,
+    };
+    let images = source::collect(loaded, &means)?;
     let blobs = assemble::blobs(&images);
     let counted = images.len();
     let files = assemble::files(loaded, images, &blobs)?;
@@ -117,7 +128,7 @@ fn pack_loaded(
     })
 }
 
-fn info(loaded: &Loaded, time: StatementTime) -> Info {
+pub(crate) fn info(loaded: &Loaded, time: StatementTime) -> Info {
     Info {
         id: loaded.id.clone(),
         time,
@@ -153,7 +164,7 @@ fn blame(error: WriteError, blobs: &BTreeMap<Digest, Blob>, cache: &Lazy) -> Pac
             expected, found, ..
         } if blobs.contains_key(&expected) => {
             let path = blobs[&expected].path.clone();
-            if cache.discard(&path, expected) {
+            if cache.discard(&path) {
                 return PackError::Cached { digest: expected };
             }
             PackError::Content {

@@ -1,10 +1,21 @@
-//! Choosing by platform. Digests never change on the way to the site, so an index is taken whole, or one of its
-//! manifests is taken instead of it; a part of an index would be another index.
+//! Choosing by platform. An index is taken whole, or one of its manifests instead of it; of some but not all, another
+//! index is made: the only case in which a digest is not that of the source. What it lists is taken byte for byte.
 
-use schemas::{Descriptor, Platform};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use archive::tree::Document;
+use schemas::{Descriptor, Digest, Platform};
+use serde_json::Value;
 
 use crate::check::list;
+use crate::files;
 use crate::source::SourceError;
+
+/// Where an index that was made here says which index it was made from.
+const SUBSET_OF: &str = "solutions.metalk8s.scality.com/subset-of";
+/// Where an attestation says which image it is about, as `BuildKit` writes them.
+const ABOUT: &str = "vnd.docker.reference.digest";
 
 /// What a choice of platforms means for an index.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,6 +24,8 @@ pub(crate) enum Choice<'a> {
     Whole,
     /// This child becomes the image.
     Child(&'a Descriptor),
+    /// Another index with these children and what is about them.
+    Children(BTreeSet<Digest>),
 }
 
 /// The first of these texts that is not `os/architecture[/variant]`.
@@ -84,12 +97,61 @@ pub(crate) fn choose<'a>(
         ([(child, _)], _) => Ok(Choice::Child(child)),
         (_, true) => Ok(Choice::Whole),
         (chosen, false) => {
-            let chosen: Vec<&Platform> = chosen.iter().map(|(_, platform)| *platform).collect();
-            Err(SourceError::Subset {
-                chosen: list(&chosen),
-                available: list(&names),
-            })
+            let digests = chosen.iter().map(|(child, _)| child.digest);
+            Ok(Choice::Children(digests.collect()))
         }
+    }
+}
+
+/// The index with only these children, and the attestations about them. Its bytes follow from those of the whole one:
+/// every other field is kept, fields are sorted, and nothing stands between them.
+pub(crate) fn subset(whole: &Document, chosen: &BTreeSet<Digest>) -> Document {
+    let mut index: Value = serde_json::from_slice(&whole.bytes).unwrap_or_default();
+    let is_chosen = |text: &Value| {
+        let digest = text.as_str().and_then(|text| text.parse().ok());
+        digest.is_some_and(|digest| chosen.contains(&digest))
+    };
+    if let Some(Value::Array(children)) = index.get_mut("manifests") {
+        children
+            .retain(|child| is_chosen(&child["digest"]) || is_chosen(&child["annotations"][ABOUT]));
+    }
+    // Docker's lists have no annotations.
+    if whole.media_type.starts_with("application/vnd.oci.") {
+        index["annotations"][SUBSET_OF] = Value::String(whole.digest.to_string());
+    }
+    let mut bytes = String::new();
+    write_sorted(&index, &mut bytes);
+    Document {
+        digest: files::digest(bytes.as_bytes()),
+        media_type: whole.media_type.clone(),
+        bytes: bytes.into_bytes().into(),
+    }
+}
+
+/// JSON in one spelling. The depth is that of strict JSON, which is bounded.
+fn write_sorted(value: &Value, text: &mut String) {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(name, _)| *name);
+            text.push('{');
+            for (number, (name, value)) in fields.into_iter().enumerate() {
+                let comma = if number == 0 { "" } else { "," };
+                write!(text, "{comma}{}:", Value::from(name.as_str()))
+                    .expect("writing to a string cannot fail");
+                write_sorted(value, text);
+            }
+            text.push('}');
+        }
+        Value::Array(values) => {
+            text.push('[');
+            for (number, value) in values.iter().enumerate() {
+                text.push_str(if number == 0 { "" } else { "," });
+                write_sorted(value, text);
+            }
+            text.push(']');
+        }
+        other => write!(text, "{other}").expect("writing to a string cannot fail"),
     }
 }
 
@@ -125,7 +187,69 @@ mod tests {
         match choose(children, &wanted) {
             Ok(Choice::Whole) => Ok(None),
             Ok(Choice::Child(child)) => Ok(Some(child.digest.as_bytes()[0])),
+            Ok(Choice::Children(digests)) => {
+                let numbers = digests
+                    .iter()
+                    .map(|digest| digest.as_bytes()[0].to_string());
+                Err(numbers.collect::<Vec<_>>().join(" "))
+            }
             Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn some_platforms_are_another_index() {
+        let children = [
+            child(1, "linux/amd64"),
+            child(2, "linux/arm64/v8"),
+            child(3, "linux/arm/v6"),
+            child(4, "linux/arm/v7"),
+        ];
+        let of = |wanted: &[&str]| chosen(&children, wanted).unwrap_err();
+        assert_eq!(of(&["linux/arm64", "linux/amd64"]), "1 2");
+        assert_eq!(of(&["linux/arm"]), "3 4");
+    }
+
+    #[test]
+    fn a_subset_keeps_all_but_the_children_that_are_left_out() {
+        let digest = |number| schemas::Digest::new([number; 32]);
+        let entry = |number, more: &str| {
+            format!(
+                r#"{{"size":1,"mediaType":"m","digest":"{}"{more}}}"#,
+                digest(number)
+            )
+        };
+        let about = |number| format!(r#","annotations":{{"{ABOUT}":"{}"}}"#, digest(number));
+        let [one, two, three] = [
+            entry(1, r#","x":[1,{"b":null,"a":true}]"#),
+            entry(2, ""),
+            entry(3, ""),
+        ];
+        let [of_one, of_two] = [entry(4, &about(1)), entry(5, &about(2))];
+        let list = [one.as_str(), &two, &of_one, &of_two, &three].join(",");
+        for (kind, note) in [("oci", true), ("docker", false)] {
+            let media_type = format!("application/vnd.{kind}.index");
+            let text = format!(
+                "{{ \"schemaVersion\": 2, \"more\": \"\u{e9}\", \"manifests\": [{list}] }}"
+            );
+            let whole = Document {
+                digest: digest(9),
+                media_type: media_type.clone(),
+                bytes: text.into_bytes().into(),
+            };
+            let subset = subset(&whole, &[digest(1), digest(3)].into());
+            let annotations = if note {
+                format!(r#""annotations":{{"{SUBSET_OF}":"{}"}},"#, digest(9))
+            } else {
+                String::new()
+            };
+            let (first, second, third) = (digest(1), digest(4), digest(3));
+            let expected = format!(
+                r#"{{{annotations}"manifests":[{{"digest":"{first}","mediaType":"m","size":1,"x":[1,{{"a":true,"b":null}}]}},{{"annotations":{{"{ABOUT}":"{first}"}},"digest":"{second}","mediaType":"m","size":1}},{{"digest":"{third}","mediaType":"m","size":1}}],"more":"é","schemaVersion":2}}"#
+            );
+            assert_eq!(String::from_utf8(subset.bytes.to_vec()).unwrap(), expected);
+            assert_eq!(subset.digest, files::digest(expected.as_bytes()));
+            assert_eq!(subset.media_type, media_type);
         }
     }
 
@@ -144,17 +268,6 @@ mod tests {
         assert_eq!(chosen(&children, &["linux/arm/v7"]), Ok(Some(4)));
         let all = ["linux/amd64", "linux/arm64", "linux/arm"];
         assert_eq!(chosen(&children, &all), Ok(None));
-        let some = chosen(&children, &all[..2]).unwrap_err();
-        assert!(
-            some.starts_with("taking `linux/amd64`, `linux/arm64/v8` out of `linux/amd64`"),
-            "{some}"
-        );
-        assert!(some.contains("cannot be done yet"), "{some}");
-        assert!(
-            chosen(&children, &["linux/arm"])
-                .unwrap_err()
-                .contains("out of")
-        );
         let missing = chosen(&children, &["linux/amd64", "linux/s390x"]).unwrap_err();
         assert!(
             missing.starts_with("has no platform `linux/s390x`; it has: `linux/amd64`"),

@@ -15,7 +15,7 @@ use fixtures::example::{Programs, Release};
 use fixtures::image::{Format, Image, ImageBuilder, Index, Platform};
 use fixtures::layer::Layer;
 use fixtures::layout::{self, OciLayout};
-use packager::{Event, PackError, Packed, Request, Signing, init, pack};
+use packager::{Compression, Event, PackError, Packed, Request, Signing, init, pack};
 use schemas::{Digest, StatementTime};
 use signing::{SecretKey, Trust};
 use tempfile::TempDir;
@@ -35,6 +35,7 @@ fn request(tree: &Path, output: &Path) -> Request {
         directory: tree.to_owned(),
         output: output.to_owned(),
         overwrite: Overwrite::Replace,
+        compression: Compression::None,
         signing: Signing::Keys(vec![key()]),
         time: StatementTime::DEFAULT,
         threads: NonZeroUsize::new(2).unwrap(),
@@ -234,6 +235,7 @@ fn what_happens_is_told() {
             Event::Unused(path) => format!("unused {}", path.display()),
             Event::Collecting { place, number, of } => format!("{number}/{of} {place}"),
             Event::Writing { done, total } => format!("{done} of {total}"),
+            Event::Preparing { done, total } => format!("{done} prepared of {total}"),
             Event::Damaged(digest) => format!("damaged {digest}"),
             Event::Untidy(error) => format!("untidy {error}"),
         };

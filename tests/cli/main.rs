@@ -13,6 +13,7 @@ mod nonsense;
 mod packing;
 mod releases;
 mod signing;
+mod sources;
 #[path = "../common/stages.rs"]
 mod stages;
 mod trust;

@@ -1,5 +1,6 @@
 //! The last stages of writing: [`Signed`] becomes [`Written`], or leaves nothing behind.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -125,6 +126,41 @@ impl Signed {
             size: self.image_size(),
             archive_id: self.archive_id(),
         })
+    }
+
+    /// Writes all but the contents of files into an empty file: every document that was given as bytes, and the `wanted`
+    /// contents. Everything else reads as zeros. Enough to check the documents of an archive that is not made.
+    pub fn write_outline(
+        mut self,
+        file: &File,
+        wanted: &BTreeSet<Digest>,
+    ) -> Result<(), WriteError> {
+        let failed = |source| WriteError::Target {
+            path: PathBuf::from("memory"),
+            source,
+        };
+        file.set_len(self.image_size()).map_err(failed)?;
+        self.fill_in_statement();
+        let Unsigned { plan, sources, .. } = &self.unsigned;
+        iso9660::write_metadata(plan, file).map_err(failed)?;
+        let writing = Writing {
+            plan,
+            sources,
+            file,
+            target: Path::new("memory"),
+        };
+        for (extent, source) in plan.extents().iter().zip(sources) {
+            let is_wanted = || {
+                let content = extent.content;
+                content.is_some_and(|content| wanted.contains(&Digest::new(content.0)))
+            };
+            if matches!(source, FileSource::Bytes(_)) || is_wanted() {
+                let mut reader = writing.start(extent)?;
+                let size = usize::try_from(extent.size).unwrap_or(usize::MAX);
+                writing.fetch(&mut reader, extent, &mut vec![0; size], 0)?;
+            }
+        }
+        Ok(())
     }
 
     fn fill_in_statement(&mut self) {

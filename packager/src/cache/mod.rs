@@ -167,7 +167,6 @@ impl Lazy {
     }
 
     /// The cache, opened if it is not yet.
-    #[allow(dead_code, reason = "for sources that fetch or make contents")]
     pub(crate) fn get(&self) -> Result<&Cache, CacheError> {
         if let Some(cache) = self.cache.get() {
             return Ok(cache);
@@ -178,15 +177,17 @@ impl Lazy {
     }
 
     /// Removes a content that was found to be damaged. Whether it came from the cache.
-    pub(crate) fn discard(&self, path: &Path, digest: Digest) -> bool {
-        let cache = self.cache.get();
-        cache.is_some_and(|cache| {
-            let ours = path == cache.content(digest);
-            if ours {
-                cache.discard(digest);
-            }
-            ours
-        })
+    pub(crate) fn discard(&self, path: &Path) -> bool {
+        let ours = self.cache.get().is_some() && path.starts_with(self.directory.join(CONTENTS));
+        if ours {
+            fs::remove_file(path).unwrap_or_default();
+        }
+        ours
+    }
+
+    /// Where the cache is.
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.directory.clone()
     }
 
     /// Ends the use of the cache, if it was used.

@@ -6,14 +6,14 @@ use std::path::Path;
 use schemas::ImageDocument;
 
 use super::walk::Store;
-use super::{Document, SourceError};
+use super::{Document, Found, SourceError};
 use crate::{files, limits};
 
 /// What every version that skopeo has written so far begins with; versions differ in what lies beside the blobs.
 const VERSION: &[u8] = b"Directory Transport Version: 1.";
 
 /// Finds the image of a directory. Its digest is that of `manifest.json`: nothing says what it should be.
-pub(super) fn open(directory: &Path) -> Result<(Store, Document), SourceError> {
+pub(super) fn open(directory: &Path) -> Result<Found, SourceError> {
     let version = directory.join("version");
     if !files::read(&version, limits::MARKER_SIZE)?.starts_with(VERSION) {
         return Err(SourceError::NotADirectoryTransport(version));
@@ -27,5 +27,9 @@ pub(super) fn open(directory: &Path) -> Result<(Store, Document), SourceError> {
         media_type: document.media_type().to_owned(),
         bytes: bytes.into(),
     };
-    Ok((Store::Flat(directory.to_owned()), root))
+    Ok(Found {
+        store: Store::Flat(directory.to_owned()),
+        root,
+        reference: None,
+    })
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use schemas::{Digest, DigestError, ImageDocumentError};
 
+use super::tar::TarError;
 use crate::cache::CacheError;
 use crate::files::ReadError;
 
@@ -30,6 +31,49 @@ pub enum SourceError {
     /// What is taken from the source cannot be kept.
     #[error(transparent)]
     Cache(#[from] CacheError),
+    /// The user does not want it any more.
+    #[error("interrupted")]
+    Interrupted,
+    /// Not a tar file that can be read.
+    #[error("cannot take anything out of `{}`", path.display())]
+    Tar {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: TarError,
+    },
+    /// Something that a tar's documents name is not in it.
+    #[error("`{}` has no `{name}`; save the image anew", path.display())]
+    NotInTar {
+        /// The tar file.
+        path: PathBuf,
+        /// The file that should be in it.
+        name: String,
+    },
+    /// Compressed otherwise than with gzip.
+    #[error("`{}` is compressed with {program}; unpack it first with `{program} -dk`", path.display())]
+    Compressed {
+        /// The file.
+        path: PathBuf,
+        /// The program.
+        program: &'static str,
+    },
+    /// Very much larger when it is unpacked than anything that makes sense.
+    #[error("`{}` has more than {max} bytes when it is unpacked", .0.display(), max = crate::limits::UNPACKED_SIZE)]
+    Unpacked(PathBuf),
+    /// A configuration that is not that of the layers.
+    #[error("`{}` lists {found} layers, but the image's configuration {listed}; save the image anew", path.display())]
+    Layers {
+        /// The tar file.
+        path: PathBuf,
+        /// How many the configuration has.
+        listed: usize,
+        /// How many there are.
+        found: usize,
+    },
+    /// An artifact has no platform.
+    #[error("{0} is an artifact, which is for no platform; leave out `platforms`")]
+    NoPlatform(Digest),
     /// Not an OCI image layout.
     #[error("`{}` is not an OCI image layout: it has no file `oci-layout`", .0.display())]
     NotALayout(PathBuf),
@@ -56,10 +100,12 @@ pub enum SourceError {
     #[error("`{}` names no image", .0.display())]
     Empty(PathBuf),
     /// A layout with several images, and no tag to choose one.
-    #[error("`{}` holds several images; write `oci:DIR:TAG` with one of: {tags}", path.display())]
+    #[error("`{}` holds several images; write `{notation}` with one of: {tags}", path.display())]
     Ambiguous {
-        /// The layout's `index.json`.
+        /// The file that lists them.
         path: PathBuf,
+        /// How `solution.yaml` names one of them.
+        notation: &'static str,
         /// Their tags.
         tags: String,
     },
@@ -174,16 +220,6 @@ pub enum SourceError {
     NoSuchPlatform {
         /// The platform of `platforms`.
         wanted: String,
-        /// The platforms there are.
-        available: String,
-    },
-    /// Some but not all, and more than one, of an index's platforms.
-    #[error(
-        "taking {chosen} out of {available} would change the index's digest and cannot be done yet; choose one platform, or all by leaving out `platforms`"
-    )]
-    Subset {
-        /// The platforms chosen.
-        chosen: String,
         /// The platforms there are.
         available: String,
     },

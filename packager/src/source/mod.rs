@@ -2,23 +2,32 @@
 //! layers and configurations are only looked for, since they are verified while they are written.
 
 mod dir;
+mod docker_archive;
 mod error;
 mod oci;
+mod place;
+pub(crate) mod tar;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_archive;
 mod walk;
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use archive::tree::Document;
 use schemas::{Digest, ImagePlace, ImageReference, ImageSource, SourceImage};
 
 use crate::cache::Lazy;
+use crate::compress::{self, Compression};
 use crate::error::PackError;
 use crate::load::Loaded;
-use crate::{Event, Progress};
+use crate::{Event, Progress, check};
 pub use error::SourceError;
-use walk::{Reader, Session};
+use place::Place;
+use walk::{Reader, Session, Store};
 
 /// An image, and where each of its contents is.
 #[derive(Debug)]
@@ -33,7 +42,7 @@ pub(crate) struct Collected {
     pub(crate) blobs: Vec<Blob>,
 }
 
-/// A layer or configuration: a file of the right size, whose content is not verified yet.
+/// A layer or configuration: a part of a file, whose content is not verified yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Blob {
     /// The digest it must have.
@@ -42,14 +51,37 @@ pub(crate) struct Blob {
     pub(crate) size: u64,
     /// The file.
     pub(crate) path: PathBuf,
+    /// Bytes before it in the file.
+    pub(crate) offset: u64,
+}
+
+/// What sources may use.
+pub(crate) struct Means<'a> {
+    /// Where they keep what they had to unpack or to compress.
+    pub(crate) cache: &'a Lazy,
+    /// What is done with layers that are not compressed, where a manifest is made here.
+    pub(crate) compression: Compression,
+    /// How many threads compress.
+    pub(crate) threads: NonZeroUsize,
+    pub(crate) progress: &'a Progress<'a>,
+    pub(crate) cancel: &'a AtomicBool,
+    /// Bytes that are left for later, if nobody wants to wait for an encoder now.
+    pub(crate) postponed: Option<&'a AtomicU64>,
+}
+
+/// The image that a source names.
+#[derive(Debug)]
+struct Found {
+    /// Where its contents are.
+    store: Store,
+    /// The document that the tag names.
+    root: Document,
+    /// The reference that the source has for it.
+    reference: Option<ImageReference>,
 }
 
 /// Collects every image of a Solution, sorted by place.
-pub(crate) fn collect(
-    loaded: &Loaded,
-    cache: &Lazy,
-    progress: &Progress<'_>,
-) -> Result<Vec<Collected>, PackError> {
+pub(crate) fn collect(loaded: &Loaded, means: &Means<'_>) -> Result<Vec<Collected>, PackError> {
     let mut images: Vec<&SourceImage> = loaded.source.spec.images.iter().collect();
     images.sort_by_key(|image| image.place());
     let mut session = Session::new();
@@ -57,12 +89,12 @@ pub(crate) fn collect(
     let numbered = images.into_iter().enumerate();
     let collected = numbered.map(|(number, image)| {
         let place = image.place();
-        progress(Event::Collecting {
+        (means.progress)(Event::Collecting {
             place: &place,
             number: number + 1,
             of,
         });
-        collect_one(&loaded.directory, image, cache, &mut session).map_err(|error| {
+        collect_one(&loaded.directory, image, means, &mut session).map_err(|error| {
             PackError::Image {
                 place,
                 from: image.source.clone(),
@@ -70,39 +102,59 @@ pub(crate) fn collect(
             }
         })
     });
-    collected.collect()
+    let collected = collected.collect::<Result<Vec<_>, _>>()?;
+    check::collected(&collected, loaded.source.spec.operator.as_ref())?;
+    Ok(collected)
 }
 
 fn collect_one(
     base: &Path,
     image: &SourceImage,
-    _cache: &Lazy,
+    means: &Means<'_>,
     session: &mut Session,
 ) -> Result<Collected, SourceError> {
-    let (store, root) = match &image.source {
-        ImageSource::Oci { directory, tag } => oci::open(&base.join(directory), tag.as_deref())?,
+    let found = match &image.source {
+        ImageSource::Oci { directory, tag } => {
+            let place = Place::Directory(base.join(directory));
+            oci::open(place, tag.as_deref(), "oci:DIR:TAG")?
+        }
+        ImageSource::OciArchive { file, tag } => {
+            let place = Place::Tar(compress::open_tar(&base.join(file), means)?);
+            oci::open(place, tag.as_deref(), "oci-archive:FILE:TAG")?
+        }
+        ImageSource::DockerArchive { file, reference } => {
+            docker_archive::open(&base.join(file), reference.as_deref(), means)?
+        }
         ImageSource::Dir { directory } => dir::open(&base.join(directory))?,
-        ImageSource::OciArchive { .. } => return Err(not_yet("oci-archive:", "--all ", image)),
-        ImageSource::DockerArchive { .. } => return Err(not_yet("docker-archive:", "", image)),
         ImageSource::Docker(_) => return Err(not_yet("docker://", "--all ", image)),
         ImageSource::DockerDaemon(_) => return Err(not_yet("docker-daemon:", "", image)),
     };
-    let (documents, blobs) = Reader::new(&store, session).collect(root, &image.platforms)?;
+    let reader = Reader::new(&found.store, session);
+    let (documents, blobs) = reader.collect(found.root, &image.platforms)?;
     Ok(Collected {
         place: image.place(),
-        reference: reference(image),
+        reference: reference(image).or(found.reference),
         documents,
         blobs,
     })
 }
 
-/// The reference that workloads ask for: what `solution.yaml` says, or else where the image came from. Directories
-/// and files are no place that a workload could name.
+/// The reference that workloads ask for, as far as `solution.yaml` says it: as such, or by where the image comes from.
+/// Files and directories may know more.
 pub(crate) fn reference(image: &SourceImage) -> Option<ImageReference> {
     image.reference.clone().or_else(|| match &image.source {
         ImageSource::Docker(reference) => Some(reference.clone()),
         _ => None,
     })
+}
+
+/// Whether the reference is known before the source is read.
+pub(crate) fn reference_is_known(image: &SourceImage) -> bool {
+    image.reference.is_some()
+        || matches!(
+            image.source,
+            ImageSource::Docker(_) | ImageSource::Dir { .. }
+        )
 }
 
 fn not_yet(transport: &'static str, options: &'static str, image: &SourceImage) -> SourceError {

@@ -8,6 +8,7 @@ use fixtures::layer::Layer;
 use fixtures::layout::{self, OciLayout};
 use tempfile::TempDir;
 
+pub(super) use super::Compression;
 use super::*;
 use crate::files;
 
@@ -16,12 +17,43 @@ struct Tree {
     artifact: Artifact,
 }
 
-/// A cache that nothing here needs.
-fn cache() -> Lazy {
-    Lazy::new(Path::new("/proc/none"))
+/// Collects with a cache of its own.
+pub(super) fn collect_on(
+    base: &Path,
+    image: &SourceImage,
+    compression: Compression,
+    threads: usize,
+    session: &mut Session,
+) -> Result<Collected, SourceError> {
+    let means = Means {
+        cache: &Lazy::new(&base.join("cache")),
+        compression,
+        threads: NonZeroUsize::new(threads).unwrap(),
+        progress: &|_| {},
+        cancel: &AtomicBool::new(false),
+        postponed: None,
+    };
+    super::collect_one(base, image, &means, session)
 }
 
-fn image(architecture: &str) -> Image {
+pub(super) fn collect_with(
+    base: &Path,
+    image: &SourceImage,
+    compression: Compression,
+    session: &mut Session,
+) -> Result<Collected, SourceError> {
+    collect_on(base, image, compression, 2, session)
+}
+
+fn collect_one(
+    base: &Path,
+    image: &SourceImage,
+    session: &mut Session,
+) -> Result<Collected, SourceError> {
+    collect_with(base, image, Compression::None, session)
+}
+
+pub(super) fn image(architecture: &str) -> Image {
     ImageBuilder::new()
         .platform(Platform::linux(architecture))
         .layer(Layer::random(7, 5000))
@@ -66,7 +98,7 @@ impl Tree {
             platforms: platforms.iter().map(|text| (*text).to_owned()).collect(),
             ..source_image(source)
         };
-        collect_one(self.directory.path(), &image, &cache(), &mut Session::new())
+        collect_one(self.directory.path(), &image, &mut Session::new())
     }
 
     fn refused(&self, source: &str) -> String {
@@ -379,7 +411,7 @@ fn nested_indexes_are_followed_to_a_bound() {
     for (levels, documents) in [(1, Some(4)), (3, Some(6)), (4, None)] {
         let directory = nested(levels);
         let image = source_image("oci:layout");
-        let collected = collect_one(directory.path(), &image, &cache(), &mut Session::new());
+        let collected = collect_one(directory.path(), &image, &mut Session::new());
         match documents {
             Some(number) => assert_eq!(collected.unwrap().documents.len(), number),
             None => assert!(
@@ -392,7 +424,7 @@ fn nested_indexes_are_followed_to_a_bound() {
     }
 }
 
-fn source_image(source: &str) -> SourceImage {
+pub(super) fn source_image(source: &str) -> SourceImage {
     SourceImage {
         name: "org/app".parse().unwrap(),
         tag: "1.0".parse().unwrap(),
@@ -423,12 +455,10 @@ fn other_transports_name_what_to_use_instead() {
             "docker://quay.io/org/app:1.2",
             "--all docker://quay.io/org/app:1.2",
         ),
-        ("oci-archive:a.tar:x", "--all oci-archive:a.tar:x"),
-        ("docker-archive:a.tar", "docker-archive:a.tar"),
         ("docker-daemon:app:1", "docker-daemon:app:1"),
     ] {
         let image = source_image(source);
-        let error = collect_one(tree.path(), &image, &cache(), &mut Session::new()).unwrap_err();
+        let error = collect_one(tree.path(), &image, &mut Session::new()).unwrap_err();
         let message = error.to_string();
         let expected = format!(
             "cannot be read yet; run `skopeo copy {command} oci:images/org/app:1.0` in the directory of `solution.yaml` and write `source: oci:images/org/app:1.0`"
@@ -452,7 +482,7 @@ fn all_who_refer_to_a_content_agree_on_its_size() {
     let tree = Tree::new(image("amd64").into());
     let mut session = Session::new();
     let image = source_image("dir:dir");
-    collect_one(tree.directory.path(), &image, &cache(), &mut session).unwrap();
+    collect_one(tree.directory.path(), &image, &mut session).unwrap();
     let layer = Layer::random(7, 5000);
     Tree::edit(
         &tree.path("dir/manifest.json"),
@@ -465,7 +495,7 @@ fn all_who_refer_to_a_content_agree_on_its_size() {
         [0; 4999],
     )
     .unwrap();
-    let error = collect_one(tree.directory.path(), &image, &cache(), &mut session).unwrap_err();
+    let error = collect_one(tree.directory.path(), &image, &mut session).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(

@@ -6,38 +6,92 @@
 //! media types are compared; content elsewhere on the internet: `ImageDocument` refuses it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use schemas::{Descriptor, Digest, ImageDocument, ImageManifest, Platform};
 
-use super::SourceError;
-use super::{Blob, Document};
+use super::place::Place;
+use super::{Blob, Document, SourceError};
 use crate::files;
 use crate::limits;
 use crate::platform::{self, Choice};
 
-/// How a directory names its files.
-#[derive(Clone, Debug)]
+/// Where the contents of an image are.
+#[derive(Debug)]
 pub(super) enum Store {
     /// An OCI image layout.
-    Layout(PathBuf),
+    Layout(Place),
     /// skopeo's `dir:`.
     Flat(PathBuf),
+    /// Only these, below a manifest that was made for them.
+    Made(Vec<Blob>),
+}
+
+/// The file of a content in an OCI image layout.
+fn in_layout(digest: Digest) -> String {
+    format!("blobs/sha256/{}", digest.hex())
 }
 
 impl Store {
+    /// The file of a document, or what a message calls it.
     fn document(&self, digest: Digest) -> PathBuf {
         match self {
-            Self::Layout(directory) => directory.join("blobs/sha256").join(digest.hex()),
+            Self::Layout(place) => place.name(&in_layout(digest)),
             Self::Flat(directory) => directory.join(format!("{}.manifest.json", digest.hex())),
+            Self::Made(_) => PathBuf::from(digest.to_string()),
         }
     }
 
-    fn blob(&self, digest: Digest) -> PathBuf {
-        match self {
-            Self::Layout(directory) => directory.join("blobs/sha256").join(digest.hex()),
-            Self::Flat(directory) => directory.join(digest.hex()),
-        }
+    /// The bytes of a document.
+    fn read(&self, digest: Digest) -> Result<Vec<u8>, SourceError> {
+        const LIMIT: u64 = schemas::limits::IMAGE_MANIFEST_SIZE;
+        let path = self.document(digest);
+        let read = match self {
+            Self::Layout(place) => place.read(&in_layout(digest), LIMIT),
+            Self::Flat(_) => files::read(&path, LIMIT).map_err(SourceError::from),
+            Self::Made(_) => return Err(SourceError::MissingDocument { digest, path }),
+        };
+        read.map_err(|error| {
+            if error.is_missing() {
+                SourceError::MissingDocument { digest, path }
+            } else {
+                error
+            }
+        })
+    }
+
+    /// Where a blob lies, in the size that it has there.
+    fn blob(&self, digest: Digest) -> Result<Blob, SourceError> {
+        let (path, located) = match self {
+            Self::Layout(place) => {
+                let name = in_layout(digest);
+                (place.name(&name), place.locate(&name))
+            }
+            Self::Flat(directory) => {
+                let place = Place::Directory(directory.clone());
+                (directory.join(digest.hex()), place.locate(&digest.hex()))
+            }
+            Self::Made(blobs) => {
+                let path = PathBuf::from(digest.to_string());
+                let found = blobs.iter().find(|blob| blob.digest == digest).cloned();
+                return found.ok_or(SourceError::MissingBlob { digest, path });
+            }
+        };
+        let located = located.map_err(|error| {
+            if error.is_missing() {
+                SourceError::MissingBlob { digest, path }
+            } else {
+                error
+            }
+        })?;
+        Ok(Blob {
+            digest,
+            size: located.extent.size,
+            path: located.path,
+            offset: located.extent.offset,
+        })
     }
 }
 
@@ -83,14 +137,7 @@ pub(super) fn document(
     media_type: &str,
 ) -> Result<Document, SourceError> {
     let path = store.document(digest);
-    let bytes = files::read(&path, schemas::limits::IMAGE_MANIFEST_SIZE).map_err(|error| {
-        if error.is_missing() {
-            let path = path.clone();
-            SourceError::MissingDocument { digest, path }
-        } else {
-            error.into()
-        }
-    })?;
+    let bytes = store.read(digest)?;
     check_size(&path, size, bytes.len() as u64)?;
     let found = files::digest(&bytes);
     if found != digest {
@@ -178,7 +225,12 @@ impl<'a> Reader<'a> {
                         return Err(SourceError::EmptyIndex(self.documents[number].digest));
                     }
                     for child in &index.manifests {
-                        self.follow(child, depth + 1)?;
+                        if child.is_document() {
+                            self.follow(child, depth + 1)?;
+                        } else {
+                            // Content of any kind may be listed; it refers to nothing.
+                            self.add_blob(child)?;
+                        }
                     }
                 }
                 ImageDocument::Manifest(manifest) => self.add_blobs(&manifest)?,
@@ -199,7 +251,12 @@ impl<'a> Reader<'a> {
             ImageDocument::Index(index) => match platform::choose(&index.manifests, platforms)? {
                 Choice::Whole => Ok(root),
                 Choice::Child(child) => self.read(child),
+                Choice::Children(chosen) => Ok(platform::subset(&root, &chosen)),
             },
+            // What is no image runs on nothing.
+            ImageDocument::Manifest(manifest) if !manifest.is_image() => {
+                Err(SourceError::NoPlatform(root.digest))
+            }
             ImageDocument::Manifest(manifest) => {
                 let available = self.platform(&manifest)?;
                 platform::check(&[&available], platforms)?;
@@ -211,7 +268,18 @@ impl<'a> Reader<'a> {
     /// The platform of an image that is in no index: only its configuration knows.
     fn platform(&self, manifest: &ImageManifest) -> Result<Platform, SourceError> {
         let config = self.blob(&manifest.config)?;
-        let bytes = files::read(&config.path, limits::CONFIG_SIZE)?;
+        let path = &config.path;
+        if config.size > limits::CONFIG_SIZE {
+            return Err(SourceError::Read(files::ReadError::Size {
+                path: path.clone(),
+                size: config.size,
+                limit: limits::CONFIG_SIZE,
+            }));
+        }
+        let mut bytes = vec![0; usize::try_from(config.size).unwrap_or(usize::MAX)];
+        File::open(path)
+            .and_then(|file| file.read_exact_at(&mut bytes, config.offset))
+            .map_err(|source| files::failed(path, source))?;
         let found = files::digest(&bytes);
         if found != config.digest {
             return Err(SourceError::Content {
@@ -262,38 +330,32 @@ impl<'a> Reader<'a> {
     }
 
     fn add_blobs(&mut self, manifest: &ImageManifest) -> Result<(), SourceError> {
-        for descriptor in std::iter::once(&manifest.config).chain(&manifest.layers) {
-            self.session.agree(descriptor.digest, descriptor.size)?;
-            if !self.blobs.contains_key(&descriptor.digest) {
-                let blob = self.blob(descriptor)?;
-                self.blobs.insert(blob.digest, blob);
-            }
+        let mut all = std::iter::once(&manifest.config).chain(&manifest.layers);
+        all.try_for_each(|descriptor| self.add_blob(descriptor))
+    }
+
+    fn add_blob(&mut self, descriptor: &Descriptor) -> Result<(), SourceError> {
+        self.session.agree(descriptor.digest, descriptor.size)?;
+        if !self.blobs.contains_key(&descriptor.digest) {
+            let blob = self.blob(descriptor)?;
+            self.blobs.insert(blob.digest, blob);
         }
         Ok(())
     }
 
     /// Looks for a blob; its content is verified when it is written.
     fn blob(&self, descriptor: &Descriptor) -> Result<Blob, SourceError> {
-        let digest = descriptor.digest;
-        let path = self.store.blob(digest);
-        let size = files::size(&path).map_err(|error| {
-            if error.is_missing() {
-                let path = path.clone();
-                SourceError::MissingBlob { digest, path }
-            } else {
-                error.into()
-            }
-        })?;
-        check_size(&path, descriptor.size, size)?;
+        let blob = self.store.blob(descriptor.digest)?;
+        check_size(&blob.path, descriptor.size, blob.size)?;
         let empty = files::digest(&[]);
         // Nothing of it will be read, so it is judged here.
-        if size == 0 && digest != empty {
+        if blob.size == 0 && blob.digest != empty {
             return Err(SourceError::Content {
-                path,
-                expected: digest,
+                path: blob.path,
+                expected: blob.digest,
                 found: empty,
             });
         }
-        Ok(Blob { digest, size, path })
+        Ok(blob)
     }
 }

@@ -1,12 +1,14 @@
 //! `solution pack`: a source directory becomes one signed archive.
 
+mod preview;
+
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use archive::{Overwrite, WriteError};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use packager::{Event, PackError, Request, Signing};
 use serde::Serialize;
@@ -28,21 +30,30 @@ in the image, otherwise it is 1980-01-01.
 Examples:
   solution pack -o app.iso --key publisher.key
   solution pack shop -o shop-1.0.0.iso --key a.key --key b.key
-  solution pack shop -o draft.iso --unsigned")]
+  solution pack shop -o draft.iso --unsigned
+  solution pack shop --check
+  solution pack shop --check --files --output json
+  solution pack shop -o app.iso --key publisher.key --compression zstd --cache-dir /var/cache/solution")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Arguments {
     /// The directory with solution.yaml
     #[arg(default_value = ".", value_name = "DIR")]
     directory: PathBuf,
 
     /// The archive to write
-    #[arg(short = 'o', long = "out", value_name = "FILE")]
-    out: PathBuf,
+    #[arg(
+        short = 'o',
+        long = "out",
+        value_name = "FILE",
+        required_unless_present = "check"
+    )]
+    out: Option<PathBuf>,
 
     /// A secret key (PEM, perhaps encrypted) to sign with; may be repeated
     #[arg(
         long = "key",
         value_name = "KEY",
-        required_unless_present = "unsigned",
+        required_unless_present_any = ["unsigned", "check"],
         conflicts_with = "unsigned"
     )]
     keys: Vec<PathBuf>,
@@ -54,9 +65,22 @@ pub(crate) struct Arguments {
     #[arg(long)]
     unsigned: bool,
 
+    /// Show what would go in, and whether it would be accepted, and write no archive
+    #[arg(long)]
+    check: bool,
+
+    /// Show every file with its size and digest
+    #[arg(long, requires = "check")]
+    files: bool,
+
     /// Replace the archive if it exists
     #[arg(long)]
     force: bool,
+
+    /// What to do with layers that are not compressed, of docker-archive: sources; a registry's or a layout's images are
+    /// never changed
+    #[arg(long, value_enum, default_value_t, value_name = "CODING")]
+    compression: Compression,
 
     /// Where contents that were downloaded, unpacked or compressed are kept for the next time [default: `solution` in
     /// `XDG_CACHE_HOME` or `~/.cache`]
@@ -66,6 +90,28 @@ pub(crate) struct Arguments {
     /// Keep nothing for the next time
     #[arg(long, conflicts_with = "cache_dir")]
     no_cache: bool,
+}
+
+/// What to do with layers that are not compressed.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Compression {
+    /// Keep them as they are
+    #[default]
+    None,
+    /// Readable by every engine
+    Gzip,
+    /// Smaller, and faster to unpack
+    Zstd,
+}
+
+impl From<Compression> for packager::Compression {
+    fn from(compression: Compression) -> Self {
+        match compression {
+            Compression::None => Self::None,
+            Compression::Gzip => Self::Gzip,
+            Compression::Zstd => Self::Zstd,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -88,32 +134,31 @@ struct Refused<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    match &arguments.out {
+        Some(out) if !arguments.check => write(arguments, out, output),
+        _ => preview::run(arguments, output),
+    }
+}
+
+fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, Failure> {
     // A wrong passphrase is known at once, not after a long pack.
     let keys = support::secret_keys(&arguments.keys, &arguments.passphrase)?;
     let cancel = environment::interrupted()?;
-    let draft = draft(arguments)?;
-    let cache = cache(arguments)?;
+    let draft = draft(arguments, out)?;
+    let cache = cache(arguments, directory(out))?;
     let request = request(arguments, keys, &draft, cache.path())?;
     let bar = progress::bytes(output, "pack", 0);
     let packed = packager::pack(&request, &|event| show_event(&bar, event), &cancel);
     bar.finish_and_clear();
-    let packed =
-        packed.map_err(|error| support::pack_failure(name_target(error, &arguments.out)))?;
+    let packed = packed.map_err(|error| support::pack_failure(name_target(error, out)))?;
     let report = check(&draft, &cancel)?;
-    // Who signs is decided here, and so is not a finding.
-    let findings = report.findings().iter();
-    let findings: Vec<&Finding> = findings.filter(|finding| finding.id != SKIPPED).collect();
-    if output == Output::Human {
-        for finding in &findings {
-            validate::show_finding(finding);
-        }
-    }
+    let findings = findings(&report, output);
     if report.verdict() == Verdict::Refused {
-        return Ok(refuse(&arguments.out, findings, output));
+        return Ok(refuse(out, findings, output));
     }
-    publish(draft, arguments, &cancel)?;
+    publish(draft, arguments, out, &cancel)?;
     let packed = Packed {
-        archive: &arguments.out,
+        archive: out,
         archive_id: packed.archive_id.to_string(),
         size: packed.size,
         images: packed.images,
@@ -124,29 +169,49 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     Ok(Outcome::Yes)
 }
 
+/// What `solution validate` would say, shown if a person reads.
+fn findings(report: &Report, output: Output) -> Vec<&Finding> {
+    // Who signs is decided here, and so is not a finding.
+    let findings = report.findings().iter();
+    let findings: Vec<&Finding> = findings.filter(|finding| finding.id != SKIPPED).collect();
+    if output == Output::Human {
+        for finding in &findings {
+            validate::show_finding(finding);
+        }
+    }
+    findings
+}
+
 /// The id of the warning that signatures were not checked.
 const SKIPPED: &str = "signature.skipped";
 
-/// A name beside the archive, for what is not checked yet. Goes away by itself unless it becomes the archive.
-fn draft(arguments: &Arguments) -> Result<TempPath, Failure> {
-    if let Ok(there) = arguments.out.symlink_metadata() {
-        if !arguments.force {
-            return Err(exists(&arguments.out));
-        }
-        // A rename would put a file in the place of the device, the link or the directory.
-        if !there.is_file() {
-            let path = arguments.out.display();
-            let message = anyhow::anyhow!("`{path}` is not a file, and only files are replaced");
-            return Err(Failure::no(message).hint("choose another name with `-o`"));
-        }
+/// Refuses a name that cannot become the archive's.
+fn check_target(arguments: &Arguments, out: &Path) -> Result<(), Failure> {
+    let Ok(there) = out.symlink_metadata() else {
+        return Ok(());
+    };
+    if !arguments.force {
+        return Err(exists(out));
     }
+    // A rename would put a file in the place of the device, the link or the directory.
+    if !there.is_file() {
+        let path = out.display();
+        let message = anyhow::anyhow!("`{path}` is not a file, and only files are replaced");
+        return Err(Failure::no(message).hint("choose another name with `-o`"));
+    }
+    Ok(())
+}
+
+/// A name beside the archive, for what is not checked yet. Goes away by itself unless it becomes the archive.
+fn draft(arguments: &Arguments, out: &Path) -> Result<TempPath, Failure> {
+    check_target(arguments, out)?;
     tempfile::Builder::new()
         .prefix(".solution-")
         .suffix(".draft")
-        .tempfile_in(directory(&arguments.out))
+        .tempfile_in(directory(out))
         .map(NamedTempFile::into_temp_path)
         // Its kind only: `tempfile` adds the draft's path to the rest.
-        .map_err(|error| cannot_write(&arguments.out, error.kind().into()))
+        .map_err(|error| cannot_write(out, error.kind().into()))
 }
 
 /// Where contents are kept.
@@ -166,19 +231,19 @@ impl Cache {
     }
 }
 
-fn cache(arguments: &Arguments) -> Result<Cache, Failure> {
+/// The cache; one that is not kept lies in `beside`.
+fn cache(arguments: &Arguments, beside: &Path) -> Result<Cache, Failure> {
     let kept = arguments.cache_dir.clone().or_else(environment::cache);
     if let Some(path) = kept.filter(|_| !arguments.no_cache) {
         return Ok(Cache::Kept(path));
     }
-    // Beside the archive, where there must be room for as much.
     let passing = tempfile::Builder::new()
         .prefix(".solution-")
         .suffix(".cache")
-        .tempdir_in(directory(&arguments.out));
+        .tempdir_in(beside);
     passing
         .map(Cache::Passing)
-        .map_err(|error| cannot_write(&arguments.out, error.kind().into()))
+        .map_err(|error| cannot_write(beside, error.kind().into()))
 }
 
 /// The directory of a file.
@@ -198,12 +263,14 @@ fn request(
     Ok(Request {
         directory: arguments.directory.clone(),
         output: draft.to_owned(),
-        signing: if arguments.unsigned {
+        // Only a check may go without both.
+        signing: if keys.is_empty() {
             Signing::Unsigned
         } else {
             Signing::Keys(keys)
         },
         overwrite: Overwrite::Replace,
+        compression: arguments.compression.into(),
         time: environment::source_date()?,
         threads: environment::threads(),
         cache: cache.to_owned(),
@@ -239,24 +306,29 @@ fn refuse(archive: &Path, findings: Vec<&Finding>, output: Output) -> Outcome {
 }
 
 /// Gives the draft the archive's name.
-fn publish(draft: TempPath, arguments: &Arguments, cancel: &AtomicBool) -> Result<(), Failure> {
+fn publish(
+    draft: TempPath,
+    arguments: &Arguments,
+    out: &Path,
+    cancel: &AtomicBool,
+) -> Result<(), Failure> {
     if cancel.load(Ordering::Relaxed) {
         return Err(Failure::unknown(WriteError::Interrupted));
     }
     let directory = draft.parent().map(Path::to_owned).unwrap_or_default();
     let renamed = if arguments.force {
-        draft.persist(&arguments.out)
+        draft.persist(out)
     } else {
-        draft.persist_noclobber(&arguments.out)
+        draft.persist_noclobber(out)
     };
     renamed.map_err(|failed| match failed.error.kind() {
-        io::ErrorKind::AlreadyExists => exists(&arguments.out),
-        _ => cannot_write(&arguments.out, failed.error),
+        io::ErrorKind::AlreadyExists => exists(out),
+        _ => cannot_write(out, failed.error),
     })?;
     // The name must be on the disk too.
     File::open(directory)
         .and_then(|directory| directory.sync_all())
-        .map_err(|error| cannot_write(&arguments.out, error))
+        .map_err(|error| cannot_write(out, error))
 }
 
 fn exists(path: &Path) -> Failure {
@@ -286,6 +358,11 @@ fn show_event(bar: &ProgressBar, event: Event<'_>) {
     match event {
         Event::Collecting { place, number, of } => {
             bar.set_message(format!("image {number}/{of} {place}"));
+        }
+        Event::Preparing { done, total } => {
+            bar.set_message("prepare");
+            bar.set_length(total.max(done));
+            bar.set_position(done);
         }
         Event::Writing { done, total } => {
             bar.set_message("write");

@@ -1,0 +1,371 @@
+//! Compressing layers, and unpacking what came compressed.
+//!
+//! The result follows from the bytes, the kind and the version of the encoder alone. The layer is cut into blocks of one
+//! size, each becomes a member of its own (RFC 1952, 2.2; RFC 8878, 3), and members behind each other are what readers
+//! of either format take for one. So any number of threads can work, and none of them decides anything.
+
+use std::fs::File;
+use std::io::{self, Read, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use flate2::read::MultiGzDecoder;
+use schemas::Digest;
+use sha2::{Digest as _, Sha256};
+
+use crate::cache::Made;
+use crate::source::tar::{Extent, Tar};
+use crate::source::{Blob, Means, SourceError};
+use crate::{Event, files, limits};
+
+/// What to do with layers that are not compressed, of images whose manifest is made here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// Keep them as they are.
+    #[default]
+    None,
+    /// Gzip, which every engine reads.
+    Gzip,
+    /// Zstandard: smaller and faster to unpack; engines of before 2021 do not read it.
+    Zstd,
+}
+
+/// How a layer is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coding {
+    Plain,
+    Gzip,
+    Zstd,
+}
+
+/// Bytes that go into one member. Part of what decides the result.
+const BLOCK: usize = 4 * 1024 * 1024;
+/// The effort of both encoders: what their own tools take when nothing is said.
+const GZIP_LEVEL: u8 = 6;
+const ZSTD_LEVEL: i32 = 3;
+/// The version of the encoder of gzip: another may give other bytes. A test compares it with what is built in.
+const MINIZ_OXIDE: &str = "0.9.1";
+
+impl Compression {
+    /// All that decides the result.
+    fn encoder(self) -> String {
+        match self {
+            Self::None => "as it is".to_owned(),
+            Self::Gzip => {
+                format!("gzip level {GZIP_LEVEL} block {BLOCK} miniz_oxide {MINIZ_OXIDE}")
+            }
+            Self::Zstd => {
+                let version = zstd::zstd_safe::version_string();
+                format!("zstd level {ZSTD_LEVEL} block {BLOCK} libzstd {version}")
+            }
+        }
+    }
+
+    fn member(self, block: &[u8]) -> io::Result<Vec<u8>> {
+        match self {
+            Self::None => Ok(block.to_vec()),
+            Self::Gzip => Ok(gzip(block)),
+            Self::Zstd => zstd::bulk::compress(block, ZSTD_LEVEL),
+        }
+    }
+}
+
+/// A member of a gzip file without name and time, so that nothing but the content decides its bytes.
+fn gzip(block: &[u8]) -> Vec<u8> {
+    let mut member = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+    member.extend(miniz_oxide::deflate::compress_to_vec(block, GZIP_LEVEL));
+    member.extend(crc32fast::hash(block).to_le_bytes());
+    // Blocks are smaller than what the field holds.
+    let size = u32::try_from(block.len()).unwrap_or(u32::MAX);
+    member.extend(size.to_le_bytes());
+    member
+}
+
+/// A part of a file, read from its start.
+struct Part {
+    file: File,
+    at: u64,
+    left: u64,
+}
+
+impl Part {
+    fn open(path: &Path, extent: Extent) -> Result<Self, SourceError> {
+        let file = File::open(path).map_err(|source| files::failed(path, source))?;
+        Ok(Self {
+            file,
+            at: extent.offset,
+            left: extent.size,
+        })
+    }
+
+    fn of(blob: &Blob) -> Result<Self, SourceError> {
+        let (offset, size) = (blob.offset, blob.size);
+        Self::open(&blob.path, Extent { offset, size })
+    }
+}
+
+impl Read for Part {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let len = usize::try_from(self.left).map_or(buf.len(), |left| left.min(buf.len()));
+        let read = self.file.read_at(&mut buf[..len], self.at)?;
+        if read == 0 && len != 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.at += read as u64;
+        self.left -= read as u64;
+        Ok(read)
+    }
+}
+
+/// Compresses a layer into the cache, or finds it there. None if that is left for later.
+pub(crate) fn layer(
+    blob: &Blob,
+    compression: Compression,
+    means: &Means<'_>,
+) -> Result<Option<Blob>, SourceError> {
+    let cache = means.cache.get()?;
+    let recipe = format!("{} of {}", compression.encoder(), blob.digest);
+    if let Some(made) = cache.derived(&recipe) {
+        return Ok(Some(of_cache(made)));
+    }
+    if let Some(postponed) = means.postponed {
+        postponed.fetch_add(blob.size, Ordering::Relaxed);
+        return Ok(None);
+    }
+    let read = |source| failed(&blob.path, source);
+    let mut part = Part::of(blob)?;
+    let mut new = cache.create()?;
+    let mut hasher = Sha256::new();
+    let mut done = 0;
+    loop {
+        let blocks = read_blocks(&mut part, means.threads.get()).map_err(read)?;
+        // An empty layer is one empty member.
+        if blocks.is_empty() && done != 0 {
+            break;
+        }
+        let blocks = if blocks.is_empty() {
+            vec![Vec::new()]
+        } else {
+            blocks
+        };
+        for member in members(&blocks, compression) {
+            let written = member.and_then(|member| new.write_all(&member));
+            written.map_err(|source| failed(&means.cache.directory(), source))?;
+        }
+        for block in &blocks {
+            hasher.update(block);
+            done += block.len() as u64;
+        }
+        means.step(done, blob.size)?;
+        if part.left == 0 {
+            break;
+        }
+    }
+    compare(blob, hasher)?;
+    let made = new.finish()?;
+    cache.remember(&recipe, &made)?;
+    Ok(Some(of_cache(made)))
+}
+
+fn of_cache(made: Made) -> Blob {
+    let Made { digest, size, path } = made;
+    Blob {
+        digest,
+        size,
+        path,
+        offset: 0,
+    }
+}
+
+fn read_blocks(part: &mut Part, number: usize) -> io::Result<Vec<Vec<u8>>> {
+    let mut blocks = Vec::new();
+    while blocks.len() < number.min(limits::COMPRESS_THREADS) && part.left != 0 {
+        let mut block = Vec::new();
+        part.take(BLOCK as u64).read_to_end(&mut block)?;
+        blocks.push(block);
+    }
+    Ok(blocks)
+}
+
+/// The members of the blocks, in their order, each made by a thread.
+fn members(blocks: &[Vec<u8>], compression: Compression) -> Vec<io::Result<Vec<u8>>> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = blocks
+            .iter()
+            .map(|block| scope.spawn(move || compression.member(block)))
+            .collect();
+        let results = threads.into_iter().map(|thread| {
+            let ended = thread.join();
+            ended.unwrap_or_else(|_| Err(io::Error::other("the encoder ended early")))
+        });
+        results.collect()
+    })
+}
+
+fn compare(blob: &Blob, hasher: Sha256) -> Result<(), SourceError> {
+    let found = Digest::new(hasher.finalize().into());
+    if found == blob.digest {
+        return Ok(());
+    }
+    Err(SourceError::Content {
+        path: blob.path.clone(),
+        expected: blob.digest,
+        found,
+    })
+}
+
+/// How a file in a tar is stored, by its first bytes.
+pub(crate) fn coding(tar: &Tar, extent: Extent) -> Result<Coding, SourceError> {
+    let mut magic = [0; 4];
+    if extent.size >= magic.len() as u64 {
+        tar.read_at(&mut magic, extent.offset)?;
+    }
+    Ok(match magic {
+        [0x1f, 0x8b, 8, _] => Coding::Gzip,
+        [0x28, 0xb5, 0x2f, 0xfd] => Coding::Zstd,
+        _ => Coding::Plain,
+    })
+}
+
+/// A layer that came compressed: `plain` has the digest that it must have when it is unpacked, and its place.
+pub(crate) fn verified(
+    plain: &Blob,
+    coding: Coding,
+    means: &Means<'_>,
+) -> Result<Blob, SourceError> {
+    let mut hashing = Hashing {
+        part: Part::of(plain)?,
+        hasher: Sha256::new(),
+    };
+    let mut unpacked = Sha256::new();
+    {
+        let mut decoder: Box<dyn Read + '_> = match coding {
+            Coding::Plain => Box::new(&mut hashing),
+            Coding::Gzip => Box::new(MultiGzDecoder::new(&mut hashing)),
+            Coding::Zstd => Box::new(
+                zstd::Decoder::new(&mut hashing).map_err(|source| failed(&plain.path, source))?,
+            ),
+        };
+        copy(&mut decoder, &plain.path, means, |bytes| {
+            unpacked.update(bytes);
+            Ok(())
+        })?;
+    }
+    compare(plain, unpacked)?;
+    // Whatever lies behind the last member.
+    io::copy(&mut hashing, &mut io::sink()).map_err(|source| failed(&plain.path, source))?;
+    Ok(Blob {
+        digest: Digest::new(hashing.hasher.finalize().into()),
+        ..plain.clone()
+    })
+}
+
+/// Hashes what is read.
+struct Hashing {
+    part: Part,
+    hasher: Sha256,
+}
+
+impl Read for Hashing {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = self.part.read(buf)?;
+        self.hasher.update(&buf[..read]);
+        Ok(read)
+    }
+}
+
+/// Reads to the end, at most as much as anything unpacked may have.
+fn copy(
+    from: &mut dyn Read,
+    path: &Path,
+    means: &Means<'_>,
+    mut take: impl FnMut(&[u8]) -> Result<(), SourceError>,
+) -> Result<(), SourceError> {
+    let mut buffer = vec![0; limits::CACHE_BUFFER];
+    let mut done = 0;
+    loop {
+        let read = from
+            .read(&mut buffer)
+            .map_err(|source| failed(path, source))?;
+        if read == 0 {
+            return Ok(());
+        }
+        done += read as u64;
+        if done > limits::UNPACKED_SIZE {
+            return Err(SourceError::Unpacked(path.to_owned()));
+        }
+        take(&buffer[..read])?;
+        means.step(done, 0)?;
+    }
+}
+
+fn failed(path: &Path, source: io::Error) -> SourceError {
+    files::failed(path, source).into()
+}
+
+/// Opens a tar. One that is compressed with gzip is unpacked into the cache; engines take these too.
+pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceError> {
+    let size = files::size(path)?;
+    let mut part = Part::open(path, Extent { offset: 0, size })?;
+    let mut magic = Vec::new();
+    let begin = Read::by_ref(&mut part).take(6).read_to_end(&mut magic);
+    begin.map_err(|source| failed(path, source))?;
+    let other = match magic.as_slice() {
+        [0x1f, 0x8b, 8, ..] => return Tar::open(&unpacked(path, size, means)?),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "zstd",
+        [0xfd, b'7', b'z', b'X', b'Z', 0] => "xz",
+        [b'B', b'Z', b'h', ..] => "bzip2",
+        _ => return Tar::open(path),
+    };
+    Err(SourceError::Compressed {
+        path: path.to_owned(),
+        program: other,
+    })
+}
+
+/// The unpacked content of a gzip file.
+fn unpacked(path: &Path, size: u64, means: &Means<'_>) -> Result<PathBuf, SourceError> {
+    let cache = means.cache.get()?;
+    let packed = hash(path, size, means)?;
+    let recipe = format!("unpacked {packed}");
+    if let Some(made) = cache.derived(&recipe) {
+        // It is about to be believed, other than what is only copied.
+        if hash(&made.path, made.size, means)? == made.digest {
+            return Ok(made.path);
+        }
+        cache.discard(made.digest);
+        (means.progress)(Event::Damaged(made.digest));
+    }
+    let mut new = cache.create()?;
+    let part = Part::open(path, Extent { offset: 0, size })?;
+    let mut decoder = MultiGzDecoder::new(io::BufReader::with_capacity(limits::CACHE_BUFFER, part));
+    copy(&mut decoder, path, means, |bytes| {
+        let kept = new.write_all(bytes);
+        kept.map_err(|source| failed(&means.cache.directory(), source))
+    })?;
+    let made = new.finish()?;
+    cache.remember(&recipe, &made)?;
+    Ok(made.path)
+}
+
+fn hash(path: &Path, size: u64, means: &Means<'_>) -> Result<Digest, SourceError> {
+    let mut part = Part::open(path, Extent { offset: 0, size })?;
+    let mut hasher = Sha256::new();
+    copy(&mut part, path, means, |bytes| {
+        hasher.update(bytes);
+        Ok(())
+    })?;
+    Ok(Digest::new(hasher.finalize().into()))
+}
+
+impl Means<'_> {
+    /// Tells how far something long is, and ends it if the user wants that.
+    fn step(&self, done: u64, total: u64) -> Result<(), SourceError> {
+        (self.progress)(Event::Preparing { done, total });
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(SourceError::Interrupted);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,225 @@
+//! What an archive would be: everything that packing does, short of reading the layers and writing the archive.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use archive::{ArchiveFile, Signed, Unsigned, WriteError};
+use rustix::fs::MemfdFlags;
+use schemas::{
+    ArchivePath, Digest, ImageDocument, ImagePlace, ImageReference, Platform, SolutionId,
+};
+
+use crate::cache::Lazy;
+use crate::error::PackError;
+use crate::pack::{self, Request};
+use crate::source::{self, Blob, Collected, Means};
+use crate::{Event, Progress, assemble, files, limits, load};
+
+/// What would be packed.
+#[derive(Debug)]
+pub struct Preview {
+    /// Name and version of the Solution.
+    pub id: SolutionId,
+    /// Bytes of the archive.
+    pub size: u64,
+    /// The images, by place.
+    pub images: Vec<ImagePreview>,
+    /// Every file but those that only hold what follows from the others, by path.
+    pub files: Vec<FilePreview>,
+    /// How many different layers and configurations there are.
+    pub blobs: usize,
+    /// The bytes of these together.
+    pub blob_bytes: u64,
+    /// Bytes of layers that packing would compress first. Until that is done, their images' digests are not known, and
+    /// the archive's size is the most that it can be.
+    pub to_compress: u64,
+    outline: File,
+}
+
+/// An image that would be packed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImagePreview {
+    /// The place in the archive.
+    pub place: ImagePlace,
+    /// The reference that workloads ask for.
+    pub reference: Option<ImageReference>,
+    /// Where it comes from.
+    pub source: String,
+    /// The digest of the document that the tag names.
+    pub digest: Digest,
+    /// What an artifact is; none for images and indexes.
+    pub artifact_type: Option<String>,
+    /// What it runs on.
+    pub platforms: BTreeSet<Platform>,
+    /// Bytes of all its documents, layers and configurations, each once.
+    pub size: u64,
+    /// As many of these as no other image has.
+    pub own: u64,
+}
+
+/// A file that would be packed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePreview {
+    /// The path in the archive.
+    pub path: ArchivePath,
+    /// Its size in bytes.
+    pub size: u64,
+    /// The SHA-256 of its bytes.
+    pub digest: Digest,
+}
+
+impl Preview {
+    /// The archive without its layers, in memory: for whoever checks its documents. Lives as long as this value.
+    #[must_use]
+    pub fn outline(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.outline.as_raw_fd()))
+    }
+}
+
+/// Does all that [`crate::pack()`] would but read the layers and write the archive, and nothing to the disk but what
+/// the cache unpacks.
+pub fn preview(
+    request: &Request,
+    progress: &Progress<'_>,
+    cancel: &AtomicBool,
+) -> Result<Preview, PackError> {
+    let loaded = load::load(&request.directory)?;
+    for path in &loaded.unused {
+        progress(Event::Unused(path));
+    }
+    let cache = Lazy::new(&request.cache);
+    let to_compress = AtomicU64::new(0);
+    let means = Means {
+        cache: &cache,
+        compression: request.compression,
+        threads: request.threads,
+        progress,
+        cancel,
+        postponed: Some(&to_compress),
+    };
+    let collected = source::collect(&loaded, &means)?;
+    let sources = loaded.source.spec.images.iter();
+    let sources = sources.map(|image| (image.place(), image.source.to_string()));
+    let images = images(&collected, &sources.collect())?;
+    let blobs = assemble::blobs(&collected);
+    let configurations = configurations(&collected);
+    let files = assemble::files(&loaded, collected, &blobs)?;
+    let list = files.iter().map(file).collect();
+    let unsigned = Unsigned::new(pack::info(&loaded, request.time), files)?;
+    let signed = match &request.signing {
+        pack::Signing::Keys(keys) => unsigned.sign(keys)?,
+        pack::Signing::Unsigned => unsigned.leave_unsigned(),
+    };
+    let size = signed.image_size();
+    let outline = outline(signed, &configurations)?;
+    if let Err(error) = cache.close() {
+        progress(Event::Untidy(&error));
+    }
+    Ok(Preview {
+        id: loaded.id.clone(),
+        size,
+        images,
+        files: list,
+        blobs: blobs.len(),
+        blob_bytes: blobs.values().map(|blob| blob.size).sum(),
+        to_compress: to_compress.load(Ordering::Relaxed),
+        outline,
+    })
+}
+
+fn file(file: &ArchiveFile) -> FilePreview {
+    FilePreview {
+        path: file.path.clone(),
+        size: file.size,
+        digest: file.digest,
+    }
+}
+
+fn outline(signed: Signed, wanted: &BTreeSet<Digest>) -> Result<File, PackError> {
+    let failed = |source: rustix::io::Errno| WriteError::Target {
+        path: PathBuf::from("memory"),
+        source: source.into(),
+    };
+    let file = rustix::fs::memfd_create("solution", MemfdFlags::CLOEXEC).map_err(failed)?;
+    let file = File::from(file);
+    signed.write_outline(&file, wanted)?;
+    Ok(file)
+}
+
+/// The digests of all configurations of images: of all layers and configurations, what a check of documents reads.
+fn configurations(images: &[Collected]) -> BTreeSet<Digest> {
+    let documents = images.iter().flat_map(|image| &image.documents);
+    let parsed = documents.filter_map(|document| ImageDocument::from_slice(&document.bytes).ok());
+    let configurations = parsed.filter_map(|document| match document {
+        ImageDocument::Manifest(manifest) if manifest.is_image() => Some(manifest.config),
+        _ => None,
+    });
+    let small = configurations.filter(|config| config.size <= limits::CONFIG_SIZE);
+    small.map(|config| config.digest).collect()
+}
+
+fn images(
+    images: &[Collected],
+    sources: &BTreeMap<ImagePlace, String>,
+) -> Result<Vec<ImagePreview>, PackError> {
+    let mut users: BTreeMap<Digest, usize> = BTreeMap::new();
+    for (digest, _) in images.iter().flat_map(contents) {
+        *users.entry(digest).or_default() += 1;
+    }
+    let preview = |image: &Collected| {
+        let root = &image.documents[0];
+        let artifact_type = match ImageDocument::from_slice(&root.bytes) {
+            Ok(ImageDocument::Manifest(manifest)) if !manifest.is_image() => {
+                Some(manifest.kind().to_owned())
+            }
+            _ => None,
+        };
+        let own = contents(image).filter(|(digest, _)| users[digest] == 1);
+        Ok(ImagePreview {
+            place: image.place.clone(),
+            reference: image.reference.clone(),
+            source: sources.get(&image.place).cloned().unwrap_or_default(),
+            digest: root.digest,
+            artifact_type,
+            platforms: platforms(image)?,
+            size: contents(image).map(|(_, size)| size).sum(),
+            own: own.map(|(_, size)| size).sum(),
+        })
+    };
+    images.iter().map(preview).collect()
+}
+
+/// Every content of an image, once.
+fn contents(image: &Collected) -> impl Iterator<Item = (Digest, u64)> {
+    let documents = image.documents.iter();
+    let documents = documents.map(|it| (it.digest, it.bytes.len() as u64));
+    documents.chain(image.blobs.iter().map(|it| (it.digest, it.size)))
+}
+
+/// What an image runs on, as its configurations say.
+fn platforms(image: &Collected) -> Result<BTreeSet<Platform>, PackError> {
+    let wanted = configurations(std::slice::from_ref(image));
+    let mut platforms = BTreeSet::new();
+    for blob in image
+        .blobs
+        .iter()
+        .filter(|blob| wanted.contains(&blob.digest))
+    {
+        let bytes = read(blob)?;
+        // One that cannot be understood is a finding of whoever checks the documents.
+        platforms.extend(serde_json::from_slice::<Platform>(&bytes).ok());
+    }
+    Ok(platforms)
+}
+
+fn read(blob: &Blob) -> Result<Vec<u8>, PackError> {
+    let mut bytes = vec![0; usize::try_from(blob.size).unwrap_or(usize::MAX)];
+    File::open(&blob.path)
+        .and_then(|file| file.read_exact_at(&mut bytes, blob.offset))
+        .map_err(|source| files::failed(&blob.path, source))?;
+    Ok(bytes)
+}

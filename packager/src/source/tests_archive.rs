@@ -1,0 +1,633 @@
+//! Tar files with images, built by our own fixtures, then damaged one way at a time.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+
+use fixtures::artifact;
+use fixtures::layout::OciLayout;
+use fixtures::saved::{self, Names, Saved};
+use flate2::read::MultiGzDecoder;
+use schemas::ImageDocument;
+use tempfile::TempDir;
+
+use super::tests::{Compression, collect_with, image, source_image};
+use super::walk::Session;
+use super::{Blob, Collected, SourceError};
+use crate::files;
+
+/// More than one block of the encoders.
+const LARGE: usize = 5_000_000;
+
+fn text(seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    let words = std::iter::from_fn(|| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        Some(format!("{:x} ", state >> 52).into_bytes())
+    });
+    words.flatten().take(LARGE).collect()
+}
+
+fn two_images() -> [Saved; 2] {
+    let base = saved::layer("base", &text(1));
+    let of = |name: &str, tags: &[&str]| Saved {
+        tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+        layers: vec![base.clone(), saved::layer(name, name.as_bytes())],
+        comment: name.to_owned(),
+    };
+    [
+        of("one", &["r.test/one:1", "one:latest"]),
+        of("two", &["r.test/two:1"]),
+    ]
+}
+
+struct Bench(TempDir);
+
+impl Bench {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn save(&self, name: &str, images: &[Saved], names: Names) {
+        saved::docker_archive(&self.path(name), images, names).unwrap();
+    }
+
+    fn compressed(&self, source: &str, compression: Compression) -> Result<Collected, SourceError> {
+        let image = source_image(source);
+        collect_with(self.0.path(), &image, compression, &mut Session::new())
+    }
+
+    fn collect(&self, source: &str) -> Result<Collected, SourceError> {
+        self.compressed(source, Compression::None)
+    }
+
+    fn refused(&self, source: &str) -> String {
+        let error = self.collect(source).unwrap_err();
+        let mut message = error.to_string();
+        let mut next = std::error::Error::source(&error);
+        while let Some(cause) = next {
+            message.push_str(": ");
+            message.push_str(&cause.to_string());
+            next = cause.source();
+        }
+        message.replace(&self.0.path().display().to_string(), "DIR")
+    }
+}
+
+fn bytes(blob: &Blob) -> Vec<u8> {
+    let (start, size) = (
+        usize::try_from(blob.offset).unwrap(),
+        usize::try_from(blob.size).unwrap(),
+    );
+    fs::read(&blob.path).unwrap()[start..start + size].to_vec()
+}
+
+fn layers(collected: &Collected) -> Vec<(String, Vec<u8>)> {
+    let ImageDocument::Manifest(manifest) =
+        ImageDocument::from_slice(&collected.documents[0].bytes).unwrap()
+    else {
+        panic!("not a manifest")
+    };
+    let of = |layer: &schemas::Descriptor| {
+        let blob = collected
+            .blobs
+            .iter()
+            .find(|blob| blob.digest == layer.digest)
+            .unwrap();
+        let content = bytes(blob);
+        assert_eq!(
+            (files::digest(&content), content.len() as u64),
+            (layer.digest, layer.size)
+        );
+        (layer.media_type.clone(), content)
+    };
+    manifest.layers.iter().map(of).collect()
+}
+
+#[test]
+fn a_saved_image_gets_one_manifest_from_both_layouts() {
+    let bench = Bench::new();
+    let images = two_images();
+    bench.save("old.tar", &images, Names::Directories);
+    bench.save("new.tar", &images, Names::Blobs);
+    bench.save("single.tar", &images[1..], Names::Directories);
+    let [old, new, single] = ["old.tar:r.test/two:1", "new.tar:r.test/two:1", "single.tar"]
+        .map(|file| bench.collect(&format!("docker-archive:{file}")).unwrap());
+    assert_eq!(old.documents, new.documents);
+    assert_eq!(old.documents, single.documents);
+    // Written down, since publishers compare digests.
+    assert_eq!(
+        old.documents[0].digest.to_string(),
+        "sha256:a9d03bbbb38155b8e3a7756fa701cc811bb1c03b84007407fdcd54f368273e29"
+    );
+    for collected in [old, new, single] {
+        assert_eq!(
+            collected.reference.as_ref().unwrap().to_string(),
+            "r.test/two:1"
+        );
+        let plain = "application/vnd.oci.image.layer.v1.tar".to_owned();
+        let expected = images[1]
+            .layers
+            .iter()
+            .map(|layer| (plain.clone(), layer.clone()));
+        assert_eq!(layers(&collected), expected.collect::<Vec<_>>());
+        let config = collected
+            .blobs
+            .iter()
+            .find(|blob| blob.digest == files::digest(&images[1].config()));
+        assert_eq!(bytes(config.unwrap()), images[1].config());
+    }
+}
+
+#[test]
+fn one_of_several_is_named_as_engines_complete_names() {
+    let bench = Bench::new();
+    bench.save("a.tar", &two_images(), Names::Blobs);
+    for (name, reference) in [
+        ("one", Some("one:latest")),
+        ("docker.io/library/one:latest", Some("one:latest")),
+        ("r.test/one:1", Some("r.test/one:1")),
+    ] {
+        let collected = bench
+            .collect(&format!("docker-archive:a.tar:{name}"))
+            .unwrap();
+        assert_eq!(
+            collected.reference.map(|it| it.to_string()).as_deref(),
+            reference,
+            "{name}"
+        );
+    }
+    assert_eq!(
+        bench.refused("docker-archive:a.tar"),
+        "`DIR/a.tar` holds several images; write `docker-archive:FILE:REF` with one of: `r.test/one:1`, `one:latest`, `r.test/two:1`"
+    );
+    assert!(
+        bench
+            .refused("docker-archive:a.tar:three")
+            .contains("has no image with tag `three`; it has: `r.test/one:1`")
+    );
+    // With two names, and none chosen, nobody knows which workloads ask for.
+    bench.save("b.tar", &two_images()[..1], Names::Blobs);
+    assert_eq!(
+        bench.collect("docker-archive:b.tar").unwrap().reference,
+        None
+    );
+    let local = Saved {
+        tags: vec!["localhost/app:1".to_owned()],
+        ..two_images()[1].clone()
+    };
+    bench.save("c.tar", &[local], Names::Blobs);
+    assert_eq!(
+        bench.collect("docker-archive:c.tar").unwrap().reference,
+        None
+    );
+}
+
+#[test]
+fn compressed_layers_are_the_same_whatever_the_number_of_threads() {
+    let bench = Bench::new();
+    let images = two_images();
+    bench.save("a.tar", &images[..1], Names::Directories);
+    for (compression, suffix, digest) in [
+        (
+            Compression::Gzip,
+            "+gzip",
+            "sha256:5f794fa27d3311a5755b3367db6bbc5bd72b56fee56311c1cd5e3335ea4f7a23",
+        ),
+        (
+            Compression::Zstd,
+            "+zstd",
+            "sha256:f4dac4b7818ec32831b942f007d45d0d38ac2fb59be1ca868b0571d4bc6ff6a6",
+        ),
+    ] {
+        let first = bench
+            .compressed("docker-archive:a.tar", compression)
+            .unwrap();
+        for (number, (media_type, packed)) in layers(&first).into_iter().enumerate() {
+            assert_eq!(
+                media_type,
+                format!("application/vnd.oci.image.layer.v1.tar{suffix}")
+            );
+            let mut unpacked = Vec::new();
+            if compression == Compression::Gzip {
+                MultiGzDecoder::new(packed.as_slice())
+                    .read_to_end(&mut unpacked)
+                    .unwrap();
+            } else {
+                zstd::Decoder::new(packed.as_slice())
+                    .unwrap()
+                    .read_to_end(&mut unpacked)
+                    .unwrap();
+            }
+            assert!(unpacked == images[0].layers[number], "{number}");
+            assert!(
+                number != 0 || packed.len() < LARGE * 3 / 5,
+                "{}",
+                packed.len()
+            );
+        }
+        // Written down, so that another encoder is noticed.
+        assert_eq!(first.documents[0].digest.to_string(), digest);
+        for threads in [1, 5] {
+            fs::remove_dir_all(bench.path("cache")).unwrap();
+            let image = source_image("docker-archive:a.tar");
+            let again = super::tests::collect_on(
+                bench.0.path(),
+                &image,
+                compression,
+                threads,
+                &mut Session::new(),
+            );
+            assert_eq!(again.unwrap().documents, first.documents, "{threads}");
+        }
+    }
+}
+
+#[test]
+fn what_was_compressed_is_not_compressed_again() {
+    let bench = Bench::new();
+    let mut images = two_images();
+    bench.save("a.tar", &images[..1], Names::Directories);
+    let first = bench
+        .compressed("docker-archive:a.tar", Compression::Zstd)
+        .unwrap();
+    let written = |collected: &Collected| {
+        let blob = collected.blobs.iter().max_by_key(|blob| blob.size).unwrap();
+        fs::metadata(&blob.path).unwrap().created().unwrap()
+    };
+    let at_first = written(&first);
+    images[0].layers[1] = saved::layer("one", b"changed");
+    bench.save("a.tar", &images[..1], Names::Directories);
+    let second = bench
+        .compressed("docker-archive:a.tar", Compression::Zstd)
+        .unwrap();
+    assert_ne!(first.documents, second.documents);
+    assert_eq!(written(&second), at_first);
+}
+
+#[test]
+fn a_damaged_layer_is_not_compressed() {
+    let bench = Bench::new();
+    bench.save("a.tar", &two_images()[..1], Names::Directories);
+    let mut bytes = fs::read(bench.path("a.tar")).unwrap();
+    bytes[100_000] ^= 1;
+    fs::write(bench.path("a.tar"), bytes).unwrap();
+    // Without compression it is noticed when it is written.
+    assert!(bench.collect("docker-archive:a.tar").is_ok());
+    let error = bench
+        .compressed("docker-archive:a.tar", Compression::Gzip)
+        .unwrap_err();
+    assert!(matches!(error, SourceError::Content { .. }), "{error}");
+    assert_eq!(
+        fs::read_dir(bench.path("cache/contents")).unwrap().count(),
+        0
+    );
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn layers_that_are_compressed_already_are_kept_and_compared_with_the_configuration() {
+    let bench = Bench::new();
+    let image = &two_images()[0];
+    let (plain, zstd) = (
+        &image.layers[0],
+        zstd::bulk::compress(&image.layers[1], 1).unwrap(),
+    );
+    let write = |first: &[u8]| {
+        let mut tar = tar::Builder::new(Vec::new());
+        let mut add = |name: &str, bytes: &[u8]| {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(bytes.len() as u64);
+            tar.append_data(&mut header, name, bytes).unwrap();
+        };
+        add("config", &image.config());
+        add("first", first);
+        add("second", &zstd);
+        add(
+            "manifest.json",
+            br#"[{"Config":"config","RepoTags":null,"Layers":["first","second"]}]"#,
+        );
+        fs::write(bench.path("a.tar"), tar.into_inner().unwrap()).unwrap();
+    };
+    write(&gzip(plain));
+    for compression in [Compression::None, Compression::Zstd] {
+        let collected = bench
+            .compressed("docker-archive:a.tar", compression)
+            .unwrap();
+        let media = |suffix| format!("application/vnd.oci.image.layer.v1.tar+{suffix}");
+        assert!(
+            layers(&collected) == [(media("gzip"), gzip(plain)), (media("zstd"), zstd.clone())]
+        );
+    }
+    let mut other = plain.clone();
+    other[70_000] ^= 1;
+    write(&gzip(&other));
+    assert!(
+        bench
+            .refused("docker-archive:a.tar")
+            .contains(" has digest sha256:")
+    );
+}
+
+#[test]
+fn compressed_archives_are_unpacked_once() {
+    let bench = Bench::new();
+    bench.save("a.tar", &two_images()[..1], Names::Directories);
+    let plain = bench.collect("docker-archive:a.tar").unwrap();
+    let packed = gzip(&fs::read(bench.path("a.tar")).unwrap());
+    fs::write(bench.path("a.tgz"), &packed).unwrap();
+    for _ in 0..2 {
+        let collected = bench.collect("docker-archive:a.tgz").unwrap();
+        assert_eq!(collected.documents, plain.documents);
+        assert_eq!(layers(&collected), layers(&plain));
+        // What the cache has is not believed.
+        let path = &collected.blobs[0].path;
+        assert!(path.starts_with(bench.path("cache/contents")));
+        let mut bytes = fs::read(path).unwrap();
+        bytes[5000] ^= 1;
+        fs::write(path, bytes).unwrap();
+    }
+    fs::write(bench.path("a.tgz"), &packed[..packed.len() - 9]).unwrap();
+    assert!(
+        bench
+            .refused("docker-archive:a.tgz")
+            .starts_with("cannot read `DIR/a.tgz`")
+    );
+    for (magic, program) in [
+        (&b"\xfd7zXZ\0"[..], "xz"),
+        (b"BZh91", "bzip2"),
+        (b"\x28\xb5\x2f\xfd__", "zstd"),
+    ] {
+        fs::write(bench.path("a.tgz"), magic).unwrap();
+        let message = bench.refused("docker-archive:a.tgz");
+        assert_eq!(
+            message,
+            format!(
+                "`DIR/a.tgz` is compressed with {program}; unpack it first with `{program} -dk`"
+            )
+        );
+    }
+}
+
+#[test]
+fn a_tar_of_a_layout_is_that_layout() {
+    let bench = Bench::new();
+    let layout = OciLayout::create(bench.path("layout")).unwrap();
+    let layout = layout.add(&image("amd64").into(), Some("1")).unwrap();
+    layout
+        .add(&image("arm64").into(), Some("2"))
+        .unwrap()
+        .finish()
+        .unwrap();
+    saved::tar_of_directory(&bench.path("a.tar"), &bench.path("layout")).unwrap();
+    let (from_tar, from_directory) = (
+        bench.collect("oci-archive:a.tar:2").unwrap(),
+        bench.collect("oci:layout:2").unwrap(),
+    );
+    assert_eq!(from_tar.documents, from_directory.documents);
+    let contents = |collected: &Collected| collected.blobs.iter().map(bytes).collect::<Vec<_>>();
+    assert_eq!(contents(&from_tar), contents(&from_directory));
+    assert_eq!(
+        bench.refused("oci-archive:a.tar"),
+        "`DIR/a.tar/index.json` holds several images; write `oci-archive:FILE:TAG` with one of: `1`, `2`"
+    );
+    assert_eq!(
+        bench.refused("docker-archive:a.tar"),
+        "`DIR/a.tar` has no `manifest.json`; save the image anew"
+    );
+    bench.save("b.tar", &two_images(), Names::Directories);
+    assert_eq!(
+        bench.refused("oci-archive:b.tar"),
+        "`DIR/b.tar` is not an OCI image layout: it has no file `oci-layout`"
+    );
+    let blob = &from_directory.blobs[0];
+    fs::remove_file(&blob.path).unwrap();
+    saved::tar_of_directory(&bench.path("a.tar"), &bench.path("layout")).unwrap();
+    assert!(
+        bench
+            .refused("oci-archive:a.tar:2")
+            .starts_with(&format!("blob {} is missing at `DIR/a.tar/", blob.digest))
+    );
+}
+
+#[test]
+fn a_reference_that_engines_noted_is_the_images() {
+    let bench = Bench::new();
+    let noted = |annotations: &str| {
+        let layout = OciLayout::create(bench.path("layout")).unwrap();
+        layout
+            .add(&image("amd64").into(), Some("1"))
+            .unwrap()
+            .finish()
+            .unwrap();
+        let index = bench.path("layout/index.json");
+        let text = fs::read_to_string(&index).unwrap();
+        let given = r#""org.opencontainers.image.ref.name":"1""#;
+        assert!(text.contains(given), "{text}");
+        fs::write(&index, text.replace(given, annotations)).unwrap();
+        bench
+            .collect("oci:layout")
+            .unwrap()
+            .reference
+            .map(|it| it.to_string())
+    };
+    let name = r#""org.opencontainers.image.ref.name":"#;
+    assert_eq!(noted(&format!(r#"{name}"1""#)), None);
+    assert_eq!(noted(&format!(r#"{name}"org/app:1""#)), None);
+    assert_eq!(
+        noted(&format!(r#"{name}"r.test/app:1""#)).as_deref(),
+        Some("r.test/app:1")
+    );
+    let both = format!(r#"{name}"1","io.containerd.image.name":"r.test/app:2""#);
+    assert_eq!(noted(&both).as_deref(), Some("r.test/app:2"));
+}
+
+#[test]
+fn what_a_saved_image_lacks_is_named() {
+    let bench = Bench::new();
+    let write = |manifest: &str, config: &str| {
+        let mut tar = tar::Builder::new(Vec::new());
+        for (name, text) in [("manifest.json", manifest), ("config", config)] {
+            let mut header = tar::Header::new_ustar();
+            header.set_size(text.len() as u64);
+            tar.append_data(&mut header, name, text.as_bytes()).unwrap();
+        }
+        fs::write(bench.path("a.tar"), tar.into_inner().unwrap()).unwrap();
+        bench.refused("docker-archive:a.tar")
+    };
+    let empty = r#"{"rootfs":{"diff_ids":[]}}"#;
+    assert_eq!(write("[]", empty), "`DIR/a.tar` names no image");
+    assert!(write("{", empty).starts_with("`DIR/a.tar/manifest.json` cannot be understood"));
+    assert_eq!(
+        write(r#"[{"Config":"x","Layers":[]}]"#, empty),
+        "`DIR/a.tar` has no `x`; save the image anew"
+    );
+    let item = r#"[{"Config":"config","Layers":["l"]}]"#;
+    assert!(write(item, "{}").starts_with("`DIR/a.tar/config` cannot be understood"));
+    assert_eq!(
+        write(item, empty),
+        "`DIR/a.tar` lists 1 layers, but the image's configuration 0; save the image anew"
+    );
+    let one = format!(
+        r#"{{"rootfs":{{"diff_ids":["sha256:{}"]}}}}"#,
+        "0".repeat(64)
+    );
+    assert_eq!(
+        write(item, &one),
+        "`DIR/a.tar` has no `l`; save the image anew"
+    );
+    fs::write(
+        bench.path("a.tar"),
+        "no tar, but as long as a block".repeat(20),
+    )
+    .unwrap();
+    assert!(
+        bench
+            .refused("docker-archive:a.tar")
+            .starts_with("cannot take anything out of `DIR/a.tar`: it is no tar file")
+    );
+}
+
+/// A layout with an artifact of each kind, and an index with attestations.
+fn layout(bench: &Bench) {
+    let layout = OciLayout::create(bench.path("layout")).unwrap();
+    let images = ["amd64", "arm64", "s390x"].map(image);
+    let all = [
+        (artifact::dashboards(), "dashboards"),
+        (artifact::policy(), "policy"),
+        (artifact::attested(&images), "attested"),
+    ];
+    let layout = all.iter().fold(layout, |layout, (document, tag)| {
+        layout.add_document(document, Some(tag)).unwrap()
+    });
+    layout.finish().unwrap();
+    saved::tar_of_directory(&bench.path("layout.tar"), &bench.path("layout")).unwrap();
+}
+
+#[test]
+fn artifacts_are_taken_byte_for_byte() {
+    let bench = Bench::new();
+    layout(&bench);
+    for (tag, document, blobs) in [
+        ("dashboards", artifact::dashboards(), 3),
+        ("policy", artifact::policy(), 2),
+    ] {
+        for source in ["oci:layout", "oci-archive:layout.tar"] {
+            let collected = bench.collect(&format!("{source}:{tag}")).unwrap();
+            // Its subject lies elsewhere, and is not looked for.
+            assert_eq!(collected.documents.len(), 1);
+            assert_eq!(
+                *collected.documents[0].bytes, *document.bytes,
+                "{source}:{tag}"
+            );
+            let mut contents: Vec<_> = collected.blobs.iter().map(bytes).collect();
+            let mut expected = document.contents.clone();
+            contents.sort();
+            expected.sort();
+            assert_eq!(contents, expected);
+            assert_eq!(contents.len(), blobs);
+        }
+    }
+    let mut image = source_image("oci:layout:policy");
+    image.platforms = vec!["linux/amd64".to_owned()];
+    let refused = collect_with(
+        bench.0.path(),
+        &image,
+        Compression::None,
+        &mut Session::new(),
+    );
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .ends_with("is an artifact, which is for no platform; leave out `platforms`")
+    );
+}
+
+#[test]
+fn an_index_may_list_content_of_any_kind() {
+    let bench = Bench::new();
+    let content = b"not a document".to_vec();
+    let (digest, size) = (files::digest(&content), content.len());
+    let child = image("amd64");
+    let descriptor = child.descriptor();
+    let text = format!(
+        r#"{{"schemaVersion":2,"manifests":[{{"mediaType":"text/plain","digest":"{digest}","size":{size}}},{{"mediaType":"{}","digest":"{}","size":{}}}]}}"#,
+        descriptor.media_type, descriptor.digest, descriptor.size
+    );
+    let mut contents = child.contents();
+    contents.extend([child.manifest().to_vec(), content]);
+    let document = artifact::Document {
+        media_type: "application/vnd.oci.image.index.v1+json",
+        bytes: text.into_bytes(),
+        contents,
+    };
+    let layout = OciLayout::create(bench.path("layout")).unwrap();
+    layout
+        .add_document(&document, None)
+        .unwrap()
+        .finish()
+        .unwrap();
+    let collected = bench.collect("oci:layout").unwrap();
+    assert_eq!(collected.documents.len(), 2);
+    assert!(collected.blobs.iter().any(|blob| blob.digest == digest));
+}
+
+#[test]
+fn some_platforms_come_with_what_is_about_them() {
+    let bench = Bench::new();
+    layout(&bench);
+    let of = |platforms: &[&str]| {
+        let mut image = source_image("oci:layout:attested");
+        image.platforms = platforms.iter().map(|text| (*text).to_owned()).collect();
+        collect_with(
+            bench.0.path(),
+            &image,
+            Compression::None,
+            &mut Session::new(),
+        )
+        .unwrap()
+    };
+    let whole = of(&[]);
+    assert_eq!((whole.documents.len(), whole.blobs.len()), (7, 13));
+    assert_eq!(
+        of(&["linux/amd64", "linux/arm64", "linux/s390x"]).documents,
+        whole.documents
+    );
+    let some = of(&["linux/s390x", "linux/amd64"]);
+    assert_eq!(
+        some.documents,
+        of(&["linux/amd64", "linux/s390x"]).documents
+    );
+    // The new index, two images, and the attestation of each; layers of both and the one they share.
+    assert_eq!((some.documents.len(), some.blobs.len()), (5, 9));
+    for document in &some.documents[1..] {
+        assert!(whole.documents.contains(document));
+    }
+    let ImageDocument::Index(index) = ImageDocument::from_slice(&some.documents[0].bytes).unwrap()
+    else {
+        panic!("not an index")
+    };
+    assert_eq!(index.manifests.len(), 4);
+    let text = String::from_utf8(some.documents[0].bytes.to_vec()).unwrap();
+    assert!(
+        text.contains(&whole.documents[0].digest.to_string()),
+        "{text}"
+    );
+    // Written down, since publishers compare digests.
+    assert_eq!(
+        some.documents[0].digest.to_string(),
+        "sha256:cce81fa61f8d9d356d7ce42aa6e09752c2d6014448326148f85f12aafb434c26"
+    );
+}

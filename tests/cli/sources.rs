@@ -1,0 +1,288 @@
+//! `pack` from every source that is a file, what it says with `--check`, and what it keeps for the next time.
+
+use std::fs;
+
+use fixtures::artifact;
+use fixtures::image::{ImageBuilder, Platform};
+use fixtures::layout::OciLayout;
+use fixtures::saved::{self, Names, Saved};
+use serde_json::{Value, json};
+
+use crate::common::Desk;
+
+/// A Solution with a saved image, an artifact of each kind and two of three platforms of an index.
+fn desk() -> Desk {
+    let desk = Desk::with_key();
+    fs::create_dir(desk.path("source")).unwrap();
+    let saved = Saved {
+        tags: vec!["r.test/app:1".to_owned()],
+        layers: vec![saved::layer("app", &b"layer ".repeat(100_000))],
+        comment: String::new(),
+    };
+    saved::docker_archive(&desk.path("source/app.tar"), &[saved], Names::Directories).unwrap();
+    let image = |architecture: &str| {
+        let image = ImageBuilder::new().platform(Platform::linux(architecture));
+        image.file("/app", architecture, 0o755).build()
+    };
+    let layout = OciLayout::create(desk.path("source/layout")).unwrap();
+    let documents = [
+        (artifact::dashboards(), "dashboards"),
+        (artifact::policy(), "policy"),
+        (
+            artifact::attested(&["amd64", "arm64", "s390x"].map(image)),
+            "multi",
+        ),
+    ];
+    let layout = documents.iter().fold(layout, |layout, (document, tag)| {
+        layout.add_document(document, Some(tag)).unwrap()
+    });
+    layout.finish().unwrap();
+    saved::tar_of_directory(&desk.path("source/layout.tar"), &desk.path("source/layout")).unwrap();
+    desk.write(
+        "source/solution.yaml",
+        "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionSource
+metadata: {name: demo}
+spec:
+  version: 1.0.0
+  images:
+  - {name: app, tag: '1', source: 'docker-archive:app.tar'}
+  - {name: dashboards, tag: '1', source: 'oci:layout:dashboards'}
+  - {name: multi, tag: '1', source: 'oci-archive:layout.tar:multi', platforms: [linux/amd64, linux/s390x]}
+  - {name: policy, tag: '1', source: 'oci-archive:layout.tar:policy'}
+",
+    );
+    desk
+}
+
+const PACK: [&str; 6] = [
+    "pack",
+    "source",
+    "-o",
+    "example.iso",
+    "--key",
+    "publisher.key",
+];
+
+fn json(desk: &Desk, arguments: &[&str]) -> Value {
+    let answer = desk.solution(&[arguments, &["--output", "json"]].concat());
+    serde_json::from_str(&answer.success()).unwrap()
+}
+
+#[test]
+fn images_and_artifacts_from_files_are_packed_and_accepted() {
+    let desk = desk();
+    desk.solution(&PACK).success();
+    desk.report(&["--key", "publisher.pub"], 0);
+    let inspected = json(&desk, &["inspect", "example.iso"]);
+    let kinds: Vec<(&Value, &Value)> = inspected["images"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|image| (&image["artifactType"], &image["platforms"]))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            (&Value::Null, &Value::Null),
+            (
+                &json!("application/vnd.example.dashboards.config.v1+json"),
+                &Value::Null
+            ),
+            (&Value::Null, &json!(["linux/amd64", "linux/s390x"])),
+            (&json!("application/vnd.example.policy.v1"), &Value::Null),
+        ]
+    );
+    let text = desk.solution(&["inspect", "example.iso"]).success();
+    assert!(
+        text.contains("image       policy:1  application/vnd.example.policy.v1\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("image       multi:1  linux/amd64, linux/s390x\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_check_tells_what_packing_makes_and_writes_nothing() {
+    let desk = desk();
+    let before = desk.names();
+    let checked = json(&desk, &["pack", "source", "--check", "--files"]);
+    assert_eq!(desk.names(), before);
+    assert_eq!(checked["verdict"], "accepted");
+    let app = &checked["images"][0];
+    assert_eq!(
+        (&app["ref"], &app["platforms"]),
+        (&json!("r.test/app:1"), &json!(["linux/amd64"]))
+    );
+    assert_eq!(app["source"], "docker-archive:app.tar");
+    assert_eq!(
+        checked["images"][1]["artifactType"],
+        "application/vnd.example.dashboards.config.v1+json"
+    );
+    assert_eq!(
+        checked["images"][2]["platforms"],
+        json!(["linux/amd64", "linux/s390x"])
+    );
+    let packed = json(&desk, &PACK);
+    assert_eq!(packed["size"], checked["size"]);
+    assert_eq!(packed["blobs"], checked["blobs"]);
+    let inspected = json(&desk, &["inspect", "example.iso", "--files"]);
+    let digests = |of: &Value| -> Vec<Value> {
+        of["images"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|image| image["digest"].clone())
+            .collect()
+    };
+    assert_eq!(digests(&inspected), digests(&checked));
+    for file in checked["files"].as_array().unwrap() {
+        assert!(
+            inspected["files"].as_array().unwrap().contains(file),
+            "{file}"
+        );
+    }
+    let text = desk.solution(&["pack", "source", "--check"]).success();
+    assert!(
+        text.contains("image       app:1  ")
+            && text.contains("  from      docker-archive:app.tar  sha256:"),
+        "{text}"
+    );
+    assert!(text.contains("  ref       r.test/app:1\n"), "{text}");
+}
+
+#[test]
+fn a_check_refuses_what_packing_would() {
+    let desk = desk();
+    desk.write("example.iso", "there");
+    let there = ["pack", "source", "--check", "-o", "example.iso"];
+    let text = desk.solution(&there).failure(1);
+    assert!(text.contains("--force"), "{text}");
+    desk.solution(&[&there[..], &["--force"]].concat())
+        .success();
+    assert_eq!(desk.read("example.iso"), b"there");
+    // What only `validate` sees: a configuration with another number of layers.
+    let (layer, config) = (
+        b"x".to_vec(),
+        br#"{"os":"linux","architecture":"amd64","rootfs":{"diff_ids":[]}}"#.to_vec(),
+    );
+    let sum = |bytes: &[u8]| {
+        use sha2::{Digest as _, Sha256};
+        let hex: Vec<String> = Sha256::digest(bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        hex.concat()
+    };
+    let descriptor = |kind: &str, bytes: &[u8]| {
+        format!(
+            r#"{{"mediaType":"application/vnd.oci.image.{kind}","digest":"sha256:{}","size":{}}}"#,
+            sum(bytes),
+            bytes.len()
+        )
+    };
+    let (config_is, layer_is) = (
+        descriptor("config.v1+json", &config),
+        descriptor("layer.v1.tar", &layer),
+    );
+    let bytes =
+        format!(r#"{{"schemaVersion":2,"config":{config_is},"layers":[{layer_is}]}}"#).into_bytes();
+    let document = artifact::Document {
+        media_type: "application/vnd.oci.image.manifest.v1+json",
+        bytes,
+        contents: vec![layer, config],
+    };
+    let layout = OciLayout::create(desk.path("source/layout")).unwrap();
+    layout
+        .add_document(&document, Some("policy"))
+        .unwrap()
+        .finish()
+        .unwrap();
+    saved::tar_of_directory(&desk.path("source/layout.tar"), &desk.path("source/layout")).unwrap();
+    let edit = |from: &str, to: &str| {
+        let text = String::from_utf8(desk.read("source/solution.yaml")).unwrap();
+        assert!(text.contains(from), "{text}");
+        desk.write("source/solution.yaml", text.replace(from, to));
+    };
+    edit(
+        "  - {name: multi, tag: '1', source: 'oci-archive:layout.tar:multi', platforms: [linux/amd64, linux/s390x]}\n",
+        "",
+    );
+    edit(
+        "  - {name: dashboards, tag: '1', source: 'oci:layout:dashboards'}\n",
+        "",
+    );
+    let answer = desk
+        .solution(&["pack", "source", "--check", "--output", "json"])
+        .failure(1);
+    assert!(answer.contains(r#""id":"images.config""#), "{answer}");
+    let text = desk.solution(&["pack", "source", "--check"]).failure(1);
+    assert!(
+        text.contains("refused: `solution pack` would write no archive"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_was_compressed_is_kept_and_never_believed() {
+    let desk = desk();
+    let pack =
+        |more: &[&'static str]| [&PACK[..], &["--force", "--compression", "gzip"], more].concat();
+    let later = json(
+        &desk,
+        &[
+            "pack",
+            "source",
+            "--check",
+            "--compression",
+            "gzip",
+            "--cache-dir",
+            "cache",
+        ],
+    );
+    assert!(later["toCompress"].as_u64().unwrap() > 600_000, "{later}");
+    let first = json(&desk, &pack(&["--cache-dir", "cache"]));
+    let bytes = desk.read("example.iso");
+    let plain = json(&desk, &[&PACK[..], &["--force"]].concat());
+    assert!(first["size"].as_u64() < plain["size"].as_u64());
+    let known = json(
+        &desk,
+        &[
+            "pack",
+            "source",
+            "--check",
+            "--compression",
+            "gzip",
+            "--cache-dir",
+            "cache",
+        ],
+    );
+    assert_eq!(
+        (&known["toCompress"], &known["size"]),
+        (&json!(0), &first["size"])
+    );
+    // One that is damaged is made again, in the same run.
+    let contents = desk.path("cache/contents");
+    let entry = fs::read_dir(contents)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let mut damaged = fs::read(&entry).unwrap();
+    damaged[300] ^= 1;
+    fs::write(&entry, damaged).unwrap();
+    let text = desk.solution(&pack(&["--cache-dir", "cache"])).failure(0);
+    assert!(
+        text.contains("was damaged; it was removed, and packing begins anew"),
+        "{text}"
+    );
+    assert!(desk.read("example.iso") == bytes, "the bytes differ");
+    // Without a cache the archive is the same, and nothing else is left.
+    let before = desk.names();
+    desk.solution(&pack(&["--no-cache"])).success();
+    assert!(desk.read("example.iso") == bytes, "the bytes differ");
+    assert_eq!(desk.names(), before);
+}
