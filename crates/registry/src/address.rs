@@ -1,10 +1,10 @@
-//! Where images go: the address of a registry, repositories below it, and references inside a repository.
+//! Where images are: the address of a registry, repositories below it, and references inside a repository.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
-use schemas::{Digest, ImageName, Tag};
+use schemas::{Digest, ImageName, ImageReference, Tag};
 
 use crate::limits;
 
@@ -28,6 +28,9 @@ pub enum AddressError {
     /// Longer than registries store.
     #[error("repository `{0}` has more than {max} characters", max = limits::REPOSITORY)]
     TooLong(String),
+    /// A tag longer than archives and this client have them.
+    #[error("tag `{0}` is too long; name the image by its digest")]
+    Tag(String),
 }
 
 /// The address of a registry, `HOST[:PORT][/PREFIX]`: the prefix stands before every repository.
@@ -192,6 +195,92 @@ impl fmt::Debug for Repository {
     }
 }
 
+/// The registry of references that name none.
+pub(crate) const DOCKER_HUB: &str = "docker.io";
+
+/// Where a registry has an image.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ImageLocation {
+    registry: RegistryAddress,
+    repository: Repository,
+    reference: Reference,
+}
+
+impl ImageLocation {
+    /// Reads a reference as container engines do: without a registry it is one of Docker Hub, where a single name
+    /// stands below `library`; a digest counts more than a tag; and without both it is `latest`.
+    pub fn of(image: &ImageReference) -> Result<Self, AddressError> {
+        let (name, digest) = match image.as_str().split_once('@') {
+            Some((name, digest)) => (name, digest.parse::<Digest>().ok()),
+            None => (image.as_str(), None),
+        };
+        let name = match image.tag() {
+            Some(tag) => &name[..name.len() - tag.len() - 1],
+            None => name,
+        };
+        let (host, path) = match name.split_once('/') {
+            Some((host, path)) if is_registry(host) => (host, path),
+            _ => (DOCKER_HUB, name),
+        };
+        let host = match host {
+            "index.docker.io" | "registry-1.docker.io" => DOCKER_HUB,
+            host => host,
+        };
+        let repository = if host == DOCKER_HUB && !path.contains('/') {
+            format!("library/{path}").parse()?
+        } else {
+            path.parse()?
+        };
+        let reference = match digest {
+            Some(digest) => digest.into(),
+            None => {
+                let tag = image.tag().unwrap_or("latest");
+                let refuse = |_| AddressError::Tag(shorten(tag));
+                tag.parse::<Tag>().map_err(refuse)?.into()
+            }
+        };
+        Ok(Self {
+            registry: host.parse()?,
+            repository,
+            reference,
+        })
+    }
+
+    /// The registry.
+    #[must_use]
+    pub fn registry(&self) -> &RegistryAddress {
+        &self.registry
+    }
+
+    /// The repository.
+    #[must_use]
+    pub fn repository(&self) -> &Repository {
+        &self.repository
+    }
+
+    /// What names the image in its repository.
+    #[must_use]
+    pub fn reference(&self) -> &Reference {
+        &self.reference
+    }
+
+    /// What a login is looked for with: logins may be for a part of a registry.
+    #[must_use]
+    pub fn login(&self) -> RegistryAddress {
+        RegistryAddress {
+            host: self.registry.host.clone(),
+            prefix: Some(self.repository.clone()),
+        }
+    }
+}
+
+/// Whether the first component of a reference is a registry and not a part of a name, as Docker decides it.
+fn is_registry(component: &str) -> bool {
+    component == "localhost"
+        || component.contains(['.', ':'])
+        || component.bytes().any(|b| b.is_ascii_uppercase())
+}
+
 /// What names a manifest in its repository.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reference {
@@ -267,6 +356,39 @@ mod tests {
         ] {
             assert!(text.parse::<RegistryAddress>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn references_are_read_as_engines_do() {
+        let digest = format!("sha256:{}", "a".repeat(64));
+        for (text, expected) in [
+            ("app", "docker.io library/app latest"),
+            ("org/app:1", "docker.io org/app 1"),
+            ("docker.io/app:1", "docker.io library/app 1"),
+            ("index.docker.io/org/app", "docker.io org/app latest"),
+            ("localhost/app:1", "localhost app 1"),
+            ("quay.io/org/team/app:1.2", "quay.io org/team/app 1.2"),
+            ("r.example:5000/app", "r.example:5000 app latest"),
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
+        let pinned = format!("r.example/app:1@{digest}");
+        assert_eq!(read(&pinned), format!("r.example app {digest}"));
+    }
+
+    fn read(text: &str) -> String {
+        let location = ImageLocation::of(&text.parse().unwrap()).unwrap();
+        let login = location.login().to_string();
+        assert_eq!(
+            login,
+            format!("{}/{}", location.registry(), location.repository())
+        );
+        format!(
+            "{} {} {}",
+            location.registry(),
+            location.repository(),
+            location.reference()
+        )
     }
 
     #[test]

@@ -52,16 +52,20 @@ impl Answer {
         read.map(|(body, _)| body).unwrap_or_default()
     }
 
-    async fn read(self, operation: &Operation, limit: usize) -> Result<(Bytes, bool), Error> {
-        let mut response = self.0;
+    /// The next piece of the body; `None` at its end.
+    pub(crate) async fn piece(&mut self, operation: &Operation) -> Result<Option<Bytes>, Error> {
+        let piece = tokio::time::timeout(limits::IDLE_TIMEOUT, self.0.chunk()).await;
+        let piece = piece.map_err(|_| Error::TimedOut {
+            operation: Box::new(operation.clone()),
+            limit: limits::IDLE_TIMEOUT,
+        })?;
+        piece.map_err(|error| from_reqwest(operation, error))
+    }
+
+    async fn read(mut self, operation: &Operation, limit: usize) -> Result<(Bytes, bool), Error> {
         let mut body = Vec::new();
         loop {
-            let chunk = tokio::time::timeout(limits::IDLE_TIMEOUT, response.chunk()).await;
-            let chunk = chunk.map_err(|_| Error::TimedOut {
-                operation: Box::new(operation.clone()),
-                limit: limits::IDLE_TIMEOUT,
-            })?;
-            match chunk.map_err(|error| from_reqwest(operation, error))? {
+            match self.piece(operation).await? {
                 None => return Ok((body.into(), true)),
                 Some(chunk) if body.len() + chunk.len() > limit => {
                     body.extend_from_slice(&chunk[..limit - body.len()]);

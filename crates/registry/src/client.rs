@@ -10,7 +10,7 @@ use reqwest::{Method, StatusCode, Url};
 use schemas::Digest;
 use tokio::sync::OnceCell;
 
-use crate::address::{Reference, RegistryAddress, Repository};
+use crate::address::{DOCKER_HUB, Reference, RegistryAddress, Repository};
 use crate::answer::Answer;
 use crate::auth::{Access, Auth, Scope};
 use crate::credentials::Credentials;
@@ -323,6 +323,11 @@ impl Client {
 }
 
 fn origin(scheme: &str, address: &RegistryAddress) -> Url {
-    let url = format!("{scheme}://{}/", address.host());
+    let host = match address.host() {
+        // The name in references and logins is not the one that answers.
+        DOCKER_HUB => "registry-1.docker.io",
+        host => host,
+    };
+    let url = format!("{scheme}://{host}/");
     Url::parse(&url).expect("an address is a valid authority")
 }

@@ -14,7 +14,7 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 
-use crate::address::RegistryAddress;
+use crate::address::{DOCKER_HUB, RegistryAddress};
 use crate::limits;
 
 /// A password or token. It has no text form, and `Debug` hides it.
@@ -145,9 +145,17 @@ impl Credentials {
             return Ok(Some(found));
         }
         match &file.store {
-            Some(store) if !store.is_empty() => ask_helper(store, address.host()),
+            Some(store) if !store.is_empty() => ask_helper(store, helper_key(address)),
             _ => Ok(None),
         }
+    }
+}
+
+/// How docker names a registry to the helper that keeps all logins.
+fn helper_key(address: &RegistryAddress) -> &str {
+    match address.host() {
+        DOCKER_HUB => "https://index.docker.io/v1/",
+        host => host,
     }
 }
 
@@ -209,17 +217,22 @@ fn longest_match<'a, T>(
         .map(|(key, entry)| (key.as_str(), entry))
 }
 
-/// Docker also writes keys as URLs, with the API's version as path: `https://registry.example/v1/`.
+/// Docker also writes keys as URLs, with the API's version as path: `https://registry.example/v1/`; and Docker Hub by
+/// the name of a host that it no longer is.
 fn normal_key(key: &str) -> String {
-    let Some((_, bare)) = key.split_once("://") else {
-        return key.trim_end_matches('/').to_ascii_lowercase();
+    let bare = match key.split_once("://") {
+        None => key.trim_end_matches('/'),
+        Some((_, bare)) => {
+            let bare = bare.trim_end_matches('/');
+            bare.strip_suffix("/v1")
+                .or_else(|| bare.strip_suffix("/v2"))
+                .unwrap_or(bare)
+        }
     };
-    let bare = bare.trim_end_matches('/');
-    let bare = bare
-        .strip_suffix("/v1")
-        .or_else(|| bare.strip_suffix("/v2"))
-        .unwrap_or(bare);
-    bare.to_ascii_lowercase()
+    match bare.to_ascii_lowercase() {
+        hub if hub == "index.docker.io" => DOCKER_HUB.to_owned(),
+        bare => bare,
+    }
 }
 
 #[derive(Deserialize)]
@@ -351,6 +364,21 @@ mod tests {
         assert_eq!(find(&config, "other.example:5000/x"), Some(user("url")));
         assert_eq!(find(&config, "other.example"), None);
         assert_eq!(find(&config, "sub.r.example"), None);
+    }
+
+    #[test]
+    fn docker_hub_is_known_by_all_its_names() {
+        for key in [
+            "docker.io",
+            "index.docker.io",
+            "https://index.docker.io/v1/",
+        ] {
+            let config = format!(r#"{{"auths":{{"{key}":{{"auth":"{}"}}}}}}"#, auth("hub"));
+            assert_eq!(find(&config, "docker.io/library/app"), Some(user("hub")));
+            assert_eq!(find(&config, "quay.io/library/app"), None);
+        }
+        let hub = "docker.io/org/app".parse().unwrap();
+        assert_eq!(helper_key(&hub), "https://index.docker.io/v1/");
     }
 
     #[test]

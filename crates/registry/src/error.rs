@@ -26,10 +26,18 @@ pub(crate) enum Verb {
     FindBlob(Digest),
     MountBlob(Digest),
     UploadBlob(Digest),
+    ReadBlob(Digest),
     FindManifest(Reference),
     ReadManifest(Reference),
     PushManifest(Reference),
     DeleteManifest(Digest),
+}
+
+impl Verb {
+    /// Whether something was to come from the registry.
+    fn is_pull(&self) -> bool {
+        matches!(self, Self::ReadBlob(_) | Self::ReadManifest(_))
+    }
 }
 
 impl fmt::Display for Operation {
@@ -40,6 +48,7 @@ impl fmt::Display for Operation {
             Verb::FindBlob(digest) => write!(f, "look for blob {digest} in ")?,
             Verb::MountBlob(digest) => write!(f, "mount blob {digest} in ")?,
             Verb::UploadBlob(digest) => write!(f, "upload blob {digest} to ")?,
+            Verb::ReadBlob(digest) => write!(f, "download blob {digest} from ")?,
             Verb::FindManifest(reference) => write!(f, "look for manifest {reference} in ")?,
             Verb::ReadManifest(reference) => write!(f, "read manifest {reference} from ")?,
             Verb::PushManifest(reference) => write!(f, "push manifest {reference} to ")?,
@@ -189,6 +198,42 @@ pub enum Error {
         /// The digest that the registry names, or that its bytes have.
         actual: Digest,
     },
+    /// What is asked for is not there.
+    #[error("could not {operation}: the registry does not have it")]
+    Missing {
+        /// What was being done.
+        operation: Box<Operation>,
+    },
+    /// An answer has another length than what was asked for.
+    #[error(
+        "could not {operation}: the registry has {actual} bytes of it, and {expected} are expected"
+    )]
+    OtherSize {
+        /// What was being done.
+        operation: Box<Operation>,
+        /// The size that the blob should have.
+        expected: u64,
+        /// The size that the registry states, or one byte more than expected where it states none.
+        actual: u64,
+    },
+    /// An answer ended before it was complete.
+    #[error("could not {operation}: the answer ended after {position} bytes")]
+    CutShort {
+        /// What was being done.
+        operation: Box<Operation>,
+        /// Bytes of the blob that are there.
+        position: u64,
+    },
+    /// What was downloaded could not be kept.
+    #[error("could not keep blob {digest} at offset {offset}")]
+    Store {
+        /// The blob.
+        digest: Digest,
+        /// Bytes from the blob's beginning.
+        offset: u64,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The bytes of the source do not have the digest they should have. Nothing of them is visible in the registry.
     #[error("blob {digest} is damaged or altered at the source: its bytes have digest {actual}")]
     Damaged {
@@ -226,6 +271,7 @@ impl Error {
             Self::Unreachable { .. }
                 | Self::Interrupted { .. }
                 | Self::TimedOut { .. }
+                | Self::CutShort { .. }
                 | Self::Busy { .. }
         )
     }
@@ -285,11 +331,24 @@ impl Error {
             Self::LoginRefused { .. } => {
                 "log in again: the user name, password or token is wrong or has expired"
             }
+            Self::Denied { operation, .. } if operation.verb.is_pull() => {
+                "ask the registry's administrator for the right to pull from there, or log in as somebody who has it"
+            }
+            Self::Missing { .. } => {
+                "check the name and the tag; some registries also say this of what a login may not see"
+            }
             Self::Denied { .. } => {
                 "ask the registry's administrator for the right to push there, or to create the project"
             }
-            Self::Busy { .. } | Self::Interrupted { .. } | Self::TimedOut { .. } => {
-                "run the same command again: only what is missing is pushed"
+            Self::Busy { operation, .. }
+            | Self::Interrupted { operation, .. }
+            | Self::TimedOut { operation, .. }
+            | Self::CutShort { operation, .. } => {
+                if operation.verb.is_pull() {
+                    "run the same command again: only what is missing is downloaded"
+                } else {
+                    "run the same command again: only what is missing is pushed"
+                }
             }
             Self::Refused { status: 413, .. } => {
                 "raise the largest body size of the proxy before the registry"
@@ -297,13 +356,16 @@ impl Error {
             Self::Damaged { .. } | Self::ManifestDamaged { .. } => {
                 "copy again from the source; if it fails again, treat it as tampering"
             }
+            Self::Store { .. } => "make room, or choose another place for downloads",
+            Self::OtherSize { .. } | Self::OtherDigest { .. } => {
+                "the registry, or something before it, holds other content: push the image there anew"
+            }
             Self::Read { .. } => "check the medium: copy it again, or try another drive",
             Self::Refused { .. }
             | Self::Setup(_)
             | Self::LoginUnsupported { .. }
             | Self::BadAnswer { .. }
-            | Self::AnswerTooLong { .. }
-            | Self::OtherDigest { .. } => return None,
+            | Self::AnswerTooLong { .. } => return None,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What a push tells while it runs.
+//! What a push and a pull tell while they run.
 
 use std::time::Duration;
 
@@ -58,6 +58,35 @@ pub enum Event {
         wait: Duration,
     },
 }
+
+/// One step of a pull.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PullEvent {
+    /// So many bytes of a blob, from its beginning, are there. Goes back when a blob has to be fetched again.
+    BlobReceived {
+        /// The blob.
+        digest: Digest,
+        /// Bytes from the blob's beginning.
+        position: u64,
+    },
+    /// A blob is there, and its digest is right.
+    BlobComplete {
+        /// The blob.
+        digest: Digest,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// Something failed for now and is tried again after a wait.
+    Retrying {
+        /// What could not be done, and why.
+        reason: String,
+        /// The wait.
+        wait: Duration,
+    },
+}
+
+/// Takes the events of a pull. Called from several threads, and must not wait.
+pub type PullProgress = dyn Fn(PullEvent) + Send + Sync;
 
 /// Takes the events of a push. Called from several threads, and must not wait.
 pub trait Progress: Send + Sync + 'static {

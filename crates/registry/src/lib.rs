@@ -1,5 +1,6 @@
 //! The OCI distribution protocol, verified while sent: a client that pushes images from a source that is read once,
-//! hashes every byte on the way, and holds back the end of each blob until its digest is right.
+//! hashes every byte on the way, and holds back the end of each blob until its digest is right; and that pulls them,
+//! going on where a download broke and believing no byte before its digest is right.
 //!
 //! This crate knows registries, repositories, blobs and manifests. It must not know archives or Kubernetes, and it
 //! reads no environment variable: logins and certificates are given by the caller as bytes.
@@ -17,6 +18,7 @@ mod failure;
 mod job;
 pub mod limits;
 mod manifests;
+mod pull;
 mod push;
 mod push_manifests;
 mod retry;
@@ -26,16 +28,17 @@ mod tls;
 mod transport;
 mod upload;
 
-pub use address::{AddressError, Reference, RegistryAddress, Repository};
+pub use address::{AddressError, ImageLocation, Reference, RegistryAddress, Repository};
 pub use client::{Client, Options, PlainHttp, SystemRoots};
 pub use credentials::{Credentials, CredentialsError, Secret};
 pub use error::{Error, Operation};
-pub use events::{Arrival, Event, Progress};
+pub use events::{Arrival, Event, Progress, PullEvent, PullProgress};
 pub use job::{
     BlobPush, FailedBlob, ManifestOutcome, ManifestPush, PushJob, PushReport, ReadConcurrency,
     Tally,
 };
 pub use manifests::Manifest;
+pub use pull::{BlobPull, BlobSink, Unfit, pull};
 pub use push::push;
 pub use retry::RetryPolicy;
 pub use source::BlobContent;

@@ -29,6 +29,11 @@ pub const REDIRECTS: usize = 5;
 pub const LOCATION: usize = 16 * 1024;
 /// Characters of a repository name with its host, as distribution itself limits it.
 pub const REPOSITORY: usize = 255;
+/// Pieces of an answer that wait to be written: the connection goes on while the disk is busy, and memory stays small.
+pub const PIECES_AHEAD: usize = 16;
+/// Bytes that a download must get further for its failures to be forgotten: a peer that gives a few bytes for each
+/// request is not making progress.
+pub const PULL_PROGRESS: u64 = 256 * 1024;
 /// Bytes of a docker `config.json` or podman `auth.json`.
 pub const CREDENTIALS_FILE: usize = 4 * 1024 * 1024;
 /// Time to connect, TLS included.

@@ -1,0 +1,425 @@
+//! Downloads: several blobs at a time, the largest first. Each goes on where it broke, is measured against its
+//! descriptor while it comes, and counts only when its digest is right.
+//!
+//! Known attacks and where they stop: more bytes than the descriptor says: refused by the stated length, else at the
+//! first byte too many (`receive`); other bytes: the digest, after which the blob is fetched once more from its
+//! beginning and then refused; a range that is not the one asked for: `skipped`; a peer that gives a few bytes and breaks
+//! off, for ever: [`limits::PULL_PROGRESS`]; a redirect that would carry the login elsewhere: `transport`.
+
+use std::cmp::Reverse;
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, HeaderValue, RANGE};
+use reqwest::{Method, StatusCode};
+use schemas::Digest;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::address::Repository;
+use crate::answer::{Answer, bad};
+use crate::auth::{Access, Scope};
+use crate::client::Client;
+use crate::error::{Error, Operation, Verb};
+use crate::events::{PullEvent, PullProgress};
+use crate::limits;
+use crate::transport::Ask;
+
+/// Where the bytes of one blob go. Called on threads that may wait.
+pub trait BlobSink: Send + 'static {
+    /// Bytes that are there, from the blob's beginning: those of an earlier attempt, or of an earlier program.
+    fn position(&self) -> u64;
+
+    /// Adds the bytes that come next.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Forgets all bytes: the next one is the blob's first.
+    fn restart(&mut self) -> io::Result<()>;
+
+    /// All bytes are there. Keeps the blob if its digest is right; if not, forgets it.
+    fn finish(&mut self) -> Result<(), Unfit>;
+}
+
+/// Why a sink does not keep a blob.
+#[derive(Debug)]
+pub enum Unfit {
+    /// The bytes have this digest instead of the right one.
+    Digest(Digest),
+    /// They could not be kept.
+    Io(io::Error),
+}
+
+/// One content to be fetched.
+pub struct BlobPull {
+    /// Where it is.
+    pub repository: Repository,
+    /// What its bytes must hash to.
+    pub digest: Digest,
+    /// Bytes.
+    pub size: u64,
+    /// Where it goes.
+    pub sink: Box<dyn BlobSink>,
+}
+
+impl fmt::Debug for BlobPull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlobPull")
+            .field("repository", &self.repository)
+            .field("digest", &self.digest)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Fetches blobs, each once. Ends with the first that cannot be had; what had come of the others stays in their sinks,
+/// as it does when the future is dropped.
+pub async fn pull(
+    client: &Client,
+    blobs: Vec<BlobPull>,
+    progress: &PullProgress,
+) -> Result<(), Error> {
+    let mut blobs = blobs;
+    blobs.sort_by_key(|blob| (Reverse(blob.size), blob.digest));
+    let mut waiting = blobs.into_iter();
+    let mut running = FuturesUnordered::new();
+    loop {
+        let free = client.connections().saturating_sub(running.len());
+        for blob in waiting.by_ref().take(free) {
+            running.push(fetch(client, blob, progress));
+        }
+        match running.next().await {
+            Some(result) => result?,
+            None => return Ok(()),
+        }
+    }
+}
+
+async fn fetch(client: &Client, blob: BlobPull, progress: &PullProgress) -> Result<(), Error> {
+    let BlobPull {
+        repository,
+        digest,
+        size,
+        sink,
+    } = blob;
+    let download = Download {
+        client,
+        repository,
+        digest,
+        size,
+        progress,
+    };
+    download.run(sink).await
+}
+
+struct Download<'a> {
+    client: &'a Client,
+    repository: Repository,
+    digest: Digest,
+    size: u64,
+    progress: &'a PullProgress,
+}
+
+/// Why one attempt did not bring the blob.
+enum Trouble {
+    /// As the error says.
+    Failed(Error),
+    /// The bytes are not those of the blob: only all of them anew can help.
+    Wrong(Error),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Download<'_> {
+    async fn run(&self, sink: Box<dyn BlobSink>) -> Result<(), Error> {
+        let mut sink = sink;
+        let mut counted = sink.position();
+        let mut failures = 0;
+        let mut anew = false;
+        loop {
+            let (returned, result) = self.attempt(sink).await;
+            sink = returned;
+            let (error, wait) = match result {
+                Ok(()) => {
+                    let (digest, size) = (self.digest, self.size);
+                    (self.progress)(PullEvent::BlobComplete { digest, size });
+                    return Ok(());
+                }
+                Err(Trouble::Wrong(error)) if anew => return Err(error),
+                Err(Trouble::Wrong(error)) => {
+                    anew = true;
+                    counted = 0;
+                    sink = self.restarted(sink).await?;
+                    (error, Duration::ZERO)
+                }
+                Err(Trouble::Failed(error)) if !error.is_temporary() => return Err(error),
+                Err(Trouble::Failed(error)) => {
+                    if sink.position() >= counted.saturating_add(limits::PULL_PROGRESS) {
+                        counted = sink.position();
+                        failures = 0;
+                    }
+                    failures += 1;
+                    match self.client.retry().wait(failures, error.retry_after()) {
+                        Some(wait) => (error, wait),
+                        None => return Err(error),
+                    }
+                }
+            };
+            let reason = error.to_string();
+            (self.progress)(PullEvent::Retrying { reason, wait });
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// One request at most, and the judgement of what is there then.
+    async fn attempt(&self, sink: Box<dyn BlobSink>) -> (Box<dyn BlobSink>, Result<(), Trouble>) {
+        let from = sink.position();
+        if from > self.size {
+            let error = self.other_size(from);
+            return (sink, Err(Trouble::Wrong(error)));
+        }
+        let (mut sink, received) = if from == self.size {
+            (sink, Ok(()))
+        } else {
+            let mut writer = Writer::start(sink);
+            let received = self.receive(from, &mut writer).await;
+            let (sink, written) = writer.end().await;
+            let written = written.map_err(|source| Trouble::Failed(self.not_kept(&*sink, source)));
+            // A disk that is full also ends the download: its error is the cause.
+            (sink, written.and(received))
+        };
+        if received.is_err() {
+            return (sink, received);
+        }
+        let judged;
+        (sink, judged) = blocking(move || {
+            let judged = sink.finish();
+            (sink, judged)
+        })
+        .await;
+        let judged = judged.map_err(|unfit| match unfit {
+            Unfit::Io(source) => Trouble::Failed(self.not_kept(&*sink, source)),
+            Unfit::Digest(actual) => Trouble::Wrong(Error::OtherDigest {
+                operation: Box::new(self.operation()),
+                expected: self.digest,
+                actual,
+            }),
+        });
+        (sink, judged)
+    }
+
+    /// Asks for the bytes from `from` on, and hands them to the writer.
+    async fn receive(&self, from: u64, writer: &mut Writer) -> Result<(), Trouble> {
+        let operation = self.operation();
+        let mut answer = self.ask(&operation, from).await?;
+        let mut skip = self.skipped(&operation, from, &answer)?;
+        let mut position = from - skip;
+        while let Some(piece) = answer.piece(&operation).await? {
+            let mut piece = piece;
+            position = position.saturating_add(piece.len() as u64);
+            if position > self.size {
+                return Err(Trouble::Wrong(self.other_size(position)));
+            }
+            let dropped = skip.min(piece.len() as u64);
+            skip -= dropped;
+            piece = piece.slice(usize::try_from(dropped).expect("at most the piece")..);
+            if !piece.is_empty() && !writer.take(piece).await {
+                // The writer has the reason.
+                return Ok(());
+            }
+            let digest = self.digest;
+            (self.progress)(PullEvent::BlobReceived { digest, position });
+        }
+        if position == self.size {
+            return Ok(());
+        }
+        Err(Trouble::Failed(Error::CutShort {
+            operation: Box::new(operation),
+            position,
+        }))
+    }
+
+    async fn ask(&self, operation: &Operation, from: u64) -> Result<Answer, Trouble> {
+        let path = format!("{}/blobs/{}", self.repository, self.digest);
+        let url = self.client.url(operation, &path).await?;
+        let scope = Scope::of(&self.repository, Access::Pull);
+        let mut ask = Ask::new(Method::GET, url, scope);
+        // Storage that compresses on the way would send other bytes than those of the digest.
+        let identity = HeaderValue::from_static("identity");
+        ask.headers.insert(ACCEPT_ENCODING, identity);
+        if from > 0 {
+            let range = HeaderValue::from_str(&format!("bytes={from}-"));
+            let range = range.expect("digits and a hyphen");
+            ask.headers.insert(RANGE, range);
+        }
+        let answer = self.client.send(operation, ask).await?;
+        match answer.status() {
+            StatusCode::NOT_FOUND => Err(Trouble::Failed(Error::Missing {
+                operation: Box::new(operation.clone()),
+            })),
+            // It has fewer bytes than are here, or no ranges at all and says it so.
+            StatusCode::RANGE_NOT_SATISFIABLE if from > 0 => {
+                Err(Trouble::Wrong(answer.into_error(operation).await.0))
+            }
+            _ => Ok(answer.success(operation).await?),
+        }
+    }
+
+    /// How many bytes of the answer are here already, after a comparison of what it says of its own extent.
+    fn skipped(&self, operation: &Operation, from: u64, answer: &Answer) -> Result<u64, Trouble> {
+        let wrong = |reason| Trouble::Wrong(bad(operation, reason));
+        let skip = match answer.status() {
+            StatusCode::OK => from,
+            StatusCode::PARTIAL_CONTENT => {
+                let range = answer.header(CONTENT_RANGE.as_str()).and_then(range);
+                let (first, total) =
+                    range.ok_or_else(|| wrong("it does not say which part it sends"))?;
+                if first != from {
+                    return Err(wrong("it sends another part than it was asked for"));
+                }
+                if let Some(total) = total
+                    && total != self.size
+                {
+                    return Err(Trouble::Wrong(self.other_size(total)));
+                }
+                0
+            }
+            _ => return Err(Trouble::Failed(bad(operation, "it sends no content"))),
+        };
+        let length = answer.header(CONTENT_LENGTH.as_str());
+        let length: Option<u64> = length.and_then(|length| length.parse().ok());
+        let end = length.map(|length| (from - skip).saturating_add(length));
+        match (end, answer.status()) {
+            // Part of the rest is allowed, and the next request asks for what is missing then.
+            (Some(end), StatusCode::PARTIAL_CONTENT) if end <= self.size => Ok(skip),
+            (Some(end), _) if end != self.size => Err(Trouble::Wrong(self.other_size(end))),
+            _ => Ok(skip),
+        }
+    }
+
+    async fn restarted(&self, sink: Box<dyn BlobSink>) -> Result<Box<dyn BlobSink>, Error> {
+        let mut sink = sink;
+        let restarted;
+        (sink, restarted) = blocking(move || {
+            let restarted = sink.restart();
+            (sink, restarted)
+        })
+        .await;
+        match restarted {
+            Ok(()) => Ok(sink),
+            Err(source) => Err(self.not_kept(&*sink, source)),
+        }
+    }
+
+    fn other_size(&self, actual: u64) -> Error {
+        Error::OtherSize {
+            operation: Box::new(self.operation()),
+            expected: self.size,
+            actual,
+        }
+    }
+
+    fn not_kept(&self, sink: &dyn BlobSink, source: io::Error) -> Error {
+        Error::Store {
+            digest: self.digest,
+            offset: sink.position(),
+            source,
+        }
+    }
+
+    fn operation(&self) -> Operation {
+        let verb = Verb::ReadBlob(self.digest);
+        self.client.operation(verb, Some(&self.repository))
+    }
+}
+
+/// The first byte and the whole size of `Content-Range: bytes FIRST-LAST/SIZE`.
+fn range(text: &str) -> Option<(u64, Option<u64>)> {
+    let (span, total) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
+    let (first, _) = span.split_once('-')?;
+    let total = match total {
+        "*" => None,
+        total => Some(total.parse().ok()?),
+    };
+    Some((first.parse().ok()?, total))
+}
+
+/// A thread that writes, so that no connection waits for the disk.
+struct Writer {
+    pieces: mpsc::Sender<Bytes>,
+    thread: JoinHandle<(Box<dyn BlobSink>, io::Result<()>)>,
+}
+
+impl Writer {
+    fn start(sink: Box<dyn BlobSink>) -> Self {
+        let (pieces, mut waiting) = mpsc::channel::<Bytes>(limits::PIECES_AHEAD);
+        let thread = tokio::task::spawn_blocking(move || {
+            let mut sink = sink;
+            while let Some(piece) = waiting.blocking_recv() {
+                if let Err(error) = sink.write(&piece) {
+                    return (sink, Err(error));
+                }
+            }
+            (sink, Ok(()))
+        });
+        Self { pieces, thread }
+    }
+
+    /// Whether the writer still takes something.
+    async fn take(&mut self, piece: Bytes) -> bool {
+        self.pieces.send(piece).await.is_ok()
+    }
+
+    /// Waits until everything is written.
+    async fn end(self) -> (Box<dyn BlobSink>, io::Result<()>) {
+        drop(self.pieces);
+        joined(self.thread).await
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    joined(tokio::task::spawn_blocking(work)).await
+}
+
+async fn joined<T>(thread: JoinHandle<T>) -> T {
+    match thread.await {
+        Ok(value) => value,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_send<T: Send>(_: &T) {}
+
+    #[test]
+    fn a_pull_can_run_on_any_thread() {
+        let address = "registry.example".parse().unwrap();
+        let client = Client::new(&address, crate::Options::default()).unwrap();
+        is_send(&pull(&client, Vec::new(), &|_| ()));
+    }
+
+    #[test]
+    fn ranges_are_read_strictly() {
+        assert_eq!(range("bytes 5-9/10"), Some((5, Some(10))));
+        assert_eq!(range("bytes 5-9/*"), Some((5, None)));
+        for text in [
+            "5-9/10",
+            "bytes 5-9",
+            "bytes */10",
+            "bytes -5/10",
+            "bytes 5-9/x",
+        ] {
+            assert_eq!(range(text), None, "{text}");
+        }
+    }
+}
