@@ -31,14 +31,14 @@ fn holds(server: &Server, content: &[u8]) -> bool {
 }
 
 /// A rule's condition that holds a few times only.
-struct Times(AtomicU32);
+pub(crate) struct Times(AtomicU32);
 
 impl Times {
-    fn new(times: u32) -> Self {
+    pub(crate) fn new(times: u32) -> Self {
         Self(AtomicU32::new(times))
     }
 
-    fn left(&self) -> bool {
+    pub(crate) fn left(&self) -> bool {
         let down = |left: u32| left.checked_sub(1);
         self.0
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, down)

@@ -12,5 +12,6 @@ mod faults;
 mod images;
 mod login;
 mod proxy;
+mod pulling;
 mod pushing;
 mod server;

@@ -43,6 +43,10 @@ pub(crate) enum Action {
     Replace(&'static str, &'static str),
     /// Passes it on, and closes after so many bytes of the answer's body.
     Truncate(usize),
+    /// Passes it on without a header.
+    Without(&'static str),
+    /// Passes it on, and makes another answer of the registry's.
+    Rewrite(fn(Vec<u8>) -> Vec<u8>),
 }
 
 type Rule = dyn Fn(&Seen) -> Action + Send + Sync;
@@ -130,6 +134,12 @@ fn serve(state: &State, connection: TcpStream) -> io::Result<()> {
         Action::Replace(name, value) => forward(state, &seen, &mut client, |answer| {
             replace(&answer, name, value)
         }),
+        Action::Rewrite(change) => forward(state, &seen, &mut client, change),
+        Action::Without(name) => {
+            let mut seen = seen.clone();
+            seen.headers.remove(name);
+            forward(state, &seen, &mut client, |answer| answer)
+        }
         Action::Truncate(bytes) => forward(state, &seen, &mut client, |answer| {
             let body = find(&answer, b"\r\n\r\n") + 4;
             answer[..answer.len().min(body + bytes)].to_vec()
@@ -222,12 +232,12 @@ fn read_head(client: &mut BufReader<TcpStream>) -> io::Result<Option<Head>> {
     }
 }
 
-fn find(bytes: &[u8], part: &[u8]) -> usize {
+pub(crate) fn find(bytes: &[u8], part: &[u8]) -> usize {
     let found = bytes.windows(part.len()).position(|window| window == part);
     found.expect("a complete head")
 }
 
-fn replace(answer: &[u8], name: &str, value: &str) -> Vec<u8> {
+pub(crate) fn replace(answer: &[u8], name: &str, value: &str) -> Vec<u8> {
     let end = find(answer, b"\r\n\r\n");
     let head = String::from_utf8(answer[..end].to_vec()).unwrap();
     let lines: Vec<String> = head
