@@ -132,6 +132,12 @@ impl Client {
         })
     }
 
+    /// Whether both are clones of one client.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// The registry's address.
     #[must_use]
     pub fn address(&self) -> &RegistryAddress {
@@ -200,6 +206,20 @@ impl Client {
     ) -> Result<Option<Manifest>, Error> {
         self.retrying(|| self.read_manifest(repository, reference, Access::Pull))
             .await
+    }
+
+    /// As [`Client::manifest`], where it is an error that there is none.
+    pub async fn existing_manifest(
+        &self,
+        repository: &Repository,
+        reference: &Reference,
+    ) -> Result<Manifest, Error> {
+        let found = self.manifest(repository, reference).await?;
+        found.ok_or_else(|| {
+            let verb = Verb::ReadManifest(reference.clone());
+            let operation = Box::new(self.operation(verb, Some(repository)));
+            Error::Missing { operation }
+        })
     }
 
     /// Deletes a manifest and every tag that points to it. Whether it existed.

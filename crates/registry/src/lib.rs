@@ -2,6 +2,8 @@
 //! hashes every byte on the way, and holds back the end of each blob until its digest is right; and that pulls them,
 //! going on where a download broke and believing no byte before its digest is right.
 //!
+//! Container engines are asked here too: what they hold comes over HTTP as well.
+//!
 //! This crate knows registries, repositories, blobs and manifests. It must not know archives or Kubernetes, and it
 //! reads no environment variable: logins and certificates are given by the caller as bytes.
 
@@ -12,6 +14,7 @@ mod blobs;
 mod challenge;
 mod client;
 mod credentials;
+mod engine;
 mod error;
 mod events;
 mod failure;
@@ -27,10 +30,12 @@ mod source;
 mod tls;
 mod transport;
 mod upload;
+mod writer;
 
 pub use address::{AddressError, ImageLocation, Reference, RegistryAddress, Repository};
 pub use client::{Client, Options, PlainHttp, SystemRoots};
 pub use credentials::{Credentials, CredentialsError, Secret};
+pub use engine::{Engine, EngineError, EngineImage};
 pub use error::{Error, Operation};
 pub use events::{Arrival, Event, Progress, PullEvent, PullProgress};
 pub use job::{
@@ -38,7 +43,7 @@ pub use job::{
     Tally,
 };
 pub use manifests::Manifest;
-pub use pull::{BlobPull, BlobSink, Unfit, pull};
+pub use pull::{BlobPull, BlobSink, FailedPull, OpenSink, Unfit, pull};
 pub use push::push;
 pub use retry::RetryPolicy;
 pub use source::BlobContent;

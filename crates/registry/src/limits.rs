@@ -44,5 +44,9 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 pub const COMMIT_TIMEOUT: Duration = Duration::from_mins(15);
 /// The longest wait that a registry can impose with `Retry-After`.
 pub const RETRY_AFTER: Duration = Duration::from_mins(2);
+/// Bytes read of what an engine says of an image: histories of some hundred steps have 200 KiB.
+pub const ENGINE_ANSWER: usize = 4 * 1024 * 1024;
+/// Time without a byte from an engine: some write a whole image to their disk before they send its beginning.
+pub const ENGINE_TIMEOUT: Duration = Duration::from_mins(15);
 /// Lifetime of a token that states none (distribution's token specification).
 pub const TOKEN_LIFETIME: Duration = Duration::from_mins(1);

@@ -11,14 +11,11 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, HeaderValue, RANGE};
 use reqwest::{Method, StatusCode};
 use schemas::Digest;
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 
 use crate::address::Repository;
 use crate::answer::{Answer, bad};
@@ -28,6 +25,7 @@ use crate::error::{Error, Operation, Verb};
 use crate::events::{PullEvent, PullProgress};
 use crate::limits;
 use crate::transport::Ask;
+use crate::writer::{Writer, blocking};
 
 /// Where the bytes of one blob go. Called on threads that may wait.
 pub trait BlobSink: Send + 'static {
@@ -53,6 +51,10 @@ pub enum Unfit {
     Io(io::Error),
 }
 
+/// Opens a sink when its turn has come, on a thread that may wait: what is there already may have to be read. `None` if
+/// the blob is whole by now.
+pub type OpenSink = Box<dyn FnOnce() -> io::Result<Option<Box<dyn BlobSink>>> + Send>;
+
 /// One content to be fetched.
 pub struct BlobPull {
     /// Where it is.
@@ -62,7 +64,7 @@ pub struct BlobPull {
     /// Bytes.
     pub size: u64,
     /// Where it goes.
-    pub sink: Box<dyn BlobSink>,
+    pub sink: OpenSink,
 }
 
 impl fmt::Debug for BlobPull {
@@ -75,13 +77,22 @@ impl fmt::Debug for BlobPull {
     }
 }
 
+/// The first blob that could not be had.
+#[derive(Debug)]
+pub struct FailedPull {
+    /// Its digest.
+    pub digest: Digest,
+    /// Why.
+    pub error: Error,
+}
+
 /// Fetches blobs, each once. Ends with the first that cannot be had; what had come of the others stays in their sinks,
 /// as it does when the future is dropped.
 pub async fn pull(
     client: &Client,
     blobs: Vec<BlobPull>,
     progress: &PullProgress,
-) -> Result<(), Error> {
+) -> Result<(), FailedPull> {
     let mut blobs = blobs;
     blobs.sort_by_key(|blob| (Reverse(blob.size), blob.digest));
     let mut waiting = blobs.into_iter();
@@ -98,7 +109,7 @@ pub async fn pull(
     }
 }
 
-async fn fetch(client: &Client, blob: BlobPull, progress: &PullProgress) -> Result<(), Error> {
+async fn fetch(client: &Client, blob: BlobPull, progress: &PullProgress) -> Result<(), FailedPull> {
     let BlobPull {
         repository,
         digest,
@@ -112,7 +123,8 @@ async fn fetch(client: &Client, blob: BlobPull, progress: &PullProgress) -> Resu
         size,
         progress,
     };
-    download.run(sink).await
+    let fetched = download.run(sink).await;
+    fetched.map_err(|error| FailedPull { digest, error })
 }
 
 struct Download<'a> {
@@ -138,8 +150,12 @@ impl From<Error> for Trouble {
 }
 
 impl Download<'_> {
-    async fn run(&self, sink: Box<dyn BlobSink>) -> Result<(), Error> {
-        let mut sink = sink;
+    async fn run(&self, open: OpenSink) -> Result<(), Error> {
+        let opened = blocking(open).await;
+        let Some(mut sink) = opened.map_err(|source| self.not_kept(0, source))? else {
+            self.complete();
+            return Ok(());
+        };
         let mut counted = sink.position();
         let mut failures = 0;
         let mut anew = false;
@@ -148,8 +164,7 @@ impl Download<'_> {
             sink = returned;
             let (error, wait) = match result {
                 Ok(()) => {
-                    let (digest, size) = (self.digest, self.size);
-                    (self.progress)(PullEvent::BlobComplete { digest, size });
+                    self.complete();
                     return Ok(());
                 }
                 Err(Trouble::Wrong(error)) if anew => return Err(error),
@@ -178,6 +193,11 @@ impl Download<'_> {
         }
     }
 
+    fn complete(&self) {
+        let (digest, size) = (self.digest, self.size);
+        (self.progress)(PullEvent::BlobComplete { digest, size });
+    }
+
     /// One request at most, and the judgement of what is there then.
     async fn attempt(&self, sink: Box<dyn BlobSink>) -> (Box<dyn BlobSink>, Result<(), Trouble>) {
         let from = sink.position();
@@ -188,10 +208,11 @@ impl Download<'_> {
         let (mut sink, received) = if from == self.size {
             (sink, Ok(()))
         } else {
-            let mut writer = Writer::start(sink);
+            let mut writer = Writer::start(sink, |sink, bytes| sink.write(bytes));
             let received = self.receive(from, &mut writer).await;
             let (sink, written) = writer.end().await;
-            let written = written.map_err(|source| Trouble::Failed(self.not_kept(&*sink, source)));
+            let written =
+                written.map_err(|source| Trouble::Failed(self.not_kept(sink.position(), source)));
             // A disk that is full also ends the download: its error is the cause.
             (sink, written.and(received))
         };
@@ -205,7 +226,7 @@ impl Download<'_> {
         })
         .await;
         let judged = judged.map_err(|unfit| match unfit {
-            Unfit::Io(source) => Trouble::Failed(self.not_kept(&*sink, source)),
+            Unfit::Io(source) => Trouble::Failed(self.not_kept(sink.position(), source)),
             Unfit::Digest(actual) => Trouble::Wrong(Error::OtherDigest {
                 operation: Box::new(self.operation()),
                 expected: self.digest,
@@ -216,7 +237,11 @@ impl Download<'_> {
     }
 
     /// Asks for the bytes from `from` on, and hands them to the writer.
-    async fn receive(&self, from: u64, writer: &mut Writer) -> Result<(), Trouble> {
+    async fn receive(
+        &self,
+        from: u64,
+        writer: &mut Writer<Box<dyn BlobSink>>,
+    ) -> Result<(), Trouble> {
         let operation = self.operation();
         let mut answer = self.ask(&operation, from).await?;
         let mut skip = self.skipped(&operation, from, &answer)?;
@@ -314,7 +339,7 @@ impl Download<'_> {
         .await;
         match restarted {
             Ok(()) => Ok(sink),
-            Err(source) => Err(self.not_kept(&*sink, source)),
+            Err(source) => Err(self.not_kept(sink.position(), source)),
         }
     }
 
@@ -326,10 +351,10 @@ impl Download<'_> {
         }
     }
 
-    fn not_kept(&self, sink: &dyn BlobSink, source: io::Error) -> Error {
+    fn not_kept(&self, offset: u64, source: io::Error) -> Error {
         Error::Store {
             digest: self.digest,
-            offset: sink.position(),
+            offset,
             source,
         }
     }
@@ -349,50 +374,6 @@ fn range(text: &str) -> Option<(u64, Option<u64>)> {
         total => Some(total.parse().ok()?),
     };
     Some((first.parse().ok()?, total))
-}
-
-/// A thread that writes, so that no connection waits for the disk.
-struct Writer {
-    pieces: mpsc::Sender<Bytes>,
-    thread: JoinHandle<(Box<dyn BlobSink>, io::Result<()>)>,
-}
-
-impl Writer {
-    fn start(sink: Box<dyn BlobSink>) -> Self {
-        let (pieces, mut waiting) = mpsc::channel::<Bytes>(limits::PIECES_AHEAD);
-        let thread = tokio::task::spawn_blocking(move || {
-            let mut sink = sink;
-            while let Some(piece) = waiting.blocking_recv() {
-                if let Err(error) = sink.write(&piece) {
-                    return (sink, Err(error));
-                }
-            }
-            (sink, Ok(()))
-        });
-        Self { pieces, thread }
-    }
-
-    /// Whether the writer still takes something.
-    async fn take(&mut self, piece: Bytes) -> bool {
-        self.pieces.send(piece).await.is_ok()
-    }
-
-    /// Waits until everything is written.
-    async fn end(self) -> (Box<dyn BlobSink>, io::Result<()>) {
-        drop(self.pieces);
-        joined(self.thread).await
-    }
-}
-
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    joined(tokio::task::spawn_blocking(work)).await
-}
-
-async fn joined<T>(thread: JoinHandle<T>) -> T {
-    match thread.await {
-        Ok(value) => value,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
 }
 
 #[cfg(test)]

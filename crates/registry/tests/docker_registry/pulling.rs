@@ -98,7 +98,10 @@ fn blob(from: &Repository, content: &[u8], sink: &Memory) -> BlobPull {
         repository: from.clone(),
         digest: digest_of(content),
         size: content.len() as u64,
-        sink: Box::new(sink.clone()),
+        sink: {
+            let sink: Box<dyn BlobSink> = Box::new(sink.clone());
+            Box::new(|| Ok(Some(sink)))
+        },
     }
 }
 
@@ -122,6 +125,7 @@ async fn fetch(proxy: &Proxy, layer: &[u8], sink: &Memory) -> Result<(), Error> 
         &|_| (),
     )
     .await
+    .map_err(|failed| failed.error)
 }
 
 /// The ranges that were asked for, in order; an empty text where there was none.
@@ -265,7 +269,7 @@ async fn other_bytes_are_fetched_anew_once_and_then_refused() {
         &|_| (),
     )
     .await;
-    let error = error.unwrap_err();
+    let error = error.unwrap_err().error;
     let right = digest_of(&layer);
     assert!(
         matches!(&error, Error::OtherDigest { expected, actual, .. } if *expected == right && *actual != right),
@@ -302,7 +306,10 @@ async fn answers_of_another_length_are_refused_before_they_are_kept() {
         let sink = Memory::of(&layer);
         let mut wanted = blob(&repository("app"), &layer, &sink);
         wanted.size = size as u64;
-        let error = pull(&client, vec![wanted], &|_| ()).await.unwrap_err();
+        let error = pull(&client, vec![wanted], &|_| ())
+            .await
+            .unwrap_err()
+            .error;
         let stated = layer.len() as u64;
         assert!(
             matches!(error, Error::OtherSize { expected, actual, .. } if (expected, actual) == (size as u64, stated)),
@@ -504,7 +511,7 @@ async fn each_refusal_says_what_it_is() {
     };
     let client = registry::Client::new(&server.host().parse().unwrap(), options).unwrap();
     let wanted = vec![blob(&app, &layer, &Memory::of(&layer))];
-    let error = pull(&client, wanted, &|_| ()).await.unwrap_err();
+    let error = pull(&client, wanted, &|_| ()).await.unwrap_err().error;
     assert!(matches!(error, Error::LoginRequired { .. }), "{error:?}");
 }
 

@@ -1,0 +1,278 @@
+//! A container engine, Docker or podman in its place, asked at its socket (Docker Engine API, `GET /images/NAME/json`
+//! and `GET /images/NAME/get`, the same in every version).
+//!
+//! The engine is this machine's own, but no limit depends on that: what it says and what it saves are bounded.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use reqwest::{Response, StatusCode};
+use schemas::{Digest, ImageReference};
+use serde::Deserialize;
+use tokio::time::timeout;
+
+use crate::client::SystemRoots;
+use crate::writer::Writer;
+use crate::{limits, tls};
+
+/// Why an engine does not give an image.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The HTTP client could not be set up.
+    #[error("could not set up the HTTP client")]
+    Setup(#[source] reqwest::Error),
+    /// Nobody answers at the socket.
+    #[error("could not reach a container engine at `{}`", socket.display())]
+    Unreachable {
+        /// The socket.
+        socket: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The connection broke.
+    #[error("the connection to the container engine at `{}` broke", socket.display())]
+    Interrupted {
+        /// The socket.
+        socket: PathBuf,
+        /// Why.
+        source: reqwest::Error,
+    },
+    /// Nothing came for too long.
+    #[error("the container engine at `{}` sent nothing for {} seconds", socket.display(), limits::ENGINE_TIMEOUT.as_secs())]
+    TimedOut {
+        /// The socket.
+        socket: PathBuf,
+    },
+    /// The engine has no such image.
+    #[error("the container engine at `{}` has no image `{image}`", socket.display())]
+    NoSuchImage {
+        /// The socket.
+        socket: PathBuf,
+        /// What it was asked for.
+        image: ImageReference,
+    },
+    /// The engine says no, or something else answers.
+    #[error("the container engine at `{}` answers {status}: {message}", socket.display())]
+    Refused {
+        /// The socket.
+        socket: PathBuf,
+        /// The HTTP status.
+        status: u16,
+        /// Its own words, shortened.
+        message: String,
+    },
+    /// What it says is longer than its limit.
+    #[error("the container engine at `{}` sends more than {limit} bytes", socket.display())]
+    TooLong {
+        /// The socket.
+        socket: PathBuf,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// What it sends could not be kept.
+    #[error("could not keep what the container engine sends")]
+    Store(#[source] io::Error),
+}
+
+impl EngineError {
+    /// Whether the same call may succeed later without anybody changing the image's name.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        !matches!(self, Self::NoSuchImage { .. } | Self::TooLong { .. })
+    }
+
+    /// What the user can do next, where one step is likely to help.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Unreachable { source, .. } => Some(match source.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    "use an engine of your own (`systemctl --user start podman.socket`), or become a member of the group that the socket belongs to"
+                }
+                _ => {
+                    "start the engine (`systemctl --user start podman.socket`, or Docker's service), or name its socket with DOCKER_HOST=unix://PATH"
+                }
+            }),
+            Self::NoSuchImage { .. } => Some(
+                "`docker images` or `podman images` lists what is there; rootless and root's engines have different images",
+            ),
+            Self::Store(_) => Some("make room, or choose another place for downloads"),
+            _ => None,
+        }
+    }
+}
+
+/// An image that an engine has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineImage {
+    /// What the engine calls it, whatever its tags are by now: the digest of its configuration or manifest.
+    pub id: Digest,
+    /// Bytes of its layers, unpacked; 0 where the engine does not say it.
+    pub size: u64,
+}
+
+/// A container engine.
+#[derive(Debug)]
+pub struct Engine {
+    http: reqwest::Client,
+    socket: PathBuf,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Inspected {
+    id: String,
+    #[serde(default)]
+    size: u64,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    message: String,
+}
+
+impl Engine {
+    /// The engine at this socket. Nothing is asked yet.
+    pub fn new(socket: &Path) -> Result<Self, EngineError> {
+        // Never used, but without one the client looks for a provider of its own.
+        let tls = tls::client_config(&[], SystemRoots::Ignored)
+            .expect("no authority is given that could be unusable");
+        let http = reqwest::Client::builder()
+            .unix_socket(socket)
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .http1_only()
+            .tls_backend_preconfigured(tls)
+            .build()
+            .map_err(EngineError::Setup)?;
+        Ok(Self {
+            http,
+            socket: socket.to_owned(),
+        })
+    }
+
+    /// What the engine calls an image.
+    pub async fn find(&self, image: &ImageReference) -> Result<EngineImage, EngineError> {
+        let answer = self.get(&format!("{image}/json"), image).await?;
+        let body = self.body(answer).await?;
+        let unusable = || EngineError::Refused {
+            socket: self.socket.clone(),
+            status: 200,
+            message: "an answer that is not a description of an image".to_owned(),
+        };
+        let inspected: Inspected = serde_json::from_slice(&body).map_err(|_| unusable())?;
+        let hex = inspected.id.strip_prefix("sha256:");
+        let id = Digest::from_hex(hex.unwrap_or(&inspected.id)).map_err(|_| unusable())?;
+        let size = inspected.size;
+        Ok(EngineImage { id, size })
+    }
+
+    /// Saves an image as `docker save` does, at most `limit` bytes, and gives the sink back. `progress` is told how many
+    /// bytes there are.
+    pub async fn save<S: io::Write + Send + 'static>(
+        &self,
+        image: &ImageReference,
+        limit: u64,
+        sink: S,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<S, EngineError> {
+        let mut answer = self.get(&format!("{image}/get"), image).await?;
+        let mut writer = Writer::start(sink, |sink: &mut S, bytes| sink.write_all(bytes));
+        let mut position = 0;
+        while let Some(piece) = self.piece(&mut answer).await? {
+            position += piece.len() as u64;
+            if position > limit {
+                let socket = self.socket.clone();
+                return Err(EngineError::TooLong { socket, limit });
+            }
+            if !writer.take(piece).await {
+                break;
+            }
+            progress(position);
+        }
+        let (mut sink, written) = writer.end().await;
+        written
+            .and_then(|()| sink.flush())
+            .map_err(EngineError::Store)?;
+        Ok(sink)
+    }
+
+    async fn get(&self, path: &str, image: &ImageReference) -> Result<Response, EngineError> {
+        // References hold nothing that a path has to escape; the host is only a form.
+        let request = self.http.get(format!("http://engine/images/{path}"));
+        let answer = timeout(limits::ENGINE_TIMEOUT, request.send()).await;
+        let answer = answer.map_err(|_| self.timed_out())?;
+        let answer = answer.map_err(|error| self.broken(error))?;
+        match answer.status() {
+            StatusCode::OK => Ok(answer),
+            StatusCode::NOT_FOUND => Err(EngineError::NoSuchImage {
+                socket: self.socket.clone(),
+                image: image.clone(),
+            }),
+            status => {
+                let body = self.body(answer).await.unwrap_or_default();
+                let message = serde_json::from_slice(&body).map_or_else(
+                    |_| String::from_utf8_lossy(&body).into_owned(),
+                    |refusal: Refusal| refusal.message,
+                );
+                Err(EngineError::Refused {
+                    socket: self.socket.clone(),
+                    status: status.as_u16(),
+                    message: message.chars().take(limits::MESSAGE).collect(),
+                })
+            }
+        }
+    }
+
+    async fn body(&self, answer: Response) -> Result<Vec<u8>, EngineError> {
+        let mut answer = answer;
+        let mut body = Vec::new();
+        while let Some(piece) = self.piece(&mut answer).await? {
+            if body.len() + piece.len() > limits::ENGINE_ANSWER {
+                return Err(EngineError::TooLong {
+                    socket: self.socket.clone(),
+                    limit: limits::ENGINE_ANSWER as u64,
+                });
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(body)
+    }
+
+    async fn piece(&self, answer: &mut Response) -> Result<Option<Bytes>, EngineError> {
+        let piece = timeout(limits::ENGINE_TIMEOUT, answer.chunk()).await;
+        let piece = piece.map_err(|_| self.timed_out())?;
+        piece.map_err(|error| self.broken(error))
+    }
+
+    fn timed_out(&self) -> EngineError {
+        EngineError::TimedOut {
+            socket: self.socket.clone(),
+        }
+    }
+
+    fn broken(&self, error: reqwest::Error) -> EngineError {
+        let socket = self.socket.clone();
+        let source = error.without_url();
+        if source.is_connect()
+            && let Some(kind) = io_kind(&source)
+        {
+            let source = kind.into();
+            return EngineError::Unreachable { socket, source };
+        }
+        EngineError::Interrupted { socket, source }
+    }
+}
+
+/// What the system said, which hides inside the client's errors.
+fn io_kind(error: &reqwest::Error) -> Option<io::ErrorKind> {
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return Some(error.kind());
+        }
+        source = error.source();
+    }
+    None
+}
