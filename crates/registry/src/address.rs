@@ -231,13 +231,12 @@ impl ImageLocation {
         } else {
             path.parse()?
         };
-        let reference = match digest {
-            Some(digest) => digest.into(),
-            None => {
-                let tag = image.tag().unwrap_or("latest");
-                let refuse = |_| AddressError::Tag(shorten(tag));
-                tag.parse::<Tag>().map_err(refuse)?.into()
-            }
+        let reference = if let Some(digest) = digest {
+            digest.into()
+        } else {
+            let tag = image.tag().unwrap_or("latest");
+            let refuse = |_| AddressError::Tag(shorten(tag));
+            tag.parse::<Tag>().map_err(refuse)?.into()
         };
         Ok(Self {
             registry: host.parse()?,

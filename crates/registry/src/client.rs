@@ -43,6 +43,47 @@ pub enum SystemRoots {
     Ignored,
 }
 
+/// The proxies between here and registries, as URLs. This machine itself is never asked through one.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Proxies {
+    /// For registries that speak TLS.
+    pub https: Option<String>,
+    /// For those that do not.
+    pub http: Option<String>,
+    /// Hosts, domains and networks that are reached directly, joined by commas.
+    pub except: String,
+}
+
+/// Without the URLs, which can hold a password.
+impl fmt::Debug for Proxies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proxies")
+            .field("https", &self.https.is_some())
+            .field("http", &self.http.is_some())
+            .field("except", &self.except)
+            .finish()
+    }
+}
+
+impl Proxies {
+    fn apply(&self, builder: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, Error> {
+        let except = format!("localhost,127.0.0.0/8,::1,{}", self.except);
+        let direct = || reqwest::NoProxy::from_string(&except);
+        let mut builder = builder;
+        if let Some(url) = &self.https {
+            let proxy =
+                reqwest::Proxy::https(url).map_err(|error| Error::Proxy(error.without_url()))?;
+            builder = builder.proxy(proxy.no_proxy(direct()));
+        }
+        if let Some(url) = &self.http {
+            let proxy =
+                reqwest::Proxy::http(url).map_err(|error| Error::Proxy(error.without_url()))?;
+            builder = builder.proxy(proxy.no_proxy(direct()));
+        }
+        Ok(builder)
+    }
+}
+
 /// How a registry is reached.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -52,6 +93,8 @@ pub struct Options {
     pub system_roots: SystemRoots,
     /// When HTTP without TLS is spoken.
     pub plain_http: PlainHttp,
+    /// Proxies on the way. The environment's are the caller's business.
+    pub proxies: Proxies,
     /// How to log in.
     pub credentials: Credentials,
     /// Blobs under way at a time. Four to eight are worth twice the speed of one; more are not.
@@ -68,6 +111,7 @@ impl Default for Options {
             ca: Vec::new(),
             system_roots: SystemRoots::default(),
             plain_http: PlainHttp::default(),
+            proxies: Proxies::default(),
             credentials: Credentials::Anonymous,
             connections: NonZeroUsize::new(6).expect("six is not zero"),
             user_agent: concat!("solution/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -105,20 +149,20 @@ impl Client {
     /// A client for the registry at this address. Nothing is sent yet.
     pub fn new(address: &RegistryAddress, options: Options) -> Result<Self, Error> {
         let tls = tls::client_config(&options.ca, options.system_roots)?;
-        let http = reqwest::Client::builder()
+        let builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .user_agent(options.user_agent)
             .redirect(reqwest::redirect::Policy::none())
-            // The environment's proxies are the caller's business, and a site's registry is not behind one.
+            // Those of the environment.
             .no_proxy()
             // One request per connection at a time: an upload that is aborted takes its own connection with it.
             .http1_only()
             .connect_timeout(limits::CONNECT_TIMEOUT)
             .tcp_keepalive(Duration::from_secs(30))
             .pool_max_idle_per_host(options.connections.get())
-            .referer(false)
-            .build()
-            .map_err(Error::Setup)?;
+            .referer(false);
+        let http = options.proxies.apply(builder)?;
+        let http = http.build().map_err(Error::Setup)?;
         Ok(Self {
             inner: Arc::new(Inner {
                 transport: Transport::new(http, Auth::new(options.credentials)),
@@ -214,7 +258,15 @@ impl Client {
         repository: &Repository,
         reference: &Reference,
     ) -> Result<Manifest, Error> {
-        let found = self.manifest(repository, reference).await?;
+        let read = || self.read_manifest(repository, reference, Access::Pull);
+        let found = match read().await {
+            // Nothing was ever heard from there: the name is wrong more often than the registry is away for moments.
+            Err(error @ Error::Unreachable { .. }) if !self.inner.transport.has_answered() => {
+                return Err(error);
+            }
+            Err(error) if error.is_temporary() => self.retrying(read).await?,
+            found => found?,
+        };
         found.ok_or_else(|| {
             let verb = Verb::ReadManifest(reference.clone());
             let operation = Box::new(self.operation(verb, Some(repository)));

@@ -12,7 +12,6 @@ use schemas::{Digest, ImageReference};
 use serde::Deserialize;
 use tokio::time::timeout;
 
-use crate::client::SystemRoots;
 use crate::writer::Writer;
 use crate::{limits, tls};
 
@@ -50,7 +49,7 @@ pub enum EngineError {
         /// The socket.
         socket: PathBuf,
         /// What it was asked for.
-        image: ImageReference,
+        image: String,
     },
     /// The engine says no, or something else answers.
     #[error("the container engine at `{}` answers {status}: {message}", socket.display())]
@@ -135,15 +134,12 @@ struct Refusal {
 impl Engine {
     /// The engine at this socket. Nothing is asked yet.
     pub fn new(socket: &Path) -> Result<Self, EngineError> {
-        // Never used, but without one the client looks for a provider of its own.
-        let tls = tls::client_config(&[], SystemRoots::Ignored)
-            .expect("no authority is given that could be unusable");
         let http = reqwest::Client::builder()
             .unix_socket(socket)
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .http1_only()
-            .tls_backend_preconfigured(tls)
+            .tls_backend_preconfigured(tls::unused())
             .build()
             .map_err(EngineError::Setup)?;
         Ok(Self {
@@ -168,16 +164,17 @@ impl Engine {
         Ok(EngineImage { id, size })
     }
 
-    /// Saves an image as `docker save` does, at most `limit` bytes, and gives the sink back. `progress` is told how many
+    /// Saves the image that [`Engine::find`] found as `docker save` does, whatever its tags are by now; at most `limit` bytes, and gives the sink back. `progress` is told how many
     /// bytes there are.
     pub async fn save<S: io::Write + Send + 'static>(
         &self,
-        image: &ImageReference,
+        image: &EngineImage,
         limit: u64,
         sink: S,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<S, EngineError> {
-        let mut answer = self.get(&format!("{image}/get"), image).await?;
+        let id = image.id;
+        let mut answer = self.get(&format!("{id}/get"), &id).await?;
         let mut writer = Writer::start(sink, |sink: &mut S, bytes| sink.write_all(bytes));
         let mut position = 0;
         while let Some(piece) = self.piece(&mut answer).await? {
@@ -198,7 +195,11 @@ impl Engine {
         Ok(sink)
     }
 
-    async fn get(&self, path: &str, image: &ImageReference) -> Result<Response, EngineError> {
+    async fn get(
+        &self,
+        path: &str,
+        image: &dyn std::fmt::Display,
+    ) -> Result<Response, EngineError> {
         // References hold nothing that a path has to escape; the host is only a form.
         let request = self.http.get(format!("http://engine/images/{path}"));
         let answer = timeout(limits::ENGINE_TIMEOUT, request.send()).await;
@@ -208,7 +209,7 @@ impl Engine {
             StatusCode::OK => Ok(answer),
             StatusCode::NOT_FOUND => Err(EngineError::NoSuchImage {
                 socket: self.socket.clone(),
-                image: image.clone(),
+                image: image.to_string(),
             }),
             status => {
                 let body = self.body(answer).await.unwrap_or_default();

@@ -74,6 +74,9 @@ pub enum Error {
     /// The HTTP client could not be set up.
     #[error("could not set up the HTTP client")]
     Setup(#[source] reqwest::Error),
+    /// The address of a proxy is no URL.
+    #[error("could not use the proxy: its address is not a URL")]
+    Proxy(#[source] reqwest::Error),
     /// No connection came about: name, route, or nobody listening.
     #[error("could not {operation}: no connection")]
     Unreachable {
@@ -363,6 +366,7 @@ impl Error {
             Self::Read { .. } => "check the medium: copy it again, or try another drive",
             Self::Refused { .. }
             | Self::Setup(_)
+            | Self::Proxy(_)
             | Self::LoginUnsupported { .. }
             | Self::BadAnswer { .. }
             | Self::AnswerTooLong { .. } => return None,

@@ -86,7 +86,7 @@ pub enum PullEvent {
 }
 
 /// Takes the events of a pull. Called from several threads, and must not wait.
-pub type PullProgress = dyn Fn(PullEvent) + Send + Sync;
+pub type PullProgress<'a> = dyn Fn(PullEvent) + Sync + 'a;
 
 /// Takes the events of a push. Called from several threads, and must not wait.
 pub trait Progress: Send + Sync + 'static {

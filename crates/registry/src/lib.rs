@@ -33,7 +33,7 @@ mod upload;
 mod writer;
 
 pub use address::{AddressError, ImageLocation, Reference, RegistryAddress, Repository};
-pub use client::{Client, Options, PlainHttp, SystemRoots};
+pub use client::{Client, Options, PlainHttp, Proxies, SystemRoots};
 pub use credentials::{Credentials, CredentialsError, Secret};
 pub use engine::{Engine, EngineError, EngineImage};
 pub use error::{Error, Operation};

@@ -91,7 +91,7 @@ pub struct FailedPull {
 pub async fn pull(
     client: &Client,
     blobs: Vec<BlobPull>,
-    progress: &PullProgress,
+    progress: &PullProgress<'_>,
 ) -> Result<(), FailedPull> {
     let mut blobs = blobs;
     blobs.sort_by_key(|blob| (Reverse(blob.size), blob.digest));
@@ -109,7 +109,11 @@ pub async fn pull(
     }
 }
 
-async fn fetch(client: &Client, blob: BlobPull, progress: &PullProgress) -> Result<(), FailedPull> {
+async fn fetch(
+    client: &Client,
+    blob: BlobPull,
+    progress: &PullProgress<'_>,
+) -> Result<(), FailedPull> {
     let BlobPull {
         repository,
         digest,
@@ -132,7 +136,7 @@ struct Download<'a> {
     repository: Repository,
     digest: Digest,
     size: u64,
-    progress: &'a PullProgress,
+    progress: &'a PullProgress<'a>,
 }
 
 /// Why one attempt did not bring the blob.

@@ -28,13 +28,22 @@ pub(crate) fn client_config(
     for (index, pem) in ca.iter().enumerate() {
         add_authority(&mut roots, pem).ok_or(Error::CertificateAuthority { index })?;
     }
+    Ok(config(roots))
+}
+
+/// For a connection that never speaks TLS: the HTTP client wants to have it.
+pub(crate) fn unused() -> ClientConfig {
+    config(RootCertStore::empty())
+}
+
+fn config(roots: RootCertStore) -> ClientConfig {
     // The provider is named here and never taken from the process: whoever else links rustls cannot change it.
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    Ok(ClientConfig::builder_with_provider(provider)
+    ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("ring has the cipher suites of TLS 1.2 and 1.3")
         .with_root_certificates(roots)
-        .with_no_client_auth())
+        .with_no_client_auth()
 }
 
 /// A machine without authorities, or with one broken among hundreds, can still reach registries whose authority is

@@ -4,6 +4,7 @@
 //! (`follow`, `attach`), answers without end (`answer`), a peer that stops talking (`Activity`), an upload
 //! location elsewhere (`answer::resolve`).
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -89,11 +90,17 @@ impl Activity {
 pub(crate) struct Transport {
     http: reqwest::Client,
     auth: Auth,
+    /// Whether anybody has ever answered.
+    answered: AtomicBool,
 }
 
 impl Transport {
     pub(crate) fn new(http: reqwest::Client, auth: Auth) -> Self {
-        Self { http, auth }
+        Self {
+            http,
+            auth,
+            answered: AtomicBool::new(false),
+        }
     }
 
     /// Sends a request to the registry whose API is at `registry`, logs in when asked to, and follows redirects of
@@ -125,6 +132,11 @@ impl Transport {
             }
         }
         unreachable!("the second attempt returns")
+    }
+
+    /// Whether anybody has ever answered.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.answered.load(Ordering::Relaxed)
     }
 
     /// Sends exactly this request: no login, no redirects.
@@ -199,6 +211,7 @@ impl Transport {
             let (deadline, limit) = activity.deadline();
             tokio::select! {
                 answer = &mut answer => {
+                    self.answered.fetch_or(answer.is_ok(), Ordering::Relaxed);
                     return answer.map(Answer).map_err(|error| from_reqwest(operation, error));
                 }
                 () = tokio::time::sleep_until(deadline) => {

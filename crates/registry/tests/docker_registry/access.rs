@@ -1,6 +1,6 @@
 //! Reaching a registry: every way to fail has its own words and its own next step.
 
-use registry::{Client, Credentials, Error, Options, PlainHttp};
+use registry::{Client, Credentials, Error, Options, PlainHttp, Proxies, RetryPolicy};
 
 use crate::images::repository;
 use crate::proxy::{Action, Proxy};
@@ -194,4 +194,34 @@ async fn endless_answers_are_cut() {
     let tag = "1".parse::<schemas::Tag>().unwrap().into();
     let error = client.manifest(&repository("app"), &tag).await.unwrap_err();
     assert!(matches!(error, Error::AnswerTooLong { .. }), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_is_used_for_others_and_never_for_this_machine() {
+    let proxy = Proxy::start(0, |_| Action::Answer("200 OK", "{}".to_owned()));
+    let direct = Proxy::start(0, |_| Action::Answer("200 OK", "{}".to_owned()));
+    let options = Options {
+        plain_http: PlainHttp::Always,
+        proxies: Proxies {
+            http: Some(format!("http://user:word@{}", proxy.host())),
+            https: None,
+            except: "near.test".to_owned(),
+        },
+        retry: RetryPolicy {
+            attempts: 1,
+            ..options().retry
+        },
+        ..options()
+    };
+    assert!(!format!("{options:?}").contains("word"));
+    ping("registry.test", options.clone()).await.unwrap();
+    let seen = proxy.seen();
+    assert_eq!(seen[0].path, "http://registry.test/v2/");
+    assert!(seen[0].headers.contains_key("proxy-authorization"));
+    ping(&direct.host(), options.clone()).await.unwrap();
+    assert_eq!((proxy.seen().len(), direct.seen().len()), (1, 1));
+    // The name does not exist, and nobody else is asked for it.
+    let error = ping("sub.near.test", options).await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
+    assert_eq!(proxy.seen().len(), 1);
 }

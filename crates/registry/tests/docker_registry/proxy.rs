@@ -43,6 +43,8 @@ pub(crate) enum Action {
     Replace(&'static str, &'static str),
     /// Passes it on, and closes after so many bytes of the answer's body.
     Truncate(usize),
+    /// Passes it on, and after so many bytes of the answer's body sends nothing more until the client goes away.
+    Hold(usize),
     /// Passes it on without a header.
     Without(&'static str),
     /// Passes it on, and makes another answer of the registry's.
@@ -140,22 +142,23 @@ fn serve(state: &State, connection: TcpStream) -> io::Result<()> {
             seen.headers.remove(name);
             forward(state, &seen, &mut client, |answer| answer)
         }
+        Action::Hold(bytes) => {
+            forward(state, &seen, &mut client, |answer| {
+                let body = find(&answer, b"\r\n\r\n") + 4;
+                answer[..answer.len().min(body + bytes)].to_vec()
+            })?;
+            client.read(&mut [0]).map(drop)
+        }
         Action::Truncate(bytes) => forward(state, &seen, &mut client, |answer| {
             let body = find(&answer, b"\r\n\r\n") + 4;
             answer[..answer.len().min(body + bytes)].to_vec()
         }),
         Action::Answer(head, body) => {
             io::copy(&mut (&mut client).take(length), &mut io::sink())?;
-            let length = body.len();
-            let answer = format!(
-                "HTTP/1.1 {head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
-            );
-            client.get_mut().write_all(answer.as_bytes())
+            answer(&mut client, head, &body)
         }
         Action::AnswerEarly(head) => {
-            let answer =
-                format!("HTTP/1.1 {head}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
-            client.get_mut().write_all(answer.as_bytes())?;
+            answer(&mut client, head, "")?;
             client.get_mut().shutdown(Shutdown::Write)?;
             // As nginx does it: what was under way is read, so that the answer is not lost to a reset.
             io::copy(&mut (&mut client).take(length), &mut io::sink()).map(drop)
@@ -171,6 +174,14 @@ fn serve(state: &State, connection: TcpStream) -> io::Result<()> {
             Ok(())
         }
     }
+}
+
+fn answer(client: &mut BufReader<TcpStream>, head: &str, body: &str) -> io::Result<()> {
+    let length = body.len();
+    let head = format!("HTTP/1.1 {head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+    client
+        .get_mut()
+        .write_all(format!("{head}{body}").as_bytes())
 }
 
 /// Connects to the registry and sends the request's head.

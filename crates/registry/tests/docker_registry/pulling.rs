@@ -142,7 +142,7 @@ fn body(answer: &[u8]) -> usize {
 }
 
 fn flip(mut answer: Vec<u8>) -> Vec<u8> {
-    let middle = (body(&answer) + answer.len()) / 2;
+    let middle = usize::midpoint(body(&answer), answer.len());
     answer[middle] ^= 1;
     answer
 }
@@ -185,8 +185,8 @@ async fn all_blobs_come_once_and_the_largest_first() {
     assert_eq!(*complete.lock().unwrap(), all as u64);
     // Four connections, and the smallest two waited for one of the largest four.
     let seen = proxy.seen();
-    let asked = seen.iter().filter(|seen| seen.is("GET", "/blobs/"));
-    let last = asked.last().unwrap();
+    let mut asked = seen.iter().filter(|seen| seen.is("GET", "/blobs/"));
+    let last = asked.next_back().unwrap();
     assert!(
         last.is("GET", &digest_of(&layers[0]).to_string()),
         "{last:?}"
@@ -513,6 +513,34 @@ async fn each_refusal_says_what_it_is() {
     let wanted = vec![blob(&app, &layer, &Memory::of(&layer))];
     let error = pull(&client, wanted, &|_| ()).await.unwrap_err().error;
     assert!(matches!(error, Error::LoginRequired { .. }), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_came_before_the_pull_was_given_up_stays() {
+    let layer = noise(1, 2 * MIB);
+    let server = with_layers(std::slice::from_ref(&layer)).await;
+    let once = Times::new(1);
+    let proxy = Proxy::start(server.port, move |seen| {
+        if seen.is("GET", "/blobs/") && once.left() {
+            Action::Hold(MIB)
+        } else {
+            Action::Forward
+        }
+    });
+    let sink = Memory::of(&layer);
+    let came = async {
+        while sink.len() < MIB {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        result = fetch(&proxy, &layer, &sink) => panic!("{result:?}"),
+        () = came => {}
+    }
+    assert_eq!(sink.len(), MIB);
+    fetch(&proxy, &layer, &sink).await.unwrap();
+    assert!(sink.holds(&layer));
+    assert_eq!(ranges(&proxy), [String::new(), format!("bytes={MIB}-")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
