@@ -29,8 +29,9 @@ test-interop: ## Foreign programs judge keys, images and archives
 test-kernel: ## Debian's kernel mounts archives in an emulated machine
 	cargo test --features kernel -p solution --test kernel
 
-test-registry: ## The push engine against a real registry
+test-registry: ## Pushing and pulling against a real registry, and packing from it and from podman
 	cargo test --features real -p registry --test docker_registry
+	cargo test --features interop -p solution --test remote
 
 test-cluster: ## Pack, validate and import into a real Kubernetes
 	scripts/test-cluster

@@ -78,6 +78,19 @@ pub(crate) struct ClusterArguments {
     pub(crate) context: Option<String>,
 }
 
+/// How registries are reached.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Registry")]
+pub(crate) struct RegistryArguments {
+    /// A certificate authority (PEM) that the registry's certificate is signed by
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_file: Vec<std::path::PathBuf>,
+
+    /// Speak HTTP without TLS to the registry; without it only on this machine itself
+    #[arg(long)]
+    pub(crate) plain_http: bool,
+}
+
 /// Whose signatures count.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Trust")]

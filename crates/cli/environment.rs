@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use anyhow::Context as _;
+use registry::Proxies;
 use schemas::StatementTime;
 use zeroize::Zeroizing;
 
@@ -90,6 +91,53 @@ pub(crate) fn source_date() -> Result<StatementTime, Failure> {
 /// The processors that work is spread over.
 pub(crate) fn threads() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// Where docker and podman keep logins, in podman's order.
+pub(crate) fn logins() -> Vec<PathBuf> {
+    let below = |folder: Option<PathBuf>, file: &str| folder.map(|folder| folder.join(file));
+    let folder = |name: &str| variable(name).map(PathBuf::from);
+    let candidates = [
+        folder("REGISTRY_AUTH_FILE"),
+        below(folder("DOCKER_CONFIG"), "config.json"),
+        below(folder("XDG_RUNTIME_DIR"), "containers/auth.json"),
+        below(home(), ".config/containers/auth.json"),
+        below(home(), ".docker/config.json"),
+    ];
+    candidates.into_iter().flatten().collect()
+}
+
+/// The proxies between here and the internet, in curl's spelling; the lower case counts more. `http_proxy` in upper case
+/// can come from a web server's visitor, so that nobody reads it.
+pub(crate) fn proxies() -> Proxies {
+    let either = |name: &str| variable(name).or_else(|| variable(&name.to_ascii_uppercase()));
+    let all = either("all_proxy");
+    Proxies {
+        https: either("https_proxy").or_else(|| all.clone()),
+        http: variable("http_proxy").or(all),
+        except: either("no_proxy").unwrap_or_default(),
+    }
+}
+
+/// The socket of the container engine: the one that is named, else the first that is there, of Docker, of this user's
+/// podman, of root's podman. `None` if one is named that is no socket of this machine.
+pub(crate) fn engine() -> Option<PathBuf> {
+    if let Some(named) = variable("DOCKER_HOST").or_else(|| variable("CONTAINER_HOST")) {
+        return named.strip_prefix("unix://").map(PathBuf::from);
+    }
+    let docker = PathBuf::from("/var/run/docker.sock");
+    let own =
+        variable("XDG_RUNTIME_DIR").map(|folder| PathBuf::from(folder).join("podman/podman.sock"));
+    let candidates = [
+        Some(docker.clone()),
+        own,
+        Some(PathBuf::from("/run/podman/podman.sock")),
+    ];
+    let mut there = candidates
+        .into_iter()
+        .flatten()
+        .filter(|path| path.exists());
+    Some(there.next().unwrap_or(docker))
 }
 
 /// Set once the user has asked the program to end. A second time ends it at once.

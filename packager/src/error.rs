@@ -226,17 +226,22 @@ pub enum PackError {
 }
 
 impl PackError {
+    /// What the user can do next, where one step is likely to help and the message does not say it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Image { source, .. } => source.hint(),
+            _ => None,
+        }
+    }
+
     /// Whether the input is at fault: trying again without changing it gives the same error. Otherwise a file could
     /// not be read or written, and trying again may help.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::Read(error) => error.is_refusal(),
-            Self::Image { source, .. } => match source.as_ref() {
-                SourceError::Read(error) => error.is_refusal(),
-                SourceError::Cache(_) | SourceError::Interrupted => false,
-                _ => true,
-            },
+            Self::Image { source, .. } => source.is_refusal(),
             Self::Write(error) => error.is_refusal(),
             Self::Cached { .. } | Self::Init { .. } => false,
             _ => true,

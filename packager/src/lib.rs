@@ -18,11 +18,13 @@ mod operator;
 mod pack;
 mod platform;
 mod preview;
+mod remote;
 mod source;
 #[cfg(test)]
 mod testing;
 
 use std::path::Path;
+use std::time::Duration;
 
 use schemas::{Digest, ImagePlace};
 
@@ -31,8 +33,9 @@ pub use compress::Compression;
 pub use error::PackError;
 pub use files::ReadError;
 pub use init::{init, write_draft};
-pub use pack::{Packed, Request, Signing, pack};
+pub use pack::{Packed, Pinned, Request, Signing, pack};
 pub use preview::{FilePreview, ImagePreview, Preview, preview};
+pub use remote::Remote;
 pub use source::SourceError;
 #[doc(hidden)]
 pub use source::tar::{Entries as TarEntries, Extent as TarExtent, TarError};
@@ -61,6 +64,20 @@ pub enum Event<'a> {
         done: u64,
         /// Bytes in all, or 0 if that is not known.
         total: u64,
+    },
+    /// Layers come from a registry, or an image from an engine.
+    Downloading {
+        /// Bytes so far.
+        done: u64,
+        /// Bytes in all, as far as that is known.
+        total: u64,
+    },
+    /// Something outside failed for now and is tried again after a wait.
+    Retrying {
+        /// What could not be done, and why.
+        reason: &'a str,
+        /// The wait.
+        wait: Duration,
     },
     /// Data is written.
     Writing {

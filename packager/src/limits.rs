@@ -1,6 +1,8 @@
 //! The named limits of what is read from a source directory beside those of the documents themselves
 //! ([`schemas::limits`]), each with its reason.
 
+use std::time::Duration;
+
 /// Bytes of an OCI layout's `index.json`: a layout of a thousand images has some 300 KiB.
 pub(crate) const LAYOUT_INDEX_SIZE: u64 = 16 * 1024 * 1024;
 /// Bytes of `oci-layout` and of a `dir:` directory's `version`: both are one short line.
@@ -18,6 +20,10 @@ pub(crate) const CRD_FILES: usize = 10_000;
 pub(crate) const OPERATOR_BYTES: u64 = 64 * 1024 * 1024;
 /// Tags that an error message lists before it says how many more there are.
 pub(crate) const LISTED: usize = 20;
+/// Bytes of an image that an engine saves: far more than registries take, and less than a disk that should not be filled.
+pub(crate) const ENGINE_SAVE: u64 = 512 * 1024 * 1024 * 1024;
+/// How soon a wait for something outside ends when the user does not want to wait: people notice more.
+pub(crate) const CANCEL_POLL: Duration = Duration::from_millis(100);
 /// Bytes that the cache keeps when nobody uses it: the images of a large Solution, and some versions of what changes.
 pub(crate) const CACHE_SIZE: u64 = 20 * 1024 * 1024 * 1024;
 /// Processes and threads that may write one content, or make contents, at the same time: far more than a machine has

@@ -6,14 +6,15 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use archive::{Info, Overwrite, Signed, Unsigned, WriteError, Written};
-use schemas::{Digest, SolutionId, StatementTime};
+use schemas::{Digest, ImagePlace, ImageSource, SolutionId, StatementTime};
 use signing::SecretKey;
 
 use crate::cache::Lazy;
 use crate::compress::Compression;
 use crate::error::PackError;
 use crate::load::{self, Loaded};
-use crate::source::{self, Blob, Means};
+use crate::remote::{Network, Remote};
+use crate::source::{self, Blob, Collected, Means};
 use crate::{Event, Progress, assemble};
 
 /// What is to be made from what.
@@ -33,6 +34,8 @@ pub struct Request {
     pub cache: PathBuf,
     /// What to do with layers that are not compressed, where that changes no digest that the source has.
     pub compression: Compression,
+    /// How images that are not on the disk are reached.
+    pub remote: Remote,
     /// How many threads read, hash and compress.
     pub threads: NonZeroUsize,
 }
@@ -59,10 +62,23 @@ pub struct Packed {
     pub id: SolutionId,
     /// How many images it brings.
     pub images: usize,
+    /// What each image is, sorted by place.
+    pub pinned: Vec<Pinned>,
     /// How many different layers and configurations they have.
     pub blobs: usize,
     /// The bytes of these together.
     pub blob_bytes: u64,
+}
+
+/// What an image of the archive is, whatever its source says by now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pinned {
+    /// The image.
+    pub place: ImagePlace,
+    /// Where it came from.
+    pub from: ImageSource,
+    /// The digest of its manifest or index.
+    pub digest: Digest,
 }
 
 /// Makes an archive. Nothing is written to the output's directory before everything was checked that can be without
@@ -98,8 +114,10 @@ fn pack_loaded(
     progress: &Progress<'_>,
     cancel: &AtomicBool,
 ) -> Result<Packed, PackError> {
+    let network = Network::new(&request.remote, cache, progress, cancel);
     let means = Means {
         cache,
+        network: &network,
         compression: request.compression,
         threads: request.threads,
         progress,
@@ -107,8 +125,9 @@ fn pack_loaded(
         postponed: None,
     };
     let images = source::collect(loaded, &means)?;
+    source::fetch(&images, &network)?;
     let blobs = assemble::blobs(&images);
-    let counted = images.len();
+    let pinned: Vec<Pinned> = images.iter().map(pinned).collect();
     let files = assemble::files(loaded, images, &blobs)?;
     let unsigned = Unsigned::new(info(loaded, request.time), files)?;
     let signed = match &request.signing {
@@ -122,10 +141,19 @@ fn pack_loaded(
         size: written.size,
         archive_id: written.archive_id,
         id: loaded.id.clone(),
-        images: counted,
+        images: pinned.len(),
+        pinned,
         blobs: blobs.len(),
         blob_bytes: blobs.values().map(|blob| blob.size).sum(),
     })
+}
+
+fn pinned(image: &Collected) -> Pinned {
+    Pinned {
+        place: image.place.clone(),
+        from: image.from.clone(),
+        digest: image.documents[0].digest,
+    }
 }
 
 pub(crate) fn info(loaded: &Loaded, time: StatementTime) -> Info {

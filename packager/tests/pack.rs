@@ -15,7 +15,7 @@ use fixtures::example::{Programs, Release};
 use fixtures::image::{Format, Image, ImageBuilder, Index, Platform};
 use fixtures::layer::Layer;
 use fixtures::layout::{self, OciLayout};
-use packager::{Compression, Event, PackError, Packed, Request, Signing, init, pack};
+use packager::{Compression, Event, PackError, Packed, Remote, Request, Signing, init, pack};
 use schemas::{Digest, StatementTime};
 use signing::{SecretKey, Trust};
 use tempfile::TempDir;
@@ -40,6 +40,7 @@ fn request(tree: &Path, output: &Path) -> Request {
         time: StatementTime::DEFAULT,
         threads: NonZeroUsize::new(2).unwrap(),
         cache: tree.join("../cache"),
+        remote: Remote::default(),
     }
 }
 
@@ -238,6 +239,8 @@ fn what_happens_is_told() {
             Event::Preparing { done, total } => format!("{done} prepared of {total}"),
             Event::Damaged(digest) => format!("damaged {digest}"),
             Event::Untidy(error) => format!("untidy {error}"),
+            Event::Downloading { done, total } => format!("downloaded {done} of {total}"),
+            Event::Retrying { reason, .. } => format!("again: {reason}"),
         };
         told.lock().unwrap().push(text);
     };

@@ -65,6 +65,7 @@ spec:
         time: StatementTime::DEFAULT,
         threads: NonZeroUsize::MIN,
         cache: directory.join("cache"),
+        remote: packager::Remote::default(),
     };
     pack(&request, &|_| {}, &AtomicBool::new(false)).unwrap()
 }

@@ -72,11 +72,6 @@ fn sources_that_are_not_there() {
         "oci:images/example-operator:9.9.9",
         &["9.9.9"],
     );
-    refused(
-        "oci:images/example-operator:1.0.0",
-        "docker://quay.io/org/app:1",
-        &["cannot be read yet", "skopeo copy"],
-    );
 }
 
 #[test]

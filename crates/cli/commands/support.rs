@@ -9,11 +9,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use deployer::{Account, Cluster, Connect};
 use importer::{Change, Event, Status, Undone, Watch, Writer};
+use registry::PlainHttp;
 use signing::{KeyError, PublicKey, SecretKey, Trust, TrustError};
 use tokio::signal::unix::{SignalKind, signal};
 use zeroize::Zeroizing;
 
-use crate::args::{ClusterArguments, Output, PassphraseArguments, TrustArguments};
+use crate::args::{
+    ClusterArguments, Output, PassphraseArguments, RegistryArguments, TrustArguments,
+};
 use crate::exit::{Failure, Outcome};
 use crate::{environment, passphrase, render};
 
@@ -212,6 +215,23 @@ fn kubeconfigs() -> Vec<PathBuf> {
     }
 }
 
+/// How registries are reached, without a login.
+pub(crate) fn registry_options(
+    arguments: &RegistryArguments,
+) -> Result<registry::Options, Failure> {
+    let files = arguments.ca_file.iter();
+    let ca = files.map(|path| read_text(path).map(String::into_bytes));
+    Ok(registry::Options {
+        ca: ca.collect::<Result<_, _>>()?,
+        plain_http: if arguments.plain_http {
+            PlainHttp::Always
+        } else {
+            PlainHttp::Loopback
+        },
+        ..registry::Options::default()
+    })
+}
+
 /// Who writes to the cluster.
 pub(crate) fn writer() -> Writer {
     Writer {
@@ -271,10 +291,15 @@ pub(crate) fn detached_failure(archive: &Path, error: archive::OpenError) -> Fai
 
 /// A packager's error as the end of a command.
 pub(crate) fn pack_failure(error: packager::PackError) -> Failure {
-    if error.is_refusal() {
+    let hint = error.hint();
+    let failure = if error.is_refusal() {
         Failure::no(error)
     } else {
         Failure::unknown(error)
+    };
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
     }
 }
 

@@ -26,10 +26,11 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 use schemas::Digest;
+use tempfile::NamedTempFile;
 
 use crate::limits;
 pub use writing::{Begun, Made, New, Partial};
@@ -145,7 +146,17 @@ impl Cache {
         New::begin(file, path, self.directory.join(CONTENTS))
     }
 
-    fn content(&self, digest: Digest) -> PathBuf {
+    /// A file for what is needed until the end of the pack only. One that a killed process left goes when room is made.
+    pub(crate) fn scratch(&self) -> Result<NamedTempFile, CacheError> {
+        let directory = self.directory.join(NEW);
+        let file = tempfile::Builder::new()
+            .prefix("scratch-")
+            .tempfile_in(&directory);
+        file.map_err(|error| failed(&directory, error.kind().into()))
+    }
+
+    /// Where a content is, if it is there.
+    pub(crate) fn content(&self, digest: Digest) -> PathBuf {
         self.directory.join(CONTENTS).join(digest.hex())
     }
 }
@@ -154,7 +165,7 @@ impl Cache {
 #[derive(Debug)]
 pub(crate) struct Lazy {
     directory: PathBuf,
-    cache: OnceLock<Cache>,
+    cache: OnceLock<Arc<Cache>>,
 }
 
 impl Lazy {
@@ -167,13 +178,13 @@ impl Lazy {
     }
 
     /// The cache, opened if it is not yet.
-    pub(crate) fn get(&self) -> Result<&Cache, CacheError> {
+    pub(crate) fn get(&self) -> Result<&Arc<Cache>, CacheError> {
         if let Some(cache) = self.cache.get() {
             return Ok(cache);
         }
         let cache = Cache::open(&self.directory, limits::CACHE_SIZE)?;
         // If another thread was faster, this one is closed without making room.
-        Ok(self.cache.get_or_init(|| cache))
+        Ok(self.cache.get_or_init(|| Arc::new(cache)))
     }
 
     /// Removes a content that was found to be damaged. Whether it came from the cache.
@@ -192,7 +203,9 @@ impl Lazy {
 
     /// Ends the use of the cache, if it was used.
     pub(crate) fn close(self) -> Result<(), CacheError> {
-        self.cache.into_inner().map_or(Ok(()), Cache::close)
+        // Whoever still has it makes no room, and the next pack does.
+        let cache = self.cache.into_inner().and_then(Arc::into_inner);
+        cache.map_or(Ok(()), Cache::close)
     }
 }
 

@@ -138,6 +138,12 @@ impl Partial {
         self.writing.written
     }
 
+    /// The digest of the bytes that there are.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::new(self.writing.hasher.clone().finalize().into())
+    }
+
     /// Begins anew, for a source that cannot continue in the middle.
     pub fn restart(&mut self) -> Result<(), CacheError> {
         self.writing.restart()

@@ -13,7 +13,7 @@ use crate::{files, limits};
 const VERSION: &[u8] = b"Directory Transport Version: 1.";
 
 /// Finds the image of a directory. Its digest is that of `manifest.json`: nothing says what it should be.
-pub(super) fn open(directory: &Path) -> Result<Found, SourceError> {
+pub(super) fn open(directory: &Path) -> Result<Found<'static>, SourceError> {
     let version = directory.join("version");
     if !files::read(&version, limits::MARKER_SIZE)?.starts_with(VERSION) {
         return Err(SourceError::NotADirectoryTransport(version));

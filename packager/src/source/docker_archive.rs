@@ -40,7 +40,7 @@ pub(super) fn open(
     path: &Path,
     reference: Option<&str>,
     means: &Means<'_>,
-) -> Result<Found, SourceError> {
+) -> Result<Found<'static>, SourceError> {
     let archive = Archive {
         tar: compress::open_tar(path, means)?,
         path,

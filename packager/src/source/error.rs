@@ -1,5 +1,6 @@
 //! Why an image cannot be taken from its source: which file, and what mends it.
 
+use std::io;
 use std::path::PathBuf;
 
 use schemas::{Digest, DigestError, ImageDocumentError};
@@ -11,20 +12,6 @@ use crate::files::ReadError;
 /// Why an image cannot be taken from its source.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// A transport that is not built yet.
-    #[error(
-        "`{transport}` cannot be read yet; run `skopeo copy {options}{from} {layout}` in the directory of `solution.yaml` and write `source: {layout}`"
-    )]
-    NotYet {
-        /// The transport.
-        transport: &'static str,
-        /// The options that skopeo needs.
-        options: &'static str,
-        /// The source as it stands in `solution.yaml`.
-        from: String,
-        /// An OCI layout to copy it to, as it would stand there.
-        layout: String,
-    },
     /// A file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -34,6 +21,29 @@ pub enum SourceError {
     /// The user does not want it any more.
     #[error("interrupted")]
     Interrupted,
+    /// A registry does not give what it is asked for.
+    #[error(transparent)]
+    Registry(#[from] registry::Error),
+    /// A reference that names no place in a registry.
+    #[error(transparent)]
+    Address(#[from] registry::AddressError),
+    /// A file of logins cannot be used.
+    #[error("cannot use the logins in `{}`", path.display())]
+    Logins {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: registry::CredentialsError,
+    },
+    /// It is not known where the container engine is.
+    #[error("the container engine's socket is not known: only `unix://PATH` can be used")]
+    NoEngine,
+    /// A container engine does not give the image.
+    #[error(transparent)]
+    Engine(#[from] registry::EngineError),
+    /// The system gives nothing to wait with.
+    #[error("could not wait for the network")]
+    Runtime(#[source] io::Error),
     /// Not a tar file that can be read.
     #[error("cannot take anything out of `{}`", path.display())]
     Tar {
@@ -223,4 +233,29 @@ pub enum SourceError {
         /// The platforms there are.
         available: String,
     },
+}
+
+impl SourceError {
+    /// Whether trying again without changing anything gives the same error.
+    pub(crate) fn is_refusal(&self) -> bool {
+        match self {
+            Self::Read(error) => error.is_refusal(),
+            Self::Registry(error) => {
+                !error.is_temporary() && !matches!(error, registry::Error::Store { .. })
+            }
+            Self::Engine(error) => !error.is_temporary(),
+            Self::Cache(_) | Self::Runtime(_) | Self::Interrupted => false,
+            _ => true,
+        }
+    }
+
+    /// What the user can do next, where one step is likely to help.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Registry(error) => error.hint(),
+            Self::Engine(error) => error.hint(),
+            Self::NoEngine => Some("name the socket with DOCKER_HOST=unix://PATH"),
+            _ => None,
+        }
+    }
 }

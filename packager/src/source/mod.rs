@@ -1,7 +1,9 @@
 //! The second stage: every image pinned to a digest. Manifests and indexes are read into memory and verified at once;
 //! layers and configurations are only looked for, since they are verified while they are written.
 
+mod daemon;
 mod dir;
+mod docker;
 mod docker_archive;
 mod error;
 mod oci;
@@ -24,6 +26,7 @@ use crate::cache::Lazy;
 use crate::compress::{self, Compression};
 use crate::error::PackError;
 use crate::load::Loaded;
+use crate::remote::Network;
 use crate::{Event, Progress, check};
 pub use error::SourceError;
 use place::Place;
@@ -34,6 +37,8 @@ use walk::{Reader, Session, Store};
 pub(crate) struct Collected {
     /// The place in the archive.
     pub(crate) place: ImagePlace,
+    /// Where it came from.
+    pub(crate) from: ImageSource,
     /// The reference that workloads ask for.
     pub(crate) reference: Option<ImageReference>,
     /// Every manifest and index, the one that the tag names first.
@@ -59,6 +64,8 @@ pub(crate) struct Blob {
 pub(crate) struct Means<'a> {
     /// Where they keep what they had to unpack or to compress.
     pub(crate) cache: &'a Lazy,
+    /// How they reach what is not on the disk.
+    pub(crate) network: &'a Network<'a>,
     /// What is done with layers that are not compressed, where a manifest is made here.
     pub(crate) compression: Compression,
     /// How many threads compress.
@@ -71,9 +78,9 @@ pub(crate) struct Means<'a> {
 
 /// The image that a source names.
 #[derive(Debug)]
-struct Found {
+struct Found<'a> {
     /// Where its contents are.
-    store: Store,
+    store: Store<'a>,
     /// The document that the tag names.
     root: Document,
     /// The reference that the source has for it.
@@ -94,17 +101,33 @@ pub(crate) fn collect(loaded: &Loaded, means: &Means<'_>) -> Result<Vec<Collecte
             number: number + 1,
             of,
         });
-        collect_one(&loaded.directory, image, means, &mut session).map_err(|error| {
-            PackError::Image {
-                place,
-                from: image.source.clone(),
-                source: Box::new(error),
-            }
-        })
+        let collected = collect_one(&loaded.directory, image, means, &mut session);
+        collected.map_err(|error| failed(place, &image.source, error))
     });
     let collected = collected.collect::<Result<Vec<_>, _>>()?;
     check::collected(&collected, loaded.source.spec.operator.as_ref())?;
     Ok(collected)
+}
+
+/// Downloads what the images have that is not here yet.
+pub(crate) fn fetch(images: &[Collected], network: &Network<'_>) -> Result<(), PackError> {
+    network.fetch().map_err(|(digest, error)| {
+        let has = |image: &&Collected| image.blobs.iter().any(|blob| blob.digest == digest);
+        let image = images.iter().find(has);
+        let image = image.expect("only blobs of images are wanted");
+        failed(image.place.clone(), &image.from, error)
+    })
+}
+
+fn failed(place: ImagePlace, from: &ImageSource, error: SourceError) -> PackError {
+    if matches!(error, SourceError::Interrupted) {
+        return archive::WriteError::Interrupted.into();
+    }
+    PackError::Image {
+        place,
+        from: from.clone(),
+        source: Box::new(error),
+    }
 }
 
 fn collect_one(
@@ -126,13 +149,14 @@ fn collect_one(
             docker_archive::open(&base.join(file), reference.as_deref(), means)?
         }
         ImageSource::Dir { directory } => dir::open(&base.join(directory))?,
-        ImageSource::Docker(_) => return Err(not_yet("docker://", "--all ", image)),
-        ImageSource::DockerDaemon(_) => return Err(not_yet("docker-daemon:", "", image)),
+        ImageSource::Docker(reference) => docker::open(reference, means.network)?,
+        ImageSource::DockerDaemon(reference) => daemon::open(reference, means)?,
     };
     let reader = Reader::new(&found.store, session);
     let (documents, blobs) = reader.collect(found.root, &image.platforms)?;
     Ok(Collected {
         place: image.place(),
+        from: image.source.clone(),
         reference: reference(image).or(found.reference),
         documents,
         blobs,
@@ -155,13 +179,4 @@ pub(crate) fn reference_is_known(image: &SourceImage) -> bool {
             image.source,
             ImageSource::Docker(_) | ImageSource::Dir { .. }
         )
-}
-
-fn not_yet(transport: &'static str, options: &'static str, image: &SourceImage) -> SourceError {
-    SourceError::NotYet {
-        transport,
-        options,
-        from: image.source.to_string(),
-        layout: format!("oci:images/{}:{}", image.name, image.tag),
-    }
 }

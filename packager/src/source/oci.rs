@@ -72,7 +72,7 @@ pub(super) fn open(
     place: Place,
     tag: Option<&str>,
     notation: &'static str,
-) -> Result<Found, SourceError> {
+) -> Result<Found<'static>, SourceError> {
     check_version(&place)?;
     let path = place.name(INDEX);
     let index: Index = read_json(&place, INDEX, limits::LAYOUT_INDEX_SIZE)?;

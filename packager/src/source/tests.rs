@@ -11,6 +11,7 @@ use tempfile::TempDir;
 pub(super) use super::Compression;
 use super::*;
 use crate::files;
+use crate::remote::Remote;
 
 struct Tree {
     directory: TempDir,
@@ -25,12 +26,15 @@ pub(super) fn collect_on(
     threads: usize,
     session: &mut Session,
 ) -> Result<Collected, SourceError> {
+    let (remote, cancel) = (Remote::default(), AtomicBool::new(false));
+    let cache = Lazy::new(&base.join("cache"));
     let means = Means {
-        cache: &Lazy::new(&base.join("cache")),
+        cache: &cache,
+        network: &Network::new(&remote, &cache, &|_| {}, &cancel),
         compression,
         threads: NonZeroUsize::new(threads).unwrap(),
         progress: &|_| {},
-        cancel: &AtomicBool::new(false),
+        cancel: &cancel,
         postponed: None,
     };
     super::collect_one(base, image, &means, session)
@@ -445,26 +449,6 @@ fn the_reference_is_where_the_image_came_from_when_that_is_a_registry() {
         ..source_image(registry)
     };
     assert_eq!(reference(&given).unwrap().to_string(), "r.test/app:1");
-}
-
-#[test]
-fn other_transports_name_what_to_use_instead() {
-    let tree = tempfile::tempdir().unwrap();
-    for (source, command) in [
-        (
-            "docker://quay.io/org/app:1.2",
-            "--all docker://quay.io/org/app:1.2",
-        ),
-        ("docker-daemon:app:1", "docker-daemon:app:1"),
-    ] {
-        let image = source_image(source);
-        let error = collect_one(tree.path(), &image, &mut Session::new()).unwrap_err();
-        let message = error.to_string();
-        let expected = format!(
-            "cannot be read yet; run `skopeo copy {command} oci:images/org/app:1.0` in the directory of `solution.yaml` and write `source: oci:images/org/app:1.0`"
-        );
-        assert!(message.ends_with(&expected), "{message}");
-    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use schemas::{Descriptor, Digest, ImageDocument, ImageManifest, Platform};
 
+use super::docker::Remote;
 use super::place::Place;
 use super::{Blob, Document, SourceError};
 use crate::files;
@@ -20,13 +21,15 @@ use crate::platform::{self, Choice};
 
 /// Where the contents of an image are.
 #[derive(Debug)]
-pub(super) enum Store {
+pub(super) enum Store<'a> {
     /// An OCI image layout.
     Layout(Place),
     /// skopeo's `dir:`.
     Flat(PathBuf),
     /// Only these, below a manifest that was made for them.
     Made(Vec<Blob>),
+    /// A registry.
+    Registry(Remote<'a>),
 }
 
 /// The file of a content in an OCI image layout.
@@ -34,13 +37,14 @@ fn in_layout(digest: Digest) -> String {
     format!("blobs/sha256/{}", digest.hex())
 }
 
-impl Store {
+impl Store<'_> {
     /// The file of a document, or what a message calls it.
     fn document(&self, digest: Digest) -> PathBuf {
         match self {
             Self::Layout(place) => place.name(&in_layout(digest)),
             Self::Flat(directory) => directory.join(format!("{}.manifest.json", digest.hex())),
             Self::Made(_) => PathBuf::from(digest.to_string()),
+            Self::Registry(remote) => remote.name(digest),
         }
     }
 
@@ -52,6 +56,7 @@ impl Store {
             Self::Layout(place) => place.read(&in_layout(digest), LIMIT),
             Self::Flat(_) => files::read(&path, LIMIT).map_err(SourceError::from),
             Self::Made(_) => return Err(SourceError::MissingDocument { digest, path }),
+            Self::Registry(remote) => return remote.document(digest),
         };
         read.map_err(|error| {
             if error.is_missing() {
@@ -63,7 +68,8 @@ impl Store {
     }
 
     /// Where a blob lies, in the size that it has there.
-    fn blob(&self, digest: Digest) -> Result<Blob, SourceError> {
+    fn blob(&self, descriptor: &Descriptor) -> Result<Blob, SourceError> {
+        let digest = descriptor.digest;
         let (path, located) = match self {
             Self::Layout(place) => {
                 let name = in_layout(digest);
@@ -78,6 +84,8 @@ impl Store {
                 let found = blobs.iter().find(|blob| blob.digest == digest).cloned();
                 return found.ok_or(SourceError::MissingBlob { digest, path });
             }
+            // What it is said to be is compared when it comes.
+            Self::Registry(remote) => return remote.blob(descriptor),
         };
         let located = located.map_err(|error| {
             if error.is_missing() {
@@ -131,7 +139,7 @@ impl Session {
 
 /// Reads a document that must have this digest, size and media type.
 pub(super) fn document(
-    store: &Store,
+    store: &Store<'_>,
     digest: Digest,
     size: u64,
     media_type: &str,
@@ -188,7 +196,7 @@ fn check_size(path: &Path, expected: u64, found: u64) -> Result<(), SourceError>
 /// Reads one image.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
-    store: &'a Store,
+    store: &'a Store<'a>,
     session: &'a mut Session,
     documents: Vec<Document>,
     /// Where in `documents` each one is.
@@ -199,7 +207,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(store: &'a Store, session: &'a mut Session) -> Self {
+    pub(super) fn new(store: &'a Store<'a>, session: &'a mut Session) -> Self {
         Self {
             store,
             session,
@@ -276,6 +284,9 @@ impl<'a> Reader<'a> {
                 limit: limits::CONFIG_SIZE,
             }));
         }
+        if let Store::Registry(remote) = self.store {
+            remote.fetch_now(&manifest.config)?;
+        }
         let mut bytes = vec![0; usize::try_from(config.size).unwrap_or(usize::MAX)];
         File::open(path)
             .and_then(|file| file.read_exact_at(&mut bytes, config.offset))
@@ -345,7 +356,7 @@ impl<'a> Reader<'a> {
 
     /// Looks for a blob; its content is verified when it is written.
     fn blob(&self, descriptor: &Descriptor) -> Result<Blob, SourceError> {
-        let blob = self.store.blob(descriptor.digest)?;
+        let blob = self.store.blob(descriptor)?;
         check_size(&blob.path, descriptor.size, blob.size)?;
         let empty = files::digest(&[]);
         // Nothing of it will be read, so it is judged here.

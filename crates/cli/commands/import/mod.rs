@@ -13,7 +13,7 @@ use registry::{Client, RegistryAddress};
 use schemas::{EnvironmentName, KubernetesName, Namespace};
 
 use super::support;
-use crate::args::{ClusterArguments, Output, TrustArguments};
+use crate::args::{ClusterArguments, Output, RegistryArguments, TrustArguments};
 use crate::exit::{Failure, Outcome};
 use crate::{progress, render};
 
@@ -55,13 +55,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "HOST[/PREFIX]", help_heading = "Registry")]
     pull_registry: Option<RegistryAddress>,
 
-    /// A certificate authority (PEM) that the registry's certificate is signed by
-    #[arg(long, value_name = "FILE", help_heading = "Registry")]
-    ca_file: Vec<PathBuf>,
-
-    /// Speak HTTP without TLS to the registry; without it only on this machine itself
-    #[arg(long, help_heading = "Registry")]
-    plain_http: bool,
+    #[command(flatten)]
+    reach: RegistryArguments,
 
     /// Run the operator in this environment
     #[arg(short, long, value_name = "NAME", help_heading = "Environment")]
@@ -121,7 +116,7 @@ pub(crate) struct Arguments {
     timeout: u64,
 
     /// Stop after the plan and show it
-    #[arg(long)]
+    #[arg(long, help_heading = None::<&str>)]
     dry_run: bool,
 
     #[command(flatten)]

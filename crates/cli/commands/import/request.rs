@@ -1,13 +1,12 @@
 //! From what was typed to what is asked for: the accepted archive, the registry's client, the request.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use importer::{
     Adopt, Allowed, ChangeSigners, ClusterScope, Downgrade, ForgetSigners, Replace, Request, Target,
 };
-use registry::{Client, Credentials, PlainHttp, RegistryAddress};
+use registry::{Client, Credentials, RegistryAddress};
 use schemas::SolutionId;
 use validator::Accepted;
 
@@ -67,39 +66,17 @@ fn parse_id(text: &str) -> Result<SolutionId, Failure> {
 
 /// The registry's client, with the site's authorities and login.
 pub(super) fn client(arguments: &Arguments) -> Result<Client, Failure> {
-    let ca = arguments
-        .ca_file
-        .iter()
-        .map(|path| support::read_text(path).map(String::into_bytes))
-        .collect::<Result<_, _>>()?;
     let options = registry::Options {
-        ca,
-        plain_http: if arguments.plain_http {
-            PlainHttp::Always
-        } else {
-            PlainHttp::Loopback
-        },
         credentials: credentials(&arguments.registry)?,
-        ..registry::Options::default()
+        ..support::registry_options(&arguments.reach)?
     };
     Client::new(&arguments.registry, options).map_err(support::registry_failure)
 }
 
 /// The login that docker or podman would use: the first file that has one for the registry, in podman's order.
 fn credentials(address: &RegistryAddress) -> Result<Credentials, Failure> {
-    let docker = environment::variable("DOCKER_CONFIG")
-        .map(|folder| PathBuf::from(folder).join("config.json"));
-    let candidates = [
-        environment::variable("REGISTRY_AUTH_FILE").map(PathBuf::from),
-        docker,
-        environment::variable("XDG_RUNTIME_DIR")
-            .map(|folder| PathBuf::from(folder).join("containers/auth.json")),
-        environment::home().map(|home| home.join(".config/containers/auth.json")),
-        environment::home().map(|home| home.join(".docker/config.json")),
-    ];
-    for path in candidates
+    for path in environment::logins()
         .into_iter()
-        .flatten()
         .filter(|path| path.exists())
     {
         let config = support::read_text(&path)?;

@@ -10,14 +10,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use archive::{Overwrite, WriteError};
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
-use packager::{Event, PackError, Request, Signing};
+use packager::{Event, PackError, Remote, Request, Signing};
+use schemas::ImageSource;
 use serde::Serialize;
 use signing::SecretKey;
 use tempfile::{NamedTempFile, TempDir, TempPath};
 use validator::{Depth, Finding, Report, Signatures, Verdict};
 
 use super::{support, validate};
-use crate::args::{Output, PassphraseArguments};
+use crate::args::{Output, PassphraseArguments, RegistryArguments};
 use crate::exit::{Failure, Outcome};
 use crate::{environment, progress, render};
 
@@ -27,13 +28,18 @@ use crate::{environment, progress, render};
 The same inputs give the same bytes: on any machine, in any directory. SOURCE_DATE_EPOCH sets the time
 in the image, otherwise it is 1980-01-01.
 
+Images of registries (`source: docker://HOST/REPOSITORY:TAG` or `@sha256:…`) are downloaded into a
+cache: what broke off goes on in the next run, and what did not change is not downloaded again.
+Logins are those of docker or podman; HTTPS_PROXY, http_proxy and NO_PROXY are obeyed.
+
 Examples:
   solution pack -o app.iso --key publisher.key
   solution pack shop -o shop-1.0.0.iso --key a.key --key b.key
   solution pack shop -o draft.iso --unsigned
   solution pack shop --check
   solution pack shop --check --files --output json
-  solution pack shop -o app.iso --key publisher.key --compression zstd --cache-dir /var/cache/solution")]
+  solution pack shop -o app.iso --key publisher.key --compression zstd --cache-dir /var/cache/solution
+  solution pack shop -o shop.iso --key a.key --ca-file registry-ca.pem")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Arguments {
     /// The directory with solution.yaml
@@ -90,6 +96,9 @@ pub(crate) struct Arguments {
     /// Keep nothing for the next time
     #[arg(long, conflicts_with = "cache_dir")]
     no_cache: bool,
+
+    #[command(flatten)]
+    reach: RegistryArguments,
 }
 
 /// What to do with layers that are not compressed.
@@ -122,8 +131,33 @@ struct Packed<'a> {
     size: u64,
     images: usize,
     blobs: usize,
+    /// What each image is.
+    pinned: Vec<Pinned>,
     /// Warnings only.
     findings: Vec<&'a Finding>,
+}
+
+#[derive(Serialize)]
+struct Pinned {
+    image: String,
+    source: String,
+    digest: String,
+    #[serde(skip)]
+    can_move: bool,
+}
+
+impl From<packager::Pinned> for Pinned {
+    fn from(pinned: packager::Pinned) -> Self {
+        Self {
+            image: pinned.place.to_string(),
+            source: pinned.from.to_string(),
+            digest: pinned.digest.to_string(),
+            can_move: matches!(
+                pinned.from,
+                ImageSource::Docker(_) | ImageSource::DockerDaemon(_)
+            ),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -163,6 +197,7 @@ fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, F
         size: packed.size,
         images: packed.images,
         blobs: packed.blobs,
+        pinned: packed.pinned.into_iter().map(Pinned::from).collect(),
         findings,
     };
     render::result(output, &packed, show);
@@ -274,6 +309,14 @@ fn request(
         time: environment::source_date()?,
         threads: environment::threads(),
         cache: cache.to_owned(),
+        remote: Remote {
+            registries: registry::Options {
+                proxies: environment::proxies(),
+                ..support::registry_options(&arguments.reach)?
+            },
+            logins: environment::logins(),
+            engine: environment::engine(),
+        },
     })
 }
 
@@ -364,6 +407,17 @@ fn show_event(bar: &ProgressBar, event: Event<'_>) {
             bar.set_length(total.max(done));
             bar.set_position(done);
         }
+        Event::Downloading { done, total } => {
+            bar.set_message("download");
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+        Event::Retrying { reason, wait } => bar.suspend(|| {
+            render::note(format!(
+                "note: {reason}; tried again in {} s",
+                wait.as_secs_f32().ceil()
+            ));
+        }),
         Event::Writing { done, total } => {
             bar.set_message("write");
             bar.set_length(total);
@@ -394,5 +448,13 @@ fn show(packed: &Packed<'_>) {
         render::count(packed.images, "image"),
         render::count(packed.blobs, "blob")
     ));
+    // What may be something else the next time.
+    for pinned in packed.pinned.iter().filter(|pinned| pinned.can_move) {
+        let source = pinned.source.split('@').next().unwrap_or_default();
+        render::line(format!(
+            "image       {} from {source}@{}",
+            pinned.image, pinned.digest
+        ));
+    }
     render::line(format!("archive id  {}", packed.archive_id));
 }

@@ -1,0 +1,331 @@
+//! What is not on the disk: registries and container engines, how they are reached, and the one place that waits for
+//! them. Layers come into the cache, so that a download that broke goes on in the next run, and a layer that did not
+//! change is not downloaded again.
+
+use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use registry::{
+    BlobPull, BlobSink, Client, Credentials, Engine, FailedPull, ImageLocation, PullEvent,
+    Repository, Unfit,
+};
+use schemas::{Descriptor, Digest, ImageReference};
+use tempfile::TempPath;
+use tokio::runtime::Runtime;
+
+use crate::cache::{Begun, Cache, Lazy, Partial};
+use crate::source::SourceError;
+use crate::{Event, Progress, files, limits};
+
+/// How images that are not on the disk are reached. Only the caller can know.
+#[derive(Clone, Debug, Default)]
+pub struct Remote {
+    /// How registries are reached. The login in it is not used.
+    pub registries: registry::Options,
+    /// Files with logins as docker and podman write them. The first that has one for an image counts; one that does
+    /// not exist has none.
+    pub logins: Vec<PathBuf>,
+    /// The socket of the container engine, if one is known.
+    pub engine: Option<PathBuf>,
+}
+
+/// Everything outside, as far as one pack has come with it.
+pub(crate) struct Network<'a> {
+    remote: &'a Remote,
+    cache: &'a Lazy,
+    progress: &'a Progress<'a>,
+    cancel: &'a AtomicBool,
+    runtime: OnceLock<Runtime>,
+    /// One for each registry and login.
+    clients: Mutex<Vec<(String, Credentials, Client)>>,
+    wanted: Mutex<BTreeMap<Digest, Wanted>>,
+    /// What engines have saved; removed at the end.
+    saved: Mutex<Vec<TempPath>>,
+}
+
+/// A blob that the cache does not have.
+struct Wanted {
+    size: u64,
+    client: Client,
+    repository: Repository,
+}
+
+impl<'a> Network<'a> {
+    pub(crate) fn new(
+        remote: &'a Remote,
+        cache: &'a Lazy,
+        progress: &'a Progress<'a>,
+        cancel: &'a AtomicBool,
+    ) -> Self {
+        Self {
+            remote,
+            cache,
+            progress,
+            cancel,
+            runtime: OnceLock::new(),
+            clients: Mutex::default(),
+            wanted: Mutex::default(),
+            saved: Mutex::default(),
+        }
+    }
+
+    /// The client for an image: the same for all images of a registry that have the same login.
+    pub(crate) fn client(&self, location: &ImageLocation) -> Result<Client, SourceError> {
+        let credentials = self.credentials(location)?;
+        let host = location.registry().to_string();
+        let mut clients = self.clients.lock().expect("no panic while held");
+        let known = clients
+            .iter()
+            .find(|(known, login, _)| (known, login) == (&host, &credentials));
+        if let Some((_, _, client)) = known {
+            return Ok(client.clone());
+        }
+        let options = registry::Options {
+            credentials: credentials.clone(),
+            ..self.remote.registries.clone()
+        };
+        let client = Client::new(location.registry(), options)?;
+        clients.push((host, credentials, client.clone()));
+        Ok(client)
+    }
+
+    fn credentials(&self, location: &ImageLocation) -> Result<Credentials, SourceError> {
+        let address = location.login();
+        for path in &self.remote.logins {
+            let config = match files::read(path, registry::limits::CREDENTIALS_FILE as u64) {
+                Ok(config) => config,
+                Err(error) if error.is_missing() => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let found = Credentials::from_config(&config, &address);
+            let found = found.map_err(|source| SourceError::Logins {
+                path: path.clone(),
+                source,
+            })?;
+            if let Some(credentials) = found {
+                return Ok(credentials);
+            }
+        }
+        Ok(Credentials::Anonymous)
+    }
+
+    /// Waits for something from outside, or until the user does not want to.
+    pub(crate) fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, SourceError> {
+        self.runtime()?.block_on(async {
+            tokio::select! {
+                result = work => Ok(result),
+                () = self.cancelled() => Err(SourceError::Interrupted),
+            }
+        })
+    }
+
+    fn runtime(&self) -> Result<&Runtime, SourceError> {
+        if let Some(runtime) = self.runtime.get() {
+            return Ok(runtime);
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(SourceError::Runtime)?;
+        Ok(self.runtime.get_or_init(|| runtime))
+    }
+
+    async fn cancelled(&self) {
+        while !self.cancel.load(Ordering::Relaxed) {
+            tokio::time::sleep(limits::CANCEL_POLL).await;
+        }
+    }
+
+    /// Where a blob will be once [`Network::fetch`] has succeeded.
+    pub(crate) fn want(
+        &self,
+        client: &Client,
+        repository: &Repository,
+        blob: &Descriptor,
+    ) -> Result<PathBuf, SourceError> {
+        let cache = self.cache.get()?;
+        if let Some(there) = cache.find(blob.digest, blob.size) {
+            return Ok(there);
+        }
+        let mut wanted = self.wanted.lock().expect("no panic while held");
+        wanted.entry(blob.digest).or_insert_with(|| Wanted {
+            size: blob.size,
+            client: client.clone(),
+            repository: repository.clone(),
+        });
+        Ok(cache.content(blob.digest))
+    }
+
+    /// Downloads one of what is wanted, unless that is here.
+    pub(crate) fn fetch_one(&self, digest: Digest) -> Result<(), SourceError> {
+        let mut wanted = self.wanted.lock().expect("no panic while held");
+        let one = wanted.remove_entry(&digest);
+        drop(wanted);
+        for (client, blobs) in by_client(one.into_iter().collect(), self.cache.get()?) {
+            self.wait(registry::pull(&client, blobs, &|_| ()))?
+                .map_err(|failed| failed.error)?;
+        }
+        Ok(())
+    }
+
+    /// Downloads what is wanted. The error names the blob.
+    pub(crate) fn fetch(&self) -> Result<(), (Digest, SourceError)> {
+        let wanted = std::mem::take(&mut *self.wanted.lock().expect("no panic while held"));
+        let Some(first) = wanted.keys().next().copied() else {
+            return Ok(());
+        };
+        let cache = self.cache.get().map_err(|error| (first, error.into()))?;
+        let tally = Tally::new(self.progress, wanted.values().map(|blob| blob.size).sum());
+        let tell = |event: PullEvent| tally.take(event);
+        for (client, blobs) in by_client(wanted, cache) {
+            self.wait(registry::pull(&client, blobs, &tell))
+                .map_err(|error| (first, error))?
+                .map_err(|FailedPull { digest, error }| (digest, error.into()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Engines.
+impl Network<'_> {
+    /// Lets the container engine save an image. The file is there as long as this value.
+    pub(crate) fn save(&self, image: &ImageReference) -> Result<PathBuf, SourceError> {
+        let socket = self.remote.engine.as_deref();
+        let engine = Engine::new(socket.ok_or(SourceError::NoEngine)?)?;
+        let file = self.cache.get()?.scratch()?;
+        let (file, path) = file.into_parts();
+        let saved = self.wait(async {
+            let found = engine.find(image).await?;
+            let tell = |done: u64| {
+                let total = found.size.max(done);
+                (self.progress)(Event::Downloading { done, total });
+            };
+            let limit = limits::ENGINE_SAVE;
+            engine.save(&found, limit, file, &tell).await
+        })?;
+        saved.map(drop)?;
+        let place = path.to_path_buf();
+        let mut saved = self.saved.lock().expect("no panic while held");
+        saved.push(path);
+        Ok(place)
+    }
+}
+
+/// What each client has to fetch, all of it at once, since that is what its connections are shared by.
+fn by_client(wanted: BTreeMap<Digest, Wanted>, cache: &Arc<Cache>) -> Vec<(Client, Vec<BlobPull>)> {
+    let mut groups: Vec<(Client, Vec<BlobPull>)> = Vec::new();
+    for (digest, wanted) in wanted {
+        let Wanted {
+            size,
+            client,
+            repository,
+        } = wanted;
+        let cache = Arc::clone(cache);
+        let pull = BlobPull {
+            repository,
+            digest,
+            size,
+            sink: Box::new(move || Kept::open(&cache, digest, size)),
+        };
+        match groups.iter_mut().find(|(known, _)| known.is_same(&client)) {
+            Some((_, pulls)) => pulls.push(pull),
+            None => groups.push((client, vec![pull])),
+        }
+    }
+    groups
+}
+
+/// A blob on its way into the cache.
+struct Kept {
+    /// Until it is whole.
+    partial: Option<Partial>,
+    digest: Digest,
+    size: u64,
+}
+
+impl Kept {
+    fn open(cache: &Cache, digest: Digest, size: u64) -> io::Result<Option<Box<dyn BlobSink>>> {
+        match cache.begin(digest, size).map_err(io::Error::other)? {
+            Begun::There(_) => Ok(None),
+            Begun::Partial(partial) => Ok(Some(Box::new(Self {
+                partial: Some(partial),
+                digest,
+                size,
+            }))),
+        }
+    }
+
+    fn partial(&mut self) -> io::Result<&mut Partial> {
+        let whole = || io::Error::other("the blob is whole already");
+        self.partial.as_mut().ok_or_else(whole)
+    }
+}
+
+impl BlobSink for Kept {
+    fn position(&self) -> u64 {
+        self.partial.as_ref().map_or(self.size, Partial::offset)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        io::Write::write_all(self.partial()?, bytes)
+    }
+
+    fn restart(&mut self) -> io::Result<()> {
+        self.partial()?.restart().map_err(io::Error::other)
+    }
+
+    fn finish(&mut self) -> Result<(), Unfit> {
+        let expected = self.digest;
+        let partial = self.partial().map_err(Unfit::Io)?;
+        let found = partial.digest();
+        if found != expected {
+            self.restart().map_err(Unfit::Io)?;
+            return Err(Unfit::Digest(found));
+        }
+        let kept = self.partial.take().map(Partial::finish);
+        kept.transpose()
+            .map(drop)
+            .map_err(|error| Unfit::Io(io::Error::other(error)))
+    }
+}
+
+/// How far all downloads are together.
+struct Tally<'a> {
+    progress: &'a Progress<'a>,
+    total: u64,
+    positions: Mutex<HashMap<Digest, u64>>,
+}
+
+impl<'a> Tally<'a> {
+    fn new(progress: &'a Progress<'a>, total: u64) -> Self {
+        Self {
+            progress,
+            total,
+            positions: Mutex::default(),
+        }
+    }
+
+    fn take(&self, event: PullEvent) {
+        let (digest, position) = match event {
+            PullEvent::BlobReceived { digest, position } => (digest, position),
+            PullEvent::BlobComplete { digest, size } => (digest, size),
+            PullEvent::Retrying { reason, wait } => {
+                return (self.progress)(Event::Retrying {
+                    reason: &reason,
+                    wait,
+                });
+            }
+        };
+        let done = {
+            let mut positions = self.positions.lock().expect("no panic while held");
+            positions.insert(digest, position);
+            positions.values().sum()
+        };
+        let total = self.total;
+        (self.progress)(Event::Downloading { done, total });
+    }
+}

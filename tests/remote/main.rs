@@ -1,0 +1,20 @@
+//! `solution pack` with images that are not on the disk: from a real registry, with what can happen on the way, and from
+//! podman. A missing program fails the test with its name.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends at the first thing that fails"
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../../crates/registry/tests/docker_registry/proxy.rs"]
+#[allow(dead_code, reason = "each test crate uses a part")]
+mod proxy;
+#[path = "../../crates/registry/tests/docker_registry/server.rs"]
+#[allow(dead_code, reason = "each test crate uses a part")]
+mod server;
+
+mod bench;
+mod engine;
+mod registries;

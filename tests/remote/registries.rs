@@ -1,0 +1,384 @@
+//! `docker://`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::bench::{image, index, large, pack, push, validate, write_layout, write_source};
+use crate::common::{Answer, Desk};
+use crate::proxy::{Action, Proxy, find};
+use crate::server::{PASSWORD, Protection, Server, USER, eventually};
+
+/// A desk with a key and the layout `source/layout` of this image, and a registry without protection that has it as
+/// `team/app:1`.
+fn desk(artifact: &fixtures::image::Artifact) -> (Desk, Server) {
+    let desk = Desk::with_key();
+    write_layout(&desk, "source", artifact);
+    let server = Server::start(&Protection::None);
+    push(&server, &desk.path("source/layout"), "team/app");
+    (desk, server)
+}
+
+/// The blobs that were asked for, with their ranges.
+fn blobs(proxy: &Proxy) -> Vec<(String, String)> {
+    let seen = proxy.seen();
+    let blobs = seen.iter().filter(|seen| seen.is("GET", "/blobs/"));
+    blobs
+        .map(|seen| {
+            let (_, digest) = seen.path.rsplit_once('/').unwrap();
+            let range = seen.headers.get("range").cloned().unwrap_or_default();
+            (digest.to_owned(), range)
+        })
+        .collect()
+}
+
+#[test]
+fn an_image_is_the_same_from_a_registry_and_from_a_layout() {
+    let index = index();
+    let (desk, server) = desk(&index);
+    let reference = format!("ref: {}/team/app:1", server.host());
+    let image = |source: &str| format!("source: '{source}', {reference}");
+    write_source(&desk, "source", &[&image("oci:layout:1")]);
+    desk.solution(&pack("source", "layout.iso")).success();
+    for (name, at) in [
+        ("tag", format!("docker://{}/team/app:1", server.host())),
+        (
+            "digest",
+            format!(
+                "docker://{}/team/app@{}",
+                server.host(),
+                index.descriptor().digest
+            ),
+        ),
+    ] {
+        write_source(&desk, name, &[&image(&at)]);
+        let archive = format!("{name}.iso");
+        let mut arguments = pack(name, &archive);
+        arguments.extend(["--output", "json"]);
+        let answer = desk.solution(&arguments);
+        assert_eq!(answer.code, 0, "{answer:?}");
+        let pinned = &answer.json()["pinned"][0];
+        assert_eq!(pinned["image"], "app-0:1");
+        assert_eq!(pinned["source"], at.as_str());
+        assert_eq!(pinned["digest"], index.descriptor().digest.as_str());
+        validate(&desk, &archive);
+        assert!(
+            desk.read("layout.iso") == desk.read(&archive),
+            "{name}: the bytes differ"
+        );
+    }
+    // Where it came from is what workloads ask for, unless something else is said.
+    write_source(
+        &desk,
+        "plain",
+        &[&format!("source: 'docker://{}/team/app:1'", server.host())],
+    );
+    let text = desk.solution(&pack("plain", "plain.iso")).success();
+    assert!(desk.read("layout.iso") == desk.read("plain.iso"));
+    let line = format!("{}/team/app:1@{}", server.host(), index.descriptor().digest);
+    assert!(text.contains(&line), "{text}");
+}
+
+#[test]
+fn one_platform_of_an_image_downloads_that_one_only() {
+    let (desk, server) = desk(&index());
+    let proxy = Proxy::start(server.port, |_| Action::Forward);
+    let source = format!(
+        "source: 'docker://{}/team/app:1', platforms: [linux/arm64]",
+        proxy.host()
+    );
+    write_source(&desk, "one", &[&source]);
+    desk.solution(&pack("one", "one.iso")).success();
+    validate(&desk, "one.iso");
+    let manifest: Value = serde_json::from_slice(image("arm64").manifest()).unwrap();
+    let layers = manifest["layers"].as_array().unwrap().iter();
+    let wanted = layers.chain([&manifest["config"]]);
+    let wanted: BTreeSet<_> = wanted
+        .map(|blob| blob["digest"].as_str().unwrap().to_owned())
+        .collect();
+    let asked: BTreeSet<_> = blobs(&proxy)
+        .into_iter()
+        .map(|(digest, _)| digest)
+        .collect();
+    assert_eq!(asked, wanted);
+}
+
+#[test]
+fn a_killed_download_goes_on_in_the_next_run_and_what_is_here_is_not_asked_for() {
+    const CAME: usize = 3 * 1024 * 1024 + 5;
+    let (desk, server) = desk(&index());
+    let calls = AtomicU32::new(0);
+    let proxy = Proxy::start(server.port, move |seen| {
+        let first = seen.is("GET", &large()) && calls.fetch_add(1, Ordering::SeqCst) == 0;
+        if first {
+            Action::Hold(CAME)
+        } else {
+            Action::Forward
+        }
+    });
+    write_source(
+        &desk,
+        "pull",
+        &[&format!("source: 'docker://{}/team/app:1'", proxy.host())],
+    );
+    let mut child = desk
+        .command()
+        .args(pack("pull", "out.iso"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let hex = large().replacen("sha256:", "", 1);
+    let partial = desk.path(&format!(".cache/solution/partial/{hex}.0"));
+    let whole = desk.path(".cache/solution/contents");
+    eventually("the beginning of the layer, and all else", || {
+        fs::metadata(&partial).is_ok_and(|file| file.len() == CAME as u64)
+            && fs::read_dir(&whole).is_ok_and(|entries| entries.count() == 4)
+    });
+    // SIGKILL.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!desk.path("out.iso").exists());
+    let before = blobs(&proxy).len();
+    desk.solution(&pack("pull", "out.iso")).success();
+    validate(&desk, "out.iso");
+    let rest: Vec<_> = blobs(&proxy).split_off(before);
+    let of_large: Vec<_> = rest
+        .iter()
+        .filter(|(digest, _)| *digest == large())
+        .collect();
+    assert_eq!(of_large, [&(large(), format!("bytes={CAME}-"))]);
+    let asked: BTreeSet<_> = blobs(&proxy)
+        .into_iter()
+        .map(|(digest, _)| digest)
+        .collect();
+    assert_eq!(
+        asked.len() + 1,
+        blobs(&proxy).len(),
+        "each blob once, the large one twice"
+    );
+
+    // A third time from the cache alone; and the same without a cache.
+    let before = blobs(&proxy).len();
+    desk.solution(&pack("pull", "again.iso")).success();
+    assert_eq!(blobs(&proxy).len(), before);
+    let mut without = pack("pull", "without.iso");
+    without.push("--no-cache");
+    desk.solution(&without).success();
+    assert_eq!(blobs(&proxy).len(), before + asked.len());
+    assert!(desk.read("out.iso") == desk.read("again.iso"));
+    assert!(desk.read("out.iso") == desk.read("without.iso"));
+}
+
+#[test]
+fn other_bytes_than_the_digest_says_never_come_into_an_archive() {
+    fn flip(mut answer: Vec<u8>) -> Vec<u8> {
+        let last = answer.len() - 1;
+        if last > find(&answer, b"\r\n\r\n") + 4 {
+            answer[last] ^= 1;
+        }
+        answer
+    }
+    let (desk, server) = desk(&index());
+    for (times, code) in [(1, 0), (u32::MAX, 1)] {
+        let calls = AtomicU32::new(0);
+        let proxy = Proxy::start(server.port, move |seen| {
+            if seen.is("GET", &large()) && calls.fetch_add(1, Ordering::SeqCst) < times {
+                Action::Rewrite(flip)
+            } else {
+                Action::Forward
+            }
+        });
+        write_source(
+            &desk,
+            "pull",
+            &[&format!("source: 'docker://{}/team/app:1'", proxy.host())],
+        );
+        let mut arguments = pack("pull", "out.iso");
+        arguments.extend(["--no-cache", "--force"]);
+        let answer = desk.solution(&arguments);
+        assert_eq!(answer.code, code, "{answer:?}");
+        let of_large = blobs(&proxy)
+            .into_iter()
+            .filter(|(digest, _)| *digest == large());
+        assert_eq!(of_large.count(), 2);
+        if code == 0 {
+            validate(&desk, "out.iso");
+            fs::remove_file(desk.path("out.iso")).unwrap();
+            continue;
+        }
+        let text = answer.failure(1);
+        assert!(
+            text.contains("image `app-0:1`") && text.contains(&large()),
+            "{text}"
+        );
+        assert!(!desk.path("out.iso").exists());
+    }
+    let left: Vec<String> = desk
+        .names()
+        .into_iter()
+        .filter(|name| name.contains(".solution-"))
+        .collect();
+    assert_eq!(left, [""; 0]);
+}
+
+#[test]
+fn what_a_registry_says_of_its_documents_is_compared() {
+    let (desk, server) = desk(&index());
+    for (part, what) in [
+        ("/manifests/1", "content"),
+        ("/manifests/sha256:", "content"),
+        ("/manifests/1", "header"),
+    ] {
+        let proxy = Proxy::start(server.port, move |seen| {
+            if !seen.is("GET", part) {
+                return Action::Forward;
+            }
+            if what == "header" {
+                return Action::Replace(
+                    "docker-content-digest",
+                    "sha256:0000000000000000000000000000000000000000000000000000000000000000",
+                );
+            }
+            Action::Rewrite(|mut answer| {
+                let last = answer.len() - 1;
+                answer[last] = b' ';
+                answer
+            })
+        });
+        write_source(
+            &desk,
+            "pull",
+            &[&format!("source: 'docker://{}/team/app:1'", proxy.host())],
+        );
+        let text = desk.solution(&pack("pull", "out.iso")).failure(1);
+        assert!(text.contains("instead of sha256:"), "{part} {what}: {text}");
+        assert!(!desk.path("out.iso").exists());
+    }
+}
+
+#[test]
+fn logins_and_authorities_are_those_of_docker_and_podman() {
+    let desk = Desk::with_key();
+    write_layout(&desk, "source", &image("amd64").into());
+    let server = Server::start(&Protection::TlsAndLogin);
+    push(&server, &desk.path("source/layout"), "team/app");
+    desk.write("ca.pem", server.ca());
+    write_source(
+        &desk,
+        "pull",
+        &[&format!("source: 'docker://{}/team/app:1'", server.host())],
+    );
+
+    let text = desk.solution(&pack("pull", "out.iso")).failure(1);
+    assert!(
+        text.contains("certificate is not trusted") && text.contains("--ca-file"),
+        "{text}"
+    );
+    let with_ca = [&pack("pull", "out.iso")[..], &["--ca-file", "ca.pem"]].concat();
+    let text = desk.solution(&with_ca).failure(1);
+    assert!(
+        text.contains("wants a login") && text.contains("podman login"),
+        "{text}"
+    );
+
+    let login = |user: &str| STANDARD.encode(format!("{user}:{PASSWORD}"));
+    let host = server.host();
+    // The longest key counts: the login for the whole registry is a wrong one.
+    desk.write(
+        "auth.json",
+        format!(
+            r#"{{"auths":{{"{host}":{{"auth":"{}"}},"{host}/team/app":{{"auth":"{}"}}}}}}"#,
+            login("nobody"),
+            login(USER)
+        ),
+    );
+    let run = |variable: &str, value: &str, archive: &str| {
+        let mut command = desk.command();
+        let path = format!("{}:/usr/bin:/bin", desk.path("bin").display());
+        command.env("PATH", path).env(variable, value);
+        command
+            .args(pack("pull", archive))
+            .args(["--ca-file", "ca.pem", "--no-cache"]);
+        Answer::of(&mut command)
+    };
+    run("REGISTRY_AUTH_FILE", "auth.json", "podman.iso").success();
+    validate(&desk, "podman.iso");
+
+    desk.write(
+        "docker/config.json",
+        format!(r#"{{"credHelpers":{{"{host}":"desk"}}}}"#),
+    );
+    let helper = format!(
+        "#!/bin/sh\nread -r key\ntest \"$1 $key\" = 'get {host}' || exit 1\necho '{{\"Username\":\"{USER}\",\"Secret\":\"{PASSWORD}\"}}'\n"
+    );
+    desk.write("bin/docker-credential-desk", helper);
+    let mode = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(desk.path("bin/docker-credential-desk"), mode).unwrap();
+    run("DOCKER_CONFIG", "docker", "helper.iso").success();
+    assert!(desk.read("podman.iso") == desk.read("helper.iso"));
+
+    desk.write(
+        "auth.json",
+        format!(
+            r#"{{"auths":{{"{host}":{{"auth":"{}"}}}}}}"#,
+            login("nobody")
+        ),
+    );
+    let text = run("REGISTRY_AUTH_FILE", "auth.json", "refused.iso").failure(1);
+    assert!(text.contains("credentials were refused"), "{text}");
+    desk.write("auth.json", "{");
+    let text = run("REGISTRY_AUTH_FILE", "auth.json", "refused.iso").failure(1);
+    assert!(text.contains("`auth.json`"), "{text}");
+    assert!(!text.contains(PASSWORD), "{text}");
+}
+
+#[test]
+fn what_cannot_be_had_says_which_image_and_what_to_do() {
+    let (desk, server) = desk(&image("amd64").into());
+    let closed = crate::server::free_port();
+    let cases = [
+        (
+            format!("{}/team/app:2", server.host()),
+            1,
+            "does not have it",
+            "check the name and the tag",
+        ),
+        (
+            format!("{}/team/other:1", server.host()),
+            1,
+            "does not have it",
+            "check the name and the tag",
+        ),
+        (
+            format!("127.0.0.1:{closed}/team/app:1"),
+            3,
+            "no connection",
+            "check the host name",
+        ),
+        (
+            "registry.invalid/team/app:1".to_owned(),
+            3,
+            "no connection",
+            "check the host name",
+        ),
+    ];
+    for (at, code, words, hint) in cases {
+        write_source(&desk, "pull", &[&format!("source: 'docker://{at}'")]);
+        let text = desk.solution(&pack("pull", "out.iso")).failure(code);
+        for part in [
+            format!("image `app-0:1` from `docker://{at}`").as_str(),
+            words,
+            hint,
+        ] {
+            assert!(text.contains(part), "`{part}` is not in {text}");
+        }
+    }
+    assert!(!desk.path("out.iso").exists());
+}
