@@ -140,6 +140,14 @@ impl<'a> Network<'a> {
         }
     }
 
+    /// Says that something is tried again.
+    pub(crate) fn tell(&self, event: PullEvent) {
+        if let PullEvent::Retrying { reason, wait } = event {
+            let reason = &reason;
+            (self.progress)(Event::Retrying { reason, wait });
+        }
+    }
+
     /// Where a blob will be once [`Network::fetch`] has succeeded.
     pub(crate) fn want(
         &self,
@@ -166,7 +174,7 @@ impl<'a> Network<'a> {
         let one = wanted.remove_entry(&digest);
         drop(wanted);
         for (client, blobs) in by_client(one.into_iter().collect(), self.cache.get()?) {
-            self.wait(registry::pull(&client, blobs, &|_| ()))?
+            self.wait(registry::pull(&client, blobs, &|event| self.tell(event)))?
                 .map_err(|failed| failed.error)?;
         }
         Ok(())

@@ -15,6 +15,7 @@ use crate::answer::Answer;
 use crate::auth::{Access, Auth, Scope};
 use crate::credentials::Credentials;
 use crate::error::{Error, Operation, Verb};
+use crate::events::{PullEvent, PullProgress};
 use crate::limits;
 use crate::manifests::Manifest;
 use crate::retry::RetryPolicy;
@@ -257,14 +258,19 @@ impl Client {
         &self,
         repository: &Repository,
         reference: &Reference,
+        progress: &PullProgress<'_>,
     ) -> Result<Manifest, Error> {
+        let say = |error: &Error, wait| {
+            let reason = error.to_string();
+            progress(PullEvent::Retrying { reason, wait });
+        };
         let read = || self.read_manifest(repository, reference, Access::Pull);
         let found = match read().await {
             // Nothing was ever heard from there: the name is wrong more often than the registry is away for moments.
             Err(error @ Error::Unreachable { .. }) if !self.inner.transport.has_answered() => {
                 return Err(error);
             }
-            Err(error) if error.is_temporary() => self.retrying(read).await?,
+            Err(error) if error.is_temporary() => self.retrying_aloud(read, say).await?,
             found => found?,
         };
         found.ok_or_else(|| {

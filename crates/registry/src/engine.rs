@@ -277,3 +277,116 @@ fn io_kind(error: &reqwest::Error) -> Option<io::ErrorKind> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixListener;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const ID: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
+
+    /// An engine that answers every request with these bytes, and closes.
+    fn answering(answer: Vec<u8>) -> (TempDir, Engine) {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("engine.sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        std::thread::spawn(move || {
+            for mut connection in listener.incoming().flatten() {
+                let mut request = [0; 4096];
+                let read = connection.read(&mut request);
+                // Whoever has heard enough goes away.
+                let _ = read.and_then(|_| connection.write_all(&answer));
+            }
+        });
+        let engine = Engine::new(&socket).unwrap();
+        (directory, engine)
+    }
+
+    fn with_body(status: &str, body: &[u8]) -> Vec<u8> {
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n");
+        [head.as_bytes(), body].concat()
+    }
+
+    async fn find(answer: Vec<u8>) -> Result<EngineImage, EngineError> {
+        let (_directory, engine) = answering(answer);
+        engine.find(&"app:1".parse().unwrap()).await
+    }
+
+    async fn save(answer: Vec<u8>, limit: u64) -> Result<Vec<u8>, EngineError> {
+        let (_directory, engine) = answering(answer);
+        let id = ID.parse().unwrap();
+        let image = EngineImage { id, size: 0 };
+        engine.save(&image, limit, Vec::new(), &|_| ()).await
+    }
+
+    #[tokio::test]
+    async fn what_an_engine_says_of_an_image_is_bounded_and_checked() {
+        let good = format!(r#"{{"Id":"{ID}","Size":7,"RepoTags":[]}}"#);
+        let image = find(with_body("200 OK", good.as_bytes())).await.unwrap();
+        assert_eq!((image.id.to_string().as_str(), image.size), (ID, 7));
+        for bad in ["", "{}", "[]", r#"{"Id":"../../etc/passwd"}"#] {
+            let error = find(with_body("200 OK", bad.as_bytes())).await.unwrap_err();
+            assert!(matches!(error, EngineError::Refused { .. }), "{error:?}");
+        }
+        let endless = vec![b' '; limits::ENGINE_ANSWER + 1];
+        let error = find(with_body("200 OK", &endless)).await.unwrap_err();
+        assert!(matches!(error, EngineError::TooLong { .. }), "{error:?}");
+        let error = find(with_body("404 Not Found", b"{}")).await.unwrap_err();
+        assert!(error.to_string().contains("no image `app:1`"), "{error}");
+        let words = br#"{"message":"storage is broken"}"#;
+        let error = find(with_body("500 Oh", words)).await.unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .ends_with("answers 500: storage is broken")
+        );
+    }
+
+    #[tokio::test]
+    async fn a_save_is_whole_or_an_error() {
+        let all = with_body("200 OK", b"some bytes");
+        assert_eq!(save(all.clone(), 10).await.unwrap(), b"some bytes");
+        let error = save(all.clone(), 9).await.unwrap_err();
+        assert!(
+            matches!(error, EngineError::TooLong { limit: 9, .. }),
+            "{error:?}"
+        );
+        let cut = all[..all.len() - 1].to_vec();
+        let error = save(cut, 10).await.unwrap_err();
+        assert!(
+            matches!(error, EngineError::Interrupted { .. }),
+            "{error:?}"
+        );
+        assert!(error.is_temporary());
+        let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nsome\r\n";
+        let error = save(chunked.to_vec(), 10).await.unwrap_err();
+        assert!(
+            matches!(error, EngineError::Interrupted { .. }),
+            "{error:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_kept_is_said() {
+        struct Full;
+        impl io::Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let (_directory, engine) = answering(with_body("200 OK", b"some bytes"));
+        let id = ID.parse().unwrap();
+        let image = EngineImage { id, size: 0 };
+        let saved = engine.save(&image, 10, Full, &|_| ()).await;
+        let full = |error: &io::Error| error.kind() == io::ErrorKind::StorageFull;
+        assert!(matches!(saved, Err(EngineError::Store(error)) if full(&error)));
+    }
+}

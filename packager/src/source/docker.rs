@@ -58,7 +58,10 @@ impl Remote<'_> {
     }
 
     fn read(&self, reference: &Reference) -> Result<(Digest, Vec<u8>), SourceError> {
-        let manifest = self.client.existing_manifest(&self.repository, reference);
+        let tell = |event| self.network.tell(event);
+        let manifest = self
+            .client
+            .existing_manifest(&self.repository, reference, &tell);
         let manifest = self.network.wait(manifest)??;
         Ok((manifest.digest, manifest.bytes.to_vec()))
     }

@@ -30,7 +30,8 @@ in the image, otherwise it is 1980-01-01.
 
 Images of registries (`source: docker://HOST/REPOSITORY:TAG` or `@sha256:…`) are downloaded into a
 cache: what broke off goes on in the next run, and what did not change is not downloaded again.
-Logins are those of docker or podman; HTTPS_PROXY, http_proxy and NO_PROXY are obeyed.
+Logins are those of docker or podman; HTTPS_PROXY, http_proxy and NO_PROXY are obeyed. Images of an
+engine (`docker-daemon:REF`) come from Docker's or podman's socket, which DOCKER_HOST can name.
 
 Examples:
   solution pack -o app.iso --key publisher.key

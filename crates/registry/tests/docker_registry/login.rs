@@ -1,9 +1,10 @@
 //! Bearer tokens: the proxy plays the registry's side of it, and a token server of its own gives the tokens.
 
-use registry::{Credentials, Error, Secret, push};
+use registry::{Credentials, Error, Secret, pull, push};
 
 use crate::images::{Job, MIB, noise, repository, silent};
 use crate::proxy::{Action, Proxy, Seen};
+use crate::pulling::{Memory, blob};
 use crate::server::{PASSWORD, Protection, Server, USER, client_for, password};
 
 /// Gives a token that names its scopes and a number, for `USER` and `PASSWORD` or the refresh token `r3fresh`.
@@ -177,4 +178,38 @@ async fn a_password_never_goes_to_a_token_server_without_tls() {
         .unwrap_err();
     assert!(matches!(error, Error::LoginUnsupported { .. }), "{error:?}");
     assert!(tokens.seen().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_asks_for_the_right_to_pull_and_for_a_new_token_when_one_ends() {
+    let server = Server::start(&Protection::None);
+    let app = repository("demo/a");
+    let mut job = Job::default();
+    let layers = [noise(1, 3 * MIB), noise(2, MIB), noise(3, 100)];
+    job.image(&app, Some("1"), &layers);
+    let client = client_for(&server.host(), Credentials::Anonymous);
+    assert!(push(&client, job.job, silent()).await.is_complete());
+
+    let tokens = token_server();
+    let registry = registry(&server, &tokens, 2);
+    let client = client_for(&registry.host(), password(PASSWORD));
+    let tag = "1".parse::<schemas::Tag>().unwrap().into();
+    client.existing_manifest(&app, &tag, &|_| ()).await.unwrap();
+    let sinks = layers.each_ref().map(|layer| Memory::of(layer));
+    let blobs = layers.iter().zip(&sinks);
+    let blobs = blobs.map(|(layer, sink)| blob(&app, layer, sink)).collect();
+    pull(&client, blobs, &|_| ()).await.unwrap();
+    assert!(
+        layers
+            .iter()
+            .zip(&sinks)
+            .all(|(layer, sink)| sink.holds(layer))
+    );
+    let asked: Vec<String> = tokens.seen().into_iter().map(|seen| seen.path).collect();
+    assert!(
+        asked.len() > 1,
+        "each token is good for two requests: {asked:?}"
+    );
+    let scope = "scope=repository%3Ademo%2Fa%3Apull";
+    assert!(asked.iter().all(|path| path.ends_with(scope)), "{asked:?}");
 }

@@ -23,7 +23,7 @@ struct Kept {
 
 /// Keeps a blob in memory.
 #[derive(Clone, Default)]
-struct Memory {
+pub(crate) struct Memory {
     kept: Arc<Mutex<Kept>>,
     digest: Option<Digest>,
     /// Bytes that there is room for.
@@ -31,7 +31,7 @@ struct Memory {
 }
 
 impl Memory {
-    fn of(content: &[u8]) -> Self {
+    pub(crate) fn of(content: &[u8]) -> Self {
         Self {
             digest: Some(digest_of(content)),
             ..Self::default()
@@ -43,7 +43,7 @@ impl Memory {
         self
     }
 
-    fn holds(&self, content: &[u8]) -> bool {
+    pub(crate) fn holds(&self, content: &[u8]) -> bool {
         let kept = self.kept.lock().unwrap();
         kept.complete && kept.bytes == content
     }
@@ -93,7 +93,7 @@ impl BlobSink for Memory {
     }
 }
 
-fn blob(from: &Repository, content: &[u8], sink: &Memory) -> BlobPull {
+pub(crate) fn blob(from: &Repository, content: &[u8], sink: &Memory) -> BlobPull {
     BlobPull {
         repository: from.clone(),
         digest: digest_of(content),
