@@ -125,11 +125,13 @@ fn pack_loaded(
         postponed: None,
     };
     let images = source::collect(loaded, &means)?;
-    source::fetch(&images, &network)?;
+    let by_blob = source::by_blob(&images);
     let blobs = assemble::blobs(&images);
     let pinned: Vec<Pinned> = images.iter().map(pinned).collect();
     let files = assemble::files(loaded, images, &blobs)?;
     let unsigned = Unsigned::new(info(loaded, request.time), files)?;
+    // Only now, when all is known to fit: this is what takes long.
+    source::fetch(&network, &by_blob)?;
     let signed = match &request.signing {
         Signing::Keys(keys) => unsigned.sign(keys)?,
         Signing::Unsigned => unsigned.leave_unsigned(),

@@ -382,3 +382,123 @@ fn what_cannot_be_had_says_which_image_and_what_to_do() {
     }
     assert!(!desk.path("out.iso").exists());
 }
+
+#[test]
+fn ending_a_download_keeps_what_came_and_leaves_no_draft() {
+    const CAME: usize = 1024 * 1024;
+    let (desk, server) = desk(&image("amd64").into());
+    let calls = AtomicU32::new(0);
+    let proxy = Proxy::start(server.port, move |seen| {
+        let first = seen.is("GET", &large()) && calls.fetch_add(1, Ordering::SeqCst) == 0;
+        if first {
+            Action::Hold(CAME)
+        } else {
+            Action::Forward
+        }
+    });
+    write_source(
+        &desk,
+        "pull",
+        &[&format!("source: 'docker://{}/team/app:1'", proxy.host())],
+    );
+    let before = desk.names();
+    let child = desk
+        .command()
+        .args(pack("pull", "out.iso"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let hex = large().replacen("sha256:", "", 1);
+    let partial = desk.path(&format!(".cache/solution/partial/{hex}.0"));
+    eventually("the beginning of the layer", || {
+        fs::metadata(&partial).is_ok_and(|file| file.len() == CAME as u64)
+    });
+    Answer::of(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]))
+        .success();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("interrupted"));
+    let mut after = desk.names();
+    after.retain(|name| name != ".cache");
+    assert_eq!(after, before);
+    desk.solution(&pack("pull", "out.iso")).success();
+    let of_large = blobs(&proxy)
+        .into_iter()
+        .filter(|(digest, _)| *digest == large());
+    let of_large: Vec<_> = of_large.map(|(_, range)| range).collect();
+    assert_eq!(of_large, [String::new(), format!("bytes={CAME}-")]);
+}
+
+#[test]
+fn a_layer_of_several_images_is_downloaded_once() {
+    let (desk, server) = desk(&image("amd64").into());
+    write_layout(&desk, "other", &image("arm64").into());
+    push(&server, &desk.path("other/layout"), "team/other");
+    let proxy = Proxy::start(server.port, |_| Action::Forward);
+    let images =
+        ["app", "other"].map(|name| format!("source: 'docker://{}/team/{name}:1'", proxy.host()));
+    write_source(&desk, "pull", &[&images[0], &images[1]]);
+    desk.solution(&pack("pull", "out.iso")).success();
+    validate(&desk, "out.iso");
+    let asked = blobs(&proxy);
+    assert_eq!(
+        asked
+            .iter()
+            .filter(|(digest, _)| *digest == large())
+            .count(),
+        1
+    );
+    assert_eq!(
+        asked.len(),
+        5,
+        "a layer of both, and a layer and a configuration of each"
+    );
+}
+
+#[test]
+fn a_damaged_copy_in_the_cache_is_downloaded_anew() {
+    let (desk, server) = desk(&image("amd64").into());
+    let proxy = Proxy::start(server.port, |_| Action::Forward);
+    write_source(
+        &desk,
+        "pull",
+        &[&format!("source: 'docker://{}/team/app:1'", proxy.host())],
+    );
+    desk.solution(&pack("pull", "out.iso")).success();
+    let hex = large().replacen("sha256:", "", 1);
+    let kept = desk.path(&format!(".cache/solution/contents/{hex}"));
+    let mut bytes = fs::read(&kept).unwrap();
+    bytes[12345] ^= 1;
+    fs::write(&kept, bytes).unwrap();
+    desk.solution(&pack("pull", "again.iso")).success();
+    assert!(desk.read("out.iso") == desk.read("again.iso"));
+    assert_eq!(
+        blobs(&proxy)
+            .iter()
+            .filter(|(digest, _)| *digest == large())
+            .count(),
+        2
+    );
+}
+
+#[test]
+fn a_single_image_is_asked_for_its_platform_before_its_layers() {
+    let (desk, server) = desk(&image("amd64").into());
+    let proxy = Proxy::start(server.port, |_| Action::Forward);
+    let source = |platform: &str| {
+        let at = format!("{}/team/app:1", proxy.host());
+        format!("source: 'docker://{at}', platforms: [{platform}]")
+    };
+    write_source(&desk, "other", &[&source("linux/s390x")]);
+    let text = desk.solution(&pack("other", "out.iso")).failure(1);
+    assert!(
+        text.contains("has no platform `linux/s390x`; it has: `linux/amd64`"),
+        "{text}"
+    );
+    assert_eq!(blobs(&proxy).len(), 1, "the configuration only");
+    write_source(&desk, "right", &[&source("linux/amd64")]);
+    desk.solution(&pack("right", "out.iso")).success();
+    validate(&desk, "out.iso");
+    assert_eq!(blobs(&proxy).len(), 3, "and now the layers");
+}

@@ -15,6 +15,7 @@ mod tests;
 mod tests_archive;
 mod walk;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -109,14 +110,25 @@ pub(crate) fn collect(loaded: &Loaded, means: &Means<'_>) -> Result<Vec<Collecte
     Ok(collected)
 }
 
-/// Downloads what the images have that is not here yet.
-pub(crate) fn fetch(images: &[Collected], network: &Network<'_>) -> Result<(), PackError> {
+/// Downloads what is not here yet. The blobs are told with the image that has each of them.
+pub(crate) fn fetch(
+    network: &Network<'_>,
+    images: &BTreeMap<Digest, (ImagePlace, ImageSource)>,
+) -> Result<(), PackError> {
     network.fetch().map_err(|(digest, error)| {
-        let has = |image: &&Collected| image.blobs.iter().any(|blob| blob.digest == digest);
-        let image = images.iter().find(has);
-        let image = image.expect("only blobs of images are wanted");
-        failed(image.place.clone(), &image.from, error)
+        let (place, from) = &images[&digest];
+        failed(place.clone(), from, error)
     })
+}
+
+/// An image for each blob.
+pub(crate) fn by_blob(images: &[Collected]) -> BTreeMap<Digest, (ImagePlace, ImageSource)> {
+    let all = images.iter().flat_map(|image| {
+        let named = || (image.place.clone(), image.from.clone());
+        let blobs = image.blobs.iter();
+        blobs.map(move |blob| (blob.digest, named()))
+    });
+    all.collect()
 }
 
 fn failed(place: ImagePlace, from: &ImageSource, error: SourceError) -> PackError {

@@ -1,6 +1,8 @@
 //! Downloads that break, lie, end early or never, through a proxy before a real registry.
 
 use std::io;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use schemas::Digest;
 use crate::faults::Times;
 use crate::images::{Job, MIB, digest_of, noise, repository, silent};
 use crate::proxy::{Action, Proxy, Seen, find, replace};
-use crate::server::{PASSWORD, Protection, Server, client_for, password};
+use crate::server::{PASSWORD, Protection, Server, client_for, eventually, options, password};
 
 /// What a sink was given, seen from outside.
 #[derive(Default)]
@@ -161,7 +163,12 @@ async fn all_blobs_come_once_and_the_largest_first() {
         .collect();
     let server = with_layers(&layers).await;
     let proxy = Proxy::start(server.port, |_| Action::Forward);
-    let client = client_for(&proxy.host(), Credentials::Anonymous);
+    // One at a time, to see the order.
+    let one = registry::Options {
+        connections: NonZeroUsize::MIN,
+        ..options()
+    };
+    let client = registry::Client::new(&proxy.host().parse().unwrap(), one).unwrap();
     let sinks: Vec<Memory> = layers.iter().map(|layer| Memory::of(layer)).collect();
     let app = repository("app");
     let blobs = layers.iter().zip(&sinks);
@@ -183,14 +190,35 @@ async fn all_blobs_come_once_and_the_largest_first() {
     assert_eq!(ranges(&proxy), [""; 6]);
     let all: usize = layers.iter().map(Bytes::len).sum();
     assert_eq!(*complete.lock().unwrap(), all as u64);
-    // Four connections, and the smallest two waited for one of the largest four.
-    let seen = proxy.seen();
-    let mut asked = seen.iter().filter(|seen| seen.is("GET", "/blobs/"));
-    let last = asked.next_back().unwrap();
-    assert!(
-        last.is("GET", &digest_of(&layers[0]).to_string()),
-        "{last:?}"
-    );
+    let asked: Vec<String> = proxy.seen().into_iter().map(|seen| seen.path).collect();
+    let wanted = layers.iter().rev();
+    let wanted: Vec<String> = wanted
+        .map(|layer| format!("/v2/app/blobs/{}", digest_of(layer)))
+        .collect();
+    assert!(asked.ends_with(&wanted), "{asked:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn as_many_blobs_come_at_a_time_as_there_are_connections() {
+    let layers: Vec<Bytes> = (1..=6).map(|seed| noise(seed, 100)).collect();
+    let server = with_layers(&layers).await;
+    let under_way = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&under_way);
+    let proxy = Proxy::start(server.port, move |seen| {
+        if seen.is("GET", "/blobs/") {
+            counted.fetch_add(1, Ordering::SeqCst);
+            // Nobody gets an answer before four have asked.
+            eventually("four at a time", || counted.load(Ordering::SeqCst) >= 4);
+        }
+        Action::Forward
+    });
+    let client = client_for(&proxy.host(), Credentials::Anonymous);
+    let sinks: Vec<Memory> = layers.iter().map(|layer| Memory::of(layer)).collect();
+    let app = repository("app");
+    let blobs = layers.iter().zip(&sinks);
+    let blobs = blobs.map(|(layer, sink)| blob(&app, layer, sink)).collect();
+    pull(&client, blobs, &|_| ()).await.unwrap();
+    assert_eq!(under_way.load(Ordering::SeqCst), 6);
 }
 
 #[tokio::test(flavor = "multi_thread")]
