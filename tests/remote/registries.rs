@@ -422,6 +422,8 @@ fn ending_a_download_keeps_what_came_and_leaves_no_draft() {
     let mut after = desk.names();
     after.retain(|name| name != ".cache");
     assert_eq!(after, before);
+    let asked = blobs(&proxy).into_iter().filter(|(digest, _)| *digest == large());
+    assert_eq!(asked.count(), 1, "it did not go on until something else ended it");
     desk.solution(&pack("pull", "out.iso")).success();
     let of_large = blobs(&proxy)
         .into_iter()
