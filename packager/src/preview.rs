@@ -16,6 +16,7 @@ use schemas::{
 use crate::cache::Lazy;
 use crate::error::PackError;
 use crate::pack::{self, Request};
+use crate::remote::Network;
 use crate::source::{self, Blob, Collected, Means};
 use crate::{Event, Progress, assemble, files, limits, load};
 
@@ -80,8 +81,8 @@ impl Preview {
     }
 }
 
-/// Does all that [`crate::pack()`] would but read the layers and write the archive, and nothing to the disk but what
-/// the cache unpacks.
+/// Does all that [`crate::pack()`] would but read or download the layers and write the archive, and nothing to the disk
+/// but what the cache keeps.
 pub fn preview(
     request: &Request,
     progress: &Progress<'_>,
@@ -93,8 +94,10 @@ pub fn preview(
     }
     let cache = Lazy::new(&request.cache);
     let to_compress = AtomicU64::new(0);
+    let network = Network::new(&request.remote, &cache, progress, cancel);
     let means = Means {
         cache: &cache,
+        network: &network,
         compression: request.compression,
         threads: request.threads,
         progress,
@@ -102,11 +105,13 @@ pub fn preview(
         postponed: Some(&to_compress),
     };
     let collected = source::collect(&loaded, &means)?;
+    let configurations = configurations(&collected);
+    let by_blob = source::by_blob(&collected);
+    source::fetch(&network, &by_blob, |digest| configurations.contains(digest))?;
     let sources = loaded.source.spec.images.iter();
     let sources = sources.map(|image| (image.place(), image.source.to_string()));
     let images = images(&collected, &sources.collect())?;
     let blobs = assemble::blobs(&collected);
-    let configurations = configurations(&collected);
     let files = assemble::files(&loaded, collected, &blobs)?;
     let list = files.iter().map(file).collect();
     let unsigned = Unsigned::new(pack::info(&loaded, request.time), files)?;

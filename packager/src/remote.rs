@@ -96,11 +96,11 @@ impl<'a> Network<'a> {
     fn credentials(&self, location: &ImageLocation) -> Result<Credentials, SourceError> {
         let address = location.login();
         for path in &self.remote.logins {
-            let config = match files::read(path, registry::limits::CREDENTIALS_FILE as u64) {
-                Ok(config) => config,
-                Err(error) if error.is_missing() => continue,
-                Err(error) => return Err(error.into()),
-            };
+            // Whatever is in the way: a login that cannot be there is none.
+            if !path.exists() {
+                continue;
+            }
+            let config = files::read(path, registry::limits::CREDENTIALS_FILE as u64)?;
             let found = Credentials::from_config(&config, &address);
             let found = found.map_err(|source| SourceError::Logins {
                 path: path.clone(),
@@ -180,9 +180,15 @@ impl<'a> Network<'a> {
         Ok(())
     }
 
-    /// Downloads what is wanted. The error names the blob.
-    pub(crate) fn fetch(&self) -> Result<(), (Digest, SourceError)> {
-        let wanted = std::mem::take(&mut *self.wanted.lock().expect("no panic while held"));
+    /// Downloads those of the wanted blobs. The error names the blob.
+    pub(crate) fn fetch(
+        &self,
+        which: impl Fn(&Digest) -> bool,
+    ) -> Result<(), (Digest, SourceError)> {
+        let all = std::mem::take(&mut *self.wanted.lock().expect("no panic while held"));
+        let (wanted, later): (BTreeMap<_, _>, _) =
+            all.into_iter().partition(|(digest, _)| which(digest));
+        *self.wanted.lock().expect("no panic while held") = later;
         let Some(first) = wanted.keys().next().copied() else {
             return Ok(());
         };

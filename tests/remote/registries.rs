@@ -422,8 +422,14 @@ fn ending_a_download_keeps_what_came_and_leaves_no_draft() {
     let mut after = desk.names();
     after.retain(|name| name != ".cache");
     assert_eq!(after, before);
-    let asked = blobs(&proxy).into_iter().filter(|(digest, _)| *digest == large());
-    assert_eq!(asked.count(), 1, "it did not go on until something else ended it");
+    let asked = blobs(&proxy)
+        .into_iter()
+        .filter(|(digest, _)| *digest == large());
+    assert_eq!(
+        asked.count(),
+        1,
+        "it did not go on until something else ended it"
+    );
     desk.solution(&pack("pull", "out.iso")).success();
     let of_large = blobs(&proxy)
         .into_iter()
@@ -503,4 +509,30 @@ fn a_single_image_is_asked_for_its_platform_before_its_layers() {
     desk.solution(&pack("right", "out.iso")).success();
     validate(&desk, "out.iso");
     assert_eq!(blobs(&proxy).len(), 3, "and now the layers");
+}
+
+#[test]
+fn a_check_downloads_configurations_and_no_layers() {
+    let (desk, server) = desk(&index());
+    let proxy = Proxy::start(server.port, |_| Action::Forward);
+    write_source(
+        &desk,
+        "pull",
+        &[&format!("source: 'docker://{}/team/app:1'", proxy.host())],
+    );
+    let check = ["pack", "pull", "--check", "--output", "json"];
+    let answer = desk.solution(&check);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let checked = answer.json();
+    let digest = index().descriptor().digest.clone();
+    assert_eq!(checked["images"][0]["digest"], digest.as_str());
+    assert_eq!(
+        checked["images"][0]["platforms"],
+        serde_json::json!(["linux/amd64", "linux/arm64"])
+    );
+    assert_eq!(blobs(&proxy).len(), 2, "one configuration of each platform");
+    // And what it says is what comes.
+    desk.solution(&pack("pull", "out.iso")).success();
+    assert_eq!(checked["size"], desk.read("out.iso").len());
+    assert_eq!(blobs(&proxy).len(), 5);
 }

@@ -110,12 +110,13 @@ pub(crate) fn collect(loaded: &Loaded, means: &Means<'_>) -> Result<Vec<Collecte
     Ok(collected)
 }
 
-/// Downloads what is not here yet. The blobs are told with the image that has each of them.
+/// Downloads those of the blobs that are not here yet. `images` says which image has each of them.
 pub(crate) fn fetch(
     network: &Network<'_>,
     images: &BTreeMap<Digest, (ImagePlace, ImageSource)>,
+    which: impl Fn(&Digest) -> bool,
 ) -> Result<(), PackError> {
-    network.fetch().map_err(|(digest, error)| {
+    network.fetch(which).map_err(|(digest, error)| {
         let (place, from) = &images[&digest];
         failed(place.clone(), from, error)
     })
