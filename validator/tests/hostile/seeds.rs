@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use schemas::{Contents, Envelope, ImageDocument, Solution, SolutionSource, Statement, TrustPolicy, yaml};
+use schemas::{
+    Contents, Envelope, ImageDocument, Solution, SolutionSource, Statement, TrustPolicy, yaml,
+};
 use signing::{PublicKey, SecretKey};
 
 use crate::subject::trust;
