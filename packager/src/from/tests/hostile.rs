@@ -84,6 +84,17 @@ fn what_is_no_release_is_refused_with_its_place() {
             "correct `metadata.name`",
         ],
     );
+    for name in ["a/b.app.test", "A.app.test", "", "-"] {
+        let named =
+            crd("tests.app.test").replace("{name: tests.app.test}", &format!("{{name: '{name}'}}"));
+        refuses(
+            &format!("{DEPLOYMENT}{named}"),
+            &[
+                &format!("CustomResourceDefinition `{name}`"),
+                "correct `metadata.name`",
+            ],
+        );
+    }
     refuses(
         &format!("{DEPLOYMENT}---\na: {{{{ .Values.x }}}}\n"),
         &["document 2 (line 12)", "template"],

@@ -5,10 +5,12 @@ use super::*;
 #[test]
 fn definitions_are_kept_to_the_byte_and_never_changed() {
     let numbers = "  # kept\n  x: [0x1F, 1.50, 012, yes, 'yes', 18446744073709551615, 1e3]\n";
-    let webhook = crd("hooks.app.test").replace(
-        "scope:",
-        "conversion: {strategy: Webhook, webhook: {}}, scope:",
-    );
+    let converting = |name: &str, conversion: &str| {
+        crd(name).replace("scope:", &format!("conversion: {{{conversion}}}, scope:"))
+    };
+    let webhook = converting("hooks.app.test", "strategy: Webhook")
+        + &converting("others.app.test", "webhook: {}")
+        + &converting("plains.app.test", "strategy: None");
     let text = format!(
         "{DEPLOYMENT}{}{numbers}{webhook}",
         crd("tests.app.test").replace("spec: {", "spec:\n  y: {")
@@ -22,10 +24,21 @@ fn definitions_are_kept_to_the_byte_and_never_changed() {
             .unwrap()
             .contains("strategy: Webhook")
     );
-    let note = note(&draft, "CustomResourceDefinition `hooks.app.test`");
+    for name in ["hooks", "others"] {
+        let note = note(
+            &draft,
+            &format!("CustomResourceDefinition `{name}.app.test`"),
+        );
+        assert!(
+            note.weight == Weight::Decide && note.text.contains("strategy: None"),
+            "{note:?}"
+        );
+    }
     assert!(
-        note.weight == Weight::Decide && note.text.contains("strategy: None"),
-        "{note:?}"
+        draft
+            .notes
+            .iter()
+            .all(|note| !note.about.contains("plains"))
     );
 }
 
