@@ -189,7 +189,7 @@ fn declaring_what_has_a_meaning_changes_nothing() {
         "../x",
     ];
     let desk = later(&[], |info| {
-        info.optional = names.map(str::to_owned).to_vec()
+        info.optional = names.map(str::to_owned).to_vec();
     });
     let report = desk.report(&TRUST, 0);
     assert_eq!(report["findings"], serde_json::json!([]));

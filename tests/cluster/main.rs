@@ -11,6 +11,6 @@ mod future;
 mod lifecycle;
 mod refusals;
 mod site;
-mod trust;
 #[path = "../common/stages.rs"]
 mod stages;
+mod trust;

@@ -103,7 +103,7 @@ impl Facts {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let digits = "0123456789abcdef".as_bytes();
     let hex =
         |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from(digits[usize::from(digit)]));

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::common::Desk;
+use crate::judged::hex;
 use crate::machine::{Mount, boot};
 
 const MIB: u64 = 1 << 20;
@@ -24,10 +25,6 @@ fn piece(number: u64) -> Vec<u8> {
     let bytes = positions.take(1 << 17).flat_map(u64::to_le_bytes);
     let end = MIB.min(SIZE - number * MIB);
     bytes.take(usize::try_from(end).unwrap()).collect()
-}
-
-fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Writes the layer, and returns its SHA-256.
