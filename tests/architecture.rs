@@ -46,6 +46,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("ed25519-dalek", &["signing"]),
     ("k8s-openapi", &["deployer", "example-operator"]),
     ("kube", &["deployer", "example-operator"]),
+    ("pkcs8", &["signing"]),
     ("reqwest", &["registry"]),
 ];
 

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use deployer::{Cluster, Object, ObjectRef};
+use deployer::{Cluster, Gvk, Object, Selector};
 use schemas::{KeyId, SolutionName, json};
 use serde_json::{Value, json};
 
@@ -21,12 +21,15 @@ use crate::vocabulary as v;
 pub(crate) struct Memory(BTreeMap<SolutionName, BTreeSet<KeyId>>);
 
 impl Memory {
+    /// Reads it by the right that the records need: to list the `ConfigMaps` of their namespace.
     pub(crate) async fn read(cluster: &Cluster) -> Result<Self, Error> {
-        let place = ObjectRef::namespaced("v1", "ConfigMap", v::RECORDS_NAMESPACE, v::SIGNERS);
-        match cluster.get(&place).await? {
-            Some(object) => Self::from_object(&object),
-            None => Ok(Self::default()),
-        }
+        let maps = Gvk::new("v1", "ConfigMap");
+        let selector = Selector::label(v::RECORD, "signers");
+        let found = cluster
+            .list(&maps, Some(v::RECORDS_NAMESPACE), Some(&selector))
+            .await?;
+        let memory = found.iter().find(|object| object.name() == v::SIGNERS);
+        memory.map_or_else(|| Ok(Self::default()), Self::from_object)
     }
 
     fn from_object(object: &Object) -> Result<Self, Error> {
@@ -60,7 +63,7 @@ impl Memory {
             "metadata": {
                 "name": v::SIGNERS,
                 "namespace": v::RECORDS_NAMESPACE,
-                "labels": { v::MANAGED_BY: v::MANAGER },
+                "labels": { v::MANAGED_BY: v::MANAGER, v::RECORD: "signers" },
             },
             "data": data,
         })

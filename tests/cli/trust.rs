@@ -157,6 +157,41 @@ fn a_policy_counts_for_its_solutions_only_and_the_closest_one_counts() {
     );
 }
 
+/// The policy of docs/signing.md, written by hand as it stands there.
+#[test]
+fn the_guides_policy_is_one() {
+    let guide = include_str!("../../docs/signing.md");
+    let (_, policy) = guide.split_once("\n```yaml\n").unwrap();
+    let (policy, _) = policy.split_once("```").unwrap();
+    let desk = Desk::with_archive();
+    desk.write(&format!("{FOLDER}/board.yaml"), policy);
+    let list = trust(&desk, &["list", "--output", "json"]).json();
+    assert_eq!(
+        (&list[0]["name"], &list[0]["threshold"]),
+        (&"board".into(), &2.into())
+    );
+    assert_eq!(list[0]["keys"].as_array().unwrap().len(), 2);
+    let report = desk.report(&[], 1);
+    assert_eq!(report["judged"]["policy"], "board", "{report:#}");
+    // What is added by the program stands there in the same way.
+    let add = [
+        "add",
+        "board",
+        "--key",
+        "publisher.pub",
+        "--extend",
+        "--comment",
+        "us",
+    ];
+    trust(&desk, &add).success();
+    let text = String::from_utf8(desk.read(&format!("{FOLDER}/board.yaml"))).unwrap();
+    let public = String::from_utf8(desk.read("publisher.pub")).unwrap();
+    for line in public.lines() {
+        assert!(text.contains(&format!("\n        {line}\n")), "{text}");
+    }
+    assert!(text.contains("security review"), "{text}");
+}
+
 #[test]
 fn keys_are_changed_one_by_one() {
     let desk = trusting("*");

@@ -69,6 +69,40 @@ fn an_unsigned_archive_of_a_solution_once_signed() {
 }
 
 #[test]
+fn the_policy_for_the_solution_decides_about_an_import() {
+    let site = Site::new("policies");
+    let trust = |name: &str, solutions: &str| {
+        let policy = ["trust", "add", name, "--key", "publisher.pub"];
+        let scope = ["--solutions", solutions];
+        site.desk
+            .solution(&[&policy[..], &scope].concat())
+            .success();
+    };
+    let import = || {
+        let mut command = site.command();
+        command.args([
+            "import",
+            "1.0.0.iso",
+            "--dry-run",
+            "--registry",
+            &site.registry(),
+        ]);
+        command.args([
+            "--ca-file",
+            &crate::site::variable("SOLUTION_TEST_REGISTRY_CA"),
+        ]);
+        Answer::of(&mut command)
+    };
+    trust("others", "other");
+    refused(&site, "no policy of this site is for `example`", import);
+    trust("acme", "example");
+    let answer = import();
+    let words = "policy acme: 1 of 1 key signed, 1 needed";
+    assert!(answer.stderr.contains(words), "{answer:?}");
+    answer.success();
+}
+
+#[test]
 fn signers_that_were_changed_stay_changed() {
     let site = Site::new("changed");
     site.desk.solution(&["keygen", "other"]).success();

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::common::{Answer, Desk};
-use crate::judged::{ARCHIVE, Judged, STATEMENT, ask, must};
+use crate::judged::{ARCHIVE, Judged, SIGNING, STATEMENT, ask, must};
 
 /// What is typed.
 const PASSPHRASE: &str = "correct horse battery";
@@ -219,6 +219,82 @@ fn openssl_signs_in_place_of_a_device() {
     desk.report(&both, 0);
 }
 
+/// The lines of docs/signing.md in the first block that holds these words.
+fn lines_with(words: &str) -> String {
+    let blocks = SIGNING.split("\n```\n");
+    blocks
+        .skip(1)
+        .step_by(2)
+        .find(|block| block.contains(words))
+        .unwrap_or_else(|| panic!("docs/signing.md has no block with `{words}`"))
+        .to_owned()
+}
+
+/// Runs lines of docs/signing.md on a copy of the archive, where `solution` is the program.
+fn follow(desk: &Desk, lines: &str) {
+    let program = Path::new(env!("CARGO_BIN_EXE_solution"));
+    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+    let answer = Answer::of(
+        Command::new("sh")
+            .args(["-e", "-c", lines])
+            .current_dir(desk.path(""))
+            .env("PATH", path)
+            .env("SOFTHSM2_CONF", desk.path("softhsm2.conf")),
+    );
+    answer.success();
+}
+
+const BOTH: [&str; 6] = [
+    "--key",
+    "publisher.pub",
+    "--key",
+    "device.pub",
+    "--threshold",
+    "2",
+];
+
+#[test]
+fn the_guides_way_with_a_device() {
+    let desk = with_device();
+    desk.write("shop.iso", desk.read("example.iso"));
+    follow(&desk, &lines_with("-inkey device.pem"));
+    desk.solution(&[&["validate", "shop.iso"], &BOTH[..]].concat())
+        .success();
+}
+
+/// SoftHSM is a device as PKCS#11 sees it: the key is made in it and never leaves it.
+#[test]
+fn the_guides_way_with_a_pkcs11_device() {
+    const MODULE: &str = "/usr/lib/softhsm/libsofthsm2.so";
+    let desk = Desk::with_archive();
+    desk.write("shop.iso", desk.read("example.iso"));
+    std::fs::create_dir(desk.path("tokens")).unwrap();
+    let tokens = desk.path("tokens");
+    let config = format!("directories.tokendir = {}\n", tokens.display());
+    desk.write("softhsm2.conf", config);
+    let pin = "--pin 123456";
+    follow(
+        &desk,
+        &format!("softhsm2-util --init-token --free --label t --so-pin 123456 {pin}"),
+    );
+    let tool = format!("pkcs11-tool --module {MODULE} --login {pin}");
+    follow(
+        &desk,
+        &format!("{tool} --keypairgen --key-type EC:edwards25519 --label publisher"),
+    );
+    let [payload, attach] = {
+        let lines = lines_with("-inkey device.pem");
+        let lines: Vec<&str> = lines.lines().collect();
+        [lines[0], lines[2]].map(str::to_owned)
+    };
+    follow(&desk, &payload);
+    let lines = lines_with("--mechanism EDDSA").replace("MODULE.so", MODULE);
+    follow(&desk, &lines.replace("--login", &format!("--login {pin}")));
+    follow(&desk, &attach);
+    desk.solution(&[&["validate", "shop.iso"], &BOTH[..]].concat())
+        .success();
+}
+
 #[test]
 fn a_key_that_openssl_encrypted_packs_and_signs() {
     let desk = with_device();
@@ -281,7 +357,7 @@ fn the_policies_of_the_machine_count_for_everybody() {
 fn cosign(directory: &Path, envelope: &str, key: &str, file: &str) -> bool {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/cosign");
     let program = Answer::of(Command::new(program).arg("--path")).success();
-    let lines = crate::judged::SIGNING
+    let lines = SIGNING
         .split_once("cosign verify-blob-attestation")
         .expect("docs/signing.md has the line")
         .1;

@@ -21,8 +21,8 @@ The files are PKCS#8 and SubjectPublicKeyInfo in PEM; openssl reads both, and ke
 `openssl genpkey -algorithm ed25519` work the same. Keep NAME.key secret; give NAME.pub to
 sites by another way than the archives.
 
-With --encrypt the secret key is of no use to who finds the file: a passphrase opens it. openssl reads
-it too, and `openssl pkcs8 -topk8 -in KEY -out NEW-KEY` gives a key another passphrase.
+With --encrypt a passphrase opens the secret key, and whoever finds the file cannot use it. openssl
+reads it too; `openssl pkcs8 -topk8 -in KEY -out NEW-KEY` gives a key another passphrase.
 
 Examples:
   solution keygen
