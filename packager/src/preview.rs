@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use archive::{ArchiveFile, Signed, Unsigned, WriteError};
 use rustix::fs::MemfdFlags;
 use schemas::{
-    ArchivePath, Digest, ImageDocument, ImagePlace, ImageReference, Platform, SolutionId,
+    ArchivePath, Digest, ImageDocument, ImageManifest, ImagePlace, ImageReference, Platform,
+    SolutionId,
 };
 
 use crate::cache::Lazy;
@@ -155,12 +156,17 @@ fn outline(signed: Signed, wanted: &BTreeSet<Digest>) -> Result<File, PackError>
     Ok(file)
 }
 
-/// The digests of all configurations of images: of all layers and configurations, what a check of documents reads.
+/// The digests of all configurations that say what an image runs on: of all layers and configurations, what a check of
+/// documents reads.
 fn configurations(images: &[Collected]) -> BTreeSet<Digest> {
+    configurations_of(images, ImageManifest::has_image_config)
+}
+
+fn configurations_of(images: &[Collected], wanted: fn(&ImageManifest) -> bool) -> BTreeSet<Digest> {
     let documents = images.iter().flat_map(|image| &image.documents);
     let parsed = documents.filter_map(|document| ImageDocument::from_slice(&document.bytes).ok());
     let configurations = parsed.filter_map(|document| match document {
-        ImageDocument::Manifest(manifest) if manifest.is_image() => Some(manifest.config),
+        ImageDocument::Manifest(manifest) if wanted(&manifest) => Some(manifest.config),
         _ => None,
     });
     let small = configurations.filter(|config| config.size <= limits::CONFIG_SIZE);
@@ -207,7 +213,7 @@ fn contents(image: &Collected) -> impl Iterator<Item = (Digest, u64)> {
 
 /// What an image runs on, as its configurations say.
 fn platforms(image: &Collected) -> Result<BTreeSet<Platform>, PackError> {
-    let wanted = configurations(std::slice::from_ref(image));
+    let wanted = configurations_of(std::slice::from_ref(image), ImageManifest::is_image);
     let mut platforms = BTreeSet::new();
     for blob in image
         .blobs

@@ -137,8 +137,14 @@ impl ImageManifest {
     #[must_use]
     pub fn is_image(&self) -> bool {
         self.artifact_type.is_none()
-            && matches!(self.config.media_type.as_str(), OCI_CONFIG | DOCKER_CONFIG)
+            && self.has_image_config()
             && self.layers.iter().all(Descriptor::is_layer)
+    }
+
+    /// Whether the configuration is one of an image, which says what it runs on. Some artifacts have one too.
+    #[must_use]
+    pub fn has_image_config(&self) -> bool {
+        matches!(self.config.media_type.as_str(), OCI_CONFIG | DOCKER_CONFIG)
     }
 
     /// What an artifact is: its type, or else that of its configuration.

@@ -287,11 +287,11 @@ mod tests {
     #[test]
     fn streams_are_taken_apart_with_the_lines_of_their_documents() {
         let stream = b"# head\n---\na: 1\n---\n# only words\n--- # said\nb: |\n  x\n   ---\n--- {c: 3}\n...\n--- \r\nd: '\n  ---x'\n";
-        let parts = parts(stream).unwrap();
+        let taken = parts(stream).unwrap();
         let places: Vec<(usize, usize)> =
-            parts.iter().map(|part| (part.number, part.line)).collect();
+            taken.iter().map(|part| (part.number, part.line)).collect();
         assert_eq!(places, [(1, 2), (2, 6), (3, 10), (4, 12)]);
-        let read: Vec<_> = parts
+        let read: Vec<_> = taken
             .iter()
             .flat_map(|part| part.documents().unwrap())
             .collect();

@@ -169,7 +169,7 @@ impl<'a> Documents<'a> {
         findings: &mut Findings,
     ) -> Result<Option<Platform>, CheckError> {
         let digest = manifest.config.digest;
-        if !manifest.is_image() {
+        if !manifest.has_image_config() {
             return Ok(None);
         }
         let Some(entry) = self.files.with_digest(&digest) else {
@@ -184,7 +184,10 @@ impl<'a> Documents<'a> {
             self.configurations.insert(digest, read);
         }
         let known = self.configurations.get(&digest).and_then(Option::as_ref);
-        Ok(known.and_then(|known| config::platform(known, place, entry, manifest, findings)))
+        let platform =
+            known.and_then(|known| config::platform(known, place, entry, manifest, findings));
+        // An attestation's configuration has to be right, but it runs on nothing.
+        Ok(platform.filter(|_| manifest.is_image()))
     }
 
     /// The true size of a content; none when it is nowhere in the archive.
