@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use registry::{
-    BlobPull, BlobSink, Client, Credentials, Engine, FailedPull, ImageLocation, PullEvent,
+    BlobPull, BlobSink, Client, Credentials, Engine, FailedPull, ImageLocation, Logins, PullEvent,
     Repository, Unfit,
 };
 use schemas::{Descriptor, Digest, ImageReference};
@@ -40,6 +40,8 @@ pub(crate) struct Network<'a> {
     progress: &'a Progress<'a>,
     cancel: &'a AtomicBool,
     runtime: OnceLock<Runtime>,
+    /// The files of logins that were needed.
+    logins: Mutex<BTreeMap<PathBuf, Logins>>,
     /// One for each registry and login.
     clients: Mutex<Vec<(String, Credentials, Client)>>,
     wanted: Mutex<BTreeMap<Digest, Wanted>>,
@@ -67,6 +69,7 @@ impl<'a> Network<'a> {
             progress,
             cancel,
             runtime: OnceLock::new(),
+            logins: Mutex::default(),
             clients: Mutex::default(),
             wanted: Mutex::default(),
             saved: Mutex::default(),
@@ -95,18 +98,22 @@ impl<'a> Network<'a> {
 
     fn credentials(&self, location: &ImageLocation) -> Result<Credentials, SourceError> {
         let address = location.login();
+        let mut read = self.logins.lock().expect("no panic while held");
         for path in &self.remote.logins {
             // Whatever is in the way: a login that cannot be there is none.
             if !path.exists() {
                 continue;
             }
-            let config = files::read(path, registry::limits::CREDENTIALS_FILE as u64)?;
-            let found = Credentials::from_config(&config, &address);
-            let found = found.map_err(|source| SourceError::Logins {
+            let unusable = |source| SourceError::Logins {
                 path: path.clone(),
                 source,
-            })?;
-            if let Some(credentials) = found {
+            };
+            if !read.contains_key(path) {
+                let config = files::read(path, registry::limits::CREDENTIALS_FILE as u64)?;
+                let logins = Logins::from_slice(&config).map_err(unusable)?;
+                read.insert(path.clone(), logins);
+            }
+            if let Some(credentials) = read[path].find(&address).map_err(unusable)? {
                 return Ok(credentials);
             }
         }

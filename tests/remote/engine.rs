@@ -107,6 +107,11 @@ fn an_image_of_podman_is_packed() {
     // The same image gives the same archive, and nothing of the way is left.
     run(&desk, "podman.sock", "again.iso").success();
     assert!(archive == desk.read("again.iso"));
+    let mut command = desk.command();
+    let address = format!("unix://{}", desk.path("podman.sock").display());
+    command.env("CONTAINER_HOST", address);
+    Answer::of(command.args(pack("pull", "third.iso"))).success();
+    assert!(archive == desk.read("third.iso"));
     let left = std::fs::read_dir(desk.path(".cache/solution/new")).unwrap();
     assert_eq!(left.count(), 0);
 }

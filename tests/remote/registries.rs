@@ -316,13 +316,19 @@ fn logins_and_authorities_are_those_of_docker_and_podman() {
         format!(r#"{{"credHelpers":{{"{host}":"desk"}}}}"#),
     );
     let helper = format!(
-        "#!/bin/sh\nread -r key\ntest \"$1 $key\" = 'get {host}' || exit 1\necho '{{\"Username\":\"{USER}\",\"Secret\":\"{PASSWORD}\"}}'\n"
+        "#!/bin/sh\necho asked >> asked\nread -r key\ntest \"$1 $key\" = 'get {host}' || exit 1\necho '{{\"Username\":\"{USER}\",\"Secret\":\"{PASSWORD}\"}}'\n"
     );
     desk.write("bin/docker-credential-desk", helper);
     let mode = fs::Permissions::from_mode(0o755);
     fs::set_permissions(desk.path("bin/docker-credential-desk"), mode).unwrap();
     run("DOCKER_CONFIG", "docker", "helper.iso").success();
     assert!(desk.read("podman.iso") == desk.read("helper.iso"));
+    // A helper is asked once, however many images its registry has.
+    let image =
+        |number: u8| format!("source: 'docker://{host}/team/app:1', ref: 'r.example/app:{number}'");
+    write_source(&desk, "pull", &[&image(1), &image(2)]);
+    run("DOCKER_CONFIG", "docker", "two.iso").success();
+    assert_eq!(desk.read("asked"), b"asked\nasked\n", "by two runs");
 
     desk.write(
         "auth.json",

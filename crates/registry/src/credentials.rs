@@ -4,10 +4,11 @@
 //! address or a path prefix of it, as podman does (containers-auth.json(5)); a credential helper named for the host
 //! wins over an entry, as docker does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -118,24 +119,42 @@ struct Entry {
     registrytoken: Option<String>,
 }
 
-impl Credentials {
-    /// The credentials that the bytes of a docker `config.json` or podman `auth.json` hold for a registry; `None`
-    /// if they hold none. May run a credential helper (`docker-credential-NAME`) and wait for it.
-    pub fn from_config(
-        config: &[u8],
-        address: &RegistryAddress,
-    ) -> Result<Option<Self>, CredentialsError> {
+/// A docker `config.json` or podman `auth.json`.
+pub struct Logins {
+    file: LoginFile,
+    /// What helpers have answered, by their name and the key: each is asked once, since it may take its time.
+    answers: Mutex<HashMap<(String, String), Option<Credentials>>>,
+}
+
+impl fmt::Debug for Logins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Logins").finish_non_exhaustive()
+    }
+}
+
+impl Logins {
+    /// Reads the bytes of such a file.
+    pub fn from_slice(config: &[u8]) -> Result<Self, CredentialsError> {
         if config.len() > limits::CREDENTIALS_FILE {
             return Err(CredentialsError::TooLong);
         }
         // The JSON library's own message can quote the file, so only the place is kept.
-        let file: LoginFile =
-            serde_json::from_slice(config).map_err(|error| CredentialsError::Malformed {
-                line: error.line(),
-                column: error.column(),
-            })?;
+        let file = serde_json::from_slice(config).map_err(|error| CredentialsError::Malformed {
+            line: error.line(),
+            column: error.column(),
+        })?;
+        Ok(Self {
+            file,
+            answers: Mutex::default(),
+        })
+    }
+
+    /// The credentials for a registry; `None` if the file holds none. May run a credential helper
+    /// (`docker-credential-NAME`) and wait for it.
+    pub fn find(&self, address: &RegistryAddress) -> Result<Option<Credentials>, CredentialsError> {
+        let file = &self.file;
         if let Some((key, helper)) = longest_match(&file.helpers, address)
-            && let Some(found) = ask_helper(helper, key)?
+            && let Some(found) = self.ask(helper, key)?
         {
             return Ok(Some(found));
         }
@@ -145,9 +164,31 @@ impl Credentials {
             return Ok(Some(found));
         }
         match &file.store {
-            Some(store) if !store.is_empty() => ask_helper(store, helper_key(address)),
+            Some(store) if !store.is_empty() => self.ask(store, helper_key(address)),
             _ => Ok(None),
         }
+    }
+
+    fn ask(&self, helper: &str, key: &str) -> Result<Option<Credentials>, CredentialsError> {
+        let asked = (helper.to_owned(), key.to_owned());
+        let mut answers = self.answers.lock().expect("no panic while held");
+        if let Some(known) = answers.get(&asked) {
+            return Ok(known.clone());
+        }
+        let answer = ask_helper(helper, key)?;
+        answers.insert(asked, answer.clone());
+        Ok(answer)
+    }
+}
+
+impl Credentials {
+    /// The credentials that the bytes of a docker `config.json` or podman `auth.json` hold for a registry; `None`
+    /// if they hold none. May run a credential helper (`docker-credential-NAME`) and wait for it.
+    pub fn from_config(
+        config: &[u8],
+        address: &RegistryAddress,
+    ) -> Result<Option<Self>, CredentialsError> {
+        Logins::from_slice(config)?.find(address)
     }
 }
 

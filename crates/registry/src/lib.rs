@@ -34,7 +34,7 @@ mod writer;
 
 pub use address::{AddressError, ImageLocation, Reference, RegistryAddress, Repository};
 pub use client::{Client, Options, PlainHttp, Proxies, SystemRoots};
-pub use credentials::{Credentials, CredentialsError, Secret};
+pub use credentials::{Credentials, CredentialsError, Logins, Secret};
 pub use engine::{Engine, EngineError, EngineImage};
 pub use error::{Error, Operation};
 pub use events::{Arrival, Event, Progress, PullEvent, PullProgress};

@@ -47,6 +47,8 @@ pub(crate) enum Action {
     Hold(usize),
     /// Passes it on without a header.
     Without(&'static str),
+    /// Passes it on with another value of a header.
+    With(&'static str, &'static str),
     /// Passes it on, and makes another answer of the registry's.
     Rewrite(fn(Vec<u8>) -> Vec<u8>),
 }
@@ -137,6 +139,11 @@ fn serve(state: &State, connection: TcpStream) -> io::Result<()> {
             replace(&answer, name, value)
         }),
         Action::Rewrite(change) => forward(state, &seen, &mut client, change),
+        Action::With(name, value) => {
+            let mut seen = seen.clone();
+            seen.headers.insert(name.to_owned(), value.to_owned());
+            forward(state, &seen, &mut client, |answer| answer)
+        }
         Action::Without(name) => {
             let mut seen = seen.clone();
             seen.headers.remove(name);

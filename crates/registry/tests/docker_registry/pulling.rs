@@ -588,3 +588,40 @@ async fn a_disk_that_is_full_ends_the_download() {
     );
     assert_eq!(ranges(&proxy).len(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_of_what_was_asked_for_is_taken_and_the_rest_asked_for() {
+    let layer = noise(1, 2 * MIB);
+    let server = with_layers(std::slice::from_ref(&layer)).await;
+    let once = Times::new(1);
+    let proxy = Proxy::start(server.port, move |seen| {
+        if seen.headers.contains_key("range") && once.left() {
+            Action::With("range", "bytes=1000-1999")
+        } else {
+            Action::Forward
+        }
+    });
+    let sink = Memory::of(&layer).holding(&layer[..1000]);
+    fetch(&proxy, &layer, &sink).await.unwrap();
+    assert!(sink.holds(&layer));
+    assert_eq!(ranges(&proxy), ["bytes=1000-", "bytes=2000-"]);
+    assert_eq!(sink.restarts(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_that_refuses_the_range_is_asked_for_the_whole() {
+    let layer = noise(1, 2 * MIB);
+    let server = with_layers(std::slice::from_ref(&layer)).await;
+    let proxy = Proxy::start(server.port, |seen| {
+        if seen.headers.contains_key("range") {
+            Action::Answer("416 Range Not Satisfiable", String::new())
+        } else {
+            Action::Forward
+        }
+    });
+    let sink = Memory::of(&layer).holding(&layer[..1000]);
+    fetch(&proxy, &layer, &sink).await.unwrap();
+    assert!(sink.holds(&layer));
+    assert_eq!(ranges(&proxy), ["bytes=1000-", ""]);
+    assert_eq!(sink.restarts(), 1);
+}
