@@ -378,6 +378,10 @@ fn what_cannot_be_had_says_which_image_and_what_to_do() {
     for (at, code, words, hint) in cases {
         write_source(&desk, "pull", &[&format!("source: 'docker://{at}'")]);
         let text = desk.solution(&pack("pull", "out.iso")).failure(code);
+        assert!(
+            !text.contains("tried again"),
+            "nobody waits for what never was: {text}"
+        );
         for part in [
             format!("image `app-0:1` from `docker://{at}`").as_str(),
             words,

@@ -409,3 +409,15 @@ fn origin(scheme: &str, address: &RegistryAddress) -> Url {
     let url = format!("{scheme}://{host}/");
     Url::parse(&url).expect("an address is a valid authority")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn docker_hub_answers_under_another_name() {
+        let of = |text: &str| origin("https", &text.parse().unwrap()).to_string();
+        assert_eq!(of("docker.io"), "https://registry-1.docker.io/");
+        assert_eq!(of("quay.io:5000/team"), "https://quay.io:5000/");
+    }
+}

@@ -213,3 +213,31 @@ async fn a_pull_asks_for_the_right_to_pull_and_for_a_new_token_when_one_ends() {
     let scope = "scope=repository%3Ademo%2Fa%3Apull";
     assert!(asked.iter().all(|path| path.ends_with(scope)), "{asked:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn public_images_need_a_token_and_no_login() {
+    let server = Server::start(&Protection::None);
+    let app = repository("demo/a");
+    let layer = noise(1, MIB);
+    let mut job = Job::default();
+    job.image(&app, Some("1"), std::slice::from_ref(&layer));
+    let client = client_for(&server.host(), Credentials::Anonymous);
+    assert!(push(&client, job.job, silent()).await.is_complete());
+
+    // As Docker Hub and quay.io do it: whoever asks for the right to pull gets it.
+    let tokens = Proxy::start(0, |seen| {
+        assert!(!seen.headers.contains_key("authorization"));
+        let scopes = seen.path.split(['?', '&']);
+        let scope = scopes.filter_map(|part| part.strip_prefix("scope=")).next();
+        let token = scope.unwrap_or_default();
+        Action::Answer("200 OK", format!(r#"{{"access_token":"{token}"}}"#))
+    });
+    let registry = registry(&server, &tokens, 100);
+    let client = client_for(&registry.host(), Credentials::Anonymous);
+    let sink = Memory::of(&layer);
+    pull(&client, vec![blob(&app, &layer, &sink)], &|_| ())
+        .await
+        .unwrap();
+    assert!(sink.holds(&layer));
+    assert_eq!(tokens.seen().len(), 1);
+}
