@@ -17,4 +17,5 @@ mod server;
 
 mod bench;
 mod engine;
+mod guide;
 mod registries;
