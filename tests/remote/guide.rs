@@ -32,7 +32,11 @@ fn serve(desk: &Desk, server: &Server, repository: &str) {
     let image = |architecture| {
         ImageBuilder::new()
             .platform(Platform::linux(architecture))
-            .file("/program", format!("{repository} for {architecture}"), 0o755)
+            .file(
+                "/program",
+                format!("{repository} for {architecture}"),
+                0o755,
+            )
             .user(65532)
             .build()
     };
