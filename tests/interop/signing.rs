@@ -23,8 +23,10 @@ impl Terminal {
     fn run(desk: &Desk, line: &str) -> Self {
         let program = env!("CARGO_BIN_EXE_solution");
         let line = line.replace("solution ", &format!("{program} "));
-        let mut child = Command::new("script")
-            .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+        // Whoever waits for a question that never comes should not wait for ever.
+        let mut child = Command::new("timeout")
+            .args(["--foreground", "60", "script", "--quiet"])
+            .args(["--return", "--command", &line, "/dev/null"])
             .current_dir(desk.path(""))
             .env_clear()
             .envs([("HOME", desk.path("")), ("PATH", "/usr/bin:/bin".into())])
