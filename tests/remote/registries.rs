@@ -263,19 +263,38 @@ fn what_a_registry_says_of_its_documents_is_compared() {
     }
 }
 
-#[test]
-fn logins_and_authorities_are_those_of_docker_and_podman() {
+/// A desk with `auth.json` to write, and a registry with TLS and a login that has `team/app:1`; `pull` packs it.
+fn protected_desk() -> (Desk, Server) {
     let desk = Desk::with_key();
     write_layout(&desk, "source", &image("amd64").into());
     let server = Server::start(&Protection::TlsAndLogin);
     push(&server, &desk.path("source/layout"), "team/app");
     desk.write("ca.pem", server.ca());
-    write_source(
-        &desk,
-        "pull",
-        &[&format!("source: 'docker://{}/team/app:1'", server.host())],
-    );
+    let source = format!("source: 'docker://{}/team/app:1'", server.host());
+    write_source(&desk, "pull", &[&source]);
+    (desk, server)
+}
 
+/// Packs `pull` with a variable and with the programs in `bin`.
+fn run_with(desk: &Desk, (variable, value): (&str, &str), archive: &str) -> Answer {
+    let mut command = desk.command();
+    let path = format!("{}:/usr/bin:/bin", desk.path("bin").display());
+    command.env("PATH", path).env(variable, value);
+    command
+        .args(pack("pull", archive))
+        .args(["--ca-file", "ca.pem", "--no-cache"]);
+    Answer::of(&mut command)
+}
+
+fn login(user: &str) -> String {
+    STANDARD.encode(format!("{user}:{PASSWORD}"))
+}
+
+const AUTH_FILE: (&str, &str) = ("REGISTRY_AUTH_FILE", "auth.json");
+
+#[test]
+fn logins_and_authorities_are_those_of_docker_and_podman() {
+    let (desk, server) = protected_desk();
     let text = desk.solution(&pack("pull", "out.iso")).failure(1);
     assert!(
         text.contains("certificate is not trusted") && text.contains("--ca-file"),
@@ -288,29 +307,32 @@ fn logins_and_authorities_are_those_of_docker_and_podman() {
         "{text}"
     );
 
-    let login = |user: &str| STANDARD.encode(format!("{user}:{PASSWORD}"));
     let host = server.host();
     // The longest key counts: the login for the whole registry is a wrong one.
+    let (wrong, right) = (login("nobody"), login(USER));
     desk.write(
         "auth.json",
         format!(
-            r#"{{"auths":{{"{host}":{{"auth":"{}"}},"{host}/team/app":{{"auth":"{}"}}}}}}"#,
-            login("nobody"),
-            login(USER)
+            r#"{{"auths":{{"{host}":{{"auth":"{wrong}"}},"{host}/team/app":{{"auth":"{right}"}}}}}}"#
         ),
     );
-    let run = |variable: &str, value: &str, archive: &str| {
-        let mut command = desk.command();
-        let path = format!("{}:/usr/bin:/bin", desk.path("bin").display());
-        command.env("PATH", path).env(variable, value);
-        command
-            .args(pack("pull", archive))
-            .args(["--ca-file", "ca.pem", "--no-cache"]);
-        Answer::of(&mut command)
-    };
-    run("REGISTRY_AUTH_FILE", "auth.json", "podman.iso").success();
-    validate(&desk, "podman.iso");
+    run_with(&desk, AUTH_FILE, "out.iso").success();
+    validate(&desk, "out.iso");
 
+    let wrong = format!(r#"{{"auths":{{"{host}":{{"auth":"{wrong}"}}}}}}"#);
+    desk.write("auth.json", wrong);
+    let text = run_with(&desk, AUTH_FILE, "refused.iso").failure(1);
+    assert!(text.contains("credentials were refused"), "{text}");
+    desk.write("auth.json", "{");
+    let text = run_with(&desk, AUTH_FILE, "refused.iso").failure(1);
+    assert!(text.contains("`auth.json`"), "{text}");
+    assert!(!text.contains(PASSWORD), "{text}");
+}
+
+#[test]
+fn a_credential_helper_is_asked_once_for_all_images_of_its_registry() {
+    let (desk, server) = protected_desk();
+    let host = server.host();
     desk.write(
         "docker/config.json",
         format!(r#"{{"credHelpers":{{"{host}":"desk"}}}}"#),
@@ -321,28 +343,12 @@ fn logins_and_authorities_are_those_of_docker_and_podman() {
     desk.write("bin/docker-credential-desk", helper);
     let mode = fs::Permissions::from_mode(0o755);
     fs::set_permissions(desk.path("bin/docker-credential-desk"), mode).unwrap();
-    run("DOCKER_CONFIG", "docker", "helper.iso").success();
-    assert!(desk.read("podman.iso") == desk.read("helper.iso"));
-    // A helper is asked once, however many images its registry has.
     let image =
         |number: u8| format!("source: 'docker://{host}/team/app:1', ref: 'r.example/app:{number}'");
     write_source(&desk, "pull", &[&image(1), &image(2)]);
-    run("DOCKER_CONFIG", "docker", "two.iso").success();
-    assert_eq!(desk.read("asked"), b"asked\nasked\n", "by two runs");
-
-    desk.write(
-        "auth.json",
-        format!(
-            r#"{{"auths":{{"{host}":{{"auth":"{}"}}}}}}"#,
-            login("nobody")
-        ),
-    );
-    let text = run("REGISTRY_AUTH_FILE", "auth.json", "refused.iso").failure(1);
-    assert!(text.contains("credentials were refused"), "{text}");
-    desk.write("auth.json", "{");
-    let text = run("REGISTRY_AUTH_FILE", "auth.json", "refused.iso").failure(1);
-    assert!(text.contains("`auth.json`"), "{text}");
-    assert!(!text.contains(PASSWORD), "{text}");
+    run_with(&desk, ("DOCKER_CONFIG", "docker"), "out.iso").success();
+    validate(&desk, "out.iso");
+    assert_eq!(desk.read("asked"), b"asked\n");
 }
 
 #[test]

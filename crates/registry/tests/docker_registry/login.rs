@@ -227,8 +227,8 @@ async fn public_images_need_a_token_and_no_login() {
     // As Docker Hub and quay.io do it: whoever asks for the right to pull gets it.
     let tokens = Proxy::start(0, |seen| {
         assert!(!seen.headers.contains_key("authorization"));
-        let scopes = seen.path.split(['?', '&']);
-        let scope = scopes.filter_map(|part| part.strip_prefix("scope=")).next();
+        let mut parts = seen.path.split(['?', '&']);
+        let scope = parts.find_map(|part| part.strip_prefix("scope="));
         let token = scope.unwrap_or_default();
         Action::Answer("200 OK", format!(r#"{{"access_token":"{token}"}}"#))
     });
