@@ -303,7 +303,7 @@ mod tests {
         ];
         assert_eq!(read, expected);
         assert_eq!(read, documents(stream).unwrap());
-        let key = parts(b"a: 1\n---x: 2\n").unwrap();
+        let key = super::parts(b"a: 1\n---x: 2\n").unwrap();
         assert_eq!(
             (key.len(), key[0].documents().unwrap()),
             (1, vec![json!({"a": 1, "---x": 2})])
