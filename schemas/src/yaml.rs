@@ -114,7 +114,8 @@ fn push_part<'a>(parts: &mut Vec<Part<'a>>, line: usize, text: &'a str) -> Resul
         let line = line.trim();
         line.is_empty() || line.starts_with('#') || line == "..."
     };
-    if text.lines().all(blank) {
+    // A carriage return alone ends a line too: what follows a comment that it ends is content.
+    if text.split(['\n', '\r']).all(blank) {
         return Ok(());
     }
     if parts.len() == limits::YAML_DOCUMENTS {
@@ -275,6 +276,19 @@ mod tests {
         }
         let large = vec![b'#'; usize::try_from(limits::YAML_SIZE).unwrap() + 1];
         assert!(matches!(documents(&large), Err(YamlError::Size(_))));
+    }
+
+    /// Found by a fuzzer: such a part counted as blank, and what it holds was left out without a word.
+    #[test]
+    fn content_behind_a_comment_that_a_carriage_return_ends_is_no_blank_part() {
+        let stream = b"# nothing\rkind: Role\n---\n\r#\r!\n#";
+        let parts = parts(stream).unwrap();
+        let apart: Vec<_> = parts
+            .iter()
+            .flat_map(|part| part.documents().unwrap())
+            .collect();
+        assert_eq!(apart, [json!({"kind": "Role"}), json!("")]);
+        assert_eq!(apart, documents(stream).unwrap());
     }
 
     #[test]
