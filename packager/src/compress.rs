@@ -369,3 +369,21 @@ impl Means<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The recipe names the encoder, so that the cache never gives what another version made.
+    #[test]
+    fn the_version_of_the_encoder_is_the_one_that_is_built_in() {
+        let lock = include_str!("../../Cargo.lock");
+        let package = format!("name = \"miniz_oxide\"\nversion = \"{MINIZ_OXIDE}\"\n");
+        assert!(lock.contains(&package), "{package}");
+        assert_eq!(lock.matches("name = \"miniz_oxide\"").count(), 1);
+        let version = zstd::zstd_safe::version_string();
+        assert!(lock.contains(&format!("+zstd.{version}\"")), "{version}");
+        let encoder = Compression::Zstd.encoder();
+        assert!(encoder.ends_with(&format!("libzstd {version}")));
+    }
+}

@@ -39,6 +39,8 @@ pub struct Preview {
     /// Bytes of layers that packing would compress first. Until that is done, their images' digests are not known, and
     /// the archive's size is the most that it can be.
     pub to_compress: u64,
+    /// Bytes of layers that packing would download first.
+    pub to_download: u64,
     outline: File,
 }
 
@@ -113,6 +115,9 @@ pub fn preview(
     let sources = sources.map(|image| (image.place(), image.source.to_string()));
     let images = images(&collected, &sources.collect())?;
     let blobs = assemble::blobs(&collected);
+    // What is not in the cache yet has its place there already.
+    let absent = blobs.values().filter(|blob| !blob.path.exists());
+    let to_download = absent.map(|blob| blob.size).sum();
     let files = assemble::files(&loaded, collected, &blobs)?;
     let list = files.iter().map(file).collect();
     let unsigned = Unsigned::new(pack::info(&loaded, request.time), files)?;
@@ -133,6 +138,7 @@ pub fn preview(
         blobs: blobs.len(),
         blob_bytes: blobs.values().map(|blob| blob.size).sum(),
         to_compress: to_compress.load(Ordering::Relaxed),
+        to_download,
         outline,
     })
 }

@@ -24,6 +24,8 @@ struct Checked<'a> {
     blob_bytes: u64,
     /// Bytes of layers whose compressed size is not known yet.
     to_compress: u64,
+    /// Bytes of layers that are not in the cache yet.
+    to_download: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<Vec<FileLine>>,
     findings: Vec<&'a Finding>,
@@ -93,6 +95,7 @@ fn checked<'a>(
         blobs: preview.blobs,
         blob_bytes: preview.blob_bytes,
         to_compress: preview.to_compress,
+        to_download: preview.to_download,
         files: files.then(|| preview.files.iter().map(file_line).collect()),
         findings,
     }
@@ -137,6 +140,12 @@ fn show(checked: &Checked<'_>) {
         let bytes = render::bytes(checked.to_compress);
         render::line(format!(
             "compress    {bytes} first; then the digests of their images are known"
+        ));
+    }
+    if checked.to_download != 0 {
+        render::line(format!(
+            "download    {} first",
+            render::bytes(checked.to_download)
         ));
     }
     for image in &checked.images {
