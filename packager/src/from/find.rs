@@ -67,6 +67,27 @@ fn extent(kind: &str) -> Extent {
     }
 }
 
+/// Which images only programs ask for that an import does not run.
+pub(super) fn of_others(images: &Named, choice: &Choice<'_>) -> Option<Note> {
+    let own = format!("{}, ", choice.workload.title());
+    let wanted = |asker: &String| {
+        asker.starts_with(&own)
+            || asker.starts_with("relatedImages ")
+            || asker.starts_with("CustomResourceDefinition ")
+    };
+    let others = images
+        .images
+        .iter()
+        .filter(|named| !named.askers.iter().any(wanted));
+    let others: Vec<String> = others
+        .map(|named| named.image.place().to_string())
+        .collect();
+    (!others.is_empty()).then(|| {
+        let names = names(others.iter().map(String::as_str));
+        Note::new(Weight::Chosen, "images of other programs", format!("{names} are asked for only by what an import does not run; remove them from solution.yaml unless the site runs it otherwise"))
+    })
+}
+
 /// Which references were completed.
 pub(super) fn rewritten(images: &Named) -> Option<Note> {
     let completed = images

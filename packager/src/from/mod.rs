@@ -104,6 +104,7 @@ pub fn draft(release: &Release, wishes: &Wishes) -> Result<Draft, FromError> {
     notes.extend(role_notes);
     container.note_namespaces(&scope::namespaces(choice.workload, &rights), &mut notes);
     notes.extend(find::rewritten(&images));
+    notes.extend(find::of_others(&images, &choice));
     notes.extend(leftover(&objects, &choice, &rights, &definitions));
     let mut files = definitions.files(&mut notes)?;
     notes.sort_by_key(|note| note.weight);

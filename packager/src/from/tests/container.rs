@@ -207,6 +207,14 @@ fn what_the_deployment_has_beyond_an_operator_is_said() {
     let head = head.replace("spec:\n  template", "spec:\n  replicas: 3\n  template");
     let draft = drafted(&format!("{}{}", head, pod.trim_start_matches('\n')));
     assert_eq!(places(&draft), ["app:v1.2.3", "rbac-proxy:1", "prepare:1"]);
+    let others = note(&draft, "images of other programs");
+    assert!(
+        others
+            .text
+            .starts_with("`rbac-proxy:1`, `prepare:1` are asked for only by"),
+        "{}",
+        others.text
+    );
     for (about, weight) in [
         ("field `hostNetwork`", Weight::Decide),
         ("field `priorityClassName`", Weight::Lost),
