@@ -264,7 +264,7 @@ fn the_guides_way_with_a_device() {
         .success();
 }
 
-/// SoftHSM is a device as PKCS#11 sees it: the key is made in it and never leaves it.
+/// `SoftHSM` is a device as PKCS#11 sees it: the key is made in it and never leaves it.
 #[test]
 fn the_guides_way_with_a_pkcs11_device() {
     const MODULE: &str = "/usr/lib/softhsm/libsofthsm2.so";

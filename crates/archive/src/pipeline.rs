@@ -238,7 +238,7 @@ mod tests {
 
     const BUFFERS_EACH: u64 = 2 * limits::BUFFERS as u64;
     const SIZE: u64 = BUFFERS_EACH * limits::BUFFER as u64;
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const PATIENCE: Duration = Duration::from_mins(1);
 
     /// Contents of zeros that notes who was read, in order.
     #[derive(Default)]

@@ -39,13 +39,13 @@ fn write(case: &Case) -> [String; 2] {
 
 #[test]
 fn archives_have_the_bytes_of_format_1() {
-    let mut changed = String::new();
+    let mut changed = Vec::new();
     for case in cases() {
         let found = write(&case);
         if found != [case.archive_id, case.sha256] {
             let id = &case.info.id;
-            changed += &format!("{id}, pinned for: {}\n    now {found:#?}\n", case.reason);
+            changed.push(format!("{id}, pinned for: {}; now {found:?}", case.reason));
         }
     }
-    assert!(changed.is_empty(), "format 1 was changed\n{changed}");
+    assert!(changed.is_empty(), "format 1 was changed: {changed:#?}");
 }
