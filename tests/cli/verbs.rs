@@ -133,7 +133,10 @@ fn signatures_beside_the_archive_count() {
         .success();
     desk.write("draft.iso.dsse.json", &desk.read("other.iso")[statement]);
     let text = desk.solution(&validate).failure(1);
-    assert!(text.contains("signature.detached"), "{text}");
+    assert!(
+        text.contains("signature.detached]: draft.iso.dsse.json:"),
+        "{text}"
+    );
     desk.write("draft.iso.dsse.json", "{}");
     let text = desk.solution(&validate).failure(1);
     assert!(text.contains("`draft.iso.dsse.json`"), "{text}");

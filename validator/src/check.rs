@@ -84,7 +84,7 @@ impl Checking<'_> {
     fn run(&mut self, path: &Path) -> Result<Option<Accepted>, Stop> {
         let mut opened = Opened::open(path).map_err(|error| self.refuse(error))?;
         self.summary.archive_id = Some(opened.archive_id());
-        self.attach(&mut opened)?;
+        self.attach(&mut opened, path)?;
         let (trusted, vouched) = self.decide(&opened)?;
         self.describe(&trusted);
         let listed = trusted.list().map_err(|error| self.refuse(error))?;
@@ -116,10 +116,12 @@ impl Checking<'_> {
         }
     }
 
-    fn attach(&mut self, opened: &mut Opened) -> Result<(), Stop> {
+    fn attach(&mut self, opened: &mut Opened, path: &Path) -> Result<(), Stop> {
         for envelope in &self.options.detached {
             if let Err(error) = opened.attach(envelope) {
-                self.findings.add(&DETACHED, "", Chain(&error));
+                let place = archive::detached_path(path);
+                let place = place.file_name().unwrap_or_default().to_string_lossy();
+                self.findings.add(&DETACHED, place, Chain(&error));
                 return Err(Stop::Refused);
             }
         }

@@ -322,12 +322,15 @@ fn signatures_beside_the_archive_for_another_one_are_refused() {
     let found = image.refused_with(&options);
     let message =
         "the signatures are about another archive: their payload is not this archive's statement";
+    let [(id, place, found)] = &found[..] else {
+        panic!("{found:?}");
+    };
     assert_eq!(
-        found,
-        [(
-            "signature.detached".to_owned(),
-            String::new(),
-            message.to_owned()
-        )]
+        (id.as_str(), found.as_str()),
+        ("signature.detached", message)
+    );
+    assert!(
+        place.ends_with(".dsse.json") && !place.contains('/'),
+        "{place}"
     );
 }
