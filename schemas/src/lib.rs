@@ -6,6 +6,7 @@
 
 mod cluster_scoped;
 mod contents;
+mod cost;
 mod digest;
 mod envelope;
 mod expansion;
@@ -25,6 +26,7 @@ pub mod yaml;
 
 pub use cluster_scoped::is_cluster_scoped;
 pub use contents::{Contents, ContentsEntry, ContentsError};
+pub use cost::DocumentCost;
 pub use digest::{Digest, DigestError};
 pub use envelope::{Envelope, EnvelopeError, EnvelopeSignature, KeyId, PAYLOAD_TYPE, base64_text};
 pub use expansion::{ExpansionError, Piece, split_expansions};

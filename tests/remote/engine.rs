@@ -5,9 +5,9 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::bench::{image, pack, validate, write_layout, write_source};
 use crate::common::{Answer, Desk};
 use crate::server::eventually;
+use crate::setup::{image, pack, validate, write_layout, write_source};
 
 /// A podman of the test's own, with its API socket `podman.sock` on the desk; ended with the value.
 struct Podman<'a> {

@@ -8,9 +8,9 @@ use std::process::Command;
 use fixtures::image::{Artifact, Format, ImageBuilder, Index, Platform};
 use fixtures::layout::OciLayout;
 
-use crate::bench::push;
 use crate::common::{Answer, Desk, programs};
 use crate::server::{Protection, Server};
+use crate::setup::push;
 
 /// The commands of a guide: its blocks marked `sh`, as one script.
 fn commands(guide: &str) -> String {

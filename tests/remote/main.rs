@@ -15,7 +15,7 @@ mod proxy;
 #[allow(dead_code, reason = "each test crate uses a part")]
 mod server;
 
-mod bench;
 mod engine;
 mod guide;
 mod registries;
+mod setup;

@@ -10,10 +10,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::bench::{image, index, large, pack, push, validate, write_layout, write_source};
 use crate::common::{Answer, Desk};
 use crate::proxy::{Action, Proxy, find};
 use crate::server::{PASSWORD, Protection, Server, USER, eventually};
+use crate::setup::{image, index, large, pack, push, validate, write_layout, write_source};
 
 /// A desk with a key and the layout `source/layout` of this image, and a registry without protection that has it as
 /// `team/app:1`.

@@ -3,10 +3,10 @@
 //! A site learns here, and not from the API server in the middle of an upgrade, that a file is wrong.
 
 mod definition;
+mod excess;
 mod role;
-mod weight;
 
-use schemas::{ArchivePath, ContentsEntry, OperatorScope, Solution, limits, yaml};
+use schemas::{ArchivePath, ContentsEntry, DocumentCost, OperatorScope, Solution, limits, yaml};
 use serde_json::Value;
 
 use crate::catalogue::operator::{BUDGET, CRD_COUNT, IGNORED, UNEXPECTED, YAML};
@@ -15,7 +15,7 @@ use crate::error::CheckError;
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::limits::{OPERATOR_DEFINITIONS, OPERATOR_FILES};
-use weight::Weight;
+use excess::Excess;
 
 const ROLE: &str = "operator/deploy/role.yaml";
 const DEFINITIONS: &str = "operator/deploy/crds/";
@@ -66,11 +66,11 @@ pub(crate) fn check(
     let mut loading = Loading {
         files,
         loaded: OperatorFiles::default(),
-        weight: Weight::default(),
+        cost: DocumentCost::default(),
     };
     for entry in files.below("operator/") {
         loading.load(entry, findings)?;
-        if let Some(message) = loading.weight.excess() {
+        if let Some(message) = Excess::of(loading.cost) {
             findings.add(&BUDGET, "operator", message);
             return Ok(OperatorFiles::default());
         }
@@ -105,7 +105,7 @@ fn is_definition(entry: &ContentsEntry) -> bool {
 struct Loading<'a> {
     files: &'a Files<'a>,
     loaded: OperatorFiles,
-    weight: Weight,
+    cost: DocumentCost,
 }
 
 impl Loading<'_> {
@@ -156,7 +156,7 @@ impl Loading<'_> {
         match yaml::documents(&bytes) {
             Ok(documents) => {
                 for document in &documents {
-                    self.weight.add(document);
+                    self.cost.add(document);
                 }
                 Ok(Some(documents))
             }

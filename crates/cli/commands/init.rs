@@ -15,8 +15,8 @@ use crate::render;
 /// Write a ready-to-pack source tree: from a template, or from the manifests of an operator's release
 #[derive(Args, Debug)]
 #[command(after_help = "\
-With --from, the release's rendered manifests become solution.yaml, one CRD a file, and the operator's roles; every
-image that they name is listed with where it comes from, and NOTES.md says what to decide and what was left out. A
+With --from, the release's rendered manifests become solution.yaml, one CRD a file, and the operator's roles; every \
+image that they name is listed with where it comes from, and NOTES.md says what to decide and what was left out. A \
 chart is rendered first: helm template NAME CHART --include-crds > release.yaml
 
 Examples:

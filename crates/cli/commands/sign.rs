@@ -23,11 +23,11 @@ const SIGNATURE: usize = 64;
 /// Add a signature to an archive: inside it, or beside it where it cannot be written
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Look at the archive first (`solution validate`, `solution inspect`): a signature says that you vouch for it.
+Look at the archive first (`solution validate`, `solution inspect`): a signature says that you vouch for it. \
 The archive id stays the same; the checksum of the file changes, unless the signature goes beside it.
 
-A key in a device (HSM, smart card, key service) signs what --payload-out writes, as the raw
-message of Ed25519; --attach checks the signature with the public key and adds it.
+A key in a device (HSM, smart card, key service) signs what --payload-out writes, as the raw \
+message of Ed25519; --attach checks the signature with the public key and adds it. \
 docs/signing.md has the whole way.
 
 Examples:

@@ -21,8 +21,8 @@ const KEY_PREFIX: usize = 8;
 /// Say whose signatures count, and for which Solutions, where no --key is given
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-A policy is a file, <name>.yaml, in /etc/solution/trust.d or ~/.config/solution/trust.d, which may
-also be written by hand. For each Solution one policy counts: the one with the closest pattern.
+A policy is a file, <name>.yaml, in /etc/solution/trust.d or ~/.config/solution/trust.d, which may \
+also be written by hand. For each Solution one policy counts: the one with the closest pattern. \
 docs/signing.md has the rules.
 
 Examples:

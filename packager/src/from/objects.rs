@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use schemas::DocumentCost;
 use schemas::yaml::{self, Part};
 use serde_json::Value;
 
@@ -93,8 +94,7 @@ pub(super) struct Objects<'a> {
     /// The package's name, as an OLM bundle's annotations give it.
     pub(super) package: Option<String>,
     pub(super) notes: Vec<Note>,
-    values: usize,
-    text: usize,
+    cost: DocumentCost,
 }
 
 /// Reads the objects of all files, in order.
@@ -127,9 +127,9 @@ impl<'a> Objects<'a> {
         })?;
         let alone = documents.len() == 1;
         for value in documents {
-            self.weigh(&value);
-            if self.values > limits::RELEASE_VALUES || self.text > limits::RELEASE_TEXT {
-                return Err(FromError::weight(place, self.values));
+            self.cost.add(&value);
+            if self.cost.values > limits::RELEASE_VALUES || self.cost.text > limits::RELEASE_TEXT {
+                return Err(FromError::weight(place, self.cost.values));
             }
             self.take(place, alone.then(|| own_text(part.text)).flatten(), value);
             if self.all.len() > limits::RELEASE_OBJECTS {
@@ -174,24 +174,6 @@ impl<'a> Objects<'a> {
                 place.to_string(),
                 "has no `kind`, so it is no Kubernetes object",
             ));
-        }
-    }
-
-    /// Adds up what a document costs in memory: each value, each key, and the text of both.
-    fn weigh(&mut self, document: &Value) {
-        let mut open = vec![document];
-        while let Some(value) = open.pop() {
-            self.values += 1;
-            match value {
-                Value::String(text) => self.text += text.len(),
-                Value::Array(list) => open.extend(list),
-                Value::Object(map) => {
-                    self.values += map.len();
-                    self.text += map.keys().map(String::len).sum::<usize>();
-                    open.extend(map.values());
-                }
-                Value::Null | Value::Bool(_) | Value::Number(_) => {}
-            }
         }
     }
 

@@ -25,12 +25,12 @@ use crate::{environment, progress, render};
 /// Pack images, operator and manifest into one signed ISO image
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The same inputs give the same bytes: on any machine, in any directory. SOURCE_DATE_EPOCH sets the time
+The same inputs give the same bytes: on any machine, in any directory. SOURCE_DATE_EPOCH sets the time \
 in the image, otherwise it is 1980-01-01.
 
-Images of registries (`source: docker://HOST/REPOSITORY:TAG` or `@sha256:…`) are downloaded into a
-cache: what broke off goes on in the next run, and what did not change is not downloaded again.
-Logins are those of docker or podman; HTTPS_PROXY, http_proxy and NO_PROXY are obeyed. Images of an
+Images of registries (`source: docker://HOST/REPOSITORY:TAG` or `@sha256:…`) are downloaded into a \
+cache: what broke off goes on in the next run, and what did not change is not downloaded again. \
+Logins are those of docker or podman; HTTPS_PROXY, http_proxy and NO_PROXY are obeyed. Images of an \
 engine (`docker-daemon:REF`) come from Docker's or podman's socket, which DOCKER_HOST can name.
 
 Examples:
@@ -84,8 +84,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     force: bool,
 
-    /// What to do with layers that are not compressed, of docker-archive: sources; a registry's or a layout's images are
-    /// never changed
+    /// What to do with layers that are not compressed, of `docker-archive:` and `docker-daemon:` sources; a registry's
+    /// or a layout's images are never changed
     #[arg(long, value_enum, default_value_t, value_name = "CODING")]
     compression: Compression,
 
