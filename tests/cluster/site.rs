@@ -45,7 +45,7 @@ impl Site {
     }
 
     /// Each test has a publisher of its own, and so is a site that has seen nobody's signature yet.
-    fn forget_signers(&self) {
+    pub(crate) fn forget_signers(&self) {
         let memory = [
             "delete",
             "configmap",
