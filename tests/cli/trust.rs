@@ -16,17 +16,22 @@ fn validate(desk: &Desk) -> Answer {
     desk.solution(&["validate", "example.iso"])
 }
 
-/// A desk with an archive, and a policy `acme` of the publisher's key for these Solutions.
-fn trusting(solutions: &str) -> Desk {
-    let desk = Desk::with_archive();
-    let add = [
+/// How the publisher is trusted for these Solutions.
+fn acme(solutions: &str) -> [&str; 6] {
+    [
         "add",
         "acme",
         "--key",
         "publisher.pub",
         "--solutions",
         solutions,
-    ];
+    ]
+}
+
+/// A desk with an archive, and a policy `acme` of the publisher's key for these Solutions.
+fn trusting(solutions: &str) -> Desk {
+    let desk = Desk::with_archive();
+    let add = acme(solutions);
     trust(&desk, &add).success();
     desk
 }
@@ -36,24 +41,10 @@ fn a_policy_takes_the_place_of_a_key() {
     let desk = Desk::with_archive();
     let text = validate(&desk).failure(2);
     assert!(text.contains("solution trust add"), "{text}");
-    let add = [
-        "add",
-        "acme",
-        "--key",
-        "publisher.pub",
-        "--solutions",
-        "exam*",
-    ];
+    let add = acme("exam*");
     let text = trust(&desk, &add).failure(2);
     assert!(text.contains("PREFIX-*"), "{text}");
-    let add = [
-        "add",
-        "acme",
-        "--key",
-        "publisher.pub",
-        "--solutions",
-        "example",
-    ];
+    let add = acme("example");
     let added = trust(
         &desk,
         &[&add[..], &["--comment", "Acme's \"release\" key"]].concat(),

@@ -109,24 +109,28 @@ fn one_platform_of_an_image_downloads_that_one_only() {
     assert_eq!(asked, wanted);
 }
 
-#[test]
-fn a_killed_download_goes_on_in_the_next_run_and_what_is_here_is_not_asked_for() {
-    const CAME: usize = 3 * 1024 * 1024 + 5;
-    let (desk, server) = desk(&index());
+/// A source tree of the image behind a proxy, which lets so many bytes of the large layer through and then, the first
+/// time, nothing more.
+fn held(desk: &Desk, server: &Server, came: usize) -> Proxy {
     let calls = AtomicU32::new(0);
     let proxy = Proxy::start(server.port, move |seen| {
         let first = seen.is("GET", &large()) && calls.fetch_add(1, Ordering::SeqCst) == 0;
         if first {
-            Action::Hold(CAME)
+            Action::Hold(came)
         } else {
             Action::Forward
         }
     });
-    write_source(
-        &desk,
-        "pull",
-        &[&format!("source: 'docker://{}/team/app:1'", proxy.host())],
-    );
+    let source = format!("source: 'docker://{}/team/app:1'", proxy.host());
+    write_source(desk, "pull", &[&source]);
+    proxy
+}
+
+#[test]
+fn a_killed_download_goes_on_in_the_next_run_and_what_is_here_is_not_asked_for() {
+    const CAME: usize = 3 * 1024 * 1024 + 5;
+    let (desk, server) = desk(&index());
+    let proxy = held(&desk, &server, CAME);
     let mut child = desk
         .command()
         .args(pack("pull", "out.iso"))
@@ -403,20 +407,7 @@ fn what_cannot_be_had_says_which_image_and_what_to_do() {
 fn ending_a_download_keeps_what_came_and_leaves_no_draft() {
     const CAME: usize = 1024 * 1024;
     let (desk, server) = desk(&image("amd64").into());
-    let calls = AtomicU32::new(0);
-    let proxy = Proxy::start(server.port, move |seen| {
-        let first = seen.is("GET", &large()) && calls.fetch_add(1, Ordering::SeqCst) == 0;
-        if first {
-            Action::Hold(CAME)
-        } else {
-            Action::Forward
-        }
-    });
-    write_source(
-        &desk,
-        "pull",
-        &[&format!("source: 'docker://{}/team/app:1'", proxy.host())],
-    );
+    let proxy = held(&desk, &server, CAME);
     let before = desk.names();
     let child = desk
         .command()
