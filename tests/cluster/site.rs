@@ -1,25 +1,38 @@
 //! A site: the cluster and the registry that the sandbox's variables name, and a desk to work at.
+//!
+//! The tests of this suite share one cluster, one after the other, and what a Solution leaves in it is there for all.
+//! So each begins with a cluster as it was when it came up, and leaves it so, whatever became of the test.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use fixtures::example::{Programs, Release};
+use serde_json::Value;
 
 use crate::common::{Answer, Desk, programs};
 
 /// How long anything may take that the test waits for.
 const DEADLINE: Duration = Duration::from_secs(90);
 
+/// The kinds of which a test may leave something behind that reaches the next one; with a namespace, all that is in it
+/// goes.
+const LEFT: &str =
+    "namespaces,customresourcedefinitions,clusterroles,clusterrolebindings,serviceaccounts";
+
+/// Every kind of which the program writes objects.
+const WRITTEN: &str = "configmaps,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,deployments,namespaces,customresourcedefinitions";
+
 /// A site, and the archives of the example in both versions.
 pub(crate) struct Site {
     pub(crate) desk: Desk,
-    /// Keeps the repositories of one test apart from those of others.
-    prefix: &'static str,
+    /// Keeps the repositories of one test apart from those of others, and of other runs.
+    prefix: String,
 }
 
 impl Site {
     /// A desk with `1.0.0.iso` and `1.1.0.iso`, signed with `publisher`.
-    pub(crate) fn new(prefix: &'static str) -> Self {
+    pub(crate) fn new(prefix: &str) -> Self {
         let desk = Desk::with_key();
         let program = |name: &str| {
             let path = programs().join(name);
@@ -39,12 +52,32 @@ impl Site {
             desk.solution(&["pack", &version, "-o", &archive, "--key", "publisher.key"])
                 .success();
         }
-        let site = Self { desk, prefix };
-        site.forget_signers();
+        let site = Self {
+            desk,
+            prefix: format!("{prefix}-{}", std::process::id()),
+        };
+        site.clear().success();
         site
     }
 
-    /// Each test has a publisher of its own, and so is a site that has seen nobody's signature yet.
+    /// Removes what was not there when the cluster came up.
+    fn clear(&self) -> Answer {
+        let started = std::fs::read_to_string(variable("SOLUTION_TEST_BASELINE")).unwrap();
+        let started: BTreeSet<&str> = started.lines().collect();
+        let found = self.kubectl("default", &["get", LEFT, "--output=name"]);
+        let left: Vec<&str> = found
+            .stdout
+            .lines()
+            .filter(|object| !started.contains(object))
+            .collect();
+        if left.is_empty() {
+            return found;
+        }
+        let delete = ["delete", "--ignore-not-found", "--timeout=120s"];
+        self.kubectl("default", &[&delete[..], &left].concat())
+    }
+
+    /// Makes it a site that has seen nobody's signature yet.
     pub(crate) fn forget_signers(&self) {
         let memory = [
             "delete",
@@ -178,22 +211,56 @@ impl Site {
         config.to_str().unwrap().to_owned()
     }
 
-    /// Every object that the program keeps, and every marked namespace: what must not change when a command says so.
+    /// Every object of the kinds that the program writes, as it was asked for: what must not change when a command says
+    /// so. Controllers write status and numbers of their own into them at any time.
     pub(crate) fn snapshot(&self) -> String {
-        let kinds = "configmaps,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,deployments,namespaces,customresourcedefinitions";
-        let fields = "--output=custom-columns=K:.kind,NS:.metadata.namespace,N:.metadata.name,V:.metadata.resourceVersion";
-        let all = self
-            .kubectl(
-                "default",
-                &["get", kinds, "--all-namespaces", "--no-headers", fields],
-            )
-            .success();
-        // What is Kubernetes' own lives its own life.
-        all.lines()
-            .filter(|line| !line.contains(" kube-") && !line.contains(" system:"))
+        let get = ["get", WRITTEN, "--all-namespaces", "--output=json"];
+        let answer = self.kubectl("default", &get);
+        assert_eq!(answer.code, 0, "{answer:?}");
+        let mut all = answer.json();
+        let objects = all["items"].as_array_mut().unwrap();
+        objects
+            .iter_mut()
+            .filter(|object| !is_kubernetes_own(object))
+            .map(|object| as_asked_for(object.take()).to_string())
             .collect::<Vec<_>>()
             .join("\n")
     }
+}
+
+impl Drop for Site {
+    /// What a failed test leaves must not fail another. Whether it worked is seen by the next test.
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// What Kubernetes makes for itself, and for every namespace some time after it.
+fn is_kubernetes_own(object: &Value) -> bool {
+    let metadata = &object["metadata"];
+    let own = |name: &Value| {
+        let name = name.as_str().unwrap_or_default();
+        name.starts_with("kube-") || name.starts_with("system:")
+    };
+    let plain_default = object["kind"] == "ServiceAccount"
+        && metadata["name"] == "default"
+        && metadata["annotations"].is_null()
+        && object["imagePullSecrets"].is_null();
+    own(&metadata["name"]) || own(&metadata["namespace"]) || plain_default
+}
+
+/// An object without what the server and its controllers keep in it.
+fn as_asked_for(mut object: Value) -> Value {
+    object.as_object_mut().unwrap().remove("status");
+    let metadata = object["metadata"].as_object_mut().unwrap();
+    for field in ["resourceVersion", "generation", "managedFields"] {
+        metadata.remove(field);
+    }
+    if let Some(annotations) = metadata.get_mut("annotations") {
+        let annotations = annotations.as_object_mut().unwrap();
+        annotations.remove("deployment.kubernetes.io/revision");
+    }
+    object
 }
 
 /// A variable of the sandbox.
