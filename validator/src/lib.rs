@@ -21,6 +21,7 @@ mod options;
 mod practice;
 mod refusal;
 mod report;
+pub mod rules;
 
 pub use accepted::Accepted;
 pub use catalogue::FINDINGS;

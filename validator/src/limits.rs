@@ -19,6 +19,11 @@ pub const OPERATOR_DEFINITIONS: usize = 10_000;
 pub const OPERATOR_VALUES: usize = 2_000_000;
 /// Bytes of text in these values: an alias may stand for a long text, so the files' size alone bounds nothing.
 pub const OPERATOR_TEXT: usize = 64 * 1024 * 1024;
+/// Rights that the rules of a role come to when each verb is written out for each resource: fifty times as many as the
+/// largest operators in use have, and 20 MB of memory.
+pub const RIGHTS: usize = 100_000;
+/// Bytes of text in these rights: a long text may stand in a list beside many others.
+pub const RIGHTS_TEXT: usize = 16 * 1024 * 1024;
 /// Bytes of an image's configuration: as much as a manifest may have.
 pub const IMAGE_CONFIG: u64 = schemas::limits::IMAGE_MANIFEST_SIZE;
 /// Bytes of `index.json`: 400 bytes each for the 10 000 images that the limit on files allows, and as much again for

@@ -2,32 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use schemas::{OperatorScope, is_cluster_scoped};
+use schemas::OperatorScope;
 use serde_json::Value;
 
 use super::{OperatorFiles, ROLE, text};
 use crate::catalogue::operator::{CLUSTER_RULE, ROLE_KIND, ROLE_NAME, ROLE_RULES, WILDCARD};
 use crate::finding::Findings;
-
-/// A request for a single Namespace counts as a request in that namespace, so these verbs can be granted there.
-const NAMESPACE_VERBS: [&str; 4] = ["get", "update", "patch", "delete"];
-
-/// The fields of a rule.
-const FIELDS: [&str; 5] = [
-    "apiGroups",
-    "resources",
-    "verbs",
-    "resourceNames",
-    "nonResourceURLs",
-];
-
-/// One rule of a role, its lists taken apart.
-struct Rule<'a> {
-    groups: Vec<&'a str>,
-    resources: Vec<&'a str>,
-    verbs: Vec<&'a str>,
-    urls: Vec<&'a str>,
-}
+use crate::rules::{Rule, is_in_namespace, rules};
 
 /// What judges a rule.
 struct Judge<'a> {
@@ -95,69 +76,23 @@ fn check_rules(role: &Value, place: &str, judge: &Judge<'_>, findings: &mut Find
         let message = format_args!("{place}: aggregationRule grants what is not in the archive");
         findings.add(&ROLE_RULES, ROLE, message);
     }
-    let rules = match role.get("rules") {
-        None | Some(Value::Null) => return,
-        Some(Value::Array(rules)) => rules,
-        Some(_) => {
-            findings.add(
-                &ROLE_RULES,
-                ROLE,
-                format_args!("{place}: `rules` is not a list"),
-            );
+    let rules = match rules(role) {
+        Ok(rules) => rules,
+        Err(problem) => {
+            findings.add(&ROLE_RULES, ROLE, format_args!("{place}: {problem}"));
             return;
         }
     };
-    let namespaced = text(role, "/kind") == Some("Role");
-    for (index, rule) in rules.iter().enumerate() {
-        let place = format!("{place}, rule {}", index + 1);
-        match Rule::parse(rule, namespaced) {
-            Err(problem) => findings.add(&ROLE_RULES, ROLE, format_args!("{place}: {problem}")),
-            Ok(parsed) => judge.check(&parsed, namespaced, &place, findings),
+    let in_namespace = text(role, "/kind") == Some("Role");
+    for (index, rule) in rules.enumerate() {
+        match rule {
+            Err(problem) => findings.add(&ROLE_RULES, ROLE, format_args!("{place}, {problem}")),
+            Ok(rule) => {
+                let place = format!("{place}, rule {}", index + 1);
+                judge.check(&rule, in_namespace, &place, findings);
+            }
         }
     }
-}
-
-impl<'a> Rule<'a> {
-    fn parse(rule: &'a Value, namespaced: bool) -> Result<Self, String> {
-        let fields = rule.as_object().ok_or("is not a mapping")?;
-        if let Some(field) = fields.keys().find(|key| !FIELDS.contains(&key.as_str())) {
-            return Err(format!("`{field}` is not a field of a rule"));
-        }
-        strings(rule, "resourceNames")?;
-        let rule = Self {
-            groups: strings(rule, "apiGroups")?,
-            resources: strings(rule, "resources")?,
-            verbs: strings(rule, "verbs")?,
-            urls: strings(rule, "nonResourceURLs")?,
-        };
-        rule.complete(namespaced)
-            .map_or(Ok(rule), |problem| Err(problem.to_owned()))
-    }
-
-    /// What the API server would not accept.
-    fn complete(&self, namespaced: bool) -> Option<&'static str> {
-        let resources = !self.groups.is_empty() || !self.resources.is_empty();
-        if self.verbs.is_empty() {
-            Some("has no verbs")
-        } else if !self.urls.is_empty() && namespaced {
-            Some("a Role cannot grant nonResourceURLs")
-        } else if !self.urls.is_empty() && resources {
-            Some("has resources and nonResourceURLs in one rule")
-        } else if self.urls.is_empty() && (self.groups.is_empty() || self.resources.is_empty()) {
-            Some("has no apiGroups or no resources")
-        } else {
-            None
-        }
-    }
-}
-
-fn strings<'a>(rule: &'a Value, field: &str) -> Result<Vec<&'a str>, String> {
-    let list = match rule.get(field) {
-        None | Some(Value::Null) => return Ok(Vec::new()),
-        Some(value) => value.as_array(),
-    };
-    list.and_then(|list| list.iter().map(Value::as_str).collect())
-        .ok_or_else(|| format!("`{field}` is not a list of texts"))
 }
 
 impl Judge<'_> {
@@ -189,11 +124,11 @@ impl Judge<'_> {
     /// Whether the rule names this resource in groups that have it for the whole cluster only.
     fn grants_nothing(&self, rule: &Rule<'_>, resource: &str) -> bool {
         let plural = resource.split('/').next().unwrap_or_default();
-        if plural == "namespaces" && rule.verbs.iter().all(|verb| NAMESPACE_VERBS.contains(verb)) {
-            return false;
-        }
+        let is_lost = |group: &str, verb: &str| {
+            !is_in_namespace(group, plural, verb) || self.own.contains(&(group, plural))
+        };
         rule.groups
             .iter()
-            .any(|group| is_cluster_scoped(group, plural) || self.own.contains(&(*group, plural)))
+            .any(|group| rule.verbs.iter().any(|verb| is_lost(group, verb)))
     }
 }

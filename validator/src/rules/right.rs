@@ -1,0 +1,112 @@
+//! One right: verbs on one resource or path, within a reach.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::danger::{Danger, TABLE, WORKLOADS};
+use super::part::{Part, Resource, Thing};
+use super::words;
+
+/// Where a right holds.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reach {
+    /// In this namespace.
+    Namespace(String),
+    /// In all namespaces, and on what is in none.
+    Cluster,
+}
+
+impl fmt::Display for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Namespace(name) => write!(f, "of namespace {name}"),
+            Self::Cluster => f.write_str("in the whole cluster"),
+        }
+    }
+}
+
+/// Verbs on one resource of one group, or on one path, for all objects or for those of some names, within a reach.
+/// [`fmt::Display`] says it in plain words.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Right {
+    pub(super) reach: Reach,
+    pub(super) object: Object,
+    pub(super) verbs: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Object {
+    Resource {
+        group: String,
+        resource: String,
+        /// The only objects meant; all when empty.
+        names: BTreeSet<String>,
+    },
+    Url(String),
+}
+
+impl Right {
+    /// Where it holds.
+    #[must_use]
+    pub fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
+    /// What it is without saying where: `read all Secrets`.
+    #[must_use]
+    pub fn what(&self) -> String {
+        words::what(self)
+    }
+
+    /// The gravest thing that it makes possible, if it is in the table.
+    #[must_use]
+    pub fn danger(&self) -> Option<&'static Danger> {
+        TABLE
+            .iter()
+            .copied()
+            .find(|danger| danger.is_given_by(self))
+    }
+
+    /// Whether it makes pods, or what makes pods. That is an operator's ordinary work; where others run in the same
+    /// namespace, it gives the operator their ServiceAccounts, Secrets and volumes.
+    #[must_use]
+    pub fn creates_workloads(&self) -> bool {
+        WORKLOADS.is_given_by(self)
+    }
+
+    /// Its parts, each a verb on one thing.
+    pub(super) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        let things: Vec<Thing<'_>> = match &self.object {
+            Object::Url(url) => vec![Thing::Url(url)],
+            Object::Resource {
+                group,
+                resource,
+                names,
+            } => {
+                let thing = |name| Thing::Resource {
+                    group,
+                    resource: Resource::new(resource),
+                    name,
+                };
+                if names.is_empty() {
+                    vec![thing(None)]
+                } else {
+                    names.iter().map(|name| thing(Some(name))).collect()
+                }
+            }
+        };
+        things.into_iter().flat_map(move |thing| {
+            self.verbs.iter().map(move |verb| Part {
+                reach: &self.reach,
+                thing,
+                verb,
+            })
+        })
+    }
+}
+
+impl fmt::Display for Right {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        words::write(self, f)
+    }
+}

@@ -1,0 +1,149 @@
+//! The rules of a Role or `ClusterRole` (`rbac.authorization.k8s.io/v1`), their lists taken apart, and what the API server
+//! would not accept of them.
+
+use serde_json::Value;
+
+use crate::limits::{RIGHTS, RIGHTS_TEXT};
+
+/// The fields of a rule.
+const FIELDS: [&str; 5] = [
+    "apiGroups",
+    "resources",
+    "verbs",
+    "resourceNames",
+    "nonResourceURLs",
+];
+
+/// Why the rules of a role say nothing that can be relied on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RuleProblem {
+    /// The field `rules` is something else.
+    #[error("`rules` is not a list")]
+    NotAList,
+    /// One rule is not what the API server accepts.
+    #[error("rule {number}: {problem}")]
+    Rule {
+        /// Its place, counted from one.
+        number: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Written out, the rules are more than [`RIGHTS`] rights or [`RIGHTS_TEXT`] bytes.
+    #[error(
+        "the rules come to more than {RIGHTS} rights or {RIGHTS_TEXT} bytes when each verb is written out for each resource"
+    )]
+    TooMany,
+}
+
+/// One rule of a role.
+pub(crate) struct Rule<'a> {
+    pub(crate) groups: Vec<&'a str>,
+    pub(crate) resources: Vec<&'a str>,
+    pub(crate) verbs: Vec<&'a str>,
+    /// The only objects meant; all when empty.
+    pub(crate) names: Vec<&'a str>,
+    pub(crate) urls: Vec<&'a str>,
+}
+
+/// The rules of a role, each for itself; a role without any grants nothing.
+pub(crate) fn rules(
+    role: &Value,
+) -> Result<impl Iterator<Item = Result<Rule<'_>, RuleProblem>>, RuleProblem> {
+    let list: &[Value] = match role.get("rules") {
+        None | Some(Value::Null) => &[],
+        Some(Value::Array(rules)) => rules,
+        Some(_) => return Err(RuleProblem::NotAList),
+    };
+    let in_namespace = role.get("kind").and_then(Value::as_str) == Some("Role");
+    let rules = list.iter().enumerate().map(move |(index, rule)| {
+        Rule::parse(rule, in_namespace).map_err(|problem| RuleProblem::Rule {
+            number: index + 1,
+            problem,
+        })
+    });
+    Ok(rules)
+}
+
+impl<'a> Rule<'a> {
+    fn parse(rule: &'a Value, in_namespace: bool) -> Result<Self, String> {
+        let fields = rule.as_object().ok_or("is not a mapping")?;
+        if let Some(field) = fields.keys().find(|key| !FIELDS.contains(&key.as_str())) {
+            return Err(format!("`{field}` is not a field of a rule"));
+        }
+        let rule = Self {
+            groups: strings(rule, "apiGroups")?,
+            resources: strings(rule, "resources")?,
+            verbs: strings(rule, "verbs")?,
+            names: strings(rule, "resourceNames")?,
+            urls: strings(rule, "nonResourceURLs")?,
+        };
+        rule.incomplete(in_namespace)
+            .map_or(Ok(rule), |problem| Err(problem.to_owned()))
+    }
+
+    /// What the API server would not accept.
+    fn incomplete(&self, in_namespace: bool) -> Option<&'static str> {
+        let resources = !self.groups.is_empty() || !self.resources.is_empty();
+        if self.verbs.is_empty() {
+            Some("has no verbs")
+        } else if !self.urls.is_empty() && in_namespace {
+            Some("a Role cannot grant nonResourceURLs")
+        } else if !self.urls.is_empty() && resources {
+            Some("has resources and nonResourceURLs in one rule")
+        } else if self.urls.is_empty() && (self.groups.is_empty() || self.resources.is_empty()) {
+            Some("has no apiGroups or no resources")
+        } else {
+            None
+        }
+    }
+}
+
+fn strings<'a>(rule: &'a Value, field: &str) -> Result<Vec<&'a str>, String> {
+    let list = match rule.get(field) {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(value) => value.as_array(),
+    };
+    list.and_then(|list| list.iter().map(Value::as_str).collect())
+        .ok_or_else(|| format!("`{field}` is not a list of texts"))
+}
+
+/// What rules come to when each verb is written out for each resource, found without writing anything out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cost {
+    parts: usize,
+    text: usize,
+}
+
+impl Cost {
+    /// Adds a rule.
+    pub(crate) fn add(&mut self, rule: &Rule<'_>) {
+        let all = [""];
+        let names = if rule.names.is_empty() {
+            &all[..]
+        } else {
+            &rule.names
+        };
+        for lists in [
+            &[&rule.verbs, &rule.groups, &rule.resources, names][..],
+            &[&rule.verbs, &rule.urls],
+        ] {
+            let parts = lists
+                .iter()
+                .fold(1_usize, |product, list| product.saturating_mul(list.len()));
+            self.parts = self.parts.saturating_add(parts);
+            for list in lists.iter().filter(|list| !list.is_empty()) {
+                let bytes: usize = list.iter().map(|text| text.len()).sum();
+                let text = bytes.saturating_mul(parts / list.len());
+                self.text = self.text.saturating_add(text);
+            }
+        }
+    }
+
+    /// Whether it is more than is written out.
+    pub(crate) fn check(self) -> Result<(), RuleProblem> {
+        if self.parts > RIGHTS || self.text > RIGHTS_TEXT {
+            return Err(RuleProblem::TooMany);
+        }
+        Ok(())
+    }
+}

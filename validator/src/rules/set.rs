@@ -1,0 +1,317 @@
+//! Lists of rights: taken out of roles, merged, compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::part::{Held, Part, Resource, Thing};
+use super::right::{Object, Reach, Right};
+use super::rule::{Cost, Rule, RuleProblem, rules};
+
+/// Labels of a `ClusterRole` whose rights go to everybody who has another one.
+const AGGREGATE_TO: &str = "rbac.authorization.k8s.io/aggregate-to-";
+
+/// What a role's rules give when bound with this reach: a Role has its namespace, a `ClusterRole` a namespace by a
+/// RoleBinding and the whole cluster by a ClusterRoleBinding. What gives nothing with this reach (resources of the
+/// whole cluster and paths, in a namespace) is left out. The list is as [`merge`] makes it.
+pub fn rights(role: &Value, reach: &Reach) -> Result<Vec<Right>, RuleProblem> {
+    let rules: Vec<Rule<'_>> = rules(role)?.collect::<Result<_, _>>()?;
+    let mut cost = Cost::default();
+    for rule in &rules {
+        cost.add(rule);
+    }
+    cost.check()?;
+    let parts: BTreeSet<Part<'_>> = rules
+        .iter()
+        .flat_map(|rule| parts(rule, reach))
+        .filter(Part::is_granted)
+        .collect();
+    Ok(without_covered(parts))
+}
+
+/// The same rights in the fewest entries: sorted, those of one object in one, without what a wider one covers.
+#[must_use]
+pub fn merge(rights: &[Right]) -> Vec<Right> {
+    without_covered(rights.iter().flat_map(Right::parts).collect())
+}
+
+/// The difference of two lists of rights.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// What only the second gives.
+    pub gained: Vec<Right>,
+    /// What only the first gave.
+    pub lost: Vec<Right>,
+}
+
+/// Compares two lists of rights. What a wider right of the other list covers is neither gained nor lost.
+#[must_use]
+pub fn compare(before: &[Right], after: &[Right]) -> Compared {
+    Compared {
+        gained: beyond(after, before),
+        lost: beyond(before, after),
+    }
+}
+
+/// The names of the ClusterRoles whose holders get this one's rights too, by its labels: `view`, `edit`, `admin`.
+#[must_use]
+pub fn aggregates_to(role: &Value) -> Vec<&str> {
+    let labels = role.pointer("/metadata/labels").and_then(Value::as_object);
+    labels
+        .into_iter()
+        .flatten()
+        .filter(|(_, value)| value.as_str() == Some("true"))
+        .filter_map(|(label, _)| label.strip_prefix(AGGREGATE_TO))
+        .collect()
+}
+
+/// What the first gives and the second does not.
+fn beyond(rights: &[Right], others: &[Right]) -> Vec<Right> {
+    let held = Held::new(others.iter().flat_map(Right::parts));
+    let parts = rights.iter().flat_map(Right::parts);
+    without_covered(parts.filter(|part| !held.covers(part)).collect())
+}
+
+/// Every verb of a rule with each of its things.
+fn parts<'a>(rule: &'a Rule<'_>, reach: &'a Reach) -> impl Iterator<Item = Part<'a>> {
+    let names = match rule.names.as_slice() {
+        [] => vec![None],
+        names => names.iter().map(|name| Some(*name)).collect(),
+    };
+    let urls = rule.urls.iter().map(|url| Thing::Url(url));
+    let resources = rule.groups.iter().flat_map(move |group| {
+        let names = names.clone();
+        rule.resources.iter().flat_map(move |resource| {
+            let thing = |name| Thing::Resource {
+                group,
+                resource: Resource::new(resource),
+                name,
+            };
+            names.clone().into_iter().map(thing)
+        })
+    });
+    let things = urls.chain(resources);
+    things.flat_map(move |thing| {
+        rule.verbs
+            .iter()
+            .map(move |verb| Part { reach, thing, verb })
+    })
+}
+
+fn without_covered(parts: BTreeSet<Part<'_>>) -> Vec<Right> {
+    let held = Held::new(parts.iter().copied());
+    let kept = parts.into_iter().filter(|part| !held.covers_by_wider(part));
+    by_object(kept)
+}
+
+/// One right for all verbs of a thing, and one for all names with the same verbs.
+fn by_object<'a>(parts: impl Iterator<Item = Part<'a>>) -> Vec<Right> {
+    let mut verbs: BTreeMap<(&Reach, Thing<'_>), BTreeSet<&str>> = BTreeMap::new();
+    for part in parts {
+        let thing = (part.reach, part.thing);
+        verbs.entry(thing).or_default().insert(part.verb);
+    }
+    let mut names: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
+    for ((reach, thing), verbs) in verbs {
+        let (name, of_all) = match thing {
+            Thing::Resource {
+                group,
+                resource,
+                name,
+            } => (
+                name,
+                Thing::Resource {
+                    group,
+                    resource,
+                    name: None,
+                },
+            ),
+            Thing::Url(_) => (None, thing),
+        };
+        let same = (reach, of_all, name.is_some(), verbs);
+        names.entry(same).or_default().extend(name);
+    }
+    let rights = names
+        .into_iter()
+        .map(|((reach, thing, _, verbs), names)| right(reach, thing, &verbs, &names));
+    rights.collect()
+}
+
+fn right(reach: &Reach, thing: Thing<'_>, verbs: &BTreeSet<&str>, names: &BTreeSet<&str>) -> Right {
+    let owned = |texts: &BTreeSet<&str>| texts.iter().map(|text| (*text).to_owned()).collect();
+    let object = match thing {
+        Thing::Url(url) => Object::Url(url.to_owned()),
+        Thing::Resource {
+            group, resource, ..
+        } => Object::Resource {
+            group: group.to_owned(),
+            resource: resource.to_string(),
+            names: owned(names),
+        },
+    };
+    Right {
+        reach: reach.clone(),
+        object,
+        verbs: owned(verbs),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn prod() -> Reach {
+        Reach::Namespace("prod".to_owned())
+    }
+
+    /// The rights of one rule of a `ClusterRole`.
+    fn of(rule: &Value, reach: &Reach) -> Vec<Right> {
+        rights(&json!({"kind": "ClusterRole", "rules": [rule]}), reach).unwrap()
+    }
+
+    fn words(rights: &[Right]) -> Vec<String> {
+        rights.iter().map(ToString::to_string).collect()
+    }
+
+    fn resources(groups: &[&str], resources: &[&str], verbs: &[&str]) -> Value {
+        json!({"apiGroups": groups, "resources": resources, "verbs": verbs})
+    }
+
+    #[test]
+    fn rights_are_merged_and_said_in_plain_words() {
+        let role = json!({"kind": "Role", "rules": [
+            resources(&["", "apps"], &["secrets"], &["get", "list"]),
+            resources(&[""], &["secrets"], &["watch"]),
+            resources(&["apps"], &["deployments"], &["create", "update", "patch", "delete"]),
+            resources(&["apps"], &["deployments/status"], &["patch"]),
+            resources(&["example.test"], &["servers"], &["*"]),
+            resources(&["example.test"], &["servers", "servers/status"], &["get"]),
+        ]});
+        assert_eq!(
+            words(&rights(&role, &prod()).unwrap()),
+            [
+                "read all Secrets of namespace prod",
+                "create, change and delete Deployments of namespace prod",
+                "patch the status of Deployments of namespace prod",
+                "get and list all secrets.apps of namespace prod",
+                "do everything with servers.example.test of namespace prod",
+                "get the status of servers.example.test of namespace prod",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_a_reach_does_not_hold_is_no_right() {
+        let nodes = resources(&[""], &["nodes", "pods"], &["get"]);
+        assert_eq!(
+            words(&of(&nodes, &prod())),
+            ["get all Pods of namespace prod"]
+        );
+        assert_eq!(of(&nodes, &Reach::Cluster).len(), 2);
+        let spaces = resources(&[""], &["namespaces"], &["list", "patch", "create"]);
+        assert_eq!(
+            words(&of(&spaces, &prod())),
+            ["patch the namespace prod itself"]
+        );
+        let urls = json!({"nonResourceURLs": ["/metrics"], "verbs": ["get"]});
+        assert!(of(&urls, &prod()).is_empty());
+        assert_eq!(words(&of(&urls, &Reach::Cluster)), ["GET /metrics"]);
+    }
+
+    #[test]
+    fn names_stay_apart_from_all() {
+        let named = |names: &[&str]| json!({"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], "resourceNames": names});
+        let two = of(&named(&["b", "a"]), &prod());
+        assert_eq!(
+            words(&two),
+            ["get the Secrets `a` and `b` of namespace prod"]
+        );
+        let all = of(&named(&[]), &prod());
+        assert_eq!(
+            compare(&all, &two),
+            Compared {
+                gained: vec![],
+                lost: all.clone()
+            }
+        );
+        assert_eq!(
+            compare(&of(&named(&["a"]), &prod()), &two).gained,
+            of(&named(&["b"]), &prod())
+        );
+    }
+
+    #[test]
+    fn wildcards_cover_and_are_covered_only_by_wildcards() {
+        let every = of(&resources(&["*"], &["*"], &["*"]), &Reach::Cluster);
+        assert_eq!(
+            words(&every),
+            ["do everything with everything in the whole cluster"]
+        );
+        let scale = of(&resources(&["apps"], &["*/scale"], &["get"]), &prod());
+        for (narrow, covered) in [
+            (resources(&["apps"], &["deployments/scale"], &["get"]), true),
+            (resources(&["apps"], &["deployments"], &["get"]), false),
+            (
+                resources(&["apps"], &["deployments/scale"], &["patch"]),
+                false,
+            ),
+        ] {
+            let narrow = of(&narrow, &prod());
+            let compared = compare(&scale, &narrow);
+            assert_eq!(compared.gained.is_empty(), covered, "{narrow:?}");
+            assert_eq!(compared.lost, scale);
+            assert!(compare(&every, &narrow).gained.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_wider_reach_covers_a_narrower_one() {
+        let pods = resources(&[""], &["pods"], &["get"]);
+        let (here, everywhere) = (of(&pods, &prod()), of(&pods, &Reach::Cluster));
+        assert_eq!(
+            compare(&here, &everywhere),
+            Compared {
+                gained: everywhere.clone(),
+                lost: vec![]
+            }
+        );
+        assert_eq!(merge(&[here, everywhere.clone()].concat()), everywhere);
+    }
+
+    #[test]
+    fn paths_are_covered_by_their_beginnings() {
+        let urls = |urls: &[&str], verbs: &[&str]| {
+            of(
+                &json!({"nonResourceURLs": urls, "verbs": verbs}),
+                &Reach::Cluster,
+            )
+        };
+        let many = urls(&["/a", "/a/*", "/a/b/*", "/a/c", "/b", "/b*"], &["get"]);
+        assert_eq!(words(&many), ["GET /a", "GET /a/*", "GET /b*"]);
+        assert_eq!(
+            words(&urls(&["/a", "*"], &["get", "*"])),
+            ["send any request to *"]
+        );
+        let all = urls(&["*"], &["*"]);
+        assert_eq!(
+            compare(&many, &all),
+            Compared {
+                gained: all,
+                lost: vec![]
+            }
+        );
+    }
+
+    #[test]
+    fn a_role_that_adds_to_others_is_known_by_its_labels() {
+        let role = json!({"metadata": {"labels": {
+            "rbac.authorization.k8s.io/aggregate-to-view": "true",
+            "rbac.authorization.k8s.io/aggregate-to-edit": "false",
+            "app": "true",
+        }}});
+        assert_eq!(aggregates_to(&role), ["view"]);
+        assert!(aggregates_to(&json!({})).is_empty());
+    }
+}

@@ -1,0 +1,200 @@
+//! Rights in plain words.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
+
+use super::part::{ALL, Resource};
+use super::right::{Object, Reach, Right};
+
+/// Verbs that are said in one word when all of them are there, in the order in which they are said.
+const SETS: &[(&[&str], &str)] = &[
+    (&["get", "list", "watch"], "read"),
+    (&["create"], "create"),
+    (&["update", "patch"], "change"),
+    (&["delete", "deletecollection"], "delete"),
+    (&["deletecollection"], "delete all at once"),
+];
+
+/// Names of kinds, by group and plural.
+const KINDS: &[(&str, &str, &str)] = &[
+    ("", "configmaps", "ConfigMaps"),
+    ("", "endpoints", "Endpoints"),
+    ("", "events", "Events"),
+    ("", "limitranges", "LimitRanges"),
+    ("", "namespaces", "Namespaces"),
+    ("", "nodes", "Nodes"),
+    ("", "persistentvolumeclaims", "PersistentVolumeClaims"),
+    ("", "persistentvolumes", "PersistentVolumes"),
+    ("", "pods", "Pods"),
+    ("", "replicationcontrollers", "ReplicationControllers"),
+    ("", "resourcequotas", "ResourceQuotas"),
+    ("", "secrets", "Secrets"),
+    ("", "serviceaccounts", "ServiceAccounts"),
+    ("", "services", "Services"),
+    (
+        "admissionregistration.k8s.io",
+        "mutatingwebhookconfigurations",
+        "MutatingWebhookConfigurations",
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "validatingwebhookconfigurations",
+        "ValidatingWebhookConfigurations",
+    ),
+    (
+        "apiextensions.k8s.io",
+        "customresourcedefinitions",
+        "CustomResourceDefinitions",
+    ),
+    ("apiregistration.k8s.io", "apiservices", "APIServices"),
+    ("apps", "controllerrevisions", "ControllerRevisions"),
+    ("apps", "daemonsets", "DaemonSets"),
+    ("apps", "deployments", "Deployments"),
+    ("apps", "replicasets", "ReplicaSets"),
+    ("apps", "statefulsets", "StatefulSets"),
+    (
+        "autoscaling",
+        "horizontalpodautoscalers",
+        "HorizontalPodAutoscalers",
+    ),
+    ("batch", "cronjobs", "CronJobs"),
+    ("batch", "jobs", "Jobs"),
+    (
+        "certificates.k8s.io",
+        "certificatesigningrequests",
+        "CertificateSigningRequests",
+    ),
+    ("coordination.k8s.io", "leases", "Leases"),
+    ("discovery.k8s.io", "endpointslices", "EndpointSlices"),
+    ("events.k8s.io", "events", "Events"),
+    ("networking.k8s.io", "ingresses", "Ingresses"),
+    ("networking.k8s.io", "networkpolicies", "NetworkPolicies"),
+    ("policy", "poddisruptionbudgets", "PodDisruptionBudgets"),
+    (
+        "rbac.authorization.k8s.io",
+        "clusterrolebindings",
+        "ClusterRoleBindings",
+    ),
+    ("rbac.authorization.k8s.io", "clusterroles", "ClusterRoles"),
+    ("rbac.authorization.k8s.io", "rolebindings", "RoleBindings"),
+    ("rbac.authorization.k8s.io", "roles", "Roles"),
+    ("scheduling.k8s.io", "priorityclasses", "PriorityClasses"),
+    ("storage.k8s.io", "csidrivers", "CSIDrivers"),
+    ("storage.k8s.io", "storageclasses", "StorageClasses"),
+];
+
+/// The right without its reach.
+pub(super) fn what(right: &Right) -> String {
+    match &right.object {
+        Object::Url(url) => asking(&right.verbs, url),
+        Object::Resource {
+            group,
+            resource,
+            names,
+        } => {
+            let things = things(group, Resource::new(resource));
+            let verbs = verbs(&right.verbs);
+            match (names.is_empty(), &right.reach) {
+                (_, Reach::Namespace(_)) if is_namespace(group, resource) => {
+                    format!("{verbs} the namespace itself")
+                }
+                (true, _) if is_counted(&right.verbs, resource) => format!("{verbs} all {things}"),
+                (true, _) => format!("{verbs} {things}"),
+                (false, _) => format!("{verbs} the {things} {}", quoted(names)),
+            }
+        }
+    }
+}
+
+pub(super) fn write(right: &Right, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match (&right.object, &right.reach) {
+        (Object::Url(_), _) => f.write_str(&what(right)),
+        (
+            Object::Resource {
+                group, resource, ..
+            },
+            Reach::Namespace(name),
+        ) if is_namespace(group, resource) => {
+            write!(f, "{} the namespace {name} itself", verbs(&right.verbs))
+        }
+        (Object::Resource { .. }, reach) => write!(f, "{} {reach}", what(right)),
+    }
+}
+
+fn is_namespace(group: &str, resource: &str) -> bool {
+    group.is_empty() && resource == "namespaces"
+}
+
+/// "All" is said of what is there already, and not of everything.
+fn is_counted(verbs: &BTreeSet<String>, resource: &str) -> bool {
+    let makes = |verb: &String| verb == "create" || verb == ALL;
+    !verbs.iter().any(makes) && !resource.contains(['*', '/'])
+}
+
+fn verbs(verbs: &BTreeSet<String>) -> String {
+    if verbs.contains(ALL) {
+        return "do everything with".to_owned();
+    }
+    let mut left: BTreeSet<&str> = verbs.iter().map(String::as_str).collect();
+    let mut said = Vec::new();
+    for (set, word) in SETS {
+        if set.iter().all(|verb| left.contains(verb)) {
+            left.retain(|verb| !set.contains(verb));
+            said.push(*word);
+        }
+    }
+    said.extend(left);
+    list(&said)
+}
+
+/// A request of the HTTP method that each verb is.
+fn asking(verbs: &BTreeSet<String>, url: &str) -> String {
+    if verbs.contains(ALL) {
+        return format!("send any request to {url}");
+    }
+    let methods: Vec<String> = verbs.iter().map(|verb| verb.to_uppercase()).collect();
+    let methods: Vec<&str> = methods.iter().map(String::as_str).collect();
+    format!("{} {url}", list(&methods))
+}
+
+fn things(group: &str, resource: Resource<'_>) -> String {
+    let of_part = match resource.sub {
+        Some(sub) => format!("the {sub} of "),
+        None => String::new(),
+    };
+    format!("{of_part}{}", kind(group, resource.plural))
+}
+
+fn kind(group: &str, plural: &str) -> String {
+    let known = KINDS
+        .iter()
+        .find(|(of, name, _)| (*of, *name) == (group, plural));
+    match (known, group, plural) {
+        (Some((_, _, kind)), _, _) => (*kind).to_owned(),
+        (None, ALL, ALL) => "everything".to_owned(),
+        (None, ALL, plural) => format!("{plural} of every group"),
+        (None, "", ALL) => "everything of the core group".to_owned(),
+        (None, group, ALL) => format!("everything of the group {group}"),
+        (None, "", plural) => plural.to_owned(),
+        (None, group, plural) => format!("{plural}.{group}"),
+    }
+}
+
+fn quoted(names: &BTreeSet<String>) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    list(&names)
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn list(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => {
+            let mut text = first.join(", ");
+            write!(text, " and {last}").expect("writing to a string cannot fail");
+            text
+        }
+    }
+}
