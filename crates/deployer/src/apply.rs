@@ -244,7 +244,7 @@ impl Cluster {
 }
 
 /// Another stored version alone is no change: it also counts what controllers write into the status, and who owns what.
-fn outcome(status: StatusCode, before: Option<&Object>, after: &Object) -> Applied {
+pub(crate) fn outcome(status: StatusCode, before: Option<&Object>, after: &Object) -> Applied {
     match before {
         _ if status == StatusCode::CREATED => Applied::Created,
         None => Applied::Created,
@@ -268,7 +268,7 @@ fn estimate(before: Option<&Object>, object: &Object) -> (Applied, Vec<FieldChan
 }
 
 /// The server's words about a Secret may quote it.
-fn guarded(object: &Object, error: Error) -> Error {
+pub(crate) fn guarded(object: &Object, error: Error) -> Error {
     match error {
         Error::Invalid { doing, .. }
         | Error::Server {

@@ -10,7 +10,7 @@
 //! | what is there | [`Cluster::get`], [`Cluster::list`] |
 //! | may we | [`Cluster::denied`], [`Cluster::missing_grants`] |
 //! | what would happen | [`Cluster::diff`], [`Cluster::dry_run`], [`Cluster::stale`] |
-//! | do it | [`Cluster::apply`], [`Cluster::delete`], [`Cluster::prune`] |
+//! | do it | [`Cluster::put`], [`Cluster::apply`], [`Cluster::delete`], [`Cluster::prune`] |
 //! | has it come, has it gone | [`Cluster::wait_crd_established`], [`Cluster::wait_rollout`], [`Cluster::wait_gone`] |
 //! | alone | [`Cluster::acquire_lease`] |
 
@@ -34,6 +34,7 @@ mod rollout;
 mod rules;
 mod stuck;
 mod wire;
+mod write;
 
 pub use access::Access;
 pub use apply::{Applied, Conflicts, FieldConflict, FieldManager, FieldManagerError, Trial};

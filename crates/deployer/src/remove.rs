@@ -43,13 +43,13 @@ pub struct Scope {
 }
 
 impl Cluster {
-    /// Asks for an object to be deleted. With a uid, an object of the same name that is another one is left alone
-    /// ([`Error::Changed`]).
+    /// Asks for an object to be deleted. With the object as it was `seen`, one that is another by now, or was changed, is
+    /// left alone ([`Error::Changed`]).
     pub async fn delete(
         &self,
         object: &ObjectRef,
         propagation: Propagation,
-        uid: Option<&str>,
+        seen: Option<&Object>,
     ) -> Result<Deleted, Error> {
         let doing = format!("delete {object}");
         let policy = match propagation {
@@ -58,8 +58,9 @@ impl Cluster {
         };
         let mut options =
             json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy});
-        if let Some(uid) = uid {
-            options["preconditions"] = json!({"uid": uid});
+        if let Some(seen) = seen {
+            options["preconditions"] =
+                json!({"uid": seen.uid(), "resourceVersion": seen.resource_version()});
         }
         let path = self.object_path(object).await?;
         match self
@@ -129,8 +130,8 @@ impl Cluster {
         Ok(stale)
     }
 
-    /// Deletes what [`Cluster::stale`] finds, each only if it is still the one that was found. Says what was deleted;
-    /// on an error, some may have been.
+    /// Deletes what [`Cluster::stale`] finds, each only if it is still as it was found; what was changed meanwhile is
+    /// looked for again. Says what was deleted; on an error, some may have been.
     pub async fn prune(
         &self,
         scope: &Scope,
@@ -138,13 +139,21 @@ impl Cluster {
         propagation: Propagation,
     ) -> Result<Vec<ObjectRef>, Error> {
         let mut removed = Vec::new();
-        for object in self.stale(scope, keep).await? {
-            if self
-                .delete(object.reference(), propagation, object.uid())
-                .await?
-                == Deleted::Requested
-            {
-                removed.push(object.reference().clone());
+        for attempt in 1.. {
+            let mut changed = None;
+            for object in self.stale(scope, keep).await? {
+                let reference = object.reference();
+                match self.delete(reference, propagation, Some(&object)).await {
+                    Ok(Deleted::Requested) => removed.push(reference.clone()),
+                    Ok(Deleted::WasAbsent) => {}
+                    Err(error @ Error::Changed { .. }) => changed = Some(error),
+                    Err(error) => return Err(error),
+                }
+            }
+            match changed {
+                None => break,
+                Some(error) if attempt == limits::ATTEMPTS => return Err(error),
+                Some(_) => tokio::time::sleep(limits::POLL).await,
             }
         }
         Ok(removed)

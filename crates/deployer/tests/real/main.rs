@@ -11,6 +11,7 @@ mod access;
 mod apply;
 mod connect;
 mod lease;
+mod put;
 mod remove;
 mod rollout;
 mod setup;

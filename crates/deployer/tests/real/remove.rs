@@ -13,25 +13,16 @@ async fn deleting_is_exact_and_can_be_repeated() {
     let ns = namespace(&cluster, "delete").await;
     apply(&cluster, config_map(&ns, "a", &json!({}))).await;
     let a = config_map_ref(&ns, "a");
+    let seen = cluster.get(&a).await.unwrap().unwrap();
+    apply(&cluster, config_map(&ns, "a", &json!({"changed": "since"}))).await;
     let wrong = cluster
-        .delete(
-            &a,
-            Propagation::Background,
-            Some("00000000-0000-0000-0000-000000000000"),
-        )
+        .delete(&a, Propagation::Background, Some(&seen))
         .await;
     assert!(matches!(wrong, Err(Error::Changed { .. })), "{wrong:?}");
-    let uid = cluster
-        .get(&a)
-        .await
-        .unwrap()
-        .unwrap()
-        .uid()
-        .unwrap()
-        .to_owned();
+    let seen = cluster.get(&a).await.unwrap().unwrap();
     assert_eq!(
         cluster
-            .delete(&a, Propagation::Foreground, Some(&uid))
+            .delete(&a, Propagation::Foreground, Some(&seen))
             .await
             .unwrap(),
         Deleted::Requested
