@@ -78,6 +78,25 @@ pub(crate) struct ClusterArguments {
     pub(crate) context: Option<String>,
 }
 
+/// Whether a verb that removes only shows what it would remove.
+#[derive(Args, Debug)]
+pub(crate) struct DryRunArguments {
+    /// Show what would be removed, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl DryRunArguments {
+    /// The choice.
+    pub(crate) fn run(&self) -> importer::Run {
+        if self.dry_run {
+            importer::Run::Dry
+        } else {
+            importer::Run::Real
+        }
+    }
+}
+
 /// How registries are reached.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Registry")]

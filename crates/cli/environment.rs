@@ -151,21 +151,24 @@ pub(crate) fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
-/// Who writes to a cluster: user, host and process, so that another writer can find out.
-pub(crate) fn writer() -> String {
+/// Who runs the program, and where: `user@host`.
+pub(crate) fn person() -> String {
     let user = variable("USER")
         .or_else(|| variable("LOGNAME"))
         .unwrap_or_else(|| "unknown".to_owned());
-    let host = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
+    let uname = rustix::system::uname();
+    format!("{user}@{}", uname.nodename().to_string_lossy())
+}
+
+/// Who writes to a cluster: user, host and process, so that another writer can find out.
+pub(crate) fn writer() -> String {
     // Containers share host names and process numbers; they do not start in the same nanosecond.
     let since = clock()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
     format!(
-        "{user}@{host}/{}-{:x}",
+        "{}/{}-{:x}",
+        person(),
         std::process::id(),
         since.subsec_nanos()
     )

@@ -4,23 +4,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deployer::{
-    Applied, Cluster, Conflicts, Deleted, Object, ObjectRef, Propagation, RolloutProgress,
-};
+use deployer::{Applied, Cluster, Object, ObjectRef, RolloutProgress};
 use registry::{Client, ManifestOutcome, ManifestPush, PushReport, Tally};
-use schemas::{SolutionName, Version};
+use schemas::Version;
 use serde::Serialize;
+use validator::Finding;
 
 use crate::crd::Change;
-use crate::environment;
+use crate::decision::{Asked, Decision, changed_meanwhile};
+use crate::deployment::Deployment;
 use crate::error::{Error, PushFailure};
 use crate::lock::Lock;
-use crate::obstacle::Obstacle;
-use crate::plan::{Deployment, Ready, manager};
-use crate::record;
+use crate::login;
+use crate::plan::Ready;
 use crate::request::ForgetSigners;
 use crate::rollback::Before;
-use crate::state::State;
+use crate::session::Session;
 
 /// How long a CRD may take until it is served.
 const ESTABLISHED: Duration = Duration::from_mins(1);
@@ -71,6 +70,12 @@ pub struct Receipt {
     /// The environment and namespace in which the operator runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployed: Option<[String; 2]>,
+    /// The id of what reaches beyond the environment and was accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<String>,
+    /// What was found of the archive though it was accepted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
 }
 
 /// A number of blobs, and their bytes.
@@ -91,7 +96,7 @@ impl From<Tally> for Count {
     }
 }
 
-impl Ready {
+impl Ready<'_> {
     /// Pushes, records, and deploys where the plan has a target.
     pub async fn apply(
         self,
@@ -101,7 +106,7 @@ impl Ready {
     ) -> Result<Receipt, Error> {
         let report = self.push(client, watch).await?;
         watch(Event::Pushed);
-        let lock = Lock::acquire(cluster, &self.0.request.writer).await?;
+        let lock = Lock::acquire(cluster, &self.0.asked.request.writer).await?;
         let mut session = Session::new(cluster, &lock, watch);
         let done = self.write(&mut session).await;
         let Session {
@@ -135,65 +140,53 @@ impl Ready {
     }
 
     async fn write(&self, session: &mut Session<'_>) -> Result<(), Error> {
-        let plan = &self.0;
-        self.check_still_true(session.cluster).await?;
-        self.remember(session).await?;
+        let decided = self.0.decide_again(session.cluster).await?;
+        self.remember(&decided, session).await?;
+        let record = &self.0.asked.record;
         // A record that is the same stays as it is, with the time of the first import.
-        let earlier = plan.state.record(&plan.record.name, &plan.record.version);
-        if earlier.is_none_or(|earlier| !earlier.is_same_import(&plan.record)) {
-            session.apply(Object::new(plan.record.to_object())?).await?;
-            project(session).await?;
+        let earlier = decided.state.record(&record.name, &record.version);
+        if earlier.is_none_or(|earlier| !earlier.is_same_import(record)) {
+            session.keep(Object::new(record.to_object())?).await?;
+            session.project().await?;
         }
-        if let Some(deployment) = &plan.deployment {
-            self.activate(session).await?;
-            self.deploy(deployment, session).await?;
+        if let Some(deployment) = &decided.deployment {
+            self.activate(&decided, session).await?;
+            self.deploy(deployment, &decided, session).await?;
         }
-        project(session).await
+        session.project().await
     }
 
     /// Remembers who signed, before there is a version that they signed.
-    async fn remember(&self, session: &mut Session<'_>) -> Result<(), Error> {
-        let plan = &self.0;
-        if plan.state.has_archive(&plan.record)
-            && plan.request.allowed.forget == ForgetSigners::Refuse
-        {
+    async fn remember(&self, decided: &Decision, session: &mut Session<'_>) -> Result<(), Error> {
+        let Asked {
+            record, request, ..
+        } = &self.0.asked;
+        let state = &decided.state;
+        if state.has_archive(record) && request.allowed.forget == ForgetSigners::Refuse {
             return Ok(());
         }
-        let memory = plan.state.signers.after(&plan.record, plan.request.allowed);
-        if memory == plan.state.signers {
+        let memory = state.signers.after(record, request.allowed);
+        if memory == state.signers {
             return Ok(());
         }
-        session.apply(Object::new(memory.to_object())?).await
+        session.keep(Object::new(memory.to_object())?).await
     }
 
-    /// Pushing takes time, and the plan was made before it. Under the Lease nobody else writes, so what is still true
-    /// now stays true.
-    async fn check_still_true(&self, cluster: &Cluster) -> Result<(), Error> {
-        let plan = &self.0;
-        let mut changed = State::read(cluster).await? != plan.state;
-        if let Some(deployment) = &plan.deployment {
-            let live = cluster.get(deployment.namespace.reference()).await?;
-            changed |= live.is_some() != deployment.namespace_was_there;
+    async fn activate(&self, decided: &Decision, session: &mut Session<'_>) -> Result<(), Error> {
+        for planned in &decided.crds {
+            let decide = |live: Option<&Object>| {
+                let (object, change) = self.0.asked.crd(&planned.definition, live)?;
+                if change != planned.change {
+                    return Err(changed_meanwhile());
+                }
+                Ok((!matches!(change, Change::KeepNewer(_))).then_some(object))
+            };
+            session.put(planned.object.reference(), decide).await?;
         }
-        if changed {
-            return Err(Error::Refused(Obstacle::no(
-                "the cluster was changed by others while images were pushed, so the plan no longer holds",
-                "run the same command again: it makes a new plan, and nothing has to be pushed twice",
-            )));
-        }
-        Ok(())
-    }
-
-    async fn activate(&self, session: &mut Session<'_>) -> Result<(), Error> {
-        for (crd, change) in &self.0.crds {
-            if !matches!(change, Change::KeepNewer(_)) {
-                session.apply(crd.clone()).await?;
-            }
-        }
-        for (crd, _) in &self.0.crds {
+        for planned in &decided.crds {
             session
                 .cluster
-                .wait_crd_established(crd.name(), ESTABLISHED)
+                .wait_crd_established(planned.object.name(), ESTABLISHED)
                 .await?;
         }
         Ok(())
@@ -202,15 +195,20 @@ impl Ready {
     async fn deploy(
         &self,
         deployment: &Deployment,
+        decided: &Decision,
         session: &mut Session<'_>,
     ) -> Result<(), Error> {
-        let namespace = &deployment.target.namespace;
-        let solution = self.0.id.name();
-        session.apply(deployment.namespace.clone()).await?;
+        let namespace = &deployment.namespace;
+        let solution = self.0.asked.id.name();
+        let mut place = deployment.place.clone();
+        place.write_space(session).await?;
         if deployment.previous.is_none() {
             // Noted before the first object, so that there is an undo whatever happens.
-            self.note(deployment, session).await?;
+            place
+                .solutions
+                .insert(solution.clone(), deployment.deployed.clone());
         }
+        place.write(session).await?;
         let before = Before::read(session.cluster, solution, namespace).await?;
         if let Err(error) = self.roll_out(deployment, session).await {
             return Err(self.take_back(error, before, deployment, session).await);
@@ -218,25 +216,30 @@ impl Ready {
         session
             .prune(solution, namespace, &deployment.objects)
             .await?;
-        self.note(deployment, session).await
+        self.remove_former_login(deployment, decided, session)
+            .await?;
+        place
+            .solutions
+            .insert(solution.clone(), deployment.deployed.clone());
+        place.write(session).await
     }
 
-    /// Notes in the namespace that this version is deployed, beside what else is.
-    async fn note(&self, deployment: &Deployment, session: &mut Session<'_>) -> Result<(), Error> {
-        let namespace = &deployment.target.namespace;
-        let known = self
-            .0
-            .state
-            .namespaces
-            .iter()
-            .find(|space| space.namespace == *namespace);
-        let mut solutions = known
-            .map(|space| space.solutions.clone())
-            .unwrap_or_default();
-        solutions.insert(self.0.id.name().clone(), self.0.id.version().clone());
-        session
-            .apply(Object::new(environment::config(namespace, &solutions))?)
-            .await
+    /// A login that was made for the version before, where another one took its place.
+    async fn remove_former_login(
+        &self,
+        deployment: &Deployment,
+        decided: &Decision,
+        session: &mut Session<'_>,
+    ) -> Result<(), Error> {
+        let solution = self.0.asked.id.name();
+        let before = decided.state.deployed(&deployment.namespace, solution);
+        let before = before.and_then(|deployed| deployed.pull_secret.as_ref());
+        match before {
+            Some(secret) if deployment.deployed.pull_secret.as_ref() != Some(secret) => {
+                login::remove(session, solution, &deployment.namespace, secret).await
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Puts back what ran before an upgrade that does not come, and says what happened. Another failure may be gone at
@@ -248,7 +251,7 @@ impl Ready {
         deployment: &Deployment,
         session: &mut Session<'_>,
     ) -> Error {
-        let version = self.0.id.version().clone();
+        let version = self.0.asked.id.version().clone();
         let previous = match &deployment.previous {
             Some(previous) if *previous != version => previous.clone(),
             _ => return error,
@@ -281,9 +284,10 @@ impl Ready {
         deployment: &Deployment,
         session: &mut Session<'_>,
     ) -> Result<(), Error> {
-        let namespace = &deployment.target.namespace;
-        before.restore(session, self.0.id.name(), namespace).await?;
-        let wait = self.0.request.wait;
+        let namespace = &deployment.namespace;
+        let solution = self.0.asked.id.name();
+        before.restore(session, solution, namespace).await?;
+        let wait = self.0.asked.request.wait;
         let operator = &deployment.operator;
         Ok(session
             .cluster
@@ -296,13 +300,14 @@ impl Ready {
         deployment: &Deployment,
         session: &mut Session<'_>,
     ) -> Result<(), Error> {
+        let solution = self.0.asked.id.name();
         for object in &deployment.objects {
-            session.apply(object.clone()).await?;
+            deployment.put(object, solution, session).await?;
         }
-        let namespace = deployment.target.namespace.as_str();
+        let namespace = deployment.namespace.as_str();
         let watch = Arc::clone(session.watch);
         let progress = move |progress: &RolloutProgress| watch(Event::Rollout(*progress));
-        let wait = self.0.request.wait;
+        let wait = self.0.asked.request.wait;
         Ok(session
             .cluster
             .wait_rollout(namespace, &deployment.operator, wait, progress)
@@ -313,19 +318,23 @@ impl Ready {
         let plan = &self.0;
         let target = |deployment: &Deployment| {
             [
-                deployment.target.environment.to_string(),
-                deployment.target.namespace.to_string(),
+                deployment.place.environment.to_string(),
+                deployment.namespace.to_string(),
             ]
         };
+        let deployment = plan.decision.deployment.as_ref();
+        let accepted = deployment.and_then(|deployment| deployment.deployed.accepted.as_ref());
         Receipt {
-            solution: plan.id.to_string(),
-            archive_id: plan.record.archive_id.to_string(),
+            solution: plan.asked.id.to_string(),
+            archive_id: plan.asked.record.archive_id.to_string(),
             uploaded: report.uploaded.into(),
             mounted: report.mounted.into(),
             present: report.present.into(),
             objects,
             removed,
-            deployed: plan.deployment.as_ref().map(target),
+            deployed: deployment.map(target),
+            accepted: accepted.map(|accepted| accepted.id.clone()),
+            findings: plan.summary().findings.clone(),
         }
     }
 }
@@ -340,93 +349,4 @@ fn failed_images(manifests: &[ManifestPush], outcomes: &[ManifestOutcome]) -> Ve
         })
         .map(|(manifest, _)| format!("{}:{}", manifest.repository, manifest.reference))
         .collect()
-}
-
-/// Rewrites upstream's ConfigMap from what the cluster says now.
-pub(crate) async fn project(session: &mut Session<'_>) -> Result<(), Error> {
-    let state = State::read(session.cluster).await?;
-    session
-        .apply(Object::new(record::projection(
-            &state.records,
-            &state.active,
-        ))?)
-        .await
-}
-
-/// Writing under the lock, and what was written.
-pub(crate) struct Session<'a> {
-    pub(crate) cluster: &'a Cluster,
-    pub(crate) lock: &'a Lock,
-    pub(crate) watch: &'a Watch,
-    pub(crate) objects: Vec<String>,
-    pub(crate) removed: Vec<String>,
-}
-
-impl<'a> Session<'a> {
-    pub(crate) fn new(cluster: &'a Cluster, lock: &'a Lock, watch: &'a Watch) -> Self {
-        Self {
-            cluster,
-            lock,
-            watch,
-            objects: Vec::new(),
-            removed: Vec::new(),
-        }
-    }
-
-    /// Deletes one object, if the lock is still ours.
-    pub(crate) async fn remove(&mut self, object: &ObjectRef) -> Result<(), Error> {
-        self.lock.check()?;
-        if self
-            .cluster
-            .delete(object, Propagation::Foreground, None)
-            .await?
-            == Deleted::Requested
-        {
-            self.removed.push(object.to_string());
-            (self.watch)(Event::Removed(object.clone()));
-        }
-        Ok(())
-    }
-
-    /// Applies one object, if the lock is still ours.
-    pub(crate) async fn apply(&mut self, object: Object) -> Result<(), Error> {
-        self.lock.check()?;
-        let applied = self
-            .cluster
-            .apply(&object, &manager(), Conflicts::Force)
-            .await?;
-        if applied != Applied::Unchanged {
-            self.objects.push(object.reference().to_string());
-        }
-        (self.watch)(Event::Object {
-            object: object.reference().clone(),
-            applied,
-        });
-        Ok(())
-    }
-
-    /// Removes what an operator no longer has.
-    pub(crate) async fn prune(
-        &mut self,
-        solution: &SolutionName,
-        namespace: &schemas::Namespace,
-        keep: &[Object],
-    ) -> Result<(), Error> {
-        let keep: Vec<ObjectRef> = keep
-            .iter()
-            .map(|object| object.reference().clone())
-            .collect();
-        for scope in environment::inventory(solution, namespace) {
-            self.lock.check()?;
-            for removed in self
-                .cluster
-                .prune(&scope, &keep, Propagation::Foreground)
-                .await?
-            {
-                self.removed.push(removed.to_string());
-                (self.watch)(Event::Removed(removed));
-            }
-        }
-        Ok(())
-    }
 }

@@ -87,7 +87,7 @@ fn check_owner(solution: &SolutionName, active: &Object, adopt: Adopt) -> Result
         None if adopt == Adopt::Allow => Ok(()),
         None => Err(Obstacle::no(
             format!("CRD `{name}` is in the cluster and belongs to no Solution"),
-            "find out who installed it; `--adopt` takes it over",
+            "find out who installed it; `--adopt crds` takes it over",
         )),
     }
 }

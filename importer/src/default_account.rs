@@ -6,8 +6,8 @@ use deployer::{Cluster, Object, ObjectRef};
 use schemas::Namespace;
 use serde_json::{Value, json};
 
+use crate::deployment::look;
 use crate::error::Error;
-use crate::target::look;
 use crate::vocabulary as v;
 
 /// What the default ServiceAccount of a namespace has.
@@ -21,16 +21,19 @@ pub(crate) struct DefaultAccount {
 impl DefaultAccount {
     /// Reads it; one that is not there has nothing.
     pub(crate) async fn read(cluster: &Cluster, namespace: &Namespace) -> Result<Self, Error> {
-        let reference =
-            ObjectRef::namespaced("v1", "ServiceAccount", namespace.as_str(), "default");
-        Ok(look(cluster, &reference)
+        Ok(look(cluster, &Self::reference(namespace))
             .await?
             .as_ref()
             .map(Self::of)
             .unwrap_or_default())
     }
 
-    fn of(account: &Object) -> Self {
+    /// The account of a namespace.
+    pub(crate) fn reference(namespace: &Namespace) -> ObjectRef {
+        ObjectRef::namespaced("v1", "ServiceAccount", namespace.as_str(), "default")
+    }
+
+    pub(crate) fn of(account: &Object) -> Self {
         let secrets = account.as_value()["imagePullSecrets"].as_array();
         let names = secrets
             .into_iter()

@@ -1,205 +1,328 @@
-//! The part of a plan that is about one environment: its namespace, the operator's objects, and what runs there now.
+//! The part of an import that is about one environment: its namespace, the operator's objects, and what runs there now.
+
+use std::collections::BTreeMap;
 
 use deployer::{Cluster, Object, ObjectRef};
-use schemas::{Namespace, OperatorScope, SolutionId, Version};
-use validator::Accepted;
+use schemas::{EnvironmentName, KubernetesName, Namespace, Operator, SolutionName, Version};
 
-use crate::crd::Adopt;
+use crate::consent::{Beyond, Rights};
+use crate::decision::Asked;
 use crate::default_account::DefaultAccount;
-use crate::environment;
 use crate::error::Error;
 use crate::expand::Expand;
+use crate::namespace_record::{Accepted, Deployed, NamespaceRecord};
 use crate::obstacle::Obstacle;
-use crate::operator::Rendering;
-use crate::plan::Deployment;
+use crate::operator::{Rendering, operator_name};
 use crate::record::{self, Record};
-use crate::request::{ClusterScope, Downgrade, Request, Target};
-use crate::state::State;
+use crate::request::{CreateEnvironment, Downgrade, Login, PullLogin, Request, Target};
+use crate::session::Session;
+use crate::state::{Origin, State};
 use crate::vocabulary as v;
+use crate::{environment, login};
+
+/// Changes of a letter between a name and the one that may have been meant.
+const NEAR: usize = 3;
+
+/// What is deployed in an environment's namespace.
+#[derive(Debug)]
+pub(crate) struct Deployment {
+    pub(crate) namespace: Namespace,
+    /// The record of the namespace, without this version.
+    pub(crate) place: NamespaceRecord,
+    /// What the record will say of the Solution.
+    pub(crate) deployed: Deployed,
+    /// The operator's objects in the order to apply them.
+    pub(crate) objects: Vec<Object>,
+    /// The uids of those that are there.
+    uids: BTreeMap<ObjectRef, String>,
+    pub(crate) operator: String,
+    pub(crate) previous: Option<Version>,
+    pub(crate) rights: Rights,
+    pub(crate) beyond: Beyond,
+    shared: bool,
+    /// What was accepted before.
+    pub(crate) accepted: Option<Accepted>,
+    /// That something of it is not accepted.
+    pub(crate) refused: Option<Obstacle>,
+}
+
+/// The same objects would be written over the same ones. The default account's content is not compared: whoever may
+/// change it in his namespace would keep imports away, and it is read again when it is written.
+impl PartialEq for Deployment {
+    fn eq(&self, other: &Self) -> bool {
+        let written = |deployment: &Self| {
+            let objects = deployment.objects.iter();
+            objects
+                .filter(|object| !is_default_account(object.reference()))
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        self.place == other.place
+            && self.deployed.version == other.deployed.version
+            && self.deployed.pull_secret == other.deployed.pull_secret
+            && written(self) == written(other)
+            && self.uids == other.uids
+            && self.previous == other.previous
+            && self.beyond == other.beyond
+    }
+}
+
+fn is_default_account(object: &ObjectRef) -> bool {
+    object.gvk.kind == "ServiceAccount" && object.name == "default"
+}
+
+impl Deployment {
+    /// Whether another Solution runs in the namespace.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// Judges whether what reaches beyond the environment is accepted.
+    pub(crate) fn judge(&mut self, request: &Request) {
+        let judged = self.beyond.judge(self.accepted.as_ref(), request);
+        (self.deployed.accepted, self.refused) = match judged {
+            Ok(accepted) => (accepted, None),
+            Err(obstacle) => (None, Some(obstacle)),
+        };
+    }
+
+    /// Writes one of the objects, if what is there by then may be written.
+    pub(crate) async fn put(
+        &self,
+        object: &Object,
+        solution: &SolutionName,
+        session: &mut Session<'_>,
+    ) -> Result<(), Error> {
+        let decide = |live: Option<&Object>| {
+            if is_default_account(object.reference()) {
+                let account = live.map(DefaultAccount::of).unwrap_or_default();
+                let secret = self.deployed.pull_secret.as_ref();
+                let account = match secret {
+                    Some(secret) => account.with(secret.as_str()),
+                    None => account.without_added(),
+                };
+                return Ok(Some(Object::new(account.object(&self.namespace))?));
+            }
+            check_owner(object, live, solution).map_err(Error::Refused)?;
+            Ok(Some(object.clone()))
+        };
+        session.put(object.reference(), decide).await?;
+        Ok(())
+    }
+}
 
 /// Everything that a deployment is planned from.
 #[derive(Debug)]
 pub(crate) struct Planner<'a> {
-    pub(crate) accepted: &'a Accepted,
+    pub(crate) asked: &'a Asked<'a>,
     pub(crate) cluster: &'a Cluster,
-    pub(crate) request: &'a Request,
-    pub(crate) id: &'a SolutionId,
     pub(crate) state: &'a State,
-    pub(crate) record: &'a Record,
 }
 
 impl Planner<'_> {
     /// The deployment, or what is in its way.
     pub(crate) async fn deployment(
         &self,
-        target: Target,
+        target: &Target,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Option<Deployment>, Error> {
-        let Some(operator) = &self.accepted.manifest().spec.operator else {
+        let Asked { accepted, id, .. } = self.asked;
+        let Some(operator) = &accepted.manifest().spec.operator else {
             obstacles.push(Obstacle::no(
-                format!(
-                    "{} has no operator, so nothing can run in an environment",
-                    self.id
-                ),
+                format!("{id} has no operator, so nothing can run in an environment"),
                 "leave out `--environment`: the images become available without it",
             ));
             return Ok(None);
         };
-        self.check_scope(operator.scope, obstacles);
-        let live = self
-            .cluster
-            .get(&environment::namespace_reference(&target.namespace))
-            .await?;
-        obstacles.extend(environment::check_reserved(&target.namespace).err());
-        self.check_namespace(live.as_ref(), &target, obstacles);
-        self.check_pull_secret(live.as_ref(), &target, obstacles)
-            .await?;
-        let previous = self
-            .state
-            .running(&target.namespace, self.id.name())
-            .cloned();
-        self.check_upgrade(previous.as_ref(), obstacles);
-        let config = record::operator_config(self.records());
-        let images = Expand::new(
-            &self.record.endpoint,
-            self.record
-                .images
-                .iter()
-                .map(|image| (&image.image, image.digest)),
-        );
-        let default_account = DefaultAccount::read(self.cluster, &target.namespace).await?;
-        let rendering = Rendering {
-            id: self.id,
-            operator,
-            roles: self.accepted.roles(),
-            environment: &target.environment,
-            namespace: &target.namespace,
-            config: &config,
-            images: &images,
-            pull_secret: target
-                .pull_secret
-                .as_ref()
-                .map(schemas::KubernetesName::as_str),
-            default_account: &default_account,
+        let Some(namespace) = self.namespace(target, obstacles) else {
+            return Ok(None);
         };
-        let objects: Vec<Object> = rendering
-            .objects()?
+        let space = self
+            .cluster
+            .get(&environment::namespace_reference(&namespace))
+            .await?;
+        obstacles.extend(environment::check_reserved(&namespace).err());
+        let place = self.place(target, &namespace, space.as_ref(), obstacles);
+        let standing = self.state.deployed(&namespace, id.name()).cloned();
+        let previous = standing.as_ref().map(|standing| standing.version.clone());
+        self.check_upgrade(previous.as_ref(), obstacles);
+        let deployed = Deployed {
+            version: id.version().clone(),
+            pull_secret: self.pull_secret(target, standing.as_ref()),
+            accepted: None,
+        };
+        if let PullLogin::Made(made) = &target.pull_login {
+            obstacles.extend(check_login(made, self.asked.record.pull_host()).err());
+        } else if let Some(secret) = &deployed.pull_secret {
+            self.check_pull_secret(&place, space.as_ref(), secret, obstacles)
+                .await?;
+        }
+        let objects = self.objects(operator, target, &place, &deployed).await?;
+        check_distinct(&objects, obstacles);
+        let uids = self.check_owners(&objects, obstacles).await?;
+        let mut deployment = Deployment {
+            rights: Rights::of(self.cluster, id.name(), &namespace, &objects).await?,
+            beyond: Beyond::of(id, &target.environment, &namespace, &objects)?,
+            namespace,
+            deployed,
+            objects,
+            uids,
+            operator: operator_name(id.name().as_str()),
+            previous,
+            shared: place.solutions.keys().any(|name| name != id.name()),
+            place,
+            accepted: standing.and_then(|standing| standing.accepted),
+            refused: None,
+        };
+        deployment.judge(&self.asked.request);
+        Ok(Some(deployment))
+    }
+
+    /// The operator's objects in the order to apply them, after the login that it pulls with.
+    async fn objects(
+        &self,
+        operator: &Operator,
+        target: &Target,
+        place: &NamespaceRecord,
+        deployed: &Deployed,
+    ) -> Result<Vec<Object>, Error> {
+        let Asked { accepted, id, .. } = self.asked;
+        let mut objects = Vec::new();
+        if let PullLogin::Made(made) = &target.pull_login {
+            objects.push(login::secret(id.name(), place, made));
+        }
+        let rendering = Rendering {
+            id,
+            operator,
+            roles: accepted.roles(),
+            environment: &place.environment,
+            namespace: &place.namespace,
+            config: &record::operator_config(self.records()),
+            images: &self.images(),
+            pull_secret: deployed.pull_secret.as_ref().map(KubernetesName::as_str),
+            default_account: &DefaultAccount::read(self.cluster, &place.namespace).await?,
+        };
+        objects.extend(rendering.objects()?);
+        Ok(objects
             .into_iter()
             .map(Object::new)
-            .collect::<Result<_, _>>()?;
-        self.check_owners(&objects, obstacles).await?;
-        let operator = rendering.operator_name();
-        let namespace = Object::new(environment::namespace(&target, live.as_ref(), self.state))?;
-        Ok(Some(Deployment {
-            target,
-            namespace,
-            objects,
-            operator,
-            previous,
-            namespace_was_there: live.is_some(),
-        }))
+            .collect::<Result<_, _>>()?)
+    }
+
+    fn images(&self) -> Expand {
+        let record = &self.asked.record;
+        let images = record.images.iter();
+        Expand::new(
+            &record.endpoint,
+            images.map(|image| (&image.image, image.digest)),
+        )
+    }
+
+    /// The namespace that is meant: the one that is named, else the only one that the environment has, else that of its
+    /// name where an environment may be made.
+    fn namespace(&self, target: &Target, obstacles: &mut Vec<Obstacle>) -> Option<Namespace> {
+        let environment = &target.environment;
+        let known: Vec<&NamespaceRecord> = self.state.environment(environment).collect();
+        match (&target.namespace, known.as_slice()) {
+            (_, []) if self.asked.request.allowed.create == CreateEnvironment::Refuse => {
+                obstacles.push(unknown(environment, self.state));
+                None
+            }
+            (Some(namespace), _) => Some(namespace.clone()),
+            (None, []) => Some(default_namespace(environment)),
+            (None, [only]) => Some(only.namespace.clone()),
+            (None, several) => {
+                let names: Vec<&str> = several
+                    .iter()
+                    .map(|space| space.namespace.as_str())
+                    .collect();
+                obstacles.push(Obstacle::no(
+                    format!(
+                        "environment `{environment}` has several namespaces: {}",
+                        names.join(", ")
+                    ),
+                    "choose one with `--namespace`",
+                ));
+                None
+            }
+        }
+    }
+
+    /// The record of the namespace as it will be, and what speaks against it.
+    fn place(
+        &self,
+        target: &Target,
+        namespace: &Namespace,
+        space: Option<&Object>,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> NamespaceRecord {
+        let environment = &target.environment;
+        let known = self.state.namespace(namespace);
+        let adopt = self.asked.request.allowed.adopt.namespace;
+        match environment::origin(known, space, environment, namespace, adopt) {
+            Ok(origin) => match known {
+                Some(known) => known.clone().of_space(space, origin),
+                None => NamespaceRecord::new(environment.clone(), namespace.clone(), "", origin)
+                    .of_space(space, origin),
+            },
+            Err(obstacle) => {
+                obstacles.push(obstacle);
+                let origin = Origin::Adopted;
+                NamespaceRecord::new(environment.clone(), namespace.clone(), "", origin)
+            }
+        }
     }
 
     /// Every version of the Solution that is imported, and this one.
     fn records(&self) -> impl Iterator<Item = &Record> {
-        let other = |record: &&Record| {
-            record.name == self.record.name && record.version != self.record.version
-        };
-        self.state.records.iter().filter(other).chain([self.record])
+        let record = &self.asked.record;
+        let other = |known: &&Record| known.name == record.name && known.version != record.version;
+        self.state.records.iter().filter(other).chain([record])
     }
 
-    fn check_scope(&self, scope: OperatorScope, obstacles: &mut Vec<Obstacle>) {
-        if scope == OperatorScope::Cluster
-            && self.request.allowed.cluster_scope == ClusterScope::Refuse
-        {
-            obstacles.push(Obstacle::no(
-                format!(
-                    "the operator of {} wants its rights in the whole cluster",
-                    self.id
-                ),
-                "read role.yaml (`solution inspect --files`); `--allow-cluster-scope` grants it",
-            ));
+    fn pull_secret(&self, target: &Target, standing: Option<&Deployed>) -> Option<KubernetesName> {
+        match &target.pull_login {
+            PullLogin::Keep => standing.and_then(|standing| standing.pull_secret.clone()),
+            PullLogin::None => None,
+            PullLogin::Secret(name) => Some(name.clone()),
+            PullLogin::Made(_) => Some(login::secret_name(self.asked.id.name())),
         }
     }
 
-    fn check_namespace(
-        &self,
-        live: Option<&Object>,
-        target: &Target,
-        obstacles: &mut Vec<Obstacle>,
-    ) {
-        let Target {
-            namespace,
-            environment,
-            ..
-        } = target;
-        let Some(live) = live else { return };
-        if live.is_being_deleted() {
-            obstacles.push(Obstacle::no(
-                format!("namespace `{namespace}` is being deleted"),
-                "wait until it is gone, then run the same command again",
-            ));
-        }
-        match live.labels().get(v::ENVIRONMENT) {
-            Some(owner) if *owner == environment.as_str() => {}
-            Some(owner) => obstacles.push(Obstacle::no(
-                format!("namespace `{namespace}` belongs to the environment `{owner}`"),
-                "choose another namespace with `--namespace`",
-            )),
-            None if self.request.allowed.adopt == Adopt::Allow => {}
-            None => obstacles.push(Obstacle::no(
-                format!("namespace `{namespace}` exists and belongs to no environment"),
-                "choose another with `--namespace`, or take it over with `--adopt`",
-            )),
-        }
-    }
-
-    /// Names are the archive's: an object of that name may be somebody else's, and is not taken from him.
+    /// Names are the archive's: an object of that name may be somebody else's, and is not taken from him. Returns the
+    /// uids of what is there.
     async fn check_owners(
         &self,
         objects: &[Object],
         obstacles: &mut Vec<Obstacle>,
-    ) -> Result<(), Error> {
-        let solution = self.id.name();
-        for object in objects
-            .iter()
-            .filter(|object| object.labels().contains_key(v::SOLUTION))
-        {
+    ) -> Result<BTreeMap<ObjectRef, String>, Error> {
+        let mut uids = BTreeMap::new();
+        for object in objects {
             let Some(live) = look(self.cluster, object.reference()).await? else {
                 continue;
             };
-            let owner = live
-                .labels()
-                .get(v::SOLUTION)
-                .copied()
-                .unwrap_or("nobody that is known here");
-            if owner != solution.as_str() {
-                obstacles.push(Obstacle::no(
-                    format!("{} exists and belongs to {owner}", object.reference()),
-                    "choose another namespace with `--namespace`, or remove the object if nobody needs it",
-                ));
-            }
+            obstacles.extend(check_owner(object, Some(&live), self.asked.id.name()).err());
+            let uid = live.uid().unwrap_or_default().to_owned();
+            uids.insert(object.reference().clone(), uid);
         }
-        Ok(())
+        Ok(uids)
     }
 
     /// A pull secret is the site's: it must be there, or no pod will start.
     async fn check_pull_secret(
         &self,
-        live: Option<&Object>,
-        target: &Target,
+        place: &NamespaceRecord,
+        space: Option<&Object>,
+        secret: &KubernetesName,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
-        let Target {
+        let NamespaceRecord {
             namespace,
             environment,
-            pull_secret: Some(secret),
-        } = target
-        else {
-            return Ok(());
-        };
+            ..
+        } = place;
         let reference = ObjectRef::namespaced("v1", "Secret", namespace.as_str(), secret.as_str());
-        if live.is_some() {
+        if space.is_some() {
             match self.cluster.get(&reference).await {
                 // Whoever may not look at Secrets may still have been told its name.
                 Ok(Some(_)) | Err(deployer::Error::Forbidden { .. }) => return Ok(()),
@@ -207,7 +330,7 @@ impl Planner<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        let create = if live.is_none() {
+        let create = if space.is_none() {
             format!("`solution environment create {environment} --namespace {namespace}`, then ")
         } else {
             String::new()
@@ -215,8 +338,8 @@ impl Planner<'_> {
         obstacles.push(Obstacle::no(
             format!("Secret `{secret}` is not in namespace `{namespace}`"),
             format!(
-                "{create}`kubectl --namespace {namespace} create secret docker-registry {secret} --docker-server={} --docker-username=… --docker-password=…`",
-                self.request.pull_registry.host()
+                "{create}`kubectl --namespace {namespace} create secret docker-registry {secret} --docker-server={} --docker-username=… --docker-password=…`, or `--pull-login FILE` to have one made",
+                self.asked.record.pull_host()
             ),
         ));
         Ok(())
@@ -224,14 +347,14 @@ impl Planner<'_> {
 
     fn check_upgrade(&self, previous: Option<&Version>, obstacles: &mut Vec<Obstacle>) {
         let Some(previous) = previous else { return };
-        let version = self.id.version();
-        if previous > version && self.request.allowed.downgrade == Downgrade::Refuse {
+        let version = self.asked.id.version();
+        if previous > version && self.asked.request.allowed.downgrade == Downgrade::Refuse {
             obstacles.push(Obstacle::no(
                 format!("version {previous} runs there, and {version} is older"),
                 "operators rarely understand newer data: `--allow-downgrade` does it all the same",
             ));
         }
-        let range = &self.accepted.statement().predicate.upgrade_from;
+        let range = &self.asked.accepted.statement().predicate.upgrade_from;
         if let Some(range) = range
             .as_ref()
             .filter(|range| previous < version && !range.contains(previous))
@@ -242,6 +365,85 @@ impl Planner<'_> {
             ));
         }
     }
+}
+
+/// A login is for one registry.
+fn check_login(login: &Login, pull_host: &str) -> Result<(), Obstacle> {
+    if login.host == pull_host {
+        return Ok(());
+    }
+    Err(Obstacle::no(
+        format!(
+            "the login is for {}, and nodes pull from {pull_host}",
+            login.host
+        ),
+        "give `--pull-registry` too, as nodes know it",
+    ))
+}
+
+/// Whether an object that is there, if any, may be written as one of the Solution's.
+fn check_owner(
+    object: &Object,
+    live: Option<&Object>,
+    solution: &SolutionName,
+) -> Result<(), Obstacle> {
+    // The default account is nobody's: only what was added to it is ours.
+    match live {
+        Some(live) if object.labels().contains_key(v::SOLUTION) => owner_of(live, solution),
+        _ => Ok(()),
+    }
+}
+
+/// Whether an object is one of the Solution's.
+pub(crate) fn owner_of(live: &Object, solution: &SolutionName) -> Result<(), Obstacle> {
+    let labels = live.labels();
+    let owner = labels.get(v::SOLUTION).copied();
+    if owner == Some(solution.as_str()) {
+        return Ok(());
+    }
+    Err(Obstacle::no(
+        format!(
+            "{} exists and belongs to {}",
+            live.reference(),
+            owner.unwrap_or("nobody that is known here")
+        ),
+        "choose another namespace with `--namespace`, or remove the object if nobody needs it",
+    ))
+}
+
+/// Names of an archive may come to the same name of an object; then the last one would be all there is.
+fn check_distinct(objects: &[Object], obstacles: &mut Vec<Obstacle>) {
+    for (index, object) in objects.iter().enumerate() {
+        let reference = object.reference();
+        if objects[..index]
+            .iter()
+            .any(|other| other.reference().is_same_object(reference))
+        {
+            obstacles.push(Obstacle::no(
+                format!("two objects of the operator would have one name: {reference}"),
+                "ask the publisher for roles with other names",
+            ));
+        }
+    }
+}
+
+/// An environment that nobody made, and the one that may have been meant.
+fn unknown(environment: &EnvironmentName, state: &State) -> Obstacle {
+    let names = state.namespaces.iter().map(|space| &space.environment);
+    let nearest = names
+        .map(|name| {
+            let distance = strsim::damerau_levenshtein(name.as_str(), environment.as_str());
+            (distance, name)
+        })
+        .min()
+        .filter(|(distance, _)| *distance <= NEAR);
+    let meant = nearest.map_or(String::new(), |(_, name)| {
+        format!("did you mean `{name}`? ")
+    });
+    Obstacle::no(
+        format!("there is no environment `{environment}`"),
+        format!("{meant}`--create-environment` makes it; `solution environment list` shows all"),
+    )
 }
 
 /// An object as it is; nothing where this user may not look. That he may is asked with all other rights.

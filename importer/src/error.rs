@@ -40,7 +40,7 @@ pub enum Error {
         /// The role.
         object: String,
         /// Why.
-        source: serde_json::Error,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A repository's name is too long or outside the registry's grammar.
     #[error("the images have no valid repository at the registry")]

@@ -5,14 +5,21 @@
 //! checked. docs/import.md tells what is written, under which names and in which order.
 
 mod apply;
+mod claims;
+mod consent;
 mod crd;
+mod decision;
 mod default_account;
+mod delete;
+mod deployment;
 mod environment;
 mod error;
 mod expand;
 mod images;
 mod lifecycle;
 mod lock;
+mod login;
+mod namespace_record;
 mod notes;
 mod obstacle;
 mod operator;
@@ -21,28 +28,32 @@ mod record;
 mod request;
 mod rights;
 mod rollback;
+mod session;
 mod signers;
 mod state;
 mod status;
 mod summary;
-mod target;
 mod trial;
 mod vocabulary;
 
 pub use apply::{Count, Event, Receipt, Watch};
 pub use crd::Adopt;
-pub use environment::{Left, create as create_environment, delete as delete_environment};
+pub use delete::{DeletedEnvironment, Left, Resources, delete as delete_environment};
+pub use deployment::default_namespace;
+pub use environment::create as create_environment;
 pub use error::{Error, PushFailure};
 pub use expand::ExpandError;
 pub use lifecycle::{Undone, deactivate, undeploy, unimport};
-pub use lock::{Change, Writer};
+pub use lock::{Change, Run, Writer};
 pub use obstacle::Obstacle;
 pub use plan::{Plan, Ready};
 pub use record::{Record, RecordedImage};
 pub use request::{
-    Allowed, ChangeSigners, ClusterScope, Downgrade, ForgetSigners, Replace, Request, Target,
+    Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Login,
+    PullLogin, Replace, Request, Target,
 };
 pub use state::{EnvironmentNamespace, Origin};
 pub use status::{OperatorStatus, Status, VersionStatus, status};
-pub use summary::{PlannedObject, PlannedTarget, Summary};
-pub use target::default_namespace;
+pub use summary::{
+    Choice, PlannedBeyond, PlannedLine, PlannedObject, PlannedRight, PlannedTarget, Summary,
+};

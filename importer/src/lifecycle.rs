@@ -7,24 +7,35 @@ use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::apply::{Session, project};
 use crate::default_account::DefaultAccount;
-use crate::environment;
+use crate::deployment::owner_of;
 use crate::error::Error;
-use crate::lock::Change;
+use crate::lock::{Change, Run};
+use crate::namespace_record::NamespaceRecord;
 use crate::obstacle::Obstacle;
 use crate::record::{self, Record};
 use crate::rollback::without_server_fields;
-use crate::state::{EnvironmentNamespace, State};
+use crate::session::Session;
+use crate::state::State;
 use crate::vocabulary as v;
+use crate::{environment, login};
 
-/// What an undo removed and what it left, for people and programs.
+/// What an undo removed and what it left, for people and programs. Of a dry run: what it would.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Undone {
     /// Every object that was removed.
     pub removed: Vec<String>,
     /// What stays behind, and how to remove it.
     pub notes: Vec<String>,
+}
+
+impl Undone {
+    fn would<'a>(objects: impl IntoIterator<Item = &'a ObjectRef>, notes: Vec<String>) -> Self {
+        Self {
+            removed: objects.into_iter().map(ToString::to_string).collect(),
+            notes,
+        }
+    }
 }
 
 /// Stops a Solution's operator in an environment, or in one namespace of it, and removes its objects. What the
@@ -36,15 +47,15 @@ pub async fn undeploy(
     namespace: Option<&Namespace>,
 ) -> Result<Undone, Error> {
     let decide = async |state: &State| {
-        let wanted = |space: &&EnvironmentNamespace| {
+        let wanted = |space: &&NamespaceRecord| {
             space.solutions.contains_key(solution)
                 && namespace.is_none_or(|namespace| space.namespace == *namespace)
         };
-        let spaces: Vec<EnvironmentNamespace> = state
-            .environment(environment)
-            .filter(wanted)
-            .cloned()
-            .collect();
+        let mut spaces = Vec::new();
+        for space in state.environment(environment).filter(wanted) {
+            let objects = operator(change.cluster, solution, &space.namespace).await?;
+            spaces.push((space.clone(), objects));
+        }
         if spaces.is_empty() {
             return Err(Error::Refused(Obstacle::no(
                 format!("{solution} is not deployed in the environment `{environment}`"),
@@ -53,46 +64,80 @@ pub async fn undeploy(
         }
         Ok(spaces)
     };
-    let act = async |session: &mut Session<'_>, spaces: Vec<EnvironmentNamespace>| {
-        for space in &spaces {
-            remove_operator(session, solution, space, change.deadline).await?;
+    let notes = vec![format!(
+        "custom resources of {solution} stay, and so does what belongs to them"
+    )];
+    if change.run == Run::Dry {
+        let spaces = change.decided(decide).await?;
+        let objects = spaces.iter().flat_map(|(_, objects)| objects);
+        return Ok(Undone::would(objects, notes));
+    }
+    let act = async |session: &mut Session<'_>, spaces: Vec<(NamespaceRecord, Vec<ObjectRef>)>| {
+        for (space, objects) in spaces {
+            remove_operator(session, solution, space, &objects, change.deadline).await?;
         }
         Ok(())
     };
     let ((), removed) = change.locked(decide, act).await?;
-    let notes = vec![format!(
-        "custom resources of {solution} stay, and so does what belongs to them"
-    )];
     Ok(Undone { removed, notes })
+}
+
+/// The objects of a Solution's operator in a namespace.
+async fn operator(
+    cluster: &Cluster,
+    solution: &SolutionName,
+    namespace: &Namespace,
+) -> Result<Vec<ObjectRef>, Error> {
+    let mut objects = Vec::new();
+    for scope in environment::inventory(solution, namespace) {
+        let found = cluster.stale(&scope, &[]).await?;
+        objects.extend(found.iter().map(|object| object.reference().clone()));
+    }
+    Ok(objects)
 }
 
 async fn remove_operator(
     session: &mut Session<'_>,
     solution: &SolutionName,
-    space: &EnvironmentNamespace,
+    mut space: NamespaceRecord,
+    objects: &[ObjectRef],
     deadline: Duration,
 ) -> Result<(), Error> {
-    let mut references = Vec::new();
-    for scope in environment::inventory(solution, &space.namespace) {
-        let found = session.cluster.stale(&scope, &[]).await?;
-        references.extend(found.iter().map(|object| object.reference().clone()));
+    let namespace = space.namespace.clone();
+    session.prune(solution, &namespace, &[]).await?;
+    session.cluster.wait_gone(objects, deadline).await?;
+    let deployed = space.solutions.remove(solution);
+    if let Some(secret) = deployed.and_then(|deployed| deployed.pull_secret) {
+        login::remove(session, solution, &namespace, &secret).await?;
     }
-    session.prune(solution, &space.namespace, &[]).await?;
-    session.cluster.wait_gone(&references, deadline).await?;
-    let mut left = space.solutions.clone();
-    left.remove(solution);
-    if left.is_empty() {
-        let account = DefaultAccount::read(session.cluster, &space.namespace).await?;
+    if space.solutions.is_empty() {
+        release_default_account(session, &namespace).await?;
+    }
+    // A namespace that somebody deleted has nothing left to be noted in.
+    let live = environment::namespace_reference(&namespace);
+    if session.cluster.get(&live).await?.is_some() {
+        space.write(session).await
+    } else {
+        session.keep(Object::new(space.to_object())?).await
+    }
+}
+
+/// Takes away the pull secret that was added to the default account.
+async fn release_default_account(
+    session: &mut Session<'_>,
+    namespace: &Namespace,
+) -> Result<(), Error> {
+    let reference = DefaultAccount::reference(namespace);
+    let decide = |live: Option<&Object>| {
+        let Some(live) = live else { return Ok(None) };
+        let account = DefaultAccount::of(live);
         let without = account.clone().without_added();
-        if without != account {
-            session
-                .apply(Object::new(without.object(&space.namespace))?)
-                .await?;
-        }
-    }
-    session
-        .apply(Object::new(environment::config(&space.namespace, &left))?)
-        .await
+        let changed = without != account;
+        let object = Object::new(without.object(namespace))?;
+        Ok(changed.then_some(object))
+    };
+    session.put(&reference, decide).await?;
+    Ok(())
 }
 
 /// Removes the CRDs of a Solution, and gives back those that were there before it. Refused while it is deployed, or
@@ -104,21 +149,37 @@ pub async fn deactivate(change: &Change<'_>, solution: &SolutionName) -> Result<
         for crd in crds.iter().filter(|crd| !is_adopted(crd)) {
             refuse_used(change.cluster, crd).await?;
         }
-        Ok(crds)
-    };
-    let act = async |session: &mut Session<'_>, crds: Vec<Object>| {
         let (adopted, own): (Vec<Object>, Vec<Object>) = crds.into_iter().partition(is_adopted);
-        let mut notes = Vec::new();
-        for crd in adopted {
-            notes.push(format!("{} was there before and stays", crd.reference()));
-            session.apply(Object::new(released(crd))?).await?;
+        Ok((adopted, own))
+    };
+    let stays = |crd: &Object| format!("{} was there before and stays", crd.reference());
+    if change.run == Run::Dry {
+        let (adopted, own) = change.decided(decide).await?;
+        let notes = adopted.iter().map(stays).collect();
+        return Ok(Undone::would(own.iter().map(Object::reference), notes));
+    }
+    let act = async |session: &mut Session<'_>, (adopted, own): (Vec<Object>, Vec<Object>)| {
+        for crd in &adopted {
+            let decide = |live: Option<&Object>| {
+                let ours = live.filter(|live| owner_of(live, solution).is_ok());
+                let released = ours.map(|live| Object::new(released(live.clone())));
+                Ok(released.transpose()?)
+            };
+            session.put(crd.reference(), decide).await?;
         }
-        let own: Vec<ObjectRef> = own.iter().map(|crd| crd.reference().clone()).collect();
-        remove_all(session, &own, change.deadline).await?;
-        Ok(notes)
+        let may = |live: &Object| owner_of(live, solution);
+        remove_all(session, &references(&own), may, change.deadline).await?;
+        Ok(adopted.iter().map(stays).collect())
     };
     let (notes, removed) = change.locked(decide, act).await?;
     Ok(Undone { removed, notes })
+}
+
+fn references(objects: &[Object]) -> Vec<ObjectRef> {
+    objects
+        .iter()
+        .map(|object| object.reference().clone())
+        .collect()
 }
 
 fn is_adopted(crd: &Object) -> bool {
@@ -157,17 +218,20 @@ pub async fn unimport(
             ))
         })
     };
-    let act = async |session: &mut Session<'_>, record: Record| {
-        remove_all(
-            session,
-            &[record::reference(solution, version)],
-            change.deadline,
-        )
-        .await?;
-        Ok(vec![format!(
+    let objects = [record::reference(solution, version)];
+    let stay = |record: &Record| {
+        vec![format!(
             "the images stay in the registry, below {}",
             record.pushed_to
-        )])
+        )]
+    };
+    if change.run == Run::Dry {
+        let record = change.decided(decide).await?;
+        return Ok(Undone::would(&objects, stay(&record)));
+    }
+    let act = async |session: &mut Session<'_>, record: Record| {
+        remove_all(session, &objects, |_| Ok(()), change.deadline).await?;
+        Ok(stay(&record))
     };
     let (notes, removed) = change.locked(decide, act).await?;
     Ok(Undone { removed, notes })
@@ -176,13 +240,14 @@ pub async fn unimport(
 async fn remove_all(
     session: &mut Session<'_>,
     objects: &[ObjectRef],
+    may: impl Fn(&Object) -> Result<(), Obstacle>,
     deadline: Duration,
 ) -> Result<(), Error> {
     for object in objects {
-        session.remove(object).await?;
+        session.remove(object, &may).await?;
     }
     session.cluster.wait_gone(objects, deadline).await?;
-    project(session).await
+    session.project().await
 }
 
 fn refuse_deployed(
@@ -222,16 +287,22 @@ async fn crds(cluster: &Cluster, solution: &SolutionName) -> Result<Vec<Object>,
     Ok(found)
 }
 
-async fn refuse_used(cluster: &Cluster, crd: &Object) -> Result<(), Error> {
+/// The kind of a CRD's objects, in a version that is served.
+pub(crate) fn served_kind(crd: &Object) -> Option<Gvk> {
     let spec = &crd.as_value()["spec"];
-    let group = spec["group"].as_str().unwrap_or_default();
-    let kind = spec["names"]["kind"].as_str().unwrap_or_default();
+    let group = spec["group"].as_str()?;
+    let kind = spec["names"]["kind"].as_str()?;
     let versions = spec["versions"].as_array();
     let served = versions
         .into_iter()
         .flatten()
-        .find(|version| version["served"] == true);
-    let Some(version) = served.and_then(|version| version["name"].as_str()) else {
+        .find(|version| version["served"] == true)?;
+    let version = served["name"].as_str()?;
+    Some(Gvk::new(&format!("{group}/{version}"), kind))
+}
+
+async fn refuse_used(cluster: &Cluster, crd: &Object) -> Result<(), Error> {
+    let Some(kind) = served_kind(crd) else {
         return Err(Error::Refused(Obstacle::no(
             format!(
                 "{} serves no version, so its objects cannot be counted",
@@ -240,14 +311,14 @@ async fn refuse_used(cluster: &Cluster, crd: &Object) -> Result<(), Error> {
             "serve a version again, or delete the CRD yourself",
         )));
     };
-    let kinds = Gvk::new(&format!("{group}/{version}"), kind);
-    let resources = cluster.list(&kinds, None, None).await?;
+    let resources = cluster.list(&kind, None, None).await?;
     match resources.first() {
         None => Ok(()),
         Some(first) => Err(Error::Refused(Obstacle::no(
             format!(
-                "{} {kind} objects exist, the first is {}",
+                "{} {} objects exist, the first is {}",
                 resources.len(),
+                kind.kind,
                 first.reference()
             ),
             "deleting the CRD would delete them: delete them yourself first",

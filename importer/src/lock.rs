@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use deployer::{Clock, Cluster, Conflicts, LeaseGuard, LeaseRequest, Object};
 
-use crate::apply::{Session, Watch};
+use crate::apply::Watch;
 use crate::error::Error;
 use crate::plan::manager;
 use crate::record;
+use crate::session::Session;
 use crate::state::State;
 use crate::vocabulary as v;
 
@@ -74,6 +75,17 @@ pub struct Change<'a> {
     pub watch: &'a Watch,
     /// How long objects may take to go.
     pub deadline: Duration,
+    /// Whether anything is written.
+    pub run: Run,
+}
+
+/// Whether a change is made, or only what it would be is found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// It is made.
+    Real,
+    /// Nothing is written.
+    Dry,
 }
 
 impl fmt::Debug for Change<'_> {
@@ -83,6 +95,14 @@ impl fmt::Debug for Change<'_> {
 }
 
 impl Change<'_> {
+    /// What is decided from the state of the cluster; nothing is written.
+    pub(crate) async fn decided<T>(
+        &self,
+        decide: impl AsyncFn(&State) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        decide(&State::read(self.cluster).await?).await
+    }
+
     /// Decides from the state of the cluster, takes the Lease, decides again, and acts. The first decision refuses
     /// without a write; the second knows what others have done meanwhile. Returns what acting gave and what it removed.
     pub(crate) async fn locked<T, R>(
@@ -90,11 +110,11 @@ impl Change<'_> {
         decide: impl AsyncFn(&State) -> Result<T, Error>,
         act: impl AsyncFnOnce(&mut Session<'_>, T) -> Result<R, Error>,
     ) -> Result<(R, Vec<String>), Error> {
-        decide(&State::read(self.cluster).await?).await?;
+        self.decided(&decide).await?;
         let lock = Lock::acquire(self.cluster, self.writer).await?;
         let mut session = Session::new(self.cluster, &lock, self.watch);
         let done = async {
-            let decided = decide(&State::read(self.cluster).await?).await?;
+            let decided = self.decided(&decide).await?;
             act(&mut session, decided).await
         }
         .await;

@@ -8,6 +8,7 @@ use schemas::{
 };
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use validator::rules;
 
 use crate::default_account::DefaultAccount;
 use crate::expand::{Expand, ExpandError};
@@ -15,6 +16,8 @@ use crate::vocabulary as v;
 
 /// Names of objects that upstream cuts; longer ones end in a hash, so that two never become one.
 const NAME_LENGTH: usize = 63;
+/// Hex digits of that hash: 128 bits, so that nobody finds two names that come to one.
+const HASH_LENGTH: usize = 32;
 
 /// Everything that decides the objects of an operator.
 #[derive(Debug)]
@@ -98,10 +101,16 @@ impl Rendering<'_> {
     }
 
     fn role(&self, role: &Value) -> Value {
-        let metadata = match kind(role) {
+        let mut metadata = match kind(role) {
             "ClusterRole" => self.cluster_metadata(&self.cluster_role_name(role)),
             _ => self.metadata(name(role)),
         };
+        if kind(role) == "ClusterRole" {
+            for held in rules::aggregates_to(role) {
+                let label = format!("{}{held}", rules::AGGREGATE_TO);
+                metadata["labels"][label] = json!("true");
+            }
+        }
         json!({
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": kind(role),
@@ -281,8 +290,8 @@ fn fit(name: &str) -> String {
         return name.to_owned();
     }
     let hash = Digest::new(Sha256::digest(name).into()).hex();
-    let cut: String = name.chars().take(NAME_LENGTH - 9).collect();
-    format!("{cut}-{}", &hash[..8])
+    let cut: String = name.chars().take(NAME_LENGTH - HASH_LENGTH - 1).collect();
+    format!("{cut}-{}", &hash[..HASH_LENGTH])
 }
 
 #[cfg(test)]
@@ -360,8 +369,7 @@ spec:
             .collect();
         let bound = &names[4];
         assert!(
-            bound.starts_with("RoleBinding shop-operator-clusterrole-xxx")
-                && bound.len() == 12 + 63,
+            bound.starts_with("RoleBinding shop-operator-clusterrole-xx") && bound.len() == 12 + 63,
             "{bound}"
         );
         let cluster_role = format!(

@@ -1,49 +1,39 @@
 //! What an import would do: everything that can be known before the first byte is written. Reading only.
 
-use std::collections::BTreeMap;
-
 use deployer::{Cluster, Conflicts, FieldManager, Object};
-use registry::Client;
-use schemas::{SolutionId, Version};
-use validator::Accepted;
+use registry::{Client, RegistryAddress};
+use schemas::SolutionId;
+use validator::{Accepted, Finding};
 
-use crate::crd::{self, Change};
+use crate::crd::Change;
+use crate::decision::{Asked, Decision, changed_meanwhile};
 use crate::error::Error;
 use crate::images::{self, Images};
 use crate::notes::notes;
 use crate::obstacle::Obstacle;
-use crate::record::{self, Record, RecordedImage};
-use crate::request::{Replace, Request, Target};
-use crate::signers::Memory;
+use crate::record::{Record, RecordedImage};
+use crate::request::{PullLogin, Request};
 use crate::state::State;
-use crate::summary::{Summary, kept, planned, planned_target, summary};
-use crate::target::Planner;
-use crate::{rights, trial, vocabulary as v};
+use crate::summary::{Choice, PlannedTarget, Summary, kept, planned, planned_target, summary};
+use crate::{environment, rights, trial, vocabulary as v};
 
 /// The oldest Kubernetes that has everything an import uses (server-side apply, stable).
 const OLDEST_MINOR: u32 = 22;
-/// Bytes that a ConfigMap may hold, with room for its metadata.
-const RECORD_SIZE: usize = 1_000_000;
 
 /// A plan, and all that applying it needs.
 #[derive(Debug)]
-pub struct Plan {
-    pub(crate) request: Request,
-    pub(crate) id: SolutionId,
-    pub(crate) state: State,
+pub struct Plan<'a> {
+    pub(crate) asked: Asked<'a>,
     pub(crate) images: Images,
-    pub(crate) record: Record,
-    pub(crate) crds: Vec<(Object, Change)>,
-    pub(crate) deployment: Option<Deployment>,
-    obstacles: Vec<Obstacle>,
+    pub(crate) decision: Decision,
     summary: Summary,
 }
 
 /// A plan with nothing in its way: the only one that can be applied.
 #[derive(Debug)]
-pub struct Ready(pub(crate) Plan);
+pub struct Ready<'a>(pub(crate) Plan<'a>);
 
-impl Ready {
+impl Ready<'_> {
     /// The plan in words.
     #[must_use]
     pub fn summary(&self) -> &Summary {
@@ -51,114 +41,88 @@ impl Ready {
     }
 }
 
-/// What is deployed in an environment's namespace.
-#[derive(Debug)]
-pub(crate) struct Deployment {
-    pub(crate) target: Target,
-    pub(crate) namespace: Object,
-    pub(crate) objects: Vec<Object>,
-    pub(crate) operator: String,
-    pub(crate) previous: Option<Version>,
-    /// Whether the namespace was there when the plan was made.
-    pub(crate) namespace_was_there: bool,
-}
-
-impl Plan {
-    /// Finds out what an import would do, and what is in its way. Nothing is written.
+impl<'a> Plan<'a> {
+    /// Finds out what an import would do, and what is in its way. Nothing is written. `findings` are what was found of
+    /// the archive though it was accepted: who reads the plan is to see them.
     pub async fn make(
-        accepted: &Accepted,
+        accepted: &'a Accepted,
+        findings: Vec<Finding>,
         client: &Client,
         cluster: &Cluster,
         request: Request,
     ) -> Result<Self, Error> {
         let mut obstacles = Vec::new();
         let id = accepted.statement().predicate.id.clone();
-        let mut images =
+        let images =
             images::plan(accepted, client, request.allowed.replace, &mut obstacles).await?;
         check_version(cluster, &mut obstacles);
         // Without the right to read, nothing more can be known.
         rights::check_reading(cluster, &mut obstacles).await?;
-        if !obstacles.is_empty() {
-            return Ok(Self::unreadable(
-                accepted, cluster, request, images, obstacles,
-            ));
-        }
-        let state = State::read(cluster).await?;
-        let record = record_of(accepted, &request, &id);
-        check_record(&state, &record, request.allowed.replace, &mut obstacles);
-        if !state.has_archive(&record) {
-            obstacles.extend(state.signers.check(&record, request.allowed));
-        }
-        images.job.mount_from = images::earlier(client.address(), &state, &record)?;
-        let notes = notes(accepted, cluster, &state, &id).await?;
-        let crds = plan_crds(accepted, cluster, &request, &id, &mut obstacles).await?;
-        let deployment = match request.target.clone() {
-            Some(target) => {
-                let planner = Planner {
-                    accepted,
-                    cluster,
-                    request: &request,
-                    id: &id,
-                    state: &state,
-                    record: &record,
-                };
-                planner.deployment(target, &mut obstacles).await?
-            }
-            None => None,
+        let readable = obstacles.is_empty();
+        let state = if readable {
+            State::read(cluster).await?
+        } else {
+            State::default()
         };
-        rights::check_writing(
-            cluster,
-            id.name(),
-            &crds,
-            deployment.as_ref(),
-            &mut obstacles,
-        )
-        .await?;
+        let pull_registry = pull_registry(&state, &request, &id);
+        let record = record_of(accepted, &request, &pull_registry, &id);
         let mut summary = summary(cluster, &request, &record, &images);
-        summary.recorded = state.record(id.name(), id.version()).is_some();
-        summary.target = deployment.as_ref().map(planned_target);
-        summary.notes = notes;
+        summary.findings = findings;
+        summary.pull_registry = pull_registry.to_string();
         let mut plan = Self {
-            request,
-            id,
-            state,
+            asked: Asked {
+                accepted,
+                request,
+                id,
+                record,
+            },
             images,
-            record,
-            crds,
-            deployment,
-            obstacles,
+            decision: Decision::default(),
             summary,
         };
-        plan.try_objects(cluster).await?;
+        if readable {
+            plan.decide(client, cluster, &mut obstacles).await?;
+        }
+        obstacles.append(&mut plan.decision.obstacles);
+        plan.decision.obstacles = obstacles;
+        if readable {
+            plan.try_objects(cluster).await?;
+        }
         Ok(plan)
     }
 
-    fn unreadable(
-        accepted: &Accepted,
+    async fn decide(
+        &mut self,
+        client: &Client,
         cluster: &Cluster,
-        request: Request,
-        images: Images,
-        obstacles: Vec<Obstacle>,
-    ) -> Self {
-        let id = accepted.statement().predicate.id.clone();
-        let record = record_of(accepted, &request, &id);
-        let summary = summary(cluster, &request, &record, &images);
-        let state = State {
-            records: Vec::new(),
-            namespaces: Vec::new(),
-            active: BTreeMap::new(),
-            signers: Memory::default(),
-        };
-        Self {
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        let decision = Decision::make(&self.asked, cluster).await?;
+        let Asked {
+            accepted,
             request,
             id,
-            state,
-            images,
             record,
-            crds: Vec::new(),
-            deployment: None,
-            obstacles,
-            summary,
+        } = &self.asked;
+        let state = &decision.state;
+        self.images.job.mount_from = images::earlier(client.address(), state, record)?;
+        let deployment = decision.deployment.as_ref();
+        rights::check_writing(cluster, id.name(), &decision.crds, deployment, obstacles).await?;
+        self.summary.recorded = state.record(id.name(), id.version()).is_some();
+        self.summary.notes = notes(accepted, cluster, state, id).await?;
+        self.summary.defaults = defaults(request, &decision, &self.summary.pull_registry);
+        self.summary.target = deployment.map(planned_target);
+        self.decision = decision;
+        Ok(())
+    }
+
+    /// Decides again, from the cluster as it is now; refused when it does not come out as it was shown.
+    pub(crate) async fn decide_again(&self, cluster: &Cluster) -> Result<Decision, Error> {
+        let decision = Decision::make(&self.asked, cluster).await?;
+        if decision.is_same(&self.decision, &self.asked) {
+            Ok(decision)
+        } else {
+            Err(changed_meanwhile())
         }
     }
 
@@ -170,13 +134,44 @@ impl Plan {
 
     /// What is in the way.
     #[must_use]
-    pub fn obstacles(&self) -> &[Obstacle] {
-        &self.obstacles
+    pub fn obstacles(&self) -> Vec<&Obstacle> {
+        let refused = self.refused();
+        self.decision.obstacles.iter().chain(refused).collect()
+    }
+
+    fn refused(&self) -> Option<&Obstacle> {
+        self.decision.deployment.as_ref()?.refused.as_ref()
+    }
+
+    /// The id of what has to be accepted, when nothing else is in the way.
+    #[must_use]
+    pub fn consent_wanted(&self) -> Option<&str> {
+        self.refused()?;
+        let deployment = self.decision.deployment.as_ref()?;
+        let only = self.decision.obstacles.is_empty();
+        only.then_some(deployment.beyond.id.as_str())
+    }
+
+    /// Accepts what was shown under this id.
+    pub fn accept(&mut self, id: String) {
+        self.asked.request.accepted.insert(id);
+        if let Some(deployment) = &mut self.decision.deployment {
+            deployment.judge(&self.asked.request);
+            self.summary.target = Some(PlannedTarget {
+                objects: self
+                    .summary
+                    .target
+                    .take()
+                    .map(|target| target.objects)
+                    .unwrap_or_default(),
+                ..planned_target(deployment)
+            });
+        }
     }
 
     /// The plan to apply, if nothing is in its way.
-    pub fn ready(self) -> Result<Ready, Box<Self>> {
-        if self.obstacles.is_empty() {
+    pub fn ready(self) -> Result<Ready<'a>, Box<Self>> {
+        if self.obstacles().is_empty() {
             Ok(Ready(self))
         } else {
             Err(Box::new(self))
@@ -185,41 +180,49 @@ impl Plan {
 
     /// Lets the server try every object, with its admission rules, and keeps the answers.
     async fn try_objects(&mut self, cluster: &Cluster) -> Result<(), Error> {
-        if !self.obstacles.is_empty() {
+        let Decision {
+            crds,
+            deployment,
+            obstacles,
+            ..
+        } = &mut self.decision;
+        if !obstacles.is_empty() {
             return Ok(());
         }
-        let mut all: Vec<Object> = self
-            .crds
+        let written = crds
             .iter()
-            .filter(|(_, change)| !matches!(change, Change::KeepNewer(_)))
-            .map(|(object, _)| object.clone())
-            .collect();
-        let crds = all.len();
-        if let Some(deployment) = &self.deployment {
-            all.push(deployment.namespace.clone());
+            .filter(|crd| !matches!(crd.change, Change::KeepNewer(_)));
+        let mut all: Vec<Object> = written.map(|crd| crd.object.clone()).collect();
+        let definitions = all.len();
+        if let Some(deployment) = deployment {
+            all.push(Object::new(environment::namespace_object(
+                &deployment.place,
+            ))?);
             all.extend(deployment.objects.iter().cloned());
         }
         let mut tried = Vec::new();
         for (object, trial) in cluster.dry_run(&all, &manager(), Conflicts::Force).await? {
             match planned(&object, trial) {
                 Ok(object) => tried.push(object),
-                Err(obstacle) => self.obstacles.push(obstacle),
+                Err(obstacle) => obstacles.push(obstacle),
             }
         }
-        if let Some(deployment) = &self.deployment {
-            self.obstacles
-                .extend(trial::pod(cluster, deployment).await?);
+        if let Some(deployment) = deployment {
+            obstacles.extend(trial::pod(cluster, deployment).await?);
+            if deployment.place.uid.is_none() {
+                self.summary.notes.push(format!(
+                    "namespace {} does not exist yet, so PodSecurity, quotas and admission in it could not be tried",
+                    deployment.namespace
+                ));
+            }
         }
-        let kept = self
-            .crds
-            .iter()
-            .filter_map(|(object, change)| match change {
-                Change::KeepNewer(newer) => Some(kept(object, newer)),
-                Change::Create | Change::Update => None,
-            });
+        let kept = crds.iter().filter_map(|crd| match &crd.change {
+            Change::KeepNewer(newer) => Some(kept(&crd.object, newer)),
+            Change::Create | Change::Update => None,
+        });
         self.summary.crds.extend(kept);
-        if self.obstacles.is_empty() {
-            let objects = tried.split_off(crds.min(tried.len()));
+        if obstacles.is_empty() {
+            let objects = tried.split_off(definitions.min(tried.len()));
             self.summary.crds.extend(tried);
             if let Some(target) = &mut self.summary.target {
                 target.objects = objects;
@@ -244,7 +247,12 @@ fn check_version(cluster: &Cluster, obstacles: &mut Vec<Obstacle>) {
     }
 }
 
-fn record_of(accepted: &Accepted, request: &Request, id: &SolutionId) -> Record {
+fn record_of(
+    accepted: &Accepted,
+    request: &Request,
+    pull_registry: &RegistryAddress,
+    id: &SolutionId,
+) -> Record {
     let recorded = |image: &validator::AcceptedImage| RecordedImage {
         image: image.place.clone(),
         digest: image.root().digest,
@@ -259,75 +267,62 @@ fn record_of(accepted: &Accepted, request: &Request, id: &SolutionId) -> Record 
             .map(|signers| signers.trusted.clone())
             .unwrap_or_default(),
         pushed_to: images::endpoint(&request.registry, id),
-        endpoint: images::endpoint(&request.pull_registry, id),
+        endpoint: images::endpoint(pull_registry, id),
         images: accepted.images().iter().map(recorded).collect(),
         imported: request.now,
         manifest: accepted.manifest().clone(),
     }
 }
 
-fn check_record(state: &State, record: &Record, replace: Replace, obstacles: &mut Vec<Obstacle>) {
-    let mut all: Vec<Record> = state.records.clone();
-    all.retain(|known| (&known.name, &known.version) != (&record.name, &record.version));
-    all.push(record.clone());
-    for (what, object) in [
-        ("the record of this version", record.to_object()),
-        (
-            "the list of all imported versions",
-            record::projection(&all, &state.active),
-        ),
-    ] {
-        let size = object.to_string().len();
-        if size > RECORD_SIZE {
-            obstacles.push(Obstacle::no(
-                format!("{what} would have {size} bytes, and a ConfigMap holds about 1 MiB"),
-                "`solution unimport` versions that nobody needs, or have the publisher shorten the manifest",
-            ));
-        }
-    }
-    let earlier = state.record(&record.name, &record.version);
-    let Some(earlier) = earlier.filter(|earlier| earlier.archive_id != record.archive_id) else {
-        return;
+/// Where nodes pull from: what is asked for, else where they pulled what was pushed to the same registry before, of the
+/// newest version, else the registry itself.
+fn pull_registry(state: &State, request: &Request, id: &SolutionId) -> RegistryAddress {
+    let before = || {
+        let mut known = state.records.iter().rev();
+        known.find_map(|known| {
+            let suffix = format!("/{}-{}", known.name, known.version);
+            let pushed_to = known.pushed_to.strip_suffix(&suffix)?;
+            let same = known.name == *id.name() && pushed_to == request.registry.to_string();
+            let endpoint = known.endpoint.strip_suffix(&suffix)?;
+            same.then(|| endpoint.parse().ok()).flatten()
+        })
     };
-    if replace == Replace::Refuse {
-        obstacles.push(Obstacle::no(
-            format!(
-                "{}-{} was imported from another archive, {}; this one is {}",
-                record.name, record.version, earlier.archive_id, record.archive_id
-            ),
-            "ask the publisher which is right; `--replace` takes this one",
-        ));
-    }
+    request
+        .pull_registry
+        .clone()
+        .or_else(before)
+        .unwrap_or_else(|| request.registry.clone())
 }
 
-async fn plan_crds(
-    accepted: &Accepted,
-    cluster: &Cluster,
-    request: &Request,
-    id: &SolutionId,
-    obstacles: &mut Vec<Obstacle>,
-) -> Result<Vec<(Object, Change)>, Error> {
-    let mut crds = Vec::new();
-    // Importing alone changes nothing that runs.
-    if request.target.is_none() {
-        return Ok(crds);
+/// What nobody typed, and where it comes from.
+fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<Choice> {
+    let mut choices = Vec::new();
+    let mut add = |flag: &str, value: String, why: &str| {
+        choices.push(Choice {
+            flag: flag.to_owned(),
+            value,
+            why: why.to_owned(),
+        });
+    };
+    if request.pull_registry.is_none() {
+        let why = if pull_registry == request.registry.to_string() {
+            "the registry itself"
+        } else {
+            "as nodes pulled before"
+        };
+        add("--pull-registry", pull_registry.to_owned(), why);
     }
-    for definition in accepted.crds() {
-        let wanted = &definition.document;
-        let plain = Object::new(wanted.clone())?;
-        let active = cluster.get(plain.reference()).await?;
-        let before = crd::was_there_before(active.as_ref());
-        let object = Object::new(crd::labelled(id.name(), id.version(), wanted, before))?;
-        match crd::decide(
-            id.name(),
-            id.version(),
-            wanted,
-            active.as_ref(),
-            request.allowed.adopt,
-        ) {
-            Ok(change) => crds.push((object, change)),
-            Err(obstacle) => obstacles.push(obstacle),
+    if let (Some(target), Some(deployment)) = (&request.target, &decision.deployment) {
+        if target.namespace.is_none() {
+            let why = "that of the environment";
+            add("--namespace", deployment.namespace.to_string(), why);
+        }
+        if target.pull_login == PullLogin::Keep {
+            match &deployment.deployed.pull_secret {
+                Some(secret) => add("--pull-secret", secret.to_string(), "as it runs now"),
+                None => add("--pull-secret", "none".to_owned(), "none was given before"),
+            }
         }
     }
-    Ok(crds)
+    choices
 }

@@ -8,6 +8,7 @@ use schemas::{
     Digest, ImagePlace, ImageReference, KeyId, OperatorConfig, Repository, Solution, SolutionName,
     StatementTime, Version, json,
 };
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -83,11 +84,12 @@ impl Record {
 
     /// Reads a record out of its ConfigMap.
     pub(crate) fn from_object(object: &Object) -> Result<Self, Error> {
-        let text = object.as_value()["data"][KEY].as_str().unwrap_or_default();
-        json::from_slice(text.as_bytes()).map_err(|source| Error::Record {
-            object: object.reference().to_string(),
-            source,
-        })
+        parse(object, KEY)
+    }
+
+    /// The registry as nodes know it, without a prefix.
+    pub(crate) fn pull_host(&self) -> &str {
+        self.endpoint.split('/').next().unwrap_or_default()
     }
 
     /// The entry of an operator's configuration for this version.
@@ -101,6 +103,15 @@ impl Record {
                 .collect(),
         }
     }
+}
+
+/// What stands as strict JSON under a key of a ConfigMap.
+pub(crate) fn parse<T: DeserializeOwned>(object: &Object, key: &str) -> Result<T, Error> {
+    let text = object.as_value()["data"][key].as_str().unwrap_or_default();
+    json::from_slice(text.as_bytes()).map_err(|source| Error::Record {
+        object: object.reference().to_string(),
+        source,
+    })
 }
 
 /// The name of a record's ConfigMap.

@@ -1,8 +1,9 @@
 //! What an administrator asks for, with every choice made.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use registry::RegistryAddress;
+use registry::{RegistryAddress, Secret};
 use schemas::{EnvironmentName, KubernetesName, Namespace, StatementTime};
 
 use crate::crd::Adopt;
@@ -13,12 +14,17 @@ use crate::lock::Writer;
 pub struct Request {
     /// Where the images are pushed.
     pub registry: RegistryAddress,
-    /// Where nodes pull them from: the same place, perhaps under another name.
-    pub pull_registry: RegistryAddress,
+    /// Where nodes pull them from: the same place, perhaps under another name. None for the name under which they
+    /// pulled what was pushed there before, else that of pushing.
+    pub pull_registry: Option<RegistryAddress>,
     /// Where the operator runs; without one the version only becomes available.
     pub target: Option<Target>,
     /// What is allowed beyond the ordinary.
     pub allowed: Allowed,
+    /// Ids of what was accepted that reaches beyond the environment.
+    pub accepted: BTreeSet<String>,
+    /// Who asks, for the record: user and host.
+    pub by: String,
     /// The time to record.
     pub now: StatementTime,
     /// How long to wait for the operator.
@@ -27,22 +33,46 @@ pub struct Request {
     pub writer: Writer,
 }
 
-/// Where an operator runs.
+/// Where an operator runs. What is not chosen stays as it stands in the environment.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The environment.
     pub environment: EnvironmentName,
-    /// The namespace of it.
-    pub namespace: Namespace,
-    /// The Secret that nodes log in to the registry with.
-    pub pull_secret: Option<KubernetesName>,
+    /// The namespace of it; none for the only one that it has, or that of its name when it is made.
+    pub namespace: Option<Namespace>,
+    /// How nodes log in to the registry.
+    pub pull_login: PullLogin,
+}
+
+/// How nodes log in to the registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PullLogin {
+    /// As they do for the version that runs.
+    Keep,
+    /// They need none.
+    None,
+    /// With a Secret of the namespace.
+    Secret(KubernetesName),
+    /// With a Secret that is made of this login.
+    Made(Login),
+}
+
+/// A user's name and password at a registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Login {
+    /// The registry as nodes know it, without a prefix.
+    pub host: String,
+    /// The user's name.
+    pub username: String,
+    /// The password.
+    pub password: Secret,
 }
 
 /// What an administrator allows beyond the ordinary, one flag each.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowed {
-    /// Namespaces and CRDs that no Solution owns.
-    pub adopt: Adopt,
+    /// What is taken over that no Solution owns.
+    pub adopt: Adoption,
     /// Another archive of a version that was imported already.
     pub replace: Replace,
     /// An archive that none of the keys signed that signed the Solution before.
@@ -51,8 +81,17 @@ pub struct Allowed {
     pub forget: ForgetSigners,
     /// An older version than the one that runs.
     pub downgrade: Downgrade,
-    /// An operator that works in the whole cluster.
-    pub cluster_scope: ClusterScope,
+    /// An environment that is not there yet.
+    pub create: CreateEnvironment,
+}
+
+/// What is taken over that no Solution owns, each by its own word.
+#[derive(Clone, Copy, Debug)]
+pub struct Adoption {
+    /// The namespace.
+    pub namespace: Adopt,
+    /// CRDs that the archive has too.
+    pub crds: Adopt,
 }
 
 /// Whether another archive of the same Solution and version replaces the imported one.
@@ -91,11 +130,11 @@ pub enum Downgrade {
     Allow,
 }
 
-/// Whether an operator may have rights in the whole cluster.
+/// Whether an environment that is not there yet is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClusterScope {
-    /// It may not.
+pub enum CreateEnvironment {
+    /// It is not: a mistyped name makes no namespace.
     Refuse,
-    /// It may.
+    /// It is.
     Allow,
 }

@@ -3,14 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use deployer::{Access, Cluster, Grant, Object, PolicyRule};
+use deployer::{Access, Cluster, Grant, PolicyRule};
 use schemas::SolutionName;
 
 use crate::crd::Change;
+use crate::decision::PlannedCrd;
+use crate::deployment::Deployment;
 use crate::environment;
 use crate::error::Error;
 use crate::obstacle::Obstacle;
-use crate::plan::Deployment;
 use crate::vocabulary as v;
 
 /// What the plan itself reads.
@@ -32,7 +33,7 @@ pub(crate) async fn check_reading(
 pub(crate) async fn check_writing(
     cluster: &Cluster,
     solution: &SolutionName,
-    crds: &[(Object, Change)],
+    crds: &[PlannedCrd],
     deployment: Option<&Deployment>,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
@@ -58,8 +59,8 @@ pub(crate) async fn check_writing(
     }
     let written = crds
         .iter()
-        .filter(|(_, change)| !matches!(change, Change::KeepNewer(_)))
-        .map(|(object, _)| object);
+        .filter(|crd| !matches!(crd.change, Change::KeepNewer(_)))
+        .map(|crd| &crd.object);
     let objects = deployment
         .into_iter()
         .flat_map(|deployment| &deployment.objects);
@@ -76,7 +77,7 @@ pub(crate) async fn check_writing(
     // What a former version had is listed, and removed or put back.
     for scope in deployment
         .into_iter()
-        .flat_map(|deployment| environment::inventory(solution, &deployment.target.namespace))
+        .flat_map(|deployment| environment::inventory(solution, &deployment.namespace))
     {
         for kind in &scope.kinds {
             for verb in ["list", "delete"] {
@@ -129,6 +130,7 @@ fn resource(kind: &str) -> &'static str {
         "ClusterRole" => "clusterroles",
         "ClusterRoleBinding" => "clusterrolebindings",
         "ConfigMap" => "configmaps",
+        "Secret" => "secrets",
         "Deployment" => "deployments",
         "CustomResourceDefinition" => "customresourcedefinitions",
         "Namespace" => "namespaces",
@@ -156,7 +158,7 @@ async fn check_grants(
     deployment: &Deployment,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
-    let namespace = deployment.target.namespace.as_str();
+    let namespace = deployment.namespace.as_str();
     let binding = if has_kind(deployment, "ClusterRoleBinding") {
         Grant::ClusterRoleBinding
     } else {
@@ -171,7 +173,7 @@ async fn check_grants(
         let rules: Vec<PolicyRule> = serde_json::from_value(object.as_value()["rules"].clone())
             .map_err(|source| Error::Rules {
                 object: object.reference().to_string(),
-                source,
+                source: Box::new(source),
             })?;
         let mut missing = BTreeSet::new();
         for grant in grants {

@@ -4,23 +4,18 @@ use deployer::{Cluster, Object};
 use schemas::{Namespace, SolutionName};
 use serde_json::Value;
 
-use crate::apply::Session;
+use crate::deployment::owner_of;
 use crate::environment;
 use crate::error::Error;
+use crate::session::Session;
 
 /// The objects of an operator before an upgrade.
 #[derive(Debug)]
 pub(crate) struct Before(Vec<Object>);
 
-/// What the server writes into metadata, and must not be sent back.
-const SERVERS: [&str; 6] = [
-    "managedFields",
-    "resourceVersion",
-    "uid",
-    "creationTimestamp",
-    "generation",
-    "selfLink",
-];
+/// The metadata that is applied. Owners and finalizers are not: an object could be made to go with another one, or to
+/// stay for ever.
+const APPLIED: [&str; 4] = ["name", "namespace", "labels", "annotations"];
 
 impl Before {
     pub(crate) async fn read(
@@ -47,21 +42,24 @@ impl Before {
         namespace: &Namespace,
     ) -> Result<(), Error> {
         for object in &self.0 {
-            session.apply(object.clone()).await?;
+            let decide = |live: Option<&Object>| match live.map(|live| owner_of(live, solution)) {
+                Some(Err(obstacle)) => Err(Error::Refused(obstacle)),
+                Some(Ok(())) | None => Ok(Some(object.clone())),
+            };
+            session.put(object.reference(), decide).await?;
         }
         session.prune(solution, namespace, &self.0).await
     }
 }
 
-/// An object as it was asked for, without what the server and its controllers added.
+/// An object as it was asked for: without what the server and its controllers added, and with no more of its metadata
+/// than what is ever applied.
 pub(crate) fn without_server_fields(mut live: Value) -> Value {
     if let Some(fields) = live.as_object_mut() {
         fields.remove("status");
     }
     if let Some(metadata) = live["metadata"].as_object_mut() {
-        for field in SERVERS {
-            metadata.remove(field);
-        }
+        metadata.retain(|field, _| APPLIED.contains(&field.as_str()));
     }
     if let Some(annotations) = live["metadata"]["annotations"].as_object_mut() {
         annotations.remove("deployment.kubernetes.io/revision");

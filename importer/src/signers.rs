@@ -69,6 +69,17 @@ impl Memory {
         })
     }
 
+    /// What is remembered of one Solution.
+    pub(crate) fn only(&self, solution: &SolutionName) -> Self {
+        let known = self.0.get_key_value(solution);
+        Self(
+            known
+                .map(|(name, keys)| (name.clone(), keys.clone()))
+                .into_iter()
+                .collect(),
+        )
+    }
+
     /// What the memory says against importing this version, unless it was allowed.
     pub(crate) fn check(&self, record: &Record, allowed: Allowed) -> Option<Obstacle> {
         let known = self.0.get(&record.name).filter(|known| !known.is_empty())?;
@@ -126,7 +137,7 @@ mod tests {
     use super::*;
     use crate::crd::Adopt;
     use crate::record::tests::record;
-    use crate::request::{ClusterScope, Downgrade, Replace};
+    use crate::request::{Adoption, CreateEnvironment, Downgrade, Replace};
 
     fn key(number: u8) -> KeyId {
         KeyId::new(Digest::new([number; 32]))
@@ -155,12 +166,15 @@ mod tests {
 
     fn allowing(signers: ChangeSigners, forget: ForgetSigners) -> Allowed {
         Allowed {
-            adopt: Adopt::Refuse,
+            adopt: Adoption {
+                namespace: Adopt::Refuse,
+                crds: Adopt::Refuse,
+            },
             replace: Replace::Refuse,
             signers,
             forget,
             downgrade: Downgrade::Refuse,
-            cluster_scope: ClusterScope::Refuse,
+            create: CreateEnvironment::Refuse,
         }
     }
 

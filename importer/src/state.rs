@@ -1,22 +1,22 @@
-//! What a cluster says of itself: the imported versions, and what runs where. Read only.
+//! What the records of a cluster say: the imported versions, and what runs where. Read only.
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
 
-use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
-use schemas::{EnvironmentName, NameError, Namespace, SolutionName, Version};
-use serde::Serialize;
+use deployer::{Cluster, Gvk, Object, Selector};
+use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::namespace_record::{Deployed, NamespaceRecord};
 use crate::record::Record;
 use crate::signers::Memory;
 use crate::vocabulary as v;
 
 /// The state of a cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     pub(crate) records: Vec<Record>,
-    pub(crate) namespaces: Vec<EnvironmentNamespace>,
+    pub(crate) namespaces: Vec<NamespaceRecord>,
     /// For each Solution the version whose CRDs are in the cluster.
     pub(crate) active: BTreeMap<SolutionName, Version>,
     pub(crate) signers: Memory,
@@ -38,7 +38,7 @@ pub struct EnvironmentNamespace {
 }
 
 /// Where a namespace of an environment comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
     /// It was made for the environment, and goes with it.
@@ -47,34 +47,27 @@ pub enum Origin {
     Adopted,
 }
 
+/// What a plan for one Solution and one namespace depends on. What others did to other Solutions and namespaces leaves
+/// the plan as it is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Concerned<'a> {
+    records: Vec<&'a Record>,
+    namespace: Option<&'a NamespaceRecord>,
+    active: Option<&'a Version>,
+    signers: Memory,
+}
+
 impl State {
     pub(crate) async fn read(cluster: &Cluster) -> Result<Self, Error> {
-        let maps = Gvk::new("v1", "ConfigMap");
-        let selector = Selector::label(v::RECORD, "version");
-        let records = cluster
-            .list(&maps, Some(v::RECORDS_NAMESPACE), Some(&selector))
-            .await?;
-        let mut records = records
-            .iter()
-            .map(Record::from_object)
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut records = kept(cluster, "version", Record::from_object).await?;
         records.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
-        let spaces = cluster
-            .list(
-                &Gvk::new("v1", "Namespace"),
-                None,
-                Some(&Selector::has(v::ENVIRONMENT)),
-            )
-            .await?;
-        let mut namespaces = Vec::new();
-        for space in &spaces {
-            namespaces.push(namespace(cluster, space).await?);
-        }
-        let active = active(cluster).await?;
+        let mut namespaces = kept(cluster, "namespace", NamespaceRecord::from_object).await?;
+        let place = |space: &NamespaceRecord| (space.environment.clone(), space.namespace.clone());
+        namespaces.sort_by_key(place);
         Ok(Self {
             records,
             namespaces,
-            active,
+            active: active(cluster).await?,
             signers: Memory::read(cluster).await?,
         })
     }
@@ -83,10 +76,17 @@ impl State {
     pub(crate) fn environment(
         &self,
         name: &EnvironmentName,
-    ) -> impl Iterator<Item = &EnvironmentNamespace> {
+    ) -> impl Iterator<Item = &NamespaceRecord> {
         self.namespaces
             .iter()
             .filter(move |space| space.environment == *name)
+    }
+
+    /// The record of a namespace.
+    pub(crate) fn namespace(&self, name: &Namespace) -> Option<&NamespaceRecord> {
+        self.namespaces
+            .iter()
+            .find(|space| space.namespace == *name)
     }
 
     /// The record of a version.
@@ -104,66 +104,58 @@ impl State {
             })
     }
 
-    /// The version that runs in a namespace.
-    pub(crate) fn running(
+    /// What is deployed of a Solution in a namespace.
+    pub(crate) fn deployed(
         &self,
         namespace: &Namespace,
         solution: &SolutionName,
-    ) -> Option<&Version> {
-        let space = self
-            .namespaces
-            .iter()
-            .find(|space| space.namespace == *namespace)?;
-        space.solutions.get(solution)
+    ) -> Option<&Deployed> {
+        self.namespace(namespace)?.solutions.get(solution)
     }
 
     /// Everywhere a Solution runs.
     pub(crate) fn deployments<'a>(
         &'a self,
         solution: &'a SolutionName,
-    ) -> impl Iterator<Item = (&'a EnvironmentNamespace, &'a Version)> {
+    ) -> impl Iterator<Item = (&'a NamespaceRecord, &'a Version)> {
         self.namespaces.iter().filter_map(move |space| {
-            space
-                .solutions
-                .get(solution)
-                .map(|version| (space, version))
+            let deployed = space.solutions.get(solution)?;
+            Some((space, &deployed.version))
         })
     }
-}
 
-async fn namespace(cluster: &Cluster, space: &Object) -> Result<EnvironmentNamespace, Error> {
-    let annotations = space.annotations();
-    let config = ObjectRef::namespaced("v1", "ConfigMap", space.name(), v::ENVIRONMENT_CONFIG);
-    let config = cluster.get(&config).await?;
-    let description = annotations.get(v::ENVIRONMENT_DESCRIPTION).copied();
-    Ok(EnvironmentNamespace {
-        environment: label(space, v::ENVIRONMENT)?,
-        namespace: parsed(space, space.name())?,
-        description: description.unwrap_or_default().to_owned(),
-        origin: match annotations.get(v::CREATED) {
-            Some(_) => Origin::Created,
-            None => Origin::Adopted,
-        },
-        solutions: config
-            .as_ref()
-            .map(deployed)
-            .transpose()?
-            .unwrap_or_default(),
-    })
-}
-
-/// The data of a `metalk8s-environment` ConfigMap.
-fn deployed(config: &Object) -> Result<BTreeMap<SolutionName, Version>, Error> {
-    let data = config.as_value()["data"].as_object();
-    let mut solutions = BTreeMap::new();
-    for (name, version) in data.into_iter().flatten() {
-        let version = parsed(config, version.as_str().unwrap_or_default())?;
-        solutions.insert(parsed(config, name)?, version);
+    /// The part that a plan depends on.
+    pub(crate) fn concerning(
+        &self,
+        solution: &SolutionName,
+        namespace: Option<&Namespace>,
+    ) -> Concerned<'_> {
+        let records = self.records.iter();
+        Concerned {
+            records: records.filter(|record| record.name == *solution).collect(),
+            namespace: namespace.and_then(|namespace| self.namespace(namespace)),
+            active: self.active.get(solution),
+            signers: self.signers.only(solution),
+        }
     }
-    Ok(solutions)
+}
+
+/// The records of a kind, in the namespace of the records.
+async fn kept<T>(
+    cluster: &Cluster,
+    kind: &str,
+    read: impl Fn(&Object) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let maps = Gvk::new("v1", "ConfigMap");
+    let selector = Selector::label(v::RECORD, kind);
+    let found = cluster
+        .list(&maps, Some(v::RECORDS_NAMESPACE), Some(&selector))
+        .await?;
+    found.iter().map(read).collect()
 }
 
 /// The versions that wrote the CRDs of each Solution; the newest where they differ, as after an interrupted import.
+/// Operators may write CRDs, so what is no label of ours counts for nothing.
 async fn active(cluster: &Cluster) -> Result<BTreeMap<SolutionName, Version>, Error> {
     let definitions = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
     let found = cluster
@@ -171,27 +163,18 @@ async fn active(cluster: &Cluster) -> Result<BTreeMap<SolutionName, Version>, Er
         .await?;
     let mut active = BTreeMap::new();
     for definition in &found {
-        let name: SolutionName = label(definition, v::SOLUTION)?;
-        let version: Version = label(definition, v::VERSION)?;
+        let labels = definition.labels();
+        let label = |name: &str| labels.get(name).copied().unwrap_or_default();
+        let (name, version) = (label(v::SOLUTION).parse(), label(v::VERSION).parse());
+        let (Ok(name), Ok(version)): (Result<SolutionName, _>, Result<Version, _>) =
+            (name, version)
+        else {
+            continue;
+        };
         let newest = active.entry(name).or_insert_with(|| version.clone());
         if *newest < version {
             *newest = version;
         }
     }
     Ok(active)
-}
-
-/// A label of ours, as the name that it is.
-fn label<T: FromStr<Err = NameError>>(object: &Object, label: &str) -> Result<T, Error> {
-    parsed(
-        object,
-        object.labels().get(label).copied().unwrap_or_default(),
-    )
-}
-
-fn parsed<T: FromStr<Err = NameError>>(object: &Object, text: &str) -> Result<T, Error> {
-    text.parse().map_err(|source| Error::Name {
-        object: object.reference().to_string(),
-        source,
-    })
 }

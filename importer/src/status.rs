@@ -4,7 +4,9 @@ use deployer::{Cluster, Object, ObjectRef};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
 
+use crate::claims::claims;
 use crate::error::Error;
+use crate::namespace_record::NamespaceRecord;
 use crate::operator::operator_name;
 use crate::record::Record;
 use crate::state::{EnvironmentNamespace, State};
@@ -18,6 +20,8 @@ pub struct Status {
     pub environments: Vec<EnvironmentNamespace>,
     /// Every operator.
     pub operators: Vec<OperatorStatus>,
+    /// What is said in the cluster about environments, and is not so.
+    pub notes: Vec<String>,
 }
 
 /// An imported version.
@@ -53,8 +57,8 @@ pub async fn status(cluster: &Cluster) -> Result<Status, Error> {
     let state = State::read(cluster).await?;
     let mut operators = Vec::new();
     for space in &state.namespaces {
-        for (solution, version) in &space.solutions {
-            operators.push(operator(cluster, space, solution, version).await?);
+        for (solution, deployed) in &space.solutions {
+            operators.push(operator(cluster, space, solution, &deployed.version).await?);
         }
     }
     let versions = state
@@ -64,13 +68,14 @@ pub async fn status(cluster: &Cluster) -> Result<Status, Error> {
         .collect();
     Ok(Status {
         versions,
-        environments: state.namespaces.clone(),
+        environments: state.namespaces.iter().map(Into::into).collect(),
         operators,
+        notes: claims(cluster, &state).await?,
     })
 }
 
 fn version(state: &State, record: &Record) -> VersionStatus {
-    let runs = |(space, running): (&EnvironmentNamespace, &Version)| {
+    let runs = |(space, running): (&NamespaceRecord, &Version)| {
         (*running == record.version).then(|| space.environment.clone())
     };
     let mut environments: Vec<EnvironmentName> =
@@ -85,7 +90,7 @@ fn version(state: &State, record: &Record) -> VersionStatus {
 
 async fn operator(
     cluster: &Cluster,
-    space: &EnvironmentNamespace,
+    space: &NamespaceRecord,
     solution: &SolutionName,
     version: &Version,
 ) -> Result<OperatorStatus, Error> {

@@ -1,12 +1,14 @@
 //! A plan in words, for people and for programs.
 
-use deployer::{Applied, Cluster, Object, ObjectRef, Trial};
+use deployer::{Applied, Cluster, FieldChange, Object, ObjectRef, Trial};
 use schemas::Version;
 use serde::Serialize;
+use validator::Finding;
+use validator::rules::{Right, When};
 
+use crate::deployment::Deployment;
 use crate::images::Images;
 use crate::obstacle::Obstacle;
-use crate::plan::Deployment;
 use crate::record::Record;
 use crate::request::Request;
 
@@ -44,6 +46,51 @@ pub struct Summary {
     pub target: Option<PlannedTarget>,
     /// Worth knowing, and no reason to stop.
     pub notes: Vec<String>,
+    /// What was found of the archive though it is accepted.
+    pub findings: Vec<Finding>,
+    /// What nobody asked for, and stands or is usual.
+    pub defaults: Vec<Choice>,
+}
+
+/// A value that was not given on the command line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Choice {
+    /// The flag that chooses another.
+    pub flag: String,
+    /// The value.
+    pub value: String,
+    /// Where it comes from.
+    pub why: String,
+}
+
+/// A right in plain words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedRight {
+    /// What may be done, and where.
+    pub right: String,
+    /// What that makes possible, when it is dangerous.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub danger: Option<&'static str>,
+}
+
+/// What reaches beyond the namespaces of the environment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedBeyond {
+    /// What accepts it: a hash of what is shown.
+    pub id: String,
+    /// Whether it is accepted, by this request or before.
+    pub accepted: bool,
+    /// Each thing of it.
+    pub lines: Vec<PlannedLine>,
+}
+
+/// One thing that reaches beyond the namespaces of the environment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedLine {
+    /// What it is.
+    pub text: String,
+    /// Whether the version that runs does not have it.
+    pub new: bool,
 }
 
 /// An object, and what would become of it.
@@ -56,10 +103,14 @@ pub struct PlannedObject {
     /// The fields that would change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
+    /// Those of them by which something goes: a field, a version that is served, or what was taken so far.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<String>,
 }
 
 /// Where the operator would run.
 #[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PlannedTarget {
     /// The environment.
     pub environment: String,
@@ -67,6 +118,12 @@ pub struct PlannedTarget {
     pub namespace: String,
     /// The version that runs there now.
     pub running: Option<Version>,
+    /// What the operator may do that that of the running version may not.
+    pub rights_gained: Vec<PlannedRight>,
+    /// What it may not do any more.
+    pub rights_lost: Vec<PlannedRight>,
+    /// What reaches beyond the namespaces of the environment; none when nothing does.
+    pub beyond: Option<PlannedBeyond>,
     /// The objects of the operator.
     pub objects: Vec<PlannedObject>,
 }
@@ -84,7 +141,7 @@ pub(crate) fn summary(
         solution: format!("{}-{}", record.name, record.version),
         archive_id: record.archive_id.to_string(),
         registry: request.registry.to_string(),
-        pull_registry: request.pull_registry.to_string(),
+        pull_registry: record.pull_host().to_owned(),
         images: images.count,
         images_present: images.present,
         bytes: images.total_bytes,
@@ -93,6 +150,8 @@ pub(crate) fn summary(
         crds: Vec::new(),
         target: None,
         notes: Vec::new(),
+        findings: Vec::new(),
+        defaults: Vec::new(),
     }
 }
 
@@ -122,8 +181,23 @@ pub(crate) fn planned(object: &ObjectRef, trial: Trial) -> Result<PlannedObject,
     Ok(PlannedObject {
         object: object.to_string(),
         action: action.to_owned(),
+        losses: changes
+            .iter()
+            .filter(|change| is_loss(change))
+            .map(|change| change.path.clone())
+            .collect(),
         changes: changes.into_iter().map(|change| change.path).collect(),
     })
+}
+
+/// Whether something that was there or was allowed is not any more.
+fn is_loss(change: &FieldChange) -> bool {
+    let narrower = [".required", ".enum", ".maximum", ".minimum", ".pattern"];
+    change.after.is_none()
+        || change.path.ends_with(".served") && change.after.as_deref() == Some("false")
+        || narrower
+            .iter()
+            .any(|field| change.path.contains(field) && change.path.contains("openAPIV3Schema"))
 }
 
 /// A CRD that a newer version wrote and that stays.
@@ -132,14 +206,49 @@ pub(crate) fn kept(crd: &Object, newer: &Version) -> PlannedObject {
         object: crd.reference().to_string(),
         action: format!("keep version {newer} of"),
         changes: Vec::new(),
+        losses: Vec::new(),
     }
 }
 
 pub(crate) fn planned_target(deployment: &Deployment) -> PlannedTarget {
+    let shared = deployment.is_shared();
+    let rights = |rights: &[Right]| {
+        let planned = |right: &Right| PlannedRight {
+            right: right.to_string(),
+            danger: danger(right, shared),
+        };
+        rights.iter().map(planned).collect()
+    };
     PlannedTarget {
-        environment: deployment.target.environment.to_string(),
-        namespace: deployment.target.namespace.to_string(),
+        environment: deployment.place.environment.to_string(),
+        namespace: deployment.namespace.to_string(),
         running: deployment.previous.clone(),
+        rights_gained: rights(&deployment.rights.gained),
+        rights_lost: rights(&deployment.rights.lost),
+        beyond: planned_beyond(deployment),
         objects: Vec::new(),
     }
+}
+
+/// What a right makes possible: some only where another Solution runs in the same namespace.
+fn danger(right: &Right, shared: bool) -> Option<&'static str> {
+    let danger = right.danger()?;
+    (danger.when == When::Always || shared).then_some(danger.words)
+}
+
+fn planned_beyond(deployment: &Deployment) -> Option<PlannedBeyond> {
+    let beyond = &deployment.beyond;
+    if beyond.lines.is_empty() {
+        return None;
+    }
+    let new = beyond.new_lines(deployment.accepted.as_ref());
+    let line = |text: &String| PlannedLine {
+        text: text.clone(),
+        new: new.contains(&text),
+    };
+    Some(PlannedBeyond {
+        id: beyond.id.clone(),
+        accepted: deployment.refused.is_none(),
+        lines: beyond.lines.iter().map(line).collect(),
+    })
 }

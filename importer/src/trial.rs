@@ -4,9 +4,10 @@
 use deployer::{Access, Cluster, Conflicts, Object, Trial};
 use serde_json::json;
 
+use crate::deployment::Deployment;
 use crate::error::Error;
 use crate::obstacle::Obstacle;
-use crate::plan::{Deployment, manager};
+use crate::plan::manager;
 
 /// What the cluster would say to the operator's pod. Nothing is known where the namespace does not exist yet, or where
 /// this user may not make pods himself: Kubernetes lets him make Deployments all the same.
@@ -14,7 +15,7 @@ pub(crate) async fn pod(
     cluster: &Cluster,
     deployment: &Deployment,
 ) -> Result<Option<Obstacle>, Error> {
-    let namespace = deployment.target.namespace.as_str();
+    let namespace = deployment.namespace.as_str();
     let may = |verb: &str| Access::new(verb, "", "pods").namespace(namespace);
     if !cluster
         .denied(&[may("create"), may("patch")])

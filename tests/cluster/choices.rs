@@ -29,7 +29,7 @@ fn a_namespace_of_others_is_adopted_and_given_back() {
     let site = Site::new("adopt");
     site.kubectl("default", &["create", "namespace", "adopted"])
         .success();
-    site.solution(&["environment", "create", "adopted", "--adopt"])
+    site.solution(&["environment", "create", "adopted", "--adopt", "namespace"])
         .success();
     let login = format!(
         "--from-file=.dockerconfigjson={}",
@@ -143,7 +143,7 @@ fn a_rule_that_the_importer_does_not_hold() {
     let config = site.account("almost");
     let before = site.snapshot();
     let answer = Answer::of(
-        site.import_command("1.0.0.iso", &["-e", "grants"])
+        site.import_command("1.0.0.iso", &["-e", "grants", "--create-environment"])
             .env("KUBECONFIG", config),
     );
     let text = answer.failure(1);
@@ -268,7 +268,18 @@ fn namespaces_that_are_for_no_environment() {
     let site = Site::new("reserved");
     for namespace in ["metalk8s-solutions", "default", "kube-system"] {
         let text = site
-            .import("1.0.0.iso", &["-e", "mine", "-n", namespace, "--adopt"])
+            .import(
+                "1.0.0.iso",
+                &[
+                    "-e",
+                    "mine",
+                    "-n",
+                    namespace,
+                    "--create-environment",
+                    "--adopt",
+                    "namespace",
+                ],
+            )
             .failure(1);
         assert!(
             text.contains(&format!("namespace `{namespace}` is not for environments")),
@@ -281,6 +292,7 @@ fn namespaces_that_are_for_no_environment() {
             "--namespace",
             namespace,
             "--adopt",
+            "namespace",
         ];
         site.solution(&create).failure(1);
     }

@@ -254,7 +254,7 @@ fn end_of_an_environment(site: &Site) {
     site.solution(&["undeploy", "example", "--environment", "test"])
         .success();
     assert_eq!(operator_pod(site, "test"), "");
-    site.solution(&["environment", "delete", "test"]).success();
+    delete_environment(site, "test");
     let left = site.kubectl("test", &["get", "namespace", "test"]);
     assert!(left.stderr.contains("NotFound"), "{left:?}");
     let roles = site
@@ -269,6 +269,27 @@ fn end_of_an_environment(site: &Site) {
     cleanup(site);
 }
 
+/// What people still use is named, and goes only when they say so.
+fn delete_environment(site: &Site, name: &str) {
+    let delete = ["environment", "delete", name];
+    let before = site.snapshot();
+    let refused = site.solution(&delete).failure(1);
+    for word in [
+        format!("VersionServer {name}/web"),
+        "--delete-resources".to_owned(),
+    ] {
+        assert!(refused.contains(&word), "`{word}` is not in: {refused}");
+    }
+    let shown = site
+        .solution(&[&delete[..], &["--delete-resources", "--dry-run"]].concat())
+        .success();
+    let gone = format!("namespace {name} would be deleted");
+    assert!(shown.contains(&gone), "{shown}");
+    assert_eq!(site.snapshot(), before);
+    site.solution(&[&delete[..], &["--delete-resources"]].concat())
+        .success();
+}
+
 /// The undo of everything, in the order that the program asks for.
 fn cleanup(site: &Site) {
     let refused = site.solution(&["unimport", "example", "1.0.0"]).failure(1);
@@ -277,7 +298,7 @@ fn cleanup(site: &Site) {
         .success();
     let refused = site.solution(&["deactivate", "example"]).failure(1);
     assert!(refused.contains("VersionServer objects exist"), "{refused}");
-    site.solution(&["environment", "delete", "prod"]).success();
+    delete_environment(site, "prod");
     site.solution(&["deactivate", "example"]).success();
     for version in ["1.0.0", "1.1.0"] {
         site.solution(&["unimport", "example", version]).success();

@@ -7,10 +7,14 @@
 mod common;
 
 mod choices;
+mod consent;
+mod environments;
 mod future;
+mod gate;
 mod lifecycle;
 mod refusals;
 mod site;
 #[path = "../common/stages.rs"]
 mod stages;
+mod tenants;
 mod trust;

@@ -137,7 +137,7 @@ fn rights_that_are_missing() {
     let token = reader(&site);
     let text = refused(&site, 1, || {
         Answer::of(
-            site.import_command("1.0.0.iso", &["-e", "rights"])
+            site.import_command("1.0.0.iso", &["-e", "rights", "--create-environment"])
                 .env("KUBECONFIG", &token),
         )
     });
@@ -190,12 +190,17 @@ fn namespaces_that_are_taken() {
     let site = Site::new("namespace-refusals");
     site.kubectl("default", &["create", "namespace", "taken"])
         .success();
-    let text = refused(&site, 1, || site.import("1.0.0.iso", &["-e", "taken"]));
-    says(&text, &["namespace `taken` exists", "--adopt"]);
+    let text = refused(&site, 1, || {
+        site.import("1.0.0.iso", &["-e", "taken", "--create-environment"])
+    });
+    says(&text, &["namespace `taken` exists", "--adopt namespace"]);
     site.solution(&["environment", "create", "theirs"])
         .success();
     let text = refused(&site, 1, || {
-        site.import("1.0.0.iso", &["-e", "ours", "-n", "theirs"])
+        site.import(
+            "1.0.0.iso",
+            &["-e", "ours", "-n", "theirs", "--create-environment"],
+        )
     });
     says(
         &text,
@@ -267,7 +272,9 @@ fn damage_that_is_found_while_pushing() {
     let mut byte = [0];
     file.read_exact_at(&mut byte, middle).unwrap();
     file.write_all_at(&[byte[0] ^ 1], middle).unwrap();
-    let text = refused(&site, 1, || site.import("1.0.0.iso", &["-e", "damaged"]));
+    let text = refused(&site, 1, || {
+        site.import("1.0.0.iso", &["-e", "damaged", "--create-environment"])
+    });
     says(
         &text,
         &[

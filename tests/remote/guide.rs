@@ -88,7 +88,7 @@ fn the_guide_leads_from_a_release_to_a_valid_archive() {
     let said = Answer::of(&mut shell).success();
     for words in [
         "# metrics-operator 0.77.1",
-        "--allow-cluster-scope",
+        "--accept",
         "valid: metrics-operator 0.77.1 (2 images",
     ] {
         assert!(said.contains(words), "`{words}` is not in: {said}");

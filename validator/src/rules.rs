@@ -14,7 +14,7 @@ mod words;
 pub use danger::{Danger, When};
 pub use right::{Reach, Right};
 pub use rule::RuleProblem;
-pub use set::{Compared, aggregates_to, compare, merge, rights};
+pub use set::{AGGREGATE_TO, Compared, aggregates_to, compare, merge, rights};
 
 pub(crate) use part::is_in_namespace;
 pub(crate) use rule::{Rule, rules};

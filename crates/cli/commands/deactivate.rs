@@ -4,7 +4,7 @@ use clap::Args;
 use schemas::SolutionName;
 
 use super::support;
-use crate::args::{ClusterArguments, Output};
+use crate::args::{ClusterArguments, DryRunArguments, Output};
 use crate::exit::{Failure, Outcome};
 
 /// Remove a Solution's CRDs, once it is deployed nowhere and no custom resource is left
@@ -17,12 +17,19 @@ pub(crate) struct Arguments {
     solution: SolutionName,
 
     #[command(flatten)]
+    dry_run: DryRunArguments,
+
+    #[command(flatten)]
     cluster: ClusterArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let what = format!("{} is deactivated", arguments.solution);
-    support::undo(&arguments.cluster, output, &what, async |change| {
-        importer::deactivate(change, &arguments.solution).await
-    })
+    support::undo(
+        &arguments.cluster,
+        arguments.dry_run.run(),
+        output,
+        &what,
+        async |change| importer::deactivate(change, &arguments.solution).await,
+    )
 }

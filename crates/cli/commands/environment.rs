@@ -1,12 +1,12 @@
 //! `solution environment`: labelled namespaces, made and removed.
 
-use clap::{Args, Subcommand};
-use importer::{Adopt, Left};
+use clap::{Args, Subcommand, ValueEnum};
+use importer::{Adopt, DeletedEnvironment, Left, Resources, Run};
 use schemas::{EnvironmentName, Namespace};
 use serde::Serialize;
 
 use super::support;
-use crate::args::{ClusterArguments, Output};
+use crate::args::{ClusterArguments, DryRunArguments, Output};
 use crate::exit::{Failure, Outcome};
 use crate::render;
 
@@ -37,23 +37,41 @@ pub(crate) struct CreateArguments {
     description: Option<String>,
 
     /// Take over a namespace that exists; it stays when the environment is deleted
-    #[arg(long)]
-    adopt: bool,
+    #[arg(long, value_name = "WHAT", value_enum)]
+    adopt: Option<Adopted>,
 
     #[command(flatten)]
     cluster: ClusterArguments,
+}
+
+/// What may be taken over.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Adopted {
+    /// An existing namespace that belongs to no environment
+    Namespace,
 }
 
 /// Remove an environment in which nothing is deployed
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Namespaces that were made for the environment are deleted with everything in them; adopted ones stay.
+Custom resources of Solutions, workloads and volumes in them are named, and deleted only with
+--delete-resources.
 
 Examples:
-  solution environment delete test")]
+  solution environment delete test --dry-run
+  solution environment delete test
+  solution environment delete test --delete-resources")]
 pub(crate) struct DeleteArguments {
     /// The environment's name
     environment: EnvironmentName,
+
+    /// Delete custom resources of Solutions, workloads and volumes that are left, too
+    #[arg(long)]
+    delete_resources: bool,
+
+    #[command(flatten)]
+    dry_run: DryRunArguments,
 
     #[command(flatten)]
     cluster: ClusterArguments,
@@ -87,13 +105,12 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
     let namespace = arguments
         .namespace
         .unwrap_or_else(|| importer::default_namespace(&arguments.environment));
-    let adopt = if arguments.adopt {
-        Adopt::Allow
-    } else {
-        Adopt::Refuse
+    let adopt = match arguments.adopt {
+        Some(Adopted::Namespace) => Adopt::Allow,
+        None => Adopt::Refuse,
     };
     let description = arguments.description.as_deref();
-    support::change(&arguments.cluster, output, async |change| {
+    support::change(&arguments.cluster, Run::Real, output, async |change| {
         importer::create_environment(
             change,
             &arguments.environment,
@@ -116,21 +133,55 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
     Ok(Outcome::Yes)
 }
 
+#[derive(Serialize)]
+struct Deleted<'a> {
+    namespaces: &'a [Left],
+    resources: &'a [String],
+    #[serde(rename = "dryRun")]
+    dry_run: bool,
+}
+
 fn delete(arguments: &DeleteArguments, output: Output) -> Result<Outcome, Failure> {
-    let left = support::change(&arguments.cluster, output, async |change| {
-        importer::delete_environment(change, &arguments.environment).await
+    let resources = if arguments.delete_resources {
+        Resources::Delete
+    } else {
+        Resources::Keep
+    };
+    let run = arguments.dry_run.run();
+    let deleted = support::change(&arguments.cluster, run, output, async |change| {
+        importer::delete_environment(change, &arguments.environment, resources).await
     })?;
-    render::result(output, &left, |left| {
-        for space in left {
-            render::line(match space {
-                Left::Deleted(namespace) => format!("namespace {namespace} is deleted"),
-                Left::Released(namespace) => {
-                    format!("namespace {namespace} was there before and stays, without its marks")
-                }
-            });
-        }
-    });
+    let result = Deleted {
+        namespaces: &deleted.namespaces,
+        resources: &deleted.resources,
+        dry_run: run == Run::Dry,
+    };
+    render::result(output, &result, |_| show_deleted(&deleted, run));
     Ok(Outcome::Yes)
+}
+
+fn show_deleted(deleted: &DeletedEnvironment, run: Run) {
+    let verb = match run {
+        Run::Real => "is",
+        Run::Dry => "would be",
+    };
+    for resource in &deleted.resources {
+        render::line(format!("{resource} {verb} deleted"));
+    }
+    for space in &deleted.namespaces {
+        render::line(match space {
+            Left::Deleted(namespace) => format!("namespace {namespace} {verb} deleted"),
+            Left::Released(namespace) => {
+                format!(
+                    "namespace {namespace} was not made for the environment and stays, without its marks"
+                )
+            }
+            Left::Gone(namespace) => format!("namespace {namespace} was gone already"),
+        });
+    }
+    if run == Run::Dry {
+        render::line("nothing was changed (--dry-run)");
+    }
 }
 
 fn list(arguments: &ListArguments, output: Output) -> Result<Outcome, Failure> {

@@ -62,4 +62,7 @@ fn show(status: &Status) {
             ));
         }
     }
+    for note in &status.notes {
+        render::line(format!("note: {note}"));
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use deployer::{Account, Cluster, Connect};
-use importer::{Change, Event, Status, Undone, Watch, Writer};
+use importer::{Change, Event, Run, Status, Undone, Watch, Writer};
 use registry::PlainHttp;
 use signing::{KeyError, PublicKey, SecretKey, Trust, TrustError};
 use tokio::signal::unix::{SignalKind, signal};
@@ -421,6 +421,7 @@ pub(crate) fn status(arguments: &ClusterArguments) -> Result<Status, Failure> {
 /// Runs a change of the cluster.
 pub(crate) fn change<T>(
     arguments: &ClusterArguments,
+    run: Run,
     output: Output,
     act: impl AsyncFnOnce(&Change<'_>) -> Result<T, importer::Error>,
 ) -> Result<T, Failure> {
@@ -432,6 +433,7 @@ pub(crate) fn change<T>(
             writer: &writer,
             watch: &watch,
             deadline: GONE,
+            run,
         };
         act(&change).await.map_err(import_failure)
     })
@@ -440,16 +442,26 @@ pub(crate) fn change<T>(
 /// Runs an undo on the cluster, and shows what it removed and what stays.
 pub(crate) fn undo(
     arguments: &ClusterArguments,
+    run: Run,
     output: Output,
     what: &str,
     undo: impl AsyncFnOnce(&Change<'_>) -> Result<Undone, importer::Error>,
 ) -> Result<Outcome, Failure> {
-    let undone = change(arguments, output, undo)?;
+    let undone = change(arguments, run, output, undo)?;
     render::result(output, &undone, |undone| {
-        let removed = render::count(undone.removed.len(), "object");
-        render::line(format!("{what}: {removed} removed"));
+        if run == Run::Dry {
+            for object in &undone.removed {
+                render::line(format!("{object} would be removed"));
+            }
+        } else {
+            let removed = render::count(undone.removed.len(), "object");
+            render::line(format!("{what}: {removed} removed"));
+        }
         for note in &undone.notes {
             render::line(format!("note: {note}"));
+        }
+        if run == Run::Dry {
+            render::line("nothing was changed (--dry-run)");
         }
     });
     Ok(Outcome::Yes)

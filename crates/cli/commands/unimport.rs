@@ -4,7 +4,7 @@ use clap::Args;
 use schemas::{SolutionName, Version};
 
 use super::support;
-use crate::args::{ClusterArguments, Output};
+use crate::args::{ClusterArguments, DryRunArguments, Output};
 use crate::exit::{Failure, Outcome};
 
 /// Forget an imported version that is deployed nowhere
@@ -22,12 +22,19 @@ pub(crate) struct Arguments {
     version: Version,
 
     #[command(flatten)]
+    dry_run: DryRunArguments,
+
+    #[command(flatten)]
     cluster: ClusterArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let what = format!("{} {} is forgotten", arguments.solution, arguments.version);
-    support::undo(&arguments.cluster, output, &what, async |change| {
-        importer::unimport(change, &arguments.solution, &arguments.version).await
-    })
+    support::undo(
+        &arguments.cluster,
+        arguments.dry_run.run(),
+        output,
+        &what,
+        async |change| importer::unimport(change, &arguments.solution, &arguments.version).await,
+    )
 }

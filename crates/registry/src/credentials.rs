@@ -29,7 +29,9 @@ impl Secret {
         Self(text)
     }
 
-    pub(crate) fn reveal(&self) -> &str {
+    /// The text itself, to be sent or stored where it belongs and to be shown nowhere.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
         &self.0
     }
 }

@@ -15,8 +15,7 @@ pub(super) fn scope(
     own: &BTreeSet<(&str, &str)>,
 ) -> (OperatorScope, String) {
     let cluster = |why: String| {
-        let text =
-            format!("Cluster: {why}; the administrator allows it with `--allow-cluster-scope`");
+        let text = format!("Cluster: {why}; the administrator accepts its rights with `--accept`");
         (OperatorScope::Cluster, text)
     };
     if let Some(what) = rights.cluster_wide(own) {

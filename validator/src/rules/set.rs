@@ -8,8 +8,8 @@ use super::part::{Held, Part, Resource, Thing};
 use super::right::{Object, Reach, Right};
 use super::rule::{Cost, Rule, RuleProblem, rules};
 
-/// Labels of a `ClusterRole` whose rights go to everybody who has another one.
-const AGGREGATE_TO: &str = "rbac.authorization.k8s.io/aggregate-to-";
+/// How labels of a `ClusterRole` begin whose rights go to everybody who has another one.
+pub const AGGREGATE_TO: &str = "rbac.authorization.k8s.io/aggregate-to-";
 
 /// What a role's rules give when bound with this reach: a Role has its namespace, a `ClusterRole` a namespace by a
 /// RoleBinding and the whole cluster by a ClusterRoleBinding. What gives nothing with this reach (resources of the

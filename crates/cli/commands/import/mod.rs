@@ -1,12 +1,13 @@
 //! `solution import`: verify, plan, push, record, deploy.
 
+mod consent;
 mod request;
 mod show;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use deployer::Cluster;
 use importer::{Event, Plan, Ready, Receipt, Watch};
 use registry::{Client, RegistryAddress};
@@ -35,7 +36,7 @@ Examples:
   solution import app.iso --key publisher.pub --registry registry.site/apps
   solution import app.iso --key publisher.pub --registry registry.site -e prod --dry-run
   solution import app.iso --key a.pub --key b.pub --threshold 2 --registry push.site:5000 \\
-      --pull-registry pull.site:5000 --ca-file site-ca.pem -e prod --pull-secret registry-login")]
+      --pull-registry pull.site:5000 --ca-file site-ca.pem -e prod --pull-login nodes.json")]
 pub(crate) struct Arguments {
     /// The archive: a file, or the device of a disc
     archive: PathBuf,
@@ -72,18 +73,48 @@ pub(crate) struct Arguments {
     )]
     namespace: Option<Namespace>,
 
-    /// A Secret of the namespace that nodes log in to the registry with
+    /// Make the environment if there is none of this name
+    #[arg(long, requires = "environment", help_heading = "Environment")]
+    create_environment: bool,
+
+    /// A Secret of the namespace that nodes log in to the registry with [default: the one that is used now]
     #[arg(
         long,
         value_name = "NAME",
         requires = "environment",
+        group = "pull",
         help_heading = "Environment"
     )]
     pull_secret: Option<KubernetesName>,
 
-    /// Take over an existing namespace, and CRDs that no Solution owns
-    #[arg(long, help_heading = "Environment")]
-    adopt: bool,
+    /// Make that Secret from a login file of docker or podman that holds a login for nodes, not the one that pushes
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "environment",
+        group = "pull",
+        help_heading = "Environment"
+    )]
+    pull_login: Option<PathBuf>,
+
+    /// Let nodes pull without a login
+    #[arg(
+        long,
+        requires = "environment",
+        group = "pull",
+        help_heading = "Environment"
+    )]
+    no_pull_secret: bool,
+
+    /// Take over what no Solution owns: the namespace, or CRDs that the archive has too
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        requires = "environment",
+        help_heading = "Environment"
+    )]
+    adopt: Vec<Adopted>,
 
     /// Replace a version that was imported from another archive, and move its tags
     #[arg(long, help_heading = "Environment")]
@@ -101,9 +132,14 @@ pub(crate) struct Arguments {
     #[arg(long, help_heading = "Environment")]
     allow_downgrade: bool,
 
-    /// Let the operator have rights in the whole cluster, if the Solution asks for it
-    #[arg(long, help_heading = "Environment")]
-    allow_cluster_scope: bool,
+    /// Accept what the plan shows as reaching beyond the environment, by the id that stands there
+    #[arg(
+        long,
+        value_name = "ID",
+        requires = "environment",
+        help_heading = "Environment"
+    )]
+    accept: Vec<String>,
 
     /// Seconds to wait for the operator to become ready
     #[arg(
@@ -123,19 +159,31 @@ pub(crate) struct Arguments {
     cluster: ClusterArguments,
 }
 
+/// What may be taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Adopted {
+    /// An existing namespace that belongs to no environment; it stays when the environment goes
+    Namespace,
+    /// CRDs that are in the cluster and that no Solution owns; they stay when the Solution goes
+    Crds,
+}
+
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let Some(accepted) = request::accept(arguments, output)? else {
+    let Some((accepted, findings)) = request::accept(arguments, output)? else {
         return Ok(Outcome::No);
     };
     let client = request::client(arguments)?;
     let request = request::request(arguments)?;
     support::block_on(async {
         let cluster = support::cluster(&arguments.cluster).await?;
-        let plan = Plan::make(&accepted, &client, &cluster, request)
+        let mut plan = Plan::make(&accepted, findings, &client, &cluster, request)
             .await
             .map_err(support::import_failure)?;
         if output == Output::Human {
             show::plan(plan.summary());
+        }
+        if !arguments.dry_run {
+            consent::ask(&mut plan, output)?;
         }
         let ready = match plan.ready() {
             Ok(ready) => ready,
@@ -154,7 +202,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 }
 
 async fn apply(
-    ready: Ready,
+    ready: Ready<'_>,
     client: &Client,
     cluster: &Cluster,
     output: Output,

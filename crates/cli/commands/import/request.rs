@@ -1,23 +1,29 @@
 //! From what was typed to what is asked for: the accepted archive, the registry's client, the request.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use importer::{
-    Adopt, Allowed, ChangeSigners, ClusterScope, Downgrade, ForgetSigners, Replace, Request, Target,
+    Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Login,
+    PullLogin, Replace, Request, Target,
 };
 use registry::{Client, Credentials, RegistryAddress};
 use schemas::SolutionId;
-use validator::Accepted;
+use validator::{Accepted, Finding};
 
-use super::Arguments;
+use super::{Adopted, Arguments};
 use crate::args::Output;
 use crate::commands::{support, validate};
 use crate::exit::Failure;
 use crate::{environment, render};
 
-/// Verifies the archive as far as an import needs: layers are verified while they are pushed.
-pub(super) fn accept(arguments: &Arguments, output: Output) -> Result<Option<Accepted>, Failure> {
+/// Verifies the archive as far as an import needs: layers are verified while they are pushed. What was found of an
+/// archive that is accepted comes with it.
+pub(super) fn accept(
+    arguments: &Arguments,
+    output: Output,
+) -> Result<Option<(Accepted, Vec<Finding>)>, Failure> {
     let allow: Option<SolutionId> = match &arguments.allow_unsigned {
         Some(text) => Some(parse_id(text)?),
         None => None,
@@ -35,11 +41,21 @@ pub(super) fn accept(arguments: &Arguments, output: Output) -> Result<Option<Acc
     if let (Some(judged), Output::Human) = (judged, output) {
         render::note(format!("signatures judged by {judged}"));
     }
+    if output == Output::Human {
+        validate::show_findings(&report);
+    }
+    let findings = report.findings().to_vec();
     match report.accept() {
-        Ok(accepted) => Ok(Some(accepted)),
+        Ok(accepted) => {
+            if accepted.signers().is_none() && output == Output::Human {
+                render::note(
+                    "warning: nobody signed this archive; it is taken because --allow-unsigned names it",
+                );
+            }
+            Ok(Some((accepted, findings)))
+        }
         Err(report) => {
-            render::result(output, &report, |report| {
-                validate::show_findings(report);
+            render::result(output, &report, |_| {
                 let archive = arguments.archive.display();
                 render::note(format!(
                     "error: `{archive}` is not accepted, so nothing was imported"
@@ -90,59 +106,116 @@ fn credentials(address: &RegistryAddress) -> Result<Credentials, Failure> {
     Ok(Credentials::Anonymous)
 }
 
-/// The request, with every choice made.
+/// The request, with every choice that was made.
 pub(super) fn request(arguments: &Arguments) -> Result<Request, Failure> {
+    let login = pull_login(arguments)?;
     let target = arguments.environment.clone().map(|environment| Target {
-        namespace: arguments
-            .namespace
-            .clone()
-            .unwrap_or_else(|| importer::default_namespace(&environment)),
         environment,
-        pull_secret: arguments.pull_secret.clone(),
+        namespace: arguments.namespace.clone(),
+        pull_login: login,
     });
     Ok(Request {
         registry: arguments.registry.clone(),
-        pull_registry: arguments
-            .pull_registry
-            .clone()
-            .unwrap_or_else(|| arguments.registry.clone()),
+        pull_registry: arguments.pull_registry.clone(),
         target,
-        allowed: Allowed {
-            adopt: if arguments.adopt {
-                Adopt::Allow
-            } else {
-                Adopt::Refuse
-            },
-            replace: if arguments.replace {
-                Replace::Allow
-            } else {
-                Replace::Refuse
-            },
-            signers: if arguments.change_signers {
-                ChangeSigners::Allow
-            } else {
-                ChangeSigners::Refuse
-            },
-            forget: if arguments.forget_signers {
-                ForgetSigners::Allow
-            } else {
-                ForgetSigners::Refuse
-            },
-            downgrade: if arguments.allow_downgrade {
-                Downgrade::Allow
-            } else {
-                Downgrade::Refuse
-            },
-            cluster_scope: if arguments.allow_cluster_scope {
-                ClusterScope::Allow
-            } else {
-                ClusterScope::Refuse
-            },
-        },
+        allowed: allowed(arguments),
+        accepted: arguments.accept.iter().cloned().collect(),
+        by: environment::person(),
         now: environment::now()?,
         wait: Duration::from_secs(arguments.timeout),
         writer: support::writer(),
     })
+}
+
+fn allowed(arguments: &Arguments) -> Allowed {
+    let adopt = |what: Adopted| {
+        if arguments.adopt.contains(&what) {
+            Adopt::Allow
+        } else {
+            Adopt::Refuse
+        }
+    };
+    Allowed {
+        adopt: Adoption {
+            namespace: adopt(Adopted::Namespace),
+            crds: adopt(Adopted::Crds),
+        },
+        replace: if arguments.replace {
+            Replace::Allow
+        } else {
+            Replace::Refuse
+        },
+        signers: if arguments.change_signers {
+            ChangeSigners::Allow
+        } else {
+            ChangeSigners::Refuse
+        },
+        forget: if arguments.forget_signers {
+            ForgetSigners::Allow
+        } else {
+            ForgetSigners::Refuse
+        },
+        downgrade: if arguments.allow_downgrade {
+            Downgrade::Allow
+        } else {
+            Downgrade::Refuse
+        },
+        create: if arguments.create_environment {
+            CreateEnvironment::Allow
+        } else {
+            CreateEnvironment::Refuse
+        },
+    }
+}
+
+fn pull_login(arguments: &Arguments) -> Result<PullLogin, Failure> {
+    if arguments.no_pull_secret {
+        return Ok(PullLogin::None);
+    }
+    if let Some(name) = &arguments.pull_secret {
+        return Ok(PullLogin::Secret(name.clone()));
+    }
+    match &arguments.pull_login {
+        Some(path) => Ok(PullLogin::Made(read_pull_login(path, arguments)?)),
+        None => Ok(PullLogin::Keep),
+    }
+}
+
+/// A login for nodes. Every pod of the namespace could read it, so it must not be the one that pushes.
+fn read_pull_login(path: &Path, arguments: &Arguments) -> Result<Login, Failure> {
+    let address = arguments.pull_registry.as_ref();
+    let address = address.unwrap_or(&arguments.registry);
+    let text = support::read_text(path)?;
+    let context = format!("cannot use the login in `{}`", path.display());
+    let found = Credentials::from_config(text.as_bytes(), address)
+        .map_err(|error| Failure::no(error).context(context.clone()))?;
+    let refused = |reason: String, hint: &str| {
+        Failure::no(anyhow::anyhow!(reason))
+            .context(context.clone())
+            .hint(hint)
+    };
+    let host = address.host();
+    let Some(Credentials::Password { username, password }) = found else {
+        return Err(refused(
+            format!("it holds no user name and password for {host}"),
+            "write one with `podman login --authfile FILE HOST`, with the host as nodes know it",
+        ));
+    };
+    match credentials(&arguments.registry)? {
+        Credentials::Password {
+            username: pushes, ..
+        } if pushes == username => Err(refused(
+            format!(
+                "`{username}` is the login that pushes, and every pod of the namespace could read it"
+            ),
+            "have a login made that may only pull",
+        )),
+        _ => Ok(Login {
+            host: host.to_string(),
+            username,
+            password,
+        }),
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use importer::{Plan, Receipt, Summary};
+use importer::{Obstacle, Plan, PlannedBeyond, PlannedRight, PlannedTarget, Receipt, Summary};
 use schemas::Digest;
 use serde::Serialize;
 
@@ -14,17 +14,17 @@ use crate::render;
 #[serde(rename_all = "camelCase")]
 struct Refused<'a> {
     plan: &'a Summary,
-    obstacles: &'a [importer::Obstacle],
+    obstacles: Vec<&'a Obstacle>,
 }
 
 /// What is in the way.
-pub(super) fn refusal(output: Output, plan: &Plan) -> Outcome {
+pub(super) fn refusal(output: Output, plan: &Plan<'_>) -> Outcome {
     let refused = Refused {
         plan: plan.summary(),
         obstacles: plan.obstacles(),
     };
     render::result(output, &refused, |refused| {
-        for obstacle in refused.obstacles {
+        for obstacle in &refused.obstacles {
             render::note(format!(
                 "error: {}\nhint: {}",
                 obstacle.message, obstacle.fix
@@ -61,30 +61,85 @@ pub(super) fn plan(plan: &Summary) {
     }
     for crd in &plan.crds {
         render::line(format!("crd       {} {}", crd.action, crd.object));
+        for change in &crd.changes {
+            let mark = if crd.losses.contains(change) {
+                "!"
+            } else {
+                " "
+            };
+            render::line(format!("        {mark} {change}"));
+        }
     }
     if let Some(target) = &plan.target {
-        let running = match &target.running {
-            Some(version) => format!("runs {version} now"),
-            None => "nothing of it runs now".to_owned(),
-        };
+        self::target(target);
+    }
+    for choice in &plan.defaults {
         render::line(format!(
-            "deploy    to environment {}, namespace {} ({running})",
-            target.environment, target.namespace
+            "default   {} {} ({})",
+            choice.flag, choice.value, choice.why
         ));
-        for object in &target.objects {
-            let fields = if object.changes.is_empty() {
-                String::new()
-            } else {
-                format!(" ({})", object.changes.join(", "))
-            };
-            render::line(format!(
-                "          {} {}{fields}",
-                object.action, object.object
-            ));
-        }
     }
     for note in &plan.notes {
         render::line(format!("note      {note}"));
+    }
+}
+
+/// The part of the plan about the environment.
+fn target(target: &PlannedTarget) {
+    let running = match &target.running {
+        Some(version) => format!("runs {version} now"),
+        None => "nothing of it runs now".to_owned(),
+    };
+    render::line(format!(
+        "deploy    to environment {}, namespace {} ({running})",
+        target.environment, target.namespace
+    ));
+    for object in &target.objects {
+        let fields = if object.changes.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", object.changes.join(", "))
+        };
+        render::line(format!(
+            "          {} {}{fields}",
+            object.action, object.object
+        ));
+    }
+    rights("gained", &target.rights_gained);
+    rights("lost", &target.rights_lost);
+    if let Some(beyond) = &target.beyond {
+        self::beyond(beyond);
+    }
+}
+
+/// Rights that the operator gains or loses; those that are dangerous are marked.
+fn rights(change: &str, rights: &[PlannedRight]) {
+    if rights.is_empty() {
+        return render::line(format!("rights    {change}: none"));
+    }
+    render::line(format!("rights    {change}:"));
+    for right in rights {
+        render::line(match right.danger {
+            Some(danger) => format!("        ! {}: lets it {danger}", right.right),
+            None => format!("          {}", right.right),
+        });
+    }
+}
+
+/// What reaches beyond the environment, under the id that accepts it.
+fn beyond(beyond: &PlannedBeyond) {
+    let accepted = if beyond.accepted {
+        "accepted"
+    } else {
+        "to be accepted"
+    };
+    render::line(format!(
+        "beyond    the environment ({accepted}, id {}):",
+        beyond.id
+    ));
+    for line in &beyond.lines {
+        let mark = if line.new { "+" } else { " " };
+        render::line(format!("        {mark} {}", line.text));
     }
 }
 

@@ -1,0 +1,190 @@
+//! What an operator may do, and a person's consent to the part of it that reaches beyond the environment.
+//!
+//! Rights are compared with those of the version that runs, read from the cluster: that is for people to see. Consent is
+//! judged by our own record of what was accepted, since roles in a cluster may have been changed by others.
+
+use std::collections::BTreeSet;
+
+use deployer::{Cluster, Object};
+use schemas::{Digest, EnvironmentName, Namespace, SolutionId, SolutionName};
+use sha2::{Digest as _, Sha256};
+use validator::rules::{self, Reach, Right};
+
+use crate::environment;
+use crate::error::Error;
+use crate::namespace_record::Accepted;
+use crate::obstacle::Obstacle;
+use crate::request::Request;
+
+/// Hex digits of an id: 96 bits, so that nobody makes another block with the same one.
+const ID_LENGTH: usize = 24;
+
+/// What changes about the rights of an operator.
+#[derive(Debug, Default)]
+pub(crate) struct Rights {
+    pub(crate) gained: Vec<Right>,
+    pub(crate) lost: Vec<Right>,
+}
+
+impl Rights {
+    /// Compares the roles that would be applied with those that are there.
+    pub(crate) async fn of(
+        cluster: &Cluster,
+        solution: &SolutionName,
+        namespace: &Namespace,
+        objects: &[Object],
+    ) -> Result<Self, Error> {
+        let mut live = Vec::new();
+        for mut scope in environment::inventory(solution, namespace) {
+            scope
+                .kinds
+                .retain(|kind| kind.group == "rbac.authorization.k8s.io");
+            match cluster.stale(&scope, &[]).await {
+                Ok(found) => live.extend(found),
+                // That this user may list them is asked with all other rights.
+                Err(deployer::Error::Forbidden { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        // What is there may be anybody's by now; what of it cannot be read gives nothing.
+        let before = held(&live).unwrap_or_default();
+        let rules::Compared { gained, lost } = rules::compare(&before, &held(objects)?);
+        Ok(Self { gained, lost })
+    }
+}
+
+/// The rights that roles give, each as far as it is bound.
+fn held(objects: &[Object]) -> Result<Vec<Right>, Error> {
+    let mut all = Vec::new();
+    for binding in objects {
+        let reach = match binding.gvk().kind.as_str() {
+            "RoleBinding" => Reach::Namespace(binding.namespace().unwrap_or_default().to_owned()),
+            "ClusterRoleBinding" => Reach::Cluster,
+            _ => continue,
+        };
+        let bound = &binding.as_value()["roleRef"];
+        let role = objects.iter().find(|object| {
+            bound["kind"] == object.gvk().kind.as_str() && bound["name"] == object.name()
+        });
+        if let Some(role) = role {
+            all.extend(rights(role, &reach)?);
+        }
+    }
+    Ok(rules::merge(&all))
+}
+
+fn rights(role: &Object, reach: &Reach) -> Result<Vec<Right>, Error> {
+    rules::rights(role.as_value(), reach).map_err(|source| Error::Rules {
+        object: role.reference().to_string(),
+        source: Box::new(source),
+    })
+}
+
+/// Everything of a deployment that reaches beyond the namespaces of its environment, line by line, under one id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Beyond {
+    pub(crate) id: String,
+    pub(crate) lines: BTreeSet<String>,
+}
+
+impl Beyond {
+    pub(crate) fn of(
+        id: &SolutionId,
+        environment: &EnvironmentName,
+        namespace: &Namespace,
+        objects: &[Object],
+    ) -> Result<Self, Error> {
+        let mut lines = BTreeSet::new();
+        for right in held(objects)? {
+            if *right.reach() == Reach::Cluster {
+                lines.insert(format!(
+                    "its operator may {}",
+                    with_danger(&right, &right.to_string())
+                ));
+            }
+        }
+        for object in objects {
+            match object.gvk().kind.as_str() {
+                "ClusterRoleBinding" => {
+                    lines.insert(format!("{} is made", object.reference()));
+                }
+                "ClusterRole" => lines.extend(aggregated(object)?),
+                _ => {}
+            }
+        }
+        let mut shown = Sha256::new();
+        for part in [id.name().as_str(), environment.as_str(), namespace.as_str()] {
+            shown.update(part);
+            shown.update("\n");
+        }
+        for line in &lines {
+            shown.update(line);
+            shown.update("\n");
+        }
+        let mut id = Digest::new(shown.finalize().into()).hex();
+        id.truncate(ID_LENGTH);
+        Ok(Self { id, lines })
+    }
+
+    /// The lines that are not among those accepted before.
+    pub(crate) fn new_lines(&self, before: Option<&Accepted>) -> Vec<&String> {
+        let known = |line: &&String| before.is_some_and(|before| before.lines.contains(*line));
+        self.lines.iter().filter(|line| !known(line)).collect()
+    }
+
+    /// Whether all of it is accepted, now or before; what to record of that.
+    pub(crate) fn judge(
+        &self,
+        before: Option<&Accepted>,
+        request: &Request,
+    ) -> Result<Option<Accepted>, Obstacle> {
+        if self.lines.is_empty() {
+            return Ok(None);
+        }
+        let new = self.new_lines(before).len();
+        match before {
+            Some(before) if new == 0 => Ok(Some(Accepted {
+                lines: self.lines.clone(),
+                ..before.clone()
+            })),
+            _ if request.accepted.contains(&self.id) => Ok(Some(Accepted {
+                id: self.id.clone(),
+                by: request.by.clone(),
+                at: request.now,
+                lines: self.lines.clone(),
+            })),
+            _ => Err(Obstacle::no(
+                format!(
+                    "{} reach{} beyond the environment and {} not accepted",
+                    if new == 1 {
+                        "1 thing".to_owned()
+                    } else {
+                        format!("{new} things")
+                    },
+                    if new == 1 { "es" } else { "" },
+                    if new == 1 { "is" } else { "are" },
+                ),
+                format!("read them in the plan; `--accept {}` accepts them", self.id),
+            )),
+        }
+    }
+}
+
+/// A role that Kubernetes adds to its own roles `view`, `edit` and `admin` gives its rights to all who hold those.
+fn aggregated(role: &Object) -> Result<Vec<String>, Error> {
+    let mut lines = Vec::new();
+    for held in rules::aggregates_to(role.as_value()) {
+        for right in rights(role, &Reach::Cluster)? {
+            let may = with_danger(&right, &right.what());
+            lines.push(format!("everyone with the role {held} may {may}"));
+        }
+    }
+    Ok(lines)
+}
+
+fn with_danger(right: &Right, words: &str) -> String {
+    match right.danger() {
+        Some(danger) => format!("{words} (lets it {})", danger.words),
+        None => words.to_owned(),
+    }
+}

@@ -1,0 +1,214 @@
+//! What a site records of a namespace of an environment: one ConfigMap for each, in the namespace of the records.
+//!
+//! It is the truth about environments. The label on a namespace and upstream's ConfigMap in it are written for others to
+//! read, and whoever may write in the namespace can make them say anything: nothing is decided by them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use deployer::{Object, ObjectRef};
+use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, StatementTime, Version};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::decision::changed_meanwhile;
+use crate::error::Error;
+use crate::session::Session;
+use crate::state::{EnvironmentNamespace, Origin};
+use crate::vocabulary as v;
+use crate::{environment, record};
+
+/// The key of a record in its ConfigMap.
+const KEY: &str = "namespace.json";
+
+/// A namespace of an environment, and what is deployed in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NamespaceRecord {
+    pub(crate) environment: EnvironmentName,
+    pub(crate) namespace: Namespace,
+    /// The uid of the namespace that was made or adopted; none as long as that was not finished. Another namespace of
+    /// the same name is not the environment's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) uid: Option<String>,
+    #[serde(default)]
+    pub(crate) description: String,
+    pub(crate) origin: Origin,
+    #[serde(default)]
+    pub(crate) solutions: BTreeMap<SolutionName, Deployed>,
+}
+
+/// A Solution that is deployed in a namespace, and what was chosen for it: it stays until something else is chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Deployed {
+    pub(crate) version: Version,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pull_secret: Option<KubernetesName>,
+    /// What reaches beyond the namespaces of the environment, and who accepted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) accepted: Option<Accepted>,
+}
+
+/// A person's consent to what reaches beyond an environment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Accepted {
+    /// The id under which it was shown.
+    pub(crate) id: String,
+    /// Who gave it: user and host.
+    pub(crate) by: String,
+    pub(crate) at: StatementTime,
+    /// What was shown, line by line.
+    pub(crate) lines: BTreeSet<String>,
+}
+
+impl NamespaceRecord {
+    pub(crate) fn new(
+        environment: EnvironmentName,
+        namespace: Namespace,
+        description: &str,
+        origin: Origin,
+    ) -> Self {
+        Self {
+            environment,
+            namespace,
+            uid: None,
+            description: description.to_owned(),
+            origin,
+            solutions: BTreeMap::new(),
+        }
+    }
+
+    /// The record of the namespace that is there, if any, under the decision where it comes from.
+    pub(crate) fn of_space(self, live: Option<&Object>, origin: Origin) -> Self {
+        let uid = live.and_then(Object::uid).map(str::to_owned);
+        Self {
+            uid,
+            origin,
+            ..self
+        }
+    }
+
+    /// Whether this is the namespace that was made or adopted, and not another of the same name.
+    pub(crate) fn is_of(&self, live: &Object) -> bool {
+        self.uid.is_some() && self.uid.as_deref() == live.uid()
+    }
+
+    /// Makes or marks the namespace, if it is still there or not as the record says. One that is to be made is recorded
+    /// before it is there, so that there is an undo whatever happens.
+    pub(crate) async fn write_space(&mut self, session: &mut Session<'_>) -> Result<(), Error> {
+        if self.uid.is_none() {
+            session.keep(Object::new(self.to_object())?).await?;
+        }
+        let wanted = Object::new(environment::namespace_object(self))?;
+        let seen = self.uid.as_deref();
+        let decide = |live: Option<&Object>| {
+            if live.and_then(Object::uid) == seen {
+                Ok(Some(wanted.clone()))
+            } else {
+                Err(changed_meanwhile())
+            }
+        };
+        let live = session.put(wanted.reference(), decide).await?;
+        self.uid = live.as_ref().and_then(Object::uid).map(str::to_owned);
+        Ok(())
+    }
+
+    /// Keeps the record, and says what it says as upstream does.
+    pub(crate) async fn write(&self, session: &mut Session<'_>) -> Result<(), Error> {
+        session.keep(Object::new(self.to_object())?).await?;
+        let config = environment::config(&self.namespace, &self.versions());
+        session.keep(Object::new(config)?).await
+    }
+
+    /// The versions of the Solutions, as upstream notes them.
+    pub(crate) fn versions(&self) -> BTreeMap<SolutionName, Version> {
+        let version =
+            |(name, deployed): (&SolutionName, &Deployed)| (name.clone(), deployed.version.clone());
+        self.solutions.iter().map(version).collect()
+    }
+
+    /// The record as its ConfigMap.
+    pub(crate) fn to_object(&self) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": config_map_name(&self.namespace),
+                "namespace": v::RECORDS_NAMESPACE,
+                "labels": {
+                    v::MANAGED_BY: v::MANAGER,
+                    v::RECORD: "namespace",
+                    v::ENVIRONMENT: self.environment,
+                },
+            },
+            "data": { KEY: serde_json::to_string(self).expect("a record has a JSON form") },
+        })
+    }
+
+    /// Reads a record out of its ConfigMap.
+    pub(crate) fn from_object(object: &Object) -> Result<Self, Error> {
+        record::parse(object, KEY)
+    }
+}
+
+impl From<&NamespaceRecord> for EnvironmentNamespace {
+    fn from(record: &NamespaceRecord) -> Self {
+        Self {
+            environment: record.environment.clone(),
+            namespace: record.namespace.clone(),
+            description: record.description.clone(),
+            origin: record.origin,
+            solutions: record.versions(),
+        }
+    }
+}
+
+/// Two Solutions' version records never have such a name: theirs end in a version, which has dots.
+fn config_map_name(namespace: &Namespace) -> String {
+    format!("namespace-{namespace}")
+}
+
+/// The ConfigMap of a namespace's record.
+pub(crate) fn reference(namespace: &Namespace) -> ObjectRef {
+    let name = config_map_name(namespace);
+    ObjectRef::namespaced("v1", "ConfigMap", v::RECORDS_NAMESPACE, &name)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn namespace_record(environment: &str, namespace: &str) -> NamespaceRecord {
+        NamespaceRecord::new(
+            environment.parse().unwrap(),
+            namespace.parse().unwrap(),
+            "",
+            Origin::Created,
+        )
+    }
+
+    #[test]
+    fn a_record_comes_back_from_its_config_map() {
+        let mut record = namespace_record("prod", "shop-prod");
+        for accepted in [
+            None,
+            Some(Accepted {
+                id: "1".to_owned(),
+                by: "me@here".to_owned(),
+                at: StatementTime::DEFAULT,
+                lines: BTreeSet::from(["read all Secrets".to_owned()]),
+            }),
+        ] {
+            let deployed = Deployed {
+                version: "1.0.0".parse().unwrap(),
+                pull_secret: accepted.as_ref().map(|_| "login".parse().unwrap()),
+                accepted,
+            };
+            record.solutions.insert("shop".parse().unwrap(), deployed);
+            record.uid = Some("u".to_owned());
+            let object = Object::new(record.to_object()).unwrap();
+            assert_eq!(object.reference(), &reference(&record.namespace));
+            assert_eq!(NamespaceRecord::from_object(&object).unwrap(), record);
+        }
+    }
+}

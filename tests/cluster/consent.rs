@@ -1,0 +1,145 @@
+//! What an administrator is told of rights, and what he has to accept.
+
+use crate::site::Site;
+
+/// What the operator of a release with more rights gets besides.
+const MORE: &str = r#"---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: more, labels: {LABEL}}
+rules:
+  - {apiGroups: [""], resources: [RESOURCE], verbs: [get, list, watch]}
+"#;
+
+/// Packs 1.0.0 again with one more role.
+fn pack(site: &Site, resource: &str, label: &str, scope: &str, archive: &str) {
+    let role = format!("{}/{}", "1.0.0", "operator/deploy/role.yaml");
+    let plain = String::from_utf8(site.desk.read(&role)).unwrap();
+    let plain = plain.split("---\n").next().unwrap().to_owned();
+    let more = MORE.replace("RESOURCE", resource).replace("LABEL", label);
+    site.desk.write(&role, format!("{plain}{more}"));
+    let source = "1.0.0/solution.yaml";
+    let text = String::from_utf8(site.desk.read(source)).unwrap();
+    let mut lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().starts_with("scope:"))
+        .collect();
+    let scope = format!("    scope: {scope}");
+    let operator = lines
+        .iter()
+        .position(|line| *line == "  operator:")
+        .unwrap();
+    lines.insert(operator + 1, &scope);
+    site.desk.write(source, lines.join("\n"));
+    let arguments = ["pack", "1.0.0", "-o", archive, "--key", "publisher.key"];
+    site.desk.solution(&arguments).success();
+}
+
+fn plan(site: &Site, archive: &str, more: &[&str]) -> serde_json::Value {
+    let arguments = ["-e", "consent", "--pull-secret", "login", "--dry-run"];
+    let arguments = [&arguments[..], &["--output", "json"], more].concat();
+    let answer = site.import(archive, &arguments);
+    let json = answer.json();
+    if answer.code == 0 {
+        json
+    } else {
+        json["plan"].clone()
+    }
+}
+
+#[test]
+fn rights_are_shown_and_those_beyond_the_environment_accepted() {
+    let site = Site::new("consent");
+    site.environment("consent");
+    let into = ["-e", "consent", "--pull-secret", "login"];
+    // In its own namespace an operator may work without a question.
+    let shown = site.import("1.0.0.iso", &into).success();
+    assert!(
+        shown.contains("get, list, watch, create and patch Deployments of namespace consent")
+            || shown.contains("Deployments"),
+        "{shown}"
+    );
+    pack(&site, "secrets", "", "Namespace", "secrets.iso");
+    let gained = plan(&site, "secrets.iso", &["--replace"])["target"]["rightsGained"].clone();
+    assert_eq!(gained.as_array().unwrap().len(), 1, "{gained:#}");
+    assert_eq!(gained[0]["right"], "read all Secrets of namespace consent");
+    assert!(gained[0]["danger"].as_str().unwrap().contains("password"));
+
+    pack(&site, "secrets", "", "Cluster", "wide.iso");
+    let before = site.snapshot();
+    let wide = [&into[..], &["--replace"]].concat();
+    let text = site.import("wide.iso", &wide).failure(1);
+    assert!(
+        text.contains("read all Secrets in the whole cluster"),
+        "{text}"
+    );
+    assert!(text.contains("--accept "), "{text}");
+    assert_eq!(site.snapshot(), before);
+    assert_eq!(site.tag("example-1.0.0/never", "1.0.0"), None);
+    let beyond = plan(&site, "wide.iso", &["--replace"])["target"]["beyond"].clone();
+    assert_eq!(beyond["accepted"], false, "{beyond:#}");
+    let id = beyond["id"].as_str().unwrap();
+    let other = [&wide[..], &["--accept", "0123456789abcdef01234567"]].concat();
+    site.import("wide.iso", &other).failure(1);
+    assert_eq!(site.snapshot(), before);
+    site.import("wide.iso", &[&wide[..], &["--accept", id]].concat())
+        .success();
+    let record = site.field(
+        "metalk8s-solutions",
+        "configmap/namespace-consent",
+        "{.data.namespace\\.json}",
+    );
+    let record: serde_json::Value = serde_json::from_str(&record).unwrap();
+    let accepted = &record["solutions"]["example"]["accepted"];
+    assert_eq!(accepted["id"], id, "{record:#}");
+    assert!(accepted["by"].as_str().unwrap().contains('@'), "{record:#}");
+    // What was accepted is not asked again, and what is added is.
+    site.import("wide.iso", &wide).success();
+    pack(&site, "nodes", "", "Cluster", "wider.iso");
+    let text = site.import("wider.iso", &wide).failure(1);
+    assert!(
+        text.contains("Nodes") && text.contains("--accept "),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_role_that_everybody_gets_is_accepted_as_such() {
+    let site = Site::new("aggregated");
+    site.environment("consent");
+    let label = "rbac.authorization.k8s.io/aggregate-to-view: 'true'";
+    pack(&site, "pods", label, "Namespace", "aggregated.iso");
+    let into = ["-e", "consent", "--pull-secret", "login"];
+    let text = site.import("aggregated.iso", &into).failure(1);
+    assert!(
+        text.contains("everyone with the role view may read all Pods"),
+        "{text}"
+    );
+    let plan = plan(&site, "aggregated.iso", &[]);
+    let id = plan["target"]["beyond"]["id"].as_str().unwrap().to_owned();
+    site.import("aggregated.iso", &[&into[..], &["--accept", &id]].concat())
+        .success();
+    let role = "clusterrole/solution:consent:consent:example:more";
+    let path = "{.metadata.labels.rbac\\.authorization\\.k8s\\.io/aggregate-to-view}";
+    assert_eq!(site.field("default", role, path), "true");
+}
+
+#[test]
+fn what_was_found_of_an_archive_is_said_when_it_is_imported() {
+    let site = Site::new("findings");
+    let source = "1.0.0/solution.yaml";
+    let text = String::from_utf8(site.desk.read(source)).unwrap();
+    let expired = text.replace("spec:\n", "spec:\n  expires: '1999-12-31T00:00:00Z'\n");
+    assert_ne!(text, expired);
+    site.desk.write(source, expired);
+    let pack = ["pack", "1.0.0", "-o", "old.iso", "--unsigned"];
+    site.desk.solution(&pack).success();
+    let import = ["--dry-run", "--allow-unsigned", "example-1.0.0"];
+    let answer = site.import("old.iso", &import);
+    for words in ["expired", "nobody signed this archive"] {
+        assert!(answer.stderr.contains(words), "{answer:?}");
+    }
+    let json = site.import("old.iso", &[&import[..], &["--output", "json"]].concat());
+    let findings = json.json()["findings"].clone();
+    assert!(findings.to_string().contains("expired"), "{findings:#}");
+}

@@ -1,0 +1,167 @@
+//! Environments as an administrator means them: no new one by a slip of the hand, nothing gone that is still used, and
+//! what stands stays until he says otherwise.
+
+use crate::site::{Site, variable};
+
+#[test]
+fn a_mistyped_name_makes_no_environment() {
+    let site = Site::new("typo");
+    site.environment("production");
+    let before = site.snapshot();
+    let into = ["-e", "produciton"];
+    let text = site.import("1.0.0.iso", &into).failure(1);
+    for words in [
+        "there is no environment `produciton`",
+        "did you mean `production`?",
+        "--create-environment",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in: {text}");
+    }
+    assert_eq!(site.snapshot(), before);
+    assert_eq!(site.tag("example-1.0.0/example-operator", "1.0.0"), None);
+}
+
+#[test]
+fn what_stands_in_an_environment_stays() {
+    let site = Site::new("stands");
+    site.solution(&[
+        "environment",
+        "create",
+        "stands",
+        "--namespace",
+        "elsewhere",
+    ])
+    .success();
+    let login = format!(
+        "--from-file=.dockerconfigjson={}",
+        variable("SOLUTION_TEST_PULL_SECRET")
+    );
+    let secret = [
+        "create",
+        "secret",
+        "generic",
+        "login",
+        "--type=kubernetes.io/dockerconfigjson",
+    ];
+    site.kubectl("elsewhere", &[&secret[..], &[&login]].concat())
+        .success();
+    site.import("1.0.0.iso", &["-e", "stands", "--pull-secret", "login"])
+        .success();
+    // Neither the namespace, nor the Secret, nor the name by which nodes pull.
+    let mut upgrade = site.command();
+    let registry = site.registry();
+    upgrade.args([
+        "import",
+        "1.1.0.iso",
+        "--key",
+        "publisher.pub",
+        "--registry",
+        &registry,
+    ]);
+    upgrade.args([
+        "--ca-file",
+        &variable("SOLUTION_TEST_REGISTRY_CA"),
+        "-e",
+        "stands",
+    ]);
+    let shown = crate::common::Answer::of(&mut upgrade).success();
+    for words in [
+        format!("--pull-registry {}", site.pull_registry()),
+        "--pull-secret login (as it runs now)".to_owned(),
+        "--namespace elsewhere".to_owned(),
+    ] {
+        assert!(shown.contains(&words), "`{words}` is not in: {shown}");
+    }
+    let secrets = "{.imagePullSecrets[*].name}";
+    let account = site.field("elsewhere", "serviceaccount/example-operator", secrets);
+    assert_eq!(account, "login");
+    let plan = site
+        .import(
+            "1.1.0.iso",
+            &["-e", "stands", "--no-pull-secret", "--dry-run"],
+        )
+        .success();
+    assert!(plan.contains("imagePullSecrets"), "{plan}");
+}
+
+#[test]
+fn nodes_get_a_login_of_their_own() {
+    let site = Site::new("pull-login");
+    site.solution(&["environment", "create", "logins"])
+        .success();
+    let before = site.snapshot();
+    // The login that pushes, under the name by which nodes know the registry.
+    let pushes = std::fs::read_to_string(variable("REGISTRY_AUTH_FILE")).unwrap();
+    let host = |name: &str| variable(name);
+    let (push, pull) = (
+        host("SOLUTION_TEST_PUSH_REGISTRY"),
+        host("SOLUTION_TEST_PULL_REGISTRY"),
+    );
+    site.desk.write("pushes.json", pushes.replace(&push, &pull));
+    let text = site
+        .import(
+            "1.0.0.iso",
+            &["-e", "logins", "--pull-login", "pushes.json"],
+        )
+        .failure(1);
+    assert!(text.contains("is the login that pushes"), "{text}");
+    assert_eq!(site.snapshot(), before);
+    let nodes = variable("SOLUTION_TEST_PULL_SECRET");
+    site.import("1.0.0.iso", &["-e", "logins", "--pull-login", &nodes])
+        .success();
+    let login = "secret/example-registry-login";
+    assert_eq!(
+        site.field("logins", login, "{.type}"),
+        "kubernetes.io/dockerconfigjson"
+    );
+    // It stays with the next version, and goes with the last.
+    site.import("1.1.0.iso", &["-e", "logins"]).success();
+    site.solution(&["undeploy", "example", "-e", "logins"])
+        .success();
+    let left = site.kubectl("logins", &["get", "secrets", "--output=name"]);
+    assert_eq!(left.success(), "");
+}
+
+#[test]
+fn a_removal_can_be_shown_first() {
+    let site = Site::new("dry");
+    site.environment("dry");
+    site.import("1.0.0.iso", &["-e", "dry", "--pull-secret", "login"])
+        .success();
+    let before = site.snapshot();
+    let undeploy = ["undeploy", "example", "-e", "dry"];
+    let shown = site
+        .solution(&[&undeploy[..], &["--dry-run"]].concat())
+        .success();
+    assert!(
+        shown.contains("Deployment dry/example-operator would be removed"),
+        "{shown}"
+    );
+    assert_eq!(site.snapshot(), before);
+    site.solution(&undeploy).success();
+    let before = site.snapshot();
+    for verb in [
+        &["deactivate", "example", "--dry-run"][..],
+        &["unimport", "example", "1.0.0", "--dry-run"],
+        &["environment", "delete", "dry", "--dry-run"],
+    ] {
+        let shown = site.solution(verb).success();
+        assert!(shown.contains("would be"), "{verb:?}: {shown}");
+        assert_eq!(site.snapshot(), before, "{verb:?}");
+    }
+}
+
+/// CRDs that are there are taken over by their own word, and not by the one for namespaces.
+#[test]
+fn definitions_are_adopted_by_their_own_word() {
+    let site = Site::new("adopt-crds");
+    site.environment("words");
+    let crds = site.desk.path("1.0.0/operator/deploy/crds");
+    let create = ["create", "--filename", crds.to_str().unwrap()];
+    site.kubectl("default", &create).success();
+    let into = ["-e", "words", "--pull-secret", "login"];
+    let adopt = |what| [&into[..], &["--adopt", what]].concat();
+    let text = site.import("1.0.0.iso", &adopt("namespace")).failure(1);
+    assert!(text.contains("--adopt crds"), "{text}");
+    site.import("1.0.0.iso", &adopt("crds")).success();
+}

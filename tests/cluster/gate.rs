@@ -1,0 +1,149 @@
+//! A gate before the API server: the first request that names something waits until the test lets it through, so that
+//! a test can do what others might do in just that moment.
+
+use std::io::{BufRead as _, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use crate::common::Answer;
+use crate::site::Site;
+
+/// How long anything may take that the test waits for.
+const DEADLINE: Duration = Duration::from_secs(90);
+
+/// Whether the request that is waited for may go on.
+#[derive(Default)]
+struct Latch {
+    open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Latch {
+    fn open(&self) {
+        *self.open.lock().unwrap() = true;
+        self.opened.notify_all();
+    }
+
+    fn pass(&self) {
+        let open = self.open.lock().unwrap();
+        let waiting = self
+            .opened
+            .wait_timeout_while(open, DEADLINE, |open| !*open);
+        drop(waiting.unwrap());
+    }
+}
+
+/// The gate, with `kubectl proxy` behind it.
+pub(crate) struct Gate {
+    kubeconfig: String,
+    latch: Arc<Latch>,
+    reached: Receiver<()>,
+    proxy: Child,
+}
+
+impl Gate {
+    /// A gate that closes before the first request that holds these bytes, for example `POST /apis/apps/v1/`.
+    pub(crate) fn before(site: &Site, request: &'static str) -> Self {
+        let mut proxy = Command::new("kubectl")
+            .args(["proxy", "--port=0"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(proxy.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        // The line is: Starting to serve on 127.0.0.1:40123
+        let behind = line.trim().rsplit(' ').next().unwrap().to_owned();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let latch = Arc::new(Latch::default());
+        let (tell, reached) = channel();
+        let held = Arc::clone(&latch);
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let (Ok(client), Ok(server)) = (client, TcpStream::connect(&behind)) else {
+                    return;
+                };
+                connect(client, server, request, &held, &tell);
+            }
+        });
+        let file = "gate.kubeconfig";
+        let config = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: gate\nclusters: [{{name: gate, cluster: {{server: 'http://{address}'}}}}]\nusers: [{{name: gate, user: {{}}}}]\ncontexts: [{{name: gate, context: {{cluster: gate, user: gate}}}}]\n"
+        );
+        site.desk.write(file, config);
+        let kubeconfig = site.desk.path(file).to_str().unwrap().to_owned();
+        Self {
+            kubeconfig,
+            latch,
+            reached,
+            proxy,
+        }
+    }
+
+    /// Runs a command through the gate, does something while it waits there, and lets it go on.
+    pub(crate) fn during(&self, command: &mut Command, act: impl FnOnce()) -> Answer {
+        command.env("KUBECONFIG", &self.kubeconfig);
+        thread::scope(|scope| {
+            let answer = scope.spawn(|| Answer::of(command));
+            let reached = self.reached.recv_timeout(DEADLINE);
+            if reached.is_ok() {
+                act();
+            }
+            self.latch.open();
+            let answer = answer.join().unwrap();
+            assert!(reached.is_ok(), "it never came to the gate: {answer:?}");
+            answer
+        })
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.latch.open();
+        let _ = self.proxy.kill();
+        let _ = self.proxy.wait();
+    }
+}
+
+fn connect(
+    client: TcpStream,
+    server: TcpStream,
+    request: &'static str,
+    latch: &Arc<Latch>,
+    tell: &Sender<()>,
+) {
+    let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+    let (latch, tell) = (Arc::clone(latch), tell.clone());
+    thread::spawn(move || {
+        pass_on(from, to, |bytes| {
+            let here = bytes
+                .windows(request.len())
+                .any(|window| window == request.as_bytes());
+            if here {
+                // Nobody listens any more when the test has gone on.
+                let _ = tell.send(());
+                latch.pass();
+            }
+        });
+    });
+    thread::spawn(move || pass_on(server, client, |_| ()));
+}
+
+fn pass_on(mut from: TcpStream, mut to: TcpStream, look: impl Fn(&[u8])) {
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(read) = from.read(&mut buffer)
+        && read > 0
+    {
+        look(&buffer[..read]);
+        if to.write_all(&buffer[..read]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Write);
+}

@@ -1,0 +1,199 @@
+//! What others in a cluster can do to an import, and cannot: take its objects' names while it pushes, write nonsense
+//! where they may write, or say that something is an environment's.
+
+use crate::gate::Gate;
+use crate::site::Site;
+
+const INTO: [&str; 4] = ["-e", "tenant", "--pull-secret", "login"];
+
+fn role(site: &Site, name: &str) {
+    let create = ["create", "role", name, "--verb=get", "--resource=pods"];
+    site.kubectl("tenant", &create).success();
+}
+
+fn rules(site: &Site) -> String {
+    site.field("tenant", "role/example-operator", "{.rules}")
+}
+
+#[test]
+fn an_object_made_while_images_are_pushed_is_not_taken() {
+    let site = Site::new("race-push");
+    site.environment("tenant");
+    // The Lease is taken when everything is pushed.
+    let gate = Gate::before(&site, "/leases");
+    let answer = gate.during(&mut site.import_command("1.0.0.iso", &INTO), || {
+        role(&site, "example-operator");
+    });
+    assert_eq!(answer.code, 1, "{answer:?}");
+    assert!(answer.stderr.contains("changed by others"), "{answer:?}");
+    assert!(rules(&site).contains("pods") && !rules(&site).contains("versionservers"));
+}
+
+#[test]
+fn an_object_made_in_the_moment_of_writing_is_not_taken() {
+    let site = Site::new("race-write");
+    site.environment("tenant");
+    let request = "POST /apis/rbac.authorization.k8s.io/v1/namespaces/tenant/roles?";
+    let gate = Gate::before(&site, request);
+    let answer = gate.during(&mut site.import_command("1.0.0.iso", &INTO), || {
+        role(&site, "example-operator");
+    });
+    assert_eq!(answer.code, 1, "{answer:?}");
+    let words = "Role tenant/example-operator exists and belongs to nobody";
+    assert!(answer.stderr.contains(words), "{answer:?}");
+    assert!(rules(&site).contains("pods") && !rules(&site).contains("versionservers"));
+    // Once it is gone, the same command completes.
+    let delete = ["delete", "role", "example-operator"];
+    site.kubectl("tenant", &delete).success();
+    site.import("1.0.0.iso", &INTO).success();
+}
+
+/// A CRD of the same name that others make in that moment is theirs, too.
+#[test]
+fn a_definition_made_in_the_moment_of_writing_is_not_taken() {
+    let site = Site::new("race-crd");
+    site.environment("tenant");
+    let request = "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions?";
+    let gate = Gate::before(&site, request);
+    let crd = site.desk.path("1.0.0/operator/deploy/crds");
+    let answer = gate.during(&mut site.import_command("1.0.0.iso", &INTO), || {
+        let create = ["create", "--filename", crd.to_str().unwrap()];
+        site.kubectl("default", &create).success();
+    });
+    assert_eq!(answer.code, 1, "{answer:?}");
+    assert!(
+        answer.stderr.contains("belongs to no Solution"),
+        "{answer:?}"
+    );
+    let labels = site.field("default", "crd", "{.items[*].metadata.labels}");
+    assert!(!labels.contains("solutions.metalk8s"), "{labels}");
+}
+
+#[test]
+fn what_a_tenant_writes_stops_no_verb_and_decides_nothing() {
+    let site = Site::new("nonsense");
+    site.environment("tenant");
+    site.import("1.0.0.iso", &INTO).success();
+    site.import("1.1.0.iso", &[]).success();
+    // Unreadable, and false: another version, and a Solution that nobody deployed.
+    let lines = r#"{"data":{"example":"1.1.0","NOT A NAME":"x","other":"not a version"}}"#;
+    let patch = [
+        "patch",
+        "configmap",
+        "metalk8s-environment",
+        "--patch",
+        lines,
+    ];
+    let patched = site.kubectl("tenant", &patch);
+    // The API server refuses keys that no ConfigMap has; the rest it takes.
+    if patched.code != 0 {
+        let lines = r#"{"data":{"example":"1.1.0","other":"not a version"}}"#;
+        let patch = [
+            "patch",
+            "configmap",
+            "metalk8s-environment",
+            "--patch",
+            lines,
+        ];
+        site.kubectl("tenant", &patch).success();
+    }
+    let kubectl = |arguments: &[&str]| site.kubectl("default", arguments).success();
+    kubectl(&["create", "namespace", "liar"]);
+    let environment = "solutions.metalk8s.scality.com/environment";
+    kubectl(&[
+        "label",
+        "namespace",
+        "liar",
+        &format!("{environment}=NOT.A_name"),
+    ]);
+    let status = site.solution(&["status", "--output", "json"]).json();
+    assert_eq!(status["operators"][0]["version"], "1.0.0", "{status:#}");
+    assert_eq!(status["environments"].as_array().unwrap().len(), 1);
+    let reported = status["notes"].to_string();
+    assert!(reported.contains("liar"), "{status:#}");
+    assert!(reported.contains("metalk8s-environment"), "{status:#}");
+    // A false line keeps no version that nobody runs, and gives none up that somebody runs.
+    site.solution(&["unimport", "example", "1.1.0"]).success();
+    site.solution(&["unimport", "example", "1.0.0"]).failure(1);
+    kubectl(&[
+        "label",
+        "--overwrite",
+        "namespace",
+        "liar",
+        &format!("{environment}=tenant"),
+    ]);
+    site.solution(&["undeploy", "example", "-e", "tenant"])
+        .success();
+    let deleted = site
+        .solution(&["environment", "delete", "tenant"])
+        .success();
+    assert!(!deleted.contains("liar"), "{deleted}");
+    assert_eq!(
+        kubectl(&["get", "namespace", "liar", "--output=name"]),
+        "namespace/liar\n"
+    );
+}
+
+#[test]
+fn a_line_that_changes_while_images_are_pushed_starts_nothing_again() {
+    let site = Site::new("restless");
+    site.environment("tenant");
+    let gate = Gate::before(&site, "/leases");
+    let answer = gate.during(&mut site.import_command("1.0.0.iso", &INTO), || {
+        let patch = r#"{"data":{"restless":"9.9.9"}}"#;
+        let patch = [
+            "patch",
+            "configmap",
+            "metalk8s-environment",
+            "--patch",
+            patch,
+        ];
+        site.kubectl("tenant", &patch).success();
+    });
+    answer.success();
+}
+
+/// Only our own record says that a namespace was made for an environment: who forges the mark loses nothing.
+#[test]
+fn a_forged_mark_deletes_no_adopted_namespace() {
+    let site = Site::new("forged");
+    let kubectl = |arguments: &[&str]| site.kubectl("default", arguments).success();
+    kubectl(&["create", "namespace", "adopted"]);
+    let create = ["environment", "create", "adopted", "--adopt", "namespace"];
+    site.solution(&create).success();
+    let mark = "solutions.metalk8s.scality.com/created=true";
+    kubectl(&["annotate", "namespace", "adopted", mark]);
+    site.solution(&["environment", "delete", "adopted"])
+        .success();
+    let left = kubectl(&[
+        "get",
+        "namespace",
+        "adopted",
+        "--output=jsonpath={.status.phase}",
+    ]);
+    assert_eq!(left, "Active");
+}
+
+/// A namespace that somebody deleted and made anew is his.
+#[test]
+fn another_namespace_of_the_name_is_not_deleted() {
+    let site = Site::new("anew");
+    site.solution(&["environment", "create", "anew"]).success();
+    let kubectl = |arguments: &[&str]| site.kubectl("default", arguments).success();
+    kubectl(&["delete", "namespace", "anew"]);
+    kubectl(&["create", "namespace", "anew"]);
+    let text = site.import("1.0.0.iso", &["-e", "anew"]).failure(1);
+    assert!(
+        text.contains("is not the one that the environment had"),
+        "{text}"
+    );
+    let text = site.solution(&["environment", "delete", "anew"]).success();
+    assert!(text.contains("stays"), "{text}");
+    let left = kubectl(&[
+        "get",
+        "namespace",
+        "anew",
+        "--output=jsonpath={.status.phase}",
+    ]);
+    assert_eq!(left, "Active");
+}
