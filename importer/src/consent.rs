@@ -188,3 +188,76 @@ fn with_danger(right: &Right, words: &str) -> String {
         None => words.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn object(value: Value) -> Object {
+        Object::new(value).unwrap()
+    }
+
+    fn role(kind: &str, labels: &Value, resource: &str) -> Object {
+        object(json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
+            "metadata": { "name": "r", "labels": labels },
+            "rules": [{ "apiGroups": [""], "resources": [resource], "verbs": ["get", "list", "watch"] }],
+        }))
+    }
+
+    fn binding(kind: &str) -> Object {
+        let mut value = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
+            "metadata": { "name": "b" },
+            "roleRef": { "kind": "ClusterRole", "name": "r" },
+        });
+        if kind == "RoleBinding" {
+            value["metadata"]["namespace"] = json!("ns");
+        }
+        object(value)
+    }
+
+    fn beyond(environment: &str, objects: &[Object]) -> Beyond {
+        let id = SolutionId::new("shop".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
+        let (environment, namespace) = (environment.parse().unwrap(), "ns".parse().unwrap());
+        Beyond::of(&id, &environment, &namespace, objects).unwrap()
+    }
+
+    #[test]
+    fn only_what_is_bound_in_the_whole_cluster_reaches_beyond() {
+        let secrets = role("ClusterRole", &json!({}), "secrets");
+        let inside = beyond("prod", &[secrets.clone(), binding("RoleBinding")]);
+        assert_eq!(inside.lines, BTreeSet::new());
+        let outside = beyond("prod", &[secrets, binding("ClusterRoleBinding")]);
+        let lines: Vec<&str> = outside.lines.iter().map(String::as_str).collect();
+        assert!(lines[0].contains("ClusterRoleBinding b"), "{lines:?}");
+        assert!(
+            lines[1].contains("its operator may read all Secrets in the whole cluster (lets it"),
+            "{lines:?}"
+        );
+        assert_eq!(lines.len(), 2);
+    }
+
+    #[test]
+    fn the_id_is_of_what_is_shown_and_where() {
+        let of = |environment, resource| {
+            let role = role("ClusterRole", &json!({}), resource);
+            beyond(environment, &[role, binding("ClusterRoleBinding")]).id
+        };
+        assert_eq!(of("prod", "secrets"), of("prod", "secrets"));
+        assert_ne!(of("prod", "secrets"), of("test", "secrets"));
+        assert_ne!(of("prod", "secrets"), of("prod", "pods"));
+        assert_eq!(of("prod", "pods").len(), ID_LENGTH);
+    }
+
+    #[test]
+    fn rights_that_others_get_reach_beyond_wherever_the_role_is_bound() {
+        let labels = json!({ "rbac.authorization.k8s.io/aggregate-to-edit": "true" });
+        let role = role("ClusterRole", &labels, "pods");
+        let lines = beyond("prod", &[role, binding("RoleBinding")]).lines;
+        let expected = "everyone with the role edit may read all Pods".to_owned();
+        assert_eq!(lines, BTreeSet::from([expected]));
+    }
+}

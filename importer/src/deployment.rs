@@ -466,3 +466,61 @@ pub fn default_namespace(environment: &schemas::EnvironmentName) -> Namespace {
         .parse()
         .expect("an environment's name is a DNS label, as a namespace's is")
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::namespace_record::tests::namespace_record;
+
+    fn role(name: &str, solution: Option<&str>) -> Object {
+        let mut value = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+            "metadata": { "name": name, "namespace": "ns" },
+        });
+        if let Some(solution) = solution {
+            value["metadata"]["labels"] = json!({ v::SOLUTION: solution });
+        }
+        Object::new(value).unwrap()
+    }
+
+    #[test]
+    fn names_that_come_to_one_are_in_the_way() {
+        let mut obstacles = Vec::new();
+        check_distinct(&[role("a", None), role("b", None)], &mut obstacles);
+        assert_eq!(obstacles, []);
+        check_distinct(&[role("a", None), role("a", None)], &mut obstacles);
+        assert_eq!(obstacles.len(), 1);
+        assert!(obstacles[0].message.contains("Role ns/a"));
+    }
+
+    #[test]
+    fn an_object_belongs_to_whom_its_label_says() {
+        let shop: SolutionName = "shop".parse().unwrap();
+        let ours = role("a", Some("shop"));
+        assert_eq!(check_owner(&ours, None, &shop), Ok(()));
+        assert_eq!(
+            check_owner(&ours, Some(&role("a", Some("shop"))), &shop),
+            Ok(())
+        );
+        for (theirs, words) in [(None, "nobody that is known"), (Some("other"), "other")] {
+            let refused = check_owner(&ours, Some(&role("a", theirs)), &shop).unwrap_err();
+            assert!(refused.message.contains(words), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_mistyped_name_is_answered_with_the_one_that_was_meant() {
+        let state = State {
+            namespaces: ["production", "test"]
+                .map(|name| namespace_record(name, name))
+                .into(),
+            ..State::default()
+        };
+        let fix = |name: &str| unknown(&name.parse().unwrap(), &state).fix;
+        assert!(fix("produciton").starts_with("did you mean `production`? "));
+        assert!(fix("tests").starts_with("did you mean `test`? "));
+        assert!(fix("staging").starts_with("`--create-environment` makes it"));
+    }
+}

@@ -22,7 +22,6 @@ pub(crate) async fn check_reading(
     let list = |group, resource| Access::new("list", group, resource);
     let wanted = [
         list("", "configmaps").namespace(v::RECORDS_NAMESPACE),
-        list("", "namespaces"),
         list("", "nodes"),
         list("apiextensions.k8s.io", "customresourcedefinitions"),
     ];

@@ -17,4 +17,6 @@ mod site;
 #[path = "../common/stages.rs"]
 mod stages;
 mod tenants;
+#[path = "../common/terminal.rs"]
+mod terminal;
 mod trust;

@@ -16,4 +16,6 @@ mod keys;
 mod reproducible;
 mod signatures;
 mod signing;
+#[path = "../common/terminal.rs"]
+mod terminal;
 mod trees;

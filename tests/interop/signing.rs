@@ -1,73 +1,15 @@
 //! Signing as companies do it, with the programs that they do it with: OpenSSL holds the key in place of a device, a
 //! terminal asks for the passphrase, and cosign judges the envelope.
 
-use std::io::{Read as _, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 
 use crate::common::{Answer, Desk};
 use crate::judged::{ARCHIVE, Judged, SIGNING, STATEMENT, ask, must};
+use crate::terminal::Terminal;
 
 /// What is typed.
 const PASSPHRASE: &str = "correct horse battery";
-
-/// The program at a terminal of its own, with a person before it.
-struct Terminal {
-    child: Child,
-    keyboard: ChildStdin,
-    screen: ChildStdout,
-    shown: String,
-}
-
-impl Terminal {
-    fn run(desk: &Desk, line: &str) -> Self {
-        let program = env!("CARGO_BIN_EXE_solution");
-        let line = line.replace("solution ", &format!("{program} "));
-        // Whoever waits for a question that never comes should not wait for ever.
-        let mut child = Command::new("timeout")
-            .args(["--foreground", "60", "script", "--quiet"])
-            .args(["--return", "--command", &line, "/dev/null"])
-            .current_dir(desk.path(""))
-            .env_clear()
-            .envs([("HOME", desk.path("")), ("PATH", "/usr/bin:/bin".into())])
-            .env("SHELL", "/bin/sh")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|error| panic!("`script` (bsdutils) does not run: {error}"));
-        Self {
-            keyboard: child.stdin.take().unwrap(),
-            screen: child.stdout.take().unwrap(),
-            child,
-            shown: String::new(),
-        }
-    }
-
-    /// Types once these words are on the screen; what was there before does not count.
-    #[track_caller]
-    fn at(mut self, words: &str, keys: &str) -> Self {
-        let start = self.shown.len();
-        while !self.shown[start..].contains(words) {
-            let mut bytes = [0; 256];
-            let read = self.screen.read(&mut bytes).unwrap();
-            assert!(read > 0, "`{words}` never came: {}", self.shown);
-            self.shown
-                .push_str(&String::from_utf8_lossy(&bytes[..read]));
-        }
-        self.keyboard.write_all(keys.as_bytes()).unwrap();
-        self
-    }
-
-    /// All that was on the screen, once the program has ended so.
-    #[track_caller]
-    fn ended(mut self, code: i32) -> String {
-        self.screen.read_to_string(&mut self.shown).unwrap();
-        drop(self.keyboard);
-        let status = self.child.wait().unwrap();
-        assert_eq!(status.code(), Some(code), "{}", self.shown);
-        self.shown
-    }
-}
 
 #[test]
 fn a_passphrase_is_asked_for_and_not_shown() {

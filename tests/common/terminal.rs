@@ -1,0 +1,70 @@
+//! A terminal (`script`) with a person before it.
+
+use std::io::{Read as _, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use crate::common::Desk;
+
+/// The program at a terminal of its own, with a person before it.
+pub(crate) struct Terminal {
+    child: Child,
+    keyboard: ChildStdin,
+    screen: ChildStdout,
+    shown: String,
+}
+
+impl Terminal {
+    pub(crate) fn run(desk: &Desk, line: &str) -> Self {
+        Self::with(desk, line, &[])
+    }
+
+    /// With these variables besides.
+    pub(crate) fn with(desk: &Desk, line: &str, variables: &[(&str, String)]) -> Self {
+        let program = env!("CARGO_BIN_EXE_solution");
+        let line = line.replace("solution ", &format!("{program} "));
+        // Whoever waits for a question that never comes should not wait for ever.
+        let mut child = Command::new("timeout")
+            .args(["--foreground", "60", "script", "--quiet"])
+            .args(["--return", "--command", &line, "/dev/null"])
+            .current_dir(desk.path(""))
+            .env_clear()
+            .envs([("HOME", desk.path("")), ("PATH", "/usr/bin:/bin".into())])
+            .env("SHELL", "/bin/sh")
+            .envs(variables.iter().cloned())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("`script` (bsdutils) does not run: {error}"));
+        Self {
+            keyboard: child.stdin.take().unwrap(),
+            screen: child.stdout.take().unwrap(),
+            child,
+            shown: String::new(),
+        }
+    }
+
+    /// Types once these words are on the screen; what was there before does not count.
+    #[track_caller]
+    pub(crate) fn at(mut self, words: &str, keys: &str) -> Self {
+        let start = self.shown.len();
+        while !self.shown[start..].contains(words) {
+            let mut bytes = [0; 256];
+            let read = self.screen.read(&mut bytes).unwrap();
+            assert!(read > 0, "`{words}` never came: {}", self.shown);
+            self.shown
+                .push_str(&String::from_utf8_lossy(&bytes[..read]));
+        }
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+        self
+    }
+
+    /// All that was on the screen, once the program has ended so.
+    #[track_caller]
+    pub(crate) fn ended(mut self, code: i32) -> String {
+        self.screen.read_to_string(&mut self.shown).unwrap();
+        drop(self.keyboard);
+        let status = self.child.wait().unwrap();
+        assert_eq!(status.code(), Some(code), "{}", self.shown);
+        self.shown
+    }
+}
