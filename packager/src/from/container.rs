@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::error::FromError;
 use super::fields;
 use super::images::{Hint, Images, Named};
+use super::naming;
 use super::notes::{Note, Weight, shown};
 use super::objects::{Object, list, text};
 use crate::limits;
@@ -20,11 +21,26 @@ const WATCH: &str = "WATCH_NAMESPACE";
 /// What OLM writes on its pods.
 const OLM_TARGETS: &str = "metadata.annotations['olm.targetNamespaces']";
 
-/// A text with what its flag or name says about it.
+/// An argument or a variable.
 #[derive(Debug)]
 struct Text {
-    text: String,
-    hint: Hint,
+    /// That of the variable, or of the flag that the argument has or is the value of; empty if there is none.
+    name: String,
+    value: String,
+}
+
+impl Text {
+    fn new(name: &str, value: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        }
+    }
+
+    /// What the name says about the value.
+    fn hint(&self) -> Hint {
+        Hint::of(&self.name)
+    }
 }
 
 /// What runs in the operator's container.
@@ -33,7 +49,7 @@ pub(super) struct Container {
     pub(super) image: String,
     command: Vec<Text>,
     args: Vec<Text>,
-    env: Vec<(String, Text)>,
+    env: Vec<Text>,
     pub(super) security: SecurityContext,
     /// Whether the operator is told to watch one namespace only.
     pub(super) watches_own: bool,
@@ -106,7 +122,7 @@ pub(super) fn read(
     let env = reading.environment(container);
     let command = texts(list(container, "/command"));
     let args = texts(list(container, "/args"));
-    reading.watches_own |= args.iter().any(|arg| names_watched(&arg.text));
+    reading.watches_own |= args.iter().any(|arg| names_watched(&arg.value));
     let security = fields::security(pod, container, &mut reading.notes);
     fields::unfit(&workload.value, pod, container, &mut reading.notes);
     Ok(Container {
@@ -152,10 +168,7 @@ fn texts(values: &[Value]) -> Vec<Text> {
             _ if before.starts_with('-') && !before.contains('=') => before,
             _ => "",
         };
-        texts.push(Text {
-            text: value.to_owned(),
-            hint: Hint::of(name),
-        });
+        texts.push(Text::new(name, value));
         before = value;
     }
     texts
@@ -188,8 +201,8 @@ enum Fate {
 }
 
 impl Reading<'_> {
-    fn environment(&mut self, container: &Value) -> Vec<(String, Text)> {
-        let mut variables: Vec<(String, Text)> = Vec::new();
+    fn environment(&mut self, container: &Value) -> Vec<Text> {
+        let mut variables: Vec<Text> = Vec::new();
         self.whole_maps(container, &mut variables);
         for variable in list(container, "/env") {
             let name = text(variable, "/name");
@@ -197,9 +210,9 @@ impl Reading<'_> {
                 self.note_watching(variable);
             }
             // The last of several of one name counts.
-            variables.retain(|(other, _)| other != name);
+            variables.retain(|other| other.name != name);
             match self.fate(name, variable) {
-                Fate::Value(value) => variables.push(named(name, value)),
+                Fate::Value(value) => variables.push(Text::new(name, &value)),
                 Fate::Given => {}
                 Fate::Lost(weight, why) => {
                     let about = format!("variable `{}`", shown(name));
@@ -219,7 +232,7 @@ impl Reading<'_> {
     }
 
     /// `envFrom`: all values of a ConfigMap that the release brings.
-    fn whole_maps(&mut self, container: &Value, variables: &mut Vec<(String, Text)>) {
+    fn whole_maps(&mut self, container: &Value, variables: &mut Vec<Text>) {
         for source in list(container, "/envFrom") {
             let prefix = text(source, "/prefix");
             let map = self.config_map(text(source, "/configMapRef/name"));
@@ -237,7 +250,7 @@ impl Reading<'_> {
                 .iter()
                 .filter_map(|(key, value)| Some((key, value.as_str()?)))
             {
-                variables.push(named(&format!("{prefix}{key}"), value.to_owned()));
+                variables.push(Text::new(&format!("{prefix}{key}"), value));
             }
         }
     }
@@ -320,23 +333,18 @@ impl Reading<'_> {
     }
 }
 
-fn named(name: &str, value: String) -> (String, Text) {
-    let hint = Hint::of(name);
-    (name.to_owned(), Text { text: value, hint })
-}
-
 impl Container {
     /// Finds the images that the operator's texts name.
     pub(super) fn scan(&self, images: &mut Images, title: &str) {
         images.scan(&self.image, Hint::Image, &format!("{title}, its container"));
         for text in self.command.iter().chain(&self.args) {
-            let flag = text.text.split('=').next().unwrap_or_default();
+            let flag = text.value.split('=').next().unwrap_or_default();
             let asker = format!("{title}, argument `{}`", shown(flag));
-            images.scan(&text.text, text.hint, &asker);
+            images.scan(&text.value, text.hint(), &asker);
         }
-        for (name, text) in &self.env {
-            let asker = format!("{title}, variable `{}`", shown(name));
-            images.scan(&text.text, text.hint, &asker);
+        for text in &self.env {
+            let asker = format!("{title}, variable `{}`", shown(&text.name));
+            images.scan(&text.value, text.hint(), &asker);
         }
     }
 
@@ -350,9 +358,9 @@ impl Container {
     }
 
     pub(super) fn env(&self, images: &Named) -> Vec<EnvVar> {
-        let variable = |(name, text): &(String, Text)| EnvVar {
-            name: name.clone(),
-            value: images.expandable(&text.text, text.hint),
+        let variable = |text: &Text| EnvVar {
+            name: text.name.clone(),
+            value: images.expandable(&text.value, text.hint()),
         };
         self.env.iter().map(variable).collect()
     }
@@ -360,23 +368,20 @@ impl Container {
     /// Says which arguments and variables name one of these namespaces, which the site will call otherwise.
     pub(super) fn note_namespaces(&self, namespaces: &BTreeSet<&str>, notes: &mut Vec<Note>) {
         let texts = self.command.iter().chain(&self.args);
-        let arguments = texts.map(|text| ("argument", text.text.as_str(), text.text.as_str()));
-        let variables = self
-            .env
-            .iter()
-            .map(|(name, text)| ("variable", name.as_str(), text.text.as_str()));
-        for (what, name, text) in arguments.chain(variables) {
-            let mut words = text.split(|c: char| c.is_whitespace() || matches!(c, '=' | ',' | '/'));
-            let Some(namespace) = words.find(|word| namespaces.contains(word)) else {
+        let arguments = texts.map(|text| ("argument", &text.value, text));
+        let variables = self.env.iter();
+        let variables = variables.map(|text| ("variable", &text.name, text));
+        for (what, about, text) in arguments.chain(variables) {
+            let Some(namespace) = naming::namespace(&text.name, &text.value, namespaces) else {
                 continue;
             };
-            let about = format!("{what} `{}`", shown(name));
+            let about = format!("{what} `{}`", shown(about));
             notes.push(Note::new(Weight::Decide, about, format!("holds `{}`, a namespace of the release; the operator will run in another, so write `$({NAMESPACE})` where its own is meant", shown(namespace))));
         }
     }
 }
 
 fn expanded(texts: &[Text], images: &Named) -> Vec<String> {
-    let expand = |text: &Text| images.expandable(&text.text, text.hint);
+    let expand = |text: &Text| images.expandable(&text.value, text.hint());
     texts.iter().map(expand).collect()
 }

@@ -13,6 +13,7 @@ mod find;
 mod identity;
 mod images;
 mod left;
+mod naming;
 mod notes;
 mod objects;
 mod read;
