@@ -26,6 +26,11 @@ pub enum FromError {
         "`{0}` is a Helm chart, whose templates are not YAML yet; render it with `helm template NAME {0} --include-crds > release.yaml` and give that file"
     )]
     Chart(String),
+    /// The file is a packed chart or an archive, not YAML.
+    #[error(
+        "`{0}` is packed (a chart's `.tgz`, or an archive), and its manifests are inside; render a chart with `helm template NAME {0} --include-crds > release.yaml`, unpack anything else, and give the file or directory that comes out"
+    )]
+    Packed(String),
     /// A file is too large, or not text.
     #[error(
         "`{file}` cannot be taken apart into documents; give the rendered manifests of one release"

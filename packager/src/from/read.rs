@@ -35,6 +35,9 @@ pub fn read(path: &Path) -> Result<Release, FromError> {
     };
     if !root.is_dir() {
         let bytes = files::read(path, schemas::limits::YAML_STREAM_SIZE)?;
+        if is_packed(&bytes) {
+            return Err(FromError::Packed(path.display().to_string()));
+        }
         let name = release.name.clone();
         release.files.push(ReleaseFile { name, bytes });
         return Ok(release);
@@ -62,6 +65,21 @@ pub fn read(path: &Path) -> Result<Release, FromError> {
         });
     }
     Ok(release)
+}
+
+/// Whether these are the bytes of a compressed file (gzip, zstd, xz), of a zip or of a tar.
+fn is_packed(bytes: &[u8]) -> bool {
+    const BEGINNINGS: [&[u8]; 4] = [
+        b"\x1f\x8b",
+        b"\x28\xb5\x2f\xfd",
+        b"\xfd7zXZ\0",
+        b"PK\x03\x04",
+    ];
+    // POSIX.1-1988 (ustar): the magic of a header, behind name, mode, owner, size, time, checksum and link.
+    let tar = bytes.get(257..262) == Some(b"ustar");
+    tar || BEGINNINGS
+        .iter()
+        .any(|beginning| bytes.starts_with(beginning))
 }
 
 /// The files with manifests below a directory, sorted by path.
@@ -233,6 +251,18 @@ mod tests {
         }
         assert!(refused("many").contains("more than 2000 files"));
         assert!(refused("missing").contains("cannot read"));
+        let mut tar = vec![0; 1024];
+        tar[257..262].copy_from_slice(b"ustar");
+        for (name, bytes) in [
+            ("chart-1.0.0.tgz", &b"\x1f\x8b\x08\0\0"[..]),
+            ("release.tar", &tar),
+            ("release.zip", b"PK\x03\x04\x14\0"),
+        ] {
+            fs::write(parent.path().join(name), bytes).unwrap();
+            let message = refused(name);
+            assert!(message.contains("helm template NAME "), "{message}");
+            assert!(message.contains("unpack anything else"), "{message}");
+        }
         let large = fs::File::create(parent.path().join("large.yaml")).unwrap();
         large
             .set_len(schemas::limits::YAML_STREAM_SIZE + 1)
