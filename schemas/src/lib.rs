@@ -18,6 +18,7 @@ mod name;
 mod operator_config;
 mod path;
 mod pattern;
+mod printable;
 mod source;
 mod statement;
 mod trust;
@@ -43,6 +44,7 @@ pub use name::{
 };
 pub use operator_config::{OperatorConfig, Repository};
 pub use path::{ArchivePath, PathError};
+pub use printable::{is_unprintable, printable, printable_within};
 pub use source::{ImageSource, SolutionSource, SourceImage, SourceSpec};
 pub use statement::{Predicate, Statement, StatementError, StatementTime, VolumeNames};
 pub use trust::{SolutionPattern, TrustMetadata, TrustPolicy, TrustSpec, TrustedKey};

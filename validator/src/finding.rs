@@ -1,8 +1,9 @@
 //! Findings: what is wrong with an archive, as values. All are collected, bounded, and put in a fixed order.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
+use std::fmt;
 
+use schemas::printable_within;
 use serde::Serialize;
 
 use crate::catalogue::FINDINGS;
@@ -71,7 +72,7 @@ pub struct Finding {
     pub severity: Severity,
     /// Where: a path of the archive, with the place inside the file; empty when it is the archive as a whole.
     pub place: String,
-    /// What is wrong, in one line. Holds no control characters.
+    /// What is wrong, in one line, made printable ([`schemas::printable`]).
     pub message: String,
     /// What to do, in one line.
     pub fix: &'static str,
@@ -98,8 +99,8 @@ impl Findings {
             self.list.push(Finding {
                 id: info.id,
                 severity: info.severity,
-                place: printable(&place.to_string()),
-                message: printable(&message.to_string()),
+                place: printable_within(&place.to_string(), limits::TEXT),
+                message: printable_within(&message.to_string(), limits::TEXT),
                 fix: info.fix,
             });
         }
@@ -149,28 +150,6 @@ impl fmt::Display for Chain<'_> {
     }
 }
 
-/// A text without control characters (an archive must not command a terminal) and of bounded length.
-fn printable(text: &str) -> String {
-    let mut result = String::new();
-    for (index, c) in text.chars().enumerate() {
-        if index == limits::TEXT {
-            result.push('…');
-            break;
-        }
-        if c.is_control() || is_direction(c) {
-            write!(result, "{}", c.escape_unicode()).expect("writing to a string cannot fail");
-        } else {
-            result.push(c);
-        }
-    }
-    result
-}
-
-/// Characters that make a terminal show the text around them in another order.
-fn is_direction(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,12 +173,15 @@ mod tests {
 
     #[test]
     fn text_of_the_archive_commands_no_terminal() {
-        assert_eq!(printable("a\x1b[2Jb\nc"), "a\\u{1b}[2Jb\\u{a}c");
-        assert_eq!(printable("a\u{202e}b"), "a\\u{202e}b");
-        assert_eq!(
-            printable(&"é".repeat(1000)).chars().count(),
-            limits::TEXT + 1
-        );
+        let mut findings = Findings::default();
+        findings.add(&operator::YAML, "a\x1b[2J", "b\nc\u{202e}d");
+        findings.add(&operator::YAML, "", "é".repeat(1000));
+        let [first, second] = &findings.into_sorted()[..] else {
+            panic!("two were added");
+        };
+        assert_eq!(first.place, r"a\u{1b}[2J");
+        assert_eq!(first.message, r"b\nc\u{202e}d");
+        assert_eq!(second.message.chars().count(), limits::TEXT + 1);
     }
 
     #[test]

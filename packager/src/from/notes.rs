@@ -42,18 +42,7 @@ const SHOWN: usize = 120;
 
 /// A text of the release as it may be shown: one line, short, without what Markdown or a terminal would obey.
 pub(super) fn shown(text: &str) -> String {
-    let harmless = |c: char| match c {
-        '`' => '\'',
-        c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}') => {
-            char::REPLACEMENT_CHARACTER
-        }
-        c => c,
-    };
-    let mut shown: String = text.chars().take(SHOWN).map(harmless).collect();
-    if text.chars().nth(SHOWN).is_some() {
-        shown.push('…');
-    }
-    shown
+    schemas::printable_within(text, SHOWN).replace('`', "'")
 }
 
 /// Names for a message, as `` `a`, `b` and 3 more ``.

@@ -1,0 +1,152 @@
+//! Text of others, as it may be shown: one line, and nothing in it that a terminal obeys or that nobody sees.
+//!
+//! Archives, registries and clusters choose names and messages. In them a line feed would begin a line that reads like one
+//! of ours, an escape sequence would recolour or erase, a bidirectional control would put words into another order, and an
+//! invisible character would make two names look like one.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// The text with every character that commands a terminal or hides written as an escape: `\n`, `\u{1b}`, `\u{202e}`.
+/// Letters and signs of all languages stay.
+///
+/// A backslash stays too, so that text which was made printable before (a finding, an error that quotes one) does not
+/// change again. An escape may thus have stood in the text as it is: this is for reading, and is never read back.
+#[must_use]
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unprintable) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_unprintable(c) {
+            write!(shown, "{}", c.escape_default()).expect("writing to a string cannot fail");
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// The beginning of a text, [`printable`]: at most this many of its characters, and `…` where it goes on.
+#[must_use]
+pub fn printable_within(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => printable(&text[..end]).into_owned() + "…",
+        None => printable(text).into_owned(),
+    }
+}
+
+/// Whether a character commands a terminal, or is not seen where it stands.
+///
+/// These are the control characters, and those that Unicode asks programs to ignore where they cannot obey them
+/// (`DerivedCoreProperties.txt`, `Default_Ignorable_Code_Point`), except for what is not assigned and for variation
+/// selectors, which emoji have and which only choose how the character before them looks; and besides the separators of
+/// lines and paragraphs and the interlinear annotations.
+#[must_use]
+pub const fn is_unprintable(c: char) -> bool {
+    matches!(
+        c,
+        // C0, DEL and C1.
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
+        // Soft hyphen, grapheme joiner, the mark of Arabic letters.
+        | '\u{ad}' | '\u{34f}' | '\u{61c}'
+        // Fillers for missing letters of Hangul, inherent vowels of Khmer, Mongolian's vowel separator.
+        | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180e}' | '\u{3164}' | '\u{ffa0}'
+        // Of no width; marks of direction.
+        | '\u{200b}'..='\u{200f}'
+        // Separators of lines and paragraphs; embeddings and overrides of direction.
+        | '\u{2028}'..='\u{202e}'
+        // Joiners, invisible operators, isolates of direction, shapes of digits.
+        | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{206f}'
+        // The byte order mark; interlinear annotations.
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        // Controls of shorthand and of music.
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        // Tags, which write a second text that nobody sees.
+        | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_commands_a_terminal_or_hides_becomes_an_escape() {
+        for (text, shown) in [
+            ("a\nerror: b", r"a\nerror: b"),
+            ("a\r\tb", r"a\r\tb"),
+            ("\0\u{1f}", r"\u{0}\u{1f}"),
+            ("a\u{1b}[2Jb", r"a\u{1b}[2Jb"),
+            (
+                "\u{7f}\u{80}\u{85}\u{9b}\u{9f}",
+                r"\u{7f}\u{80}\u{85}\u{9b}\u{9f}",
+            ),
+            ("so\u{ad}ft", r"so\u{ad}ft"),
+            ("\u{61c}\u{200e}\u{200f}", r"\u{61c}\u{200e}\u{200f}"),
+            ("a\u{2028}b\u{2029}c", r"a\u{2028}b\u{2029}c"),
+            ("iso.\u{202e}dekcah", r"iso.\u{202e}dekcah"),
+            (
+                "\u{202a}\u{202b}\u{202c}\u{202d}",
+                r"\u{202a}\u{202b}\u{202c}\u{202d}",
+            ),
+            (
+                "\u{2066}\u{2067}\u{2068}\u{2069}",
+                r"\u{2066}\u{2067}\u{2068}\u{2069}",
+            ),
+            (
+                "p\u{200b}r\u{200c}o\u{200d}d",
+                r"p\u{200b}r\u{200c}o\u{200d}d",
+            ),
+            (
+                "\u{2060}\u{2061}\u{2062}\u{2063}\u{2064}",
+                r"\u{2060}\u{2061}\u{2062}\u{2063}\u{2064}",
+            ),
+            (
+                "\u{feff}\u{fff9}\u{fffa}\u{fffb}",
+                r"\u{feff}\u{fff9}\u{fffa}\u{fffb}",
+            ),
+            (
+                "\u{e0001}\u{e0041}\u{e007f}",
+                r"\u{e0001}\u{e0041}\u{e007f}",
+            ),
+            ("\u{115f}\u{3164}\u{ffa0}", r"\u{115f}\u{3164}\u{ffa0}"),
+        ] {
+            assert_eq!(printable(text), shown, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_people_write_stays_as_it_is() {
+        for text in [
+            "",
+            "registry.example/app:1.0.0",
+            "é ñ ß, Ελληνικά, кириллица, עברית, العربية",
+            "漢字 かな 한국어 ภาษาไทย",
+            "a\u{a0}b \u{3000}c …",
+            "🚀 ❤\u{fe0f}",
+            // Not assigned, and for private use.
+            "\u{2065}\u{e0080}\u{378}\u{e000}",
+            r"C:\name \n \u{202e}",
+        ] {
+            assert!(
+                matches!(printable(text), Cow::Borrowed(same) if same == text),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn long_text_is_cut_between_characters() {
+        assert_eq!(printable_within("é\né", 3), r"é\né");
+        assert_eq!(printable_within("é\né", 2), r"é\n…");
+        assert_eq!(printable_within("", 0), "");
+    }
+
+    #[test]
+    fn text_that_is_printable_does_not_change_again() {
+        let once = printable("a\n\u{1b}[31m\u{202e}b").into_owned();
+        assert_eq!(printable(&once), once);
+    }
+}
