@@ -4,6 +4,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use serde::Serialize;
+
 /// The exit codes of every verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -33,7 +35,26 @@ impl From<Outcome> for ExitCode {
 pub(crate) struct Failure {
     outcome: Outcome,
     error: anyhow::Error,
+    reasons: Vec<String>,
     hints: Vec<String>,
+    quotes: Vec<Quote>,
+}
+
+/// What others wrote, in as many lines as they wrote.
+#[derive(Debug, Serialize)]
+pub(crate) struct Quote {
+    /// What it is.
+    pub(crate) what: &'static str,
+    /// Their words.
+    pub(crate) text: String,
+}
+
+impl Quote {
+    /// Each line of theirs begins with a mark, so that none reads like one of ours.
+    fn lines(&self) -> impl Iterator<Item = String> {
+        let theirs = self.text.lines().map(|line| format!("  | {line}"));
+        std::iter::once(format!("{}:", self.what)).chain(theirs)
+    }
 }
 
 impl Failure {
@@ -57,7 +78,9 @@ impl Failure {
         Self {
             outcome,
             error: error.into(),
+            reasons: Vec::new(),
             hints: Vec::new(),
+            quotes: Vec::new(),
         }
     }
 
@@ -67,24 +90,34 @@ impl Failure {
         self
     }
 
+    /// Adds one of several reasons that stand beside each other.
+    pub(crate) fn because(mut self, reason: impl Into<String>) -> Self {
+        self.reasons.push(reason.into());
+        self
+    }
+
     /// Adds what to do next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// What went wrong, in one line.
+    /// Adds what somebody else had to say in several lines.
+    pub(crate) fn quote(mut self, what: &'static str, text: impl Into<String>) -> Self {
+        let text = text.into();
+        self.quotes.push(Quote { what, text });
+        self
+    }
+
+    /// What went wrong.
     pub(crate) fn message(&self) -> String {
         self.error.to_string()
     }
 
     /// Why, from the nearest cause to the farthest.
     pub(crate) fn causes(&self) -> Vec<String> {
-        self.error
-            .chain()
-            .skip(1)
-            .map(ToString::to_string)
-            .collect()
+        let chain = self.error.chain().skip(1).map(ToString::to_string);
+        chain.chain(self.reasons.iter().cloned()).collect()
     }
 
     /// What to do next.
@@ -92,22 +125,24 @@ impl Failure {
         &self.hints
     }
 
+    /// What others wrote about it.
+    pub(crate) fn quotes(&self) -> &[Quote] {
+        &self.quotes
+    }
+
+    /// What people read: one text for each line, in which text of others may still hold anything.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        let error = std::iter::once(format!("error: {}", self.error));
+        let causes = self.causes().into_iter();
+        let causes = causes.map(|cause| format!("  caused by: {cause}"));
+        let hints = self.hints.iter().map(|hint| format!("hint: {hint}"));
+        let quotes = self.quotes.iter().flat_map(Quote::lines);
+        error.chain(causes).chain(hints).chain(quotes)
+    }
+
     /// The exit code.
     pub(crate) fn outcome(&self) -> Outcome {
         self.outcome
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.error)?;
-        for cause in self.causes() {
-            write!(f, "\n  caused by: {cause}")?;
-        }
-        for hint in &self.hints {
-            write!(f, "\nhint: {hint}")?;
-        }
-        Ok(())
     }
 }
 
@@ -120,9 +155,20 @@ mod tests {
         let cause = std::io::Error::other("no space left");
         let failure = Failure::unknown(cause)
             .context("cannot write `a.iso`")
+            .because("the disk is small")
+            .quote("the disk's log", "full\nerror: forged\n")
             .hint("free some space and try again");
-        let expected = "error: cannot write `a.iso`\n  caused by: no space left\nhint: free some space and try again";
-        assert_eq!(failure.to_string(), expected);
+        let lines: Vec<String> = failure.lines().collect();
+        let expected = [
+            "error: cannot write `a.iso`",
+            "  caused by: no space left",
+            "  caused by: the disk is small",
+            "hint: free some space and try again",
+            "the disk's log:",
+            "  | full",
+            "  | error: forged",
+        ];
+        assert_eq!(lines, expected);
         assert_eq!(failure.outcome(), Outcome::Unknown);
     }
 }

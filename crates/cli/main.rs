@@ -11,17 +11,19 @@ mod passphrase;
 mod progress;
 mod render;
 mod trust;
+mod usage;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
-use crate::args::Cli;
+use crate::usage::Typed;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let output = cli.output;
-    match commands::run(cli) {
+    let (output, ended) = match usage::read(std::env::args_os()) {
+        Typed::Command(cli) => (cli.output, commands::run(cli)),
+        Typed::Wrong(output, failure) => (output, Err(failure)),
+        Typed::Help(answer) => return render::help(&answer),
+    };
+    match ended {
         Ok(outcome) => outcome.into(),
         Err(failure) => {
             render::failure(output, &failure);
@@ -36,6 +38,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        super::Cli::command().debug_assert();
+        super::args::Cli::command().debug_assert();
     }
 }

@@ -2,7 +2,7 @@
 //! while typing. Whatever holds it is erased from memory.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Write as _};
+use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,8 +14,8 @@ use signing::{Passphrase, limits};
 use zeroize::Zeroizing;
 
 use crate::args::PassphraseArguments;
-use crate::environment;
 use crate::exit::Failure;
+use crate::{environment, render};
 
 /// The variable that holds a passphrase.
 const VARIABLE: &str = "SOLUTION_KEY_PASSPHRASE";
@@ -118,7 +118,7 @@ fn prompt(text: &str, key: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let read = || -> std::io::Result<Option<Zeroizing<Vec<u8>>>> {
         // What was typed before the question is not the answer.
         let _quiet = Quiet::new(&terminal)?;
-        (&terminal).write_all(text.as_bytes())?;
+        render::prompt(&terminal, text)?;
         typed(&terminal, &interrupted)
     };
     let line = read()

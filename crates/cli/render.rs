@@ -1,39 +1,80 @@
-//! What is shown: results on standard output, talk on standard error, and JSON where it was asked for.
+//! What is shown: results on standard output, talk on standard error, and JSON where it was asked for. Nothing else of the
+//! program writes to a terminal.
+//!
+//! Text of others (of archives, registries, clusters, file names) comes here inside of ours, so that every text is shown as
+//! ONE line in which nothing commands a terminal: a line feed in it is an escape. What has several lines is several calls.
 
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{self, Write};
+use std::process::ExitCode;
 
+use schemas::{is_unprintable, printable};
 use serde::Serialize;
+use serde_json::ser::Formatter;
 
 use crate::args::Output;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, Quote};
 
 /// A line of the result. A reader that has gone away is not an error.
 pub(crate) fn line(text: impl AsRef<str>) {
-    let _ = writeln!(std::io::stdout().lock(), "{}", printable(text.as_ref()));
+    let _ = writeln!(io::stdout().lock(), "{}", printable(text.as_ref()));
 }
 
 /// A line of talk.
 pub(crate) fn note(text: impl AsRef<str>) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", printable(text.as_ref()));
+    let _ = writeln!(io::stderr().lock(), "{}", printable(text.as_ref()));
 }
 
-/// Text without what a terminal would obey: archives and clusters choose some of it. JSON has no such characters.
-fn printable(text: &str) -> String {
-    let harmless = |c: char| {
-        if c.is_control() && c != '\n' {
-            char::REPLACEMENT_CHARACTER
-        } else {
-            c
-        }
-    };
-    text.chars().map(harmless).collect()
+/// A question at the terminal, whose answer follows in the same line.
+pub(crate) fn prompt(mut terminal: &File, text: &str) -> io::Result<()> {
+    terminal.write_all(printable(text).as_bytes())
+}
+
+/// The help or the version, which clap lays out and which holds no text of others: asked for, or in place of a command.
+pub(crate) fn help(answer: &clap::Error) -> ExitCode {
+    let _ = answer.print();
+    if answer.use_stderr() {
+        Outcome::Usage.into()
+    } else {
+        Outcome::Yes.into()
+    }
 }
 
 /// A result as one line of JSON.
 pub(crate) fn json<T: Serialize>(value: &T) {
-    match serde_json::to_string(value) {
+    match as_json(value) {
         Ok(text) => line(text),
         Err(error) => note(format!("error: the result has no JSON form: {error}")),
+    }
+}
+
+/// JSON that means the same and that a terminal shows as it is: what [`line()`] would make another text of is escaped in
+/// JSON's own way.
+fn as_json<T: Serialize>(value: &T) -> serde_json::Result<String> {
+    let mut bytes = Vec::new();
+    value.serialize(&mut serde_json::Serializer::with_formatter(
+        &mut bytes, Printable,
+    ))?;
+    Ok(String::from_utf8(bytes).expect("JSON is UTF-8"))
+}
+
+/// `serde_json` itself escapes only what JSON demands, which is C0.
+struct Printable;
+
+impl Formatter for Printable {
+    fn write_string_fragment<W>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()>
+    where
+        W: ?Sized + Write,
+    {
+        let mut written = 0;
+        for (at, hidden) in fragment.match_indices(is_unprintable) {
+            writer.write_all(&fragment.as_bytes()[written..at])?;
+            for unit in hidden.encode_utf16() {
+                write!(writer, "\\u{unit:04x}")?;
+            }
+            written = at + hidden.len();
+        }
+        writer.write_all(&fragment.as_bytes()[written..])
     }
 }
 
@@ -50,25 +91,28 @@ struct FailureJson<'a> {
     error: String,
     causes: Vec<String>,
     hints: &'a [String],
+    #[serde(skip_serializing_if = "<[Quote]>::is_empty")]
+    quotes: &'a [Quote],
     answer: &'static str,
 }
 
 /// Why a command did not do what it was asked.
 pub(crate) fn failure(output: Output, failure: &Failure) {
-    if output == Output::Human {
-        return note(failure.to_string());
+    match output {
+        Output::Human => failure.lines().for_each(note),
+        Output::Json => json(&FailureJson {
+            error: failure.message(),
+            causes: failure.causes(),
+            hints: failure.hints(),
+            quotes: failure.quotes(),
+            answer: match failure.outcome() {
+                Outcome::Yes => "yes",
+                Outcome::No => "no",
+                Outcome::Usage => "usage",
+                Outcome::Unknown => "unknown",
+            },
+        }),
     }
-    json(&FailureJson {
-        error: failure.message(),
-        causes: failure.causes(),
-        hints: failure.hints(),
-        answer: match failure.outcome() {
-            Outcome::Yes => "yes",
-            Outcome::No => "no",
-            Outcome::Usage => "usage",
-            Outcome::Unknown => "unknown",
-        },
-    });
 }
 
 /// A number of bytes as people read it, with the units of disks (powers of 1000).
@@ -96,14 +140,20 @@ pub(crate) fn count(number: usize, singular: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
-    fn terminals_are_not_commanded() {
-        assert_eq!(
-            printable("a\n\u{1b}[2Jb\r\u{9b}c"),
-            "a\n\u{fffd}[2Jb\u{fffd}\u{fffd}c"
-        );
+    fn json_is_printable_and_means_the_same() {
+        let hostile = "a\nerror: b\u{1b}[2J\u{7f}\u{9b}\u{202e}\u{feff}\u{e0041}\"\\é漢";
+        let value = BTreeMap::from([(hostile, [hostile])]);
+        let text = as_json(&value).unwrap();
+        assert!(!text.contains(is_unprintable), "{text}");
+        let escaped = r#"a\nerror: b\u001b[2J\u007f\u009b\u202e\ufeff\udb40\udc41\"\\é漢"#;
+        assert_eq!(text, format!(r#"{{"{escaped}":["{escaped}"]}}"#));
+        let read: BTreeMap<String, Vec<String>> = serde_json::from_str(&text).unwrap();
+        assert_eq!(read[hostile], [hostile]);
     }
 
     #[test]

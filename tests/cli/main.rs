@@ -10,6 +10,7 @@ mod future;
 mod help;
 mod input;
 mod nonsense;
+mod output;
 mod packing;
 mod releases;
 mod signing;
@@ -17,4 +18,5 @@ mod sources;
 #[path = "../common/stages.rs"]
 mod stages;
 mod trust;
+mod usage;
 mod verbs;

@@ -12,12 +12,15 @@ use crate::args::Output;
 use crate::exit::{Failure, Outcome};
 use crate::render;
 
+/// The heading of what only says something about a release.
+const WITH_FROM: &str = "Only with --from";
+
 /// Write a ready-to-pack source tree: from a template, or from the manifests of an operator's release
 #[derive(Args, Debug)]
 #[command(after_help = "\
 With --from, the release's rendered manifests become solution.yaml, one CRD a file, and the operator's roles; every \
 image that they name is listed with where it comes from, and NOTES.md says what to decide and what was left out. A \
-chart is rendered first: helm template NAME CHART --include-crds > release.yaml
+chart, packed (.tgz) or not, is rendered first: helm template NAME CHART --include-crds > release.yaml
 
 Examples:
   solution init shop
@@ -34,26 +37,51 @@ pub(crate) struct Arguments {
     from: Option<PathBuf>,
 
     /// The Solution's name [default: that of DIR, else what the release says]
-    #[arg(long, value_name = "NAME", requires = "from")]
+    #[arg(long, value_name = "NAME", help_heading = WITH_FROM)]
     name: Option<SolutionName>,
 
     /// The Solution's version [default: what the release says]
-    #[arg(long, value_name = "VERSION", requires = "from")]
+    #[arg(long, value_name = "VERSION", help_heading = WITH_FROM)]
     version: Option<Version>,
 
     /// The Deployment that is the operator, if the release has several
-    #[arg(long, value_name = "NAME", requires = "from")]
+    #[arg(long, value_name = "NAME", help_heading = WITH_FROM)]
     deployment: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     match (&arguments.from, &arguments.directory) {
         (Some(release), _) => from_release(arguments, release, output),
-        (None, Some(directory)) => from_template(directory, output),
+        (None, Some(directory)) => match about_a_release(arguments) {
+            Some(option) => Err(needs_from(option, directory)),
+            None => from_template(directory, output),
+        },
         (None, None) => Err(Failure::usage(
             "give a directory, or a release with `--from`",
         )),
     }
+}
+
+/// An option that only says something about a release.
+fn about_a_release(arguments: &Arguments) -> Option<&'static str> {
+    let given = [
+        (arguments.name.is_some(), "--name"),
+        (arguments.version.is_some(), "--version"),
+        (arguments.deployment.is_some(), "--deployment"),
+    ];
+    given
+        .into_iter()
+        .find_map(|(is_given, option)| is_given.then_some(option))
+}
+
+fn needs_from(option: &str, directory: &Path) -> Failure {
+    let directory = directory.display();
+    Failure::usage(format!(
+        "`{option}` says something about a release, and none is given"
+    ))
+    .hint(format!(
+        "give the release with `--from`; for a template leave `{option}` out, and edit {directory}/solution.yaml once it is there"
+    ))
 }
 
 fn from_template(directory: &Path, output: Output) -> Result<Outcome, Failure> {

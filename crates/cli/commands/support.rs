@@ -322,34 +322,34 @@ pub(crate) fn import_failure(error: importer::Error) -> Failure {
         Error::Push(failure) => push_failure(&failure),
         Error::Registry(error) => registry_failure(error),
         other => {
-            let hint = cluster_hint(&other);
+            let rollout = rollout(&other).map(|rollout| (rollout.hint(), rollout.log.clone()));
             let failure = if other.is_temporary() {
                 Failure::unknown(other)
             } else {
                 Failure::no(other)
             };
-            match hint {
-                Some(hint) => failure.hint(hint),
+            match rollout {
+                Some((hint, Some(log))) => {
+                    failure.hint(hint).quote("the container's last words", log)
+                }
+                Some((hint, None)) => failure.hint(hint),
                 None => failure,
             }
         }
     }
 }
 
-fn cluster_hint(error: &importer::Error) -> Option<String> {
-    let rollout = match error {
-        importer::Error::Cluster(deployer::Error::Rollout(rollout)) => rollout,
-        importer::Error::RolledBack { source, .. } => match source.as_ref() {
-            deployer::Error::Rollout(rollout) => rollout,
-            _ => return None,
-        },
+/// The rollout that did not come, if that is what went wrong.
+fn rollout(error: &importer::Error) -> Option<&deployer::RolloutFailure> {
+    let cluster = match error {
+        importer::Error::Cluster(error) => error,
+        importer::Error::RolledBack { source, .. } => source.as_ref(),
         _ => return None,
     };
-    let log = rollout
-        .log
-        .as_ref()
-        .map(|log| format!("\nthe container's last words:\n{log}"));
-    Some(format!("{}{}", rollout.hint(), log.unwrap_or_default()))
+    match cluster {
+        deployer::Error::Rollout(rollout) => Some(rollout),
+        _ => None,
+    }
 }
 
 /// A registry's error: refused credentials or certificates are an answer, an unreachable host is not.
@@ -372,26 +372,24 @@ fn push_failure(failure: &importer::PushFailure) -> Failure {
         .errors
         .iter()
         .any(|error| matches!(**error, registry::Error::Damaged { .. }));
-    let reasons: Vec<String> = failure
-        .errors
-        .iter()
-        .map(|error| chain(error.as_ref()))
-        .collect();
     let message = anyhow::anyhow!(
-        "{} not in place, so the cluster was not touched: {}\n  {}",
+        "{} not in place, so the cluster was not touched: {}",
         render::count(failure.images.len(), "image"),
-        failure.images.join(", "),
-        reasons.join("\n  ")
+        failure.images.join(", ")
     );
+    let because = |ended: Failure| {
+        let reasons = failure.errors.iter().map(|error| chain(error.as_ref()));
+        reasons.fold(ended, Failure::because)
+    };
     if damaged {
-        return Failure::no(message).hint(DAMAGED);
+        return because(Failure::no(message)).hint(DAMAGED);
     }
     if failure.errors.iter().any(|error| !error.is_temporary()) {
         let hints = failure.errors.iter().filter_map(|error| error.hint());
-        return hints.fold(Failure::no(message), Failure::hint);
+        return hints.fold(because(Failure::no(message)), Failure::hint);
     }
     let sent = render::bytes(failure.uploaded.bytes);
-    Failure::unknown(message).hint(format!(
+    because(Failure::unknown(message)).hint(format!(
         "run the same command again: it sends only what is missing ({sent} were sent and count)"
     ))
 }

@@ -184,8 +184,7 @@ pub(super) fn show_finding(finding: &Finding) {
     } else {
         format!("{}: ", finding.place)
     };
-    render::note(format!(
-        "{severity}[{}]: {place}{}\n  hint: {}",
-        finding.id, finding.message, finding.fix
-    ));
+    let (id, message) = (finding.id, &finding.message);
+    render::note(format!("{severity}[{id}]: {place}{message}"));
+    render::note(format!("  hint: {}", finding.fix));
 }

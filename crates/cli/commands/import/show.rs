@@ -25,10 +25,8 @@ pub(super) fn refusal(output: Output, plan: &Plan<'_>) -> Outcome {
     };
     render::result(output, &refused, |refused| {
         for obstacle in &refused.obstacles {
-            render::note(format!(
-                "error: {}\nhint: {}",
-                obstacle.message, obstacle.fix
-            ));
+            render::note(format!("error: {}", obstacle.message));
+            render::note(format!("hint: {}", obstacle.fix));
         }
         render::note(format!(
             "nothing was changed: {} in the way",

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use archive::{Overwrite, WriteError};
 use clap::{Args, ValueEnum};
-use indicatif::ProgressBar;
 use packager::{Event, PackError, Remote, Request, Signing};
 use schemas::ImageSource;
 use serde::Serialize;
@@ -398,7 +397,7 @@ fn name_target(error: PackError, target: &Path) -> PackError {
     }
 }
 
-fn show_event(bar: &ProgressBar, event: Event<'_>) {
+fn show_event(bar: &progress::Bar, event: Event<'_>) {
     match event {
         Event::Collecting { place, number, of } => {
             bar.set_message(format!("image {number}/{of} {place}"));

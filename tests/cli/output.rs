@@ -1,0 +1,281 @@
+//! What others wrote, shown at a terminal: no line of theirs reads like one of ours, and nothing of it commands the
+//! terminal or hides. In JSON it is what it was.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::path::Path;
+
+use archive::ArchiveFile;
+use fixtures::example::{Programs, Release};
+use serde_json::Value;
+use signing::SecretKey;
+
+use crate::common::{Answer, Desk};
+use crate::stages;
+
+/// What a hostile name or message holds: a line like ours, an escape sequence, an override of direction.
+const HOSTILE: &str = "x\nerror: forged\u{1b}[2J\u{202e}";
+/// The same as YAML and JSON write it in double quotes.
+const YAML: &str = r#""x\nerror: forged\e[2J\u202e""#;
+const JSON: &str = r#""x\nerror: forged\u001b[2J\u202e""#;
+/// How it is shown.
+const SHOWN: &str = r"x\nerror: forged\u{1b}[2J\u{202e}";
+
+/// The answer shows the hostile text whole, in a line of ours.
+#[track_caller]
+fn shown(answer: &Answer) {
+    let text = format!("{}{}", answer.stdout, answer.stderr);
+    assert!(text.contains(SHOWN), "{answer:?}");
+    harmless(answer);
+}
+
+/// No line of the answer was begun by others, and nothing in it is obeyed by a terminal.
+#[track_caller]
+fn harmless(answer: &Answer) {
+    let text = format!("{}{}", answer.stdout, answer.stderr);
+    assert!(text.contains("forged"), "the text never came: {answer:?}");
+    for line in text.lines() {
+        assert!(
+            !line.trim_start().starts_with("error: forged"),
+            "{answer:?}"
+        );
+        assert!(!line.contains(schemas::is_unprintable), "{line:?}");
+    }
+}
+
+/// The example's archive with other files, signed.
+fn repacked(desk: &Desk, change: impl Fn(&str, String) -> String) {
+    let path = desk.path("example.iso");
+    let listed = stages::list(&path);
+    let edit = |path: &str, bytes: Vec<u8>| match String::from_utf8(bytes) {
+        Ok(text) => change(path, text).into_bytes(),
+        Err(binary) => binary.into_bytes(),
+    };
+    let entries = listed.contents().entries().iter();
+    let files = entries.map(|entry| {
+        let bytes = listed.read(entry.path.as_str(), 1 << 30).unwrap();
+        ArchiveFile::from_bytes(entry.path.clone(), edit(entry.path.as_str(), bytes))
+    });
+    let unsigned = stages::unsigned(stages::info(&listed), files.collect());
+    let pem = String::from_utf8(desk.read("publisher.key")).unwrap();
+    let key = SecretKey::from_pem(&pem).unwrap();
+    stages::write(unsigned.sign(&[key]).unwrap(), &path);
+}
+
+/// A server that answers every request so, on a port of its own.
+fn server(status: &'static str, body: &str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let length = body.len();
+    let answer =
+        format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (stream, answer) = (stream.unwrap(), answer.clone());
+            std::thread::spawn(move || {
+                let request = BufReader::new(&stream).lines();
+                let mut head = request.map_while(Result::ok);
+                if head.any(|line| line.is_empty()) {
+                    // A client that has gone away needs no answer.
+                    let _ = (&stream).write_all(answer.as_bytes());
+                }
+            });
+        }
+    });
+    port
+}
+
+#[test]
+fn a_manifest_forges_no_line() {
+    let desk = Desk::with_archive();
+    repacked(&desk, |path, text| match path {
+        "manifest.yaml" => format!("{text}{YAML}: 1\n{YAML}: 2\n"),
+        _ => text,
+    });
+    shown(&desk.solution(&["inspect", "example.iso"]));
+    shown(&desk.solution(&["validate", "example.iso", "--key", "publisher.pub"]));
+    shown(&desk.solution(&["validate", "example.iso", "--skip-signature"]));
+}
+
+#[test]
+fn what_an_image_says_of_itself_forges_no_line() {
+    let desk = Desk::with_archive();
+    let typed = format!(r#"{{"artifactType":{JSON},"#);
+    repacked(&desk, |path, text| {
+        if path.starts_with("images/") && path.ends_with("/manifest.json") {
+            let text = text.replacen('{', &typed, 1);
+            return text.replace("vnd.oci.image.config.v1", "vnd.oci.empty.v1");
+        }
+        text
+    });
+    shown(&desk.solution(&["inspect", "example.iso"]));
+    // JSON says the same, and is as harmless.
+    let answer = desk.solution(&["inspect", "example.iso", "--output", "json"]);
+    harmless(&answer);
+    assert_eq!(answer.json()["images"][0]["artifactType"], HOSTILE);
+}
+
+#[test]
+fn a_source_forges_no_line() {
+    let desk = Desk::with_key();
+    desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
+    let solution = String::from_utf8(desk.read("source/solution.yaml")).unwrap();
+    for (from, to) in [
+        ("metadata:\n", format!("metadata:\n  {YAML}: 1\n")),
+        ("ref: registry", format!("ref: {YAML} #")),
+        ("name: example\n", format!("name: {YAML}\n")),
+    ] {
+        assert!(solution.contains(from), "{solution}");
+        desk.write("source/solution.yaml", solution.replacen(from, &to, 1));
+        for output in ["human", "json"] {
+            let check = ["pack", "source", "--check", "--output", output];
+            let answer = desk.solution(&check);
+            assert_eq!(answer.code, 1, "{answer:?}");
+            harmless(&answer);
+        }
+    }
+}
+
+#[test]
+fn a_release_forges_no_line() {
+    let desk = Desk::new();
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/releases/metrics-operator.yaml");
+    let release = std::fs::read_to_string(path).unwrap();
+    let pod = "      containers:\n";
+    assert!(release.contains(pod), "{release}");
+    let more = format!("      {YAML}: {{a: b}}\n{pod}");
+    desk.write("release.yaml", release.replacen(pod, &more, 1));
+    let answer = desk.solution(&["init", "--from", "release.yaml", "made"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let notes = String::from_utf8(desk.read("made/NOTES.md")).unwrap();
+    assert!(notes.contains(SHOWN), "{notes}");
+    desk.write(
+        "release.yaml",
+        format!("{release}---\n{YAML}: 1\n{YAML}: 2\n"),
+    );
+    shown(&desk.solution(&["init", "--from", "release.yaml", "other"]));
+}
+
+#[test]
+fn a_name_of_a_file_forges_no_line() {
+    let desk = Desk::with_archive();
+    let name = format!("{HOSTILE}.iso");
+    for arguments in [
+        &["validate", &name, "--skip-signature"][..],
+        &["inspect", &name],
+        &["sign", &name, "--key", "publisher.key"],
+        &["pack", &name, "--check"],
+        &[
+            "pack",
+            "--unsigned",
+            "--out",
+            "x.iso",
+            "--compression",
+            &name,
+        ],
+        &["init", "--from", &name],
+        &["init", "--version", &name],
+        &[&name],
+    ] {
+        shown(&desk.solution(arguments));
+        let answer = desk.solution(&[arguments, &["--output", "json"]].concat());
+        harmless(&answer);
+        assert!(answer.json()["error"].is_string(), "{answer:?}");
+    }
+    let made = desk.solution(&["keygen", HOSTILE]);
+    assert_eq!(made.code, 0, "{made:?}");
+    shown(&made);
+    let json = desk
+        .solution(&["inspect", &name, "--output", "json"])
+        .json();
+    let hostile = |text: &Value| text.as_str().unwrap().contains(HOSTILE);
+    assert!(hostile(&json["error"]), "{json:#}");
+}
+
+#[test]
+fn a_registry_forges_no_line() {
+    let desk = Desk::new();
+    desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
+    let error = format!(r#"{{"errors":[{{"code":"DENIED","message":{JSON}}}]}}"#);
+    for body in [&error, HOSTILE] {
+        let registry = server("400 Bad Request", body);
+        let solution = String::from_utf8(desk.read("source/solution.yaml")).unwrap();
+        let from = "source: oci:images/example-operator:1.0.0";
+        let to = format!("source: docker://127.0.0.1:{registry}/app:1");
+        desk.write("source/solution.yaml", solution.replacen(from, &to, 1));
+        let answer = desk.solution(&["pack", "source", "--check", "--no-cache", "--plain-http"]);
+        assert_ne!(answer.code, 0, "{answer:?}");
+        harmless(&answer);
+        desk.write("source/solution.yaml", solution);
+    }
+}
+
+#[test]
+fn a_cluster_forges_no_line() {
+    let desk = Desk::with_archive();
+    let body = format!(
+        r#"{{"kind":"Status","apiVersion":"v1","status":"Failure","message":{JSON},"reason":"Forbidden","code":403}}"#
+    );
+    let port = server("403 Forbidden", &body);
+    desk.write(
+        "config",
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{{name: c, cluster: {{server: 'http://127.0.0.1:{port}'}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: c}}}}]\nusers: [{{name: c, user: {{}}}}]\n"
+        ),
+    );
+    let import = [
+        "import",
+        "example.iso",
+        "--key",
+        "publisher.pub",
+        "--registry",
+        "127.0.0.1:9",
+        "--kubeconfig",
+        "config",
+    ];
+    harmless(&desk.solution(&import));
+    let answer = desk.solution(&[&import[..], &["--output", "json"]].concat());
+    harmless(&answer);
+    let json = answer.json();
+    assert!(json.to_string().contains("error: forged"), "{json:#}");
+}
+
+/// The one way to the terminal, so that nothing is forgotten: clippy refuses printing in words, and here is the rest.
+#[test]
+fn only_one_file_of_the_program_prints() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/cli");
+    let mut open = vec![root.clone()];
+    let mut read = 0;
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(
+                std::fs::read_dir(path)
+                    .unwrap()
+                    .map(|it| it.unwrap().path()),
+            );
+            continue;
+        }
+        let name = path.strip_prefix(&root).unwrap().display().to_string();
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (number, line) in (1..).zip(text.lines()) {
+            // The bar is drawn there; its words are made printable.
+            let bar = name == "progress.rs" && line.contains("ProgressDrawTarget::stderr()");
+            let prints = [
+                "io::stdout",
+                "io::stderr",
+                "print!(",
+                "println!(",
+                ".print()",
+                "terminal).write",
+            ];
+            let prints = prints.iter().any(|word| line.contains(word));
+            assert!(
+                !prints || bar || name == "render.rs",
+                "{name}:{number}: {line}"
+            );
+        }
+        read += 1;
+    }
+    assert!(read > 20, "{read} files");
+}

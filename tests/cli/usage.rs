@@ -1,0 +1,114 @@
+//! Wrong command lines: in the words and the shape of every other failure, also for programs.
+
+use crate::common::Desk;
+
+#[test]
+fn a_program_gets_a_wrong_command_line_as_json() {
+    let desk = Desk::new();
+    for (arguments, words) in [
+        (
+            &["frobnicate", "--output", "json"][..],
+            "unrecognized subcommand 'frobnicate'",
+        ),
+        (
+            &["--output=json", "pack"],
+            "required arguments were not provided: --out <FILE>",
+        ),
+        (
+            &["--output", "json", "pack", "--kay", "x"],
+            "unexpected argument '--kay'",
+        ),
+        (
+            &[
+                "init",
+                "a",
+                "--from",
+                "b",
+                "--version",
+                "1",
+                "--output",
+                "json",
+            ],
+            "invalid value '1'",
+        ),
+        (&["trust", "--output", "json"], "requires a subcommand"),
+        (&["--output", "json"], "requires a subcommand"),
+        (&["--output", "json", "trust"], "no command is given"),
+    ] {
+        let answer = desk.solution(arguments);
+        assert_eq!((answer.code, answer.stderr.as_str()), (2, ""), "{answer:?}");
+        let json = answer.json();
+        let fields: Vec<&String> = json.as_object().unwrap().keys().collect();
+        assert_eq!(fields, ["answer", "causes", "error", "hints"], "{json:#}");
+        assert_eq!(json["answer"], "usage");
+        assert!(json["error"].as_str().unwrap().contains(words), "{json:#}");
+        let hints = json["hints"].as_array().unwrap();
+        assert!(
+            hints.last().unwrap().as_str().unwrap().contains("--help"),
+            "{json:#}"
+        );
+    }
+}
+
+#[test]
+fn help_is_text_whoever_asks() {
+    let desk = Desk::new();
+    for (arguments, words) in [
+        (&["--help", "--output", "json"][..], "Usage: solution"),
+        (
+            &["--output", "json", "pack", "--help"],
+            "Usage: solution pack",
+        ),
+        (&["--version", "--output", "json"], "solution 0."),
+    ] {
+        let text = desk.solution(arguments).success();
+        assert!(text.contains(words), "{text}");
+    }
+    // Without a command the help is what there is to say.
+    for arguments in [&[][..], &["trust"]] {
+        let text = desk.solution(arguments).failure(2);
+        assert!(
+            text.contains("Usage: solution") && text.contains("Commands:"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn what_is_about_a_release_needs_one() {
+    let desk = Desk::new();
+    for (option, value) in [
+        ("--version", "1.0.0"),
+        ("--name", "shop"),
+        ("--deployment", "shop"),
+    ] {
+        let text = desk.solution(&["init", "app", option, value]).failure(2);
+        assert!(
+            text.starts_with(&format!("error: `{option}` says something about a release")),
+            "{text}"
+        );
+        assert!(
+            text.contains("hint: give the release with `--from`"),
+            "{text}"
+        );
+        assert_eq!(desk.names(), [""; 0], "something was written");
+    }
+    let help = desk.solution(&["init", "--help"]).success();
+    let (_, with) = help.split_once("Only with --from:").unwrap();
+    assert!(with.contains("--version <VERSION>"), "{help}");
+}
+
+#[test]
+fn a_packed_chart_is_not_a_release_yet() {
+    let desk = Desk::new();
+    desk.write("shop-1.0.0.tgz", b"\x1f\x8b\x08\0\0\0\0\0");
+    let text = desk
+        .solution(&["init", "--from", "shop-1.0.0.tgz"])
+        .failure(1);
+    for words in [
+        "`shop-1.0.0.tgz` is packed",
+        "`helm template NAME shop-1.0.0.tgz --include-crds > release.yaml`",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+}
