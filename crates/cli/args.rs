@@ -3,8 +3,8 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    deactivate, environment, import, init, inspect, keygen, pack, sign, status, trust, undeploy,
-    unimport, validate,
+    cat, deactivate, environment, import, init, inspect, keygen, pack, sign, status, trust,
+    undeploy, unimport, validate,
 };
 
 /// Pack, validate and import signed Solution archives: Kubernetes applications for sites without internet.
@@ -56,6 +56,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Trust(trust::Command),
     Inspect(inspect::Arguments),
+    Cat(cat::Arguments),
     Import(Box<import::Arguments>),
     Unimport(unimport::Arguments),
     Status(status::Arguments),

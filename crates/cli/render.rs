@@ -5,7 +5,7 @@
 //! ONE line in which nothing commands a terminal: a line feed in it is an escape. What has several lines is several calls.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 
 use schemas::{is_unprintable, printable};
@@ -28,6 +28,18 @@ pub(crate) fn note(text: impl AsRef<str>) {
 /// A question at the terminal, whose answer follows in the same line.
 pub(crate) fn prompt(mut terminal: &File, text: &str) -> io::Result<()> {
     terminal.write_all(printable(text).as_bytes())
+}
+
+/// Whether a person reads standard output.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Bytes of a file as they are, for another program: to a terminal go lines.
+pub(crate) fn raw(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()
 }
 
 /// The help or the version, which clap lays out and which holds no text of others: asked for, or in place of a command.

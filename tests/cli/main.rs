@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod cat;
 #[path = "../common/mod.rs"]
 mod common;
 mod damage;

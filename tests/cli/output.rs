@@ -183,6 +183,8 @@ fn a_name_of_a_file_forges_no_line() {
         harmless(&answer);
         assert!(answer.json()["error"].is_string(), "{answer:?}");
     }
+    shown(&desk.solution(&["cat", &name, "manifest.yaml"]));
+    shown(&desk.solution(&["cat", "example.iso", &name]));
     let made = desk.solution(&["keygen", HOSTILE]);
     assert_eq!(made.code, 0, "{made:?}");
     shown(&made);

@@ -137,12 +137,12 @@ fn a_terminal_asks_and_only_yes_is_yes() {
     let variables = ["KUBECONFIG", "REGISTRY_AUTH_FILE"].map(|name| (name, variable(name)));
     let before = site.snapshot();
     let question = "Type `yes` to go on:";
-    let text = Terminal::with(&site.desk, &line, &variables)
+    let text = Terminal::run(&site.desk, &line, &variables)
         .at(question, "y\n")
         .ended(1);
     assert!(text.contains("--accept "), "{text}");
     assert_eq!(site.snapshot(), before);
-    Terminal::with(&site.desk, &line, &variables)
+    Terminal::run(&site.desk, &line, &variables)
         .at(question, "yes\n")
         .ended(0);
     assert_ne!(site.snapshot(), before);

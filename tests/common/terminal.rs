@@ -14,12 +14,8 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    pub(crate) fn run(desk: &Desk, line: &str) -> Self {
-        Self::with(desk, line, &[])
-    }
-
-    /// With these variables besides.
-    pub(crate) fn with(desk: &Desk, line: &str, variables: &[(&str, String)]) -> Self {
+    /// Runs a line in which `solution` is the program, with these variables besides the usual ones.
+    pub(crate) fn run(desk: &Desk, line: &str, variables: &[(&str, String)]) -> Self {
         let program = env!("CARGO_BIN_EXE_solution");
         let line = line.replace("solution ", &format!("{program} "));
         // Whoever waits for a question that never comes should not wait for ever.

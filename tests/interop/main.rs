@@ -6,6 +6,7 @@
     reason = "a test ends at the first thing that fails"
 )]
 
+mod cat;
 #[path = "../common/mod.rs"]
 mod common;
 mod foreign;
@@ -16,6 +17,8 @@ mod keys;
 mod reproducible;
 mod signatures;
 mod signing;
+#[path = "../common/stages.rs"]
+mod stages;
 #[path = "../common/terminal.rs"]
 mod terminal;
 mod trees;

@@ -15,19 +15,19 @@ const PASSPHRASE: &str = "correct horse battery";
 fn a_passphrase_is_asked_for_and_not_shown() {
     let desk = Desk::with_archive();
     let line = format!("{PASSPHRASE}\n");
-    let text = Terminal::run(&desk, "solution keygen locked --encrypt")
+    let text = Terminal::run(&desk, "solution keygen locked --encrypt", &[])
         .at("New passphrase for locked.key: ", &line)
         .at("The same again: ", &line)
         .ended(0);
     assert!(!text.contains("horse"), "{text}");
     assert!(text.contains("encrypted"), "{text}");
     let sign = "solution sign example.iso --key locked.key";
-    let text = Terminal::run(&desk, sign)
+    let text = Terminal::run(&desk, sign, &[])
         .at("Passphrase for locked.key: ", "incorrect horse\n")
         .ended(1);
     assert!(text.contains("does not open the secret key"), "{text}");
     // Standard output and input may be other things than the terminal.
-    let text = Terminal::run(&desk, &format!("{sign} </dev/null >out"))
+    let text = Terminal::run(&desk, &format!("{sign} </dev/null >out"), &[])
         .at("Passphrase for locked.key: ", &line)
         .ended(0);
     assert!(!text.contains("horse"), "{text}");
@@ -47,7 +47,7 @@ fn a_passphrase_that_is_typed_badly_makes_no_key() {
         ("one\n", "another\n", "the two passphrases differ"),
         ("\n", "", "the passphrase is empty"),
     ] {
-        let mut terminal = Terminal::run(&desk, "solution keygen locked --encrypt")
+        let mut terminal = Terminal::run(&desk, "solution keygen locked --encrypt", &[])
             .at("New passphrase for locked.key: ", first);
         if !second.is_empty() {
             terminal = terminal.at("The same again: ", second);
@@ -67,7 +67,7 @@ fn a_question_can_be_refused() {
     desk.solution(&keygen).success();
     let before = desk.read("example.iso");
     let line = "trap : INT; solution sign example.iso --key locked.key; echo ended $?; stty -a";
-    let text = Terminal::run(&desk, line)
+    let text = Terminal::run(&desk, line, &[])
         .at("Passphrase for locked.key: ", "half\x03")
         .ended(0);
     assert!(

@@ -14,6 +14,7 @@ mod list;
 mod medium;
 mod open;
 mod order;
+mod pieces;
 mod pipeline;
 mod readme;
 mod registry_config;
@@ -34,6 +35,7 @@ pub use layout::{
 pub use list::{Blob, Listed};
 pub use medium::Medium;
 pub use open::{Opened, Trusted};
+pub use pieces::Pieces;
 pub use readme::readme;
 pub use sign::{Destination, Signable, Subject, detached_path, read_detached};
 pub use unsigned::{ArchiveFile, FileSource, Info, Unsigned};

@@ -254,7 +254,7 @@ impl Listed {
         }
     }
 
-    fn size_and_digest(&self, path: &str) -> Result<(u64, Digest), OpenError> {
+    pub(crate) fn size_and_digest(&self, path: &str) -> Result<(u64, Digest), OpenError> {
         if path == SHA256SUMS {
             let size = self.plan.file(path).map_or(0, |file| file.size);
             return Ok((size, self.statement.sha256sums));

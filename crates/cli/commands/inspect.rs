@@ -16,7 +16,7 @@ use crate::render;
 /// Show what is in an archive; nothing is verified but that it is whole where it is read
 #[derive(Args, Debug)]
 #[command(after_help = "\
-`solution validate` says whether to believe it.
+`solution validate` says whether to believe it; `solution cat` writes one of the files.
 
 Examples:
   solution inspect app.iso
@@ -30,6 +30,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     files: bool,
 }
+
+/// What whoever reads an archive without its signatures must know.
+pub(super) const NOT_VERIFIED: &str =
+    "not verified: `solution validate` says whether to believe it";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -186,5 +190,5 @@ fn show(inspected: &Inspected) {
     for file in inspected.files.iter().flatten() {
         render::line(format!("{:>14}  {}  {}", file.size, file.digest, file.path));
     }
-    render::note("not verified: `solution validate` says whether to believe it");
+    render::note(NOT_VERIFIED);
 }

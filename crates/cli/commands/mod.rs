@@ -1,5 +1,6 @@
 //! One file a verb: arguments, one request, one call, one rendering.
 
+pub(crate) mod cat;
 pub(crate) mod deactivate;
 pub(crate) mod environment;
 pub(crate) mod import;
@@ -29,6 +30,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Sign(arguments) => sign::run(&arguments, output),
         Command::Trust(command) => trust::run(command, output),
         Command::Inspect(arguments) => inspect::run(&arguments, output),
+        Command::Cat(arguments) => cat::run(&arguments, output),
         Command::Import(arguments) => import::run(&arguments, output),
         Command::Unimport(arguments) => unimport::run(&arguments, output),
         Command::Status(arguments) => status::run(&arguments, output),

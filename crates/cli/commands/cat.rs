@@ -1,0 +1,146 @@
+//! `solution cat`: one file of an archive, as it lies there.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use archive::{Listed, OpenError, Opened, Pieces, Trusted};
+use clap::Args;
+use schemas::limits;
+
+use super::{inspect, support};
+use crate::args::Output;
+use crate::exit::{Failure, Outcome};
+use crate::render;
+
+/// Bytes of a file that is verified before any of it is written: every document of an archive is smaller.
+const WHOLE: u64 = limits::YAML_SIZE;
+/// Files that are named when another was asked for.
+const SUGGESTED: usize = 3;
+
+/// Write one file of an archive to standard output; nothing is verified but that it is whole
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The bytes come as they are. At a terminal they are shown as text instead, with escapes (\\u{1b}) for what a terminal \
+would obey; what is no text, or larger than 4 MiB, goes into a file or another program only.
+
+A file that is not what the archive lists ends with exit code 1. Files up to 4 MiB are compared before any of their \
+bytes are written; larger ones while they are, so that only the exit code tells whether to use them.
+
+Examples:
+  solution cat app.iso manifest.yaml
+  solution cat app.iso operator/deploy/role.yaml
+  solution cat app.iso SHA256SUMS > SHA256SUMS
+  solution cat app.iso images/shop/1.0.0/manifest.json | jq .layers")]
+pub(crate) struct Arguments {
+    /// The archive: a file, or the device of a disc
+    archive: PathBuf,
+
+    /// The file, as `solution inspect --files` names it: from the root of the archive, with `/` between names
+    path: String,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    if output == Output::Json {
+        return Err(Failure::usage("the bytes of a file have no JSON form").hint(
+            "leave `--output json` out; `solution inspect --files --output json` lists the files",
+        ));
+    }
+    let read = |error| support::open_failure(&arguments.archive, error);
+    let listed = Opened::open(&arguments.archive)
+        .and_then(|opened| opened.skip_signature())
+        .and_then(Trusted::list)
+        .map_err(read)?;
+    let pieces = listed
+        .pieces(&arguments.path)
+        .map_err(|error| match error {
+            OpenError::NoSuchFile(_) => unknown(&listed, arguments),
+            other => read(other),
+        })?;
+    let small = pieces.left() <= WHOLE;
+    let whole = || listed.read(&arguments.path, WHOLE).map_err(read);
+    match (render::is_terminal(), small) {
+        (true, true) => show(&whole()?, arguments)?,
+        (true, false) => return Err(elsewhere(arguments, "large")),
+        (false, true) => {
+            write(&whole()?)?;
+        }
+        (false, false) => stream(pieces, arguments)?,
+    }
+    render::note(inspect::NOT_VERIFIED);
+    Ok(Outcome::Yes)
+}
+
+/// Shows a text at a terminal.
+fn show(bytes: &[u8], arguments: &Arguments) -> Result<(), Failure> {
+    let text = str::from_utf8(bytes).map_err(|_| elsewhere(arguments, "no text"))?;
+    text.lines().for_each(render::line);
+    Ok(())
+}
+
+/// What is not for a terminal.
+fn elsewhere(arguments: &Arguments, what: &str) -> Failure {
+    let path = &arguments.path;
+    Failure::usage(format!("`{path}` is {what}, and would go to a terminal"))
+        .hint("write it into a file (`> FILE`), or give it to another program (`| less`)")
+}
+
+/// Writes a large file while it is compared.
+fn stream(mut pieces: Pieces<'_>, arguments: &Arguments) -> Result<(), Failure> {
+    let failed = |error| {
+        support::open_failure(&arguments.archive, error)
+            .hint("do not use what was written: it is not the whole file, or not the right one")
+    };
+    while let Some(piece) = pieces.piece().map_err(failed)? {
+        if write(piece)? == Reader::Gone {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Who reads standard output.
+#[derive(PartialEq, Eq)]
+enum Reader {
+    There,
+    Gone,
+}
+
+/// Writes bytes as they are. A reader that has seen enough is not an error.
+fn write(bytes: &[u8]) -> Result<Reader, Failure> {
+    match render::raw(bytes) {
+        Ok(()) => Ok(Reader::There),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => Err(Failure::unknown(error).context("cannot write to standard output")),
+    }
+}
+
+/// Says that there is no such file, and which one may have been meant.
+fn unknown(listed: &Listed, arguments: &Arguments) -> Failure {
+    let (archive, path) = (arguments.archive.display(), &arguments.path);
+    let all = || {
+        let entries = listed.contents().entries().iter();
+        entries.map(|entry| entry.path.as_str())
+    };
+    let below = format!("{}/", path.trim_end_matches('/'));
+    if let Some(file) = all().find(|file| file.starts_with(&below)) {
+        return Failure::no(anyhow!("`{path}` is a directory of `{archive}`")).hint(format!(
+            "name one of its files, such as `{file}`; `solution inspect --files` lists them"
+        ));
+    }
+    let name = |path: &str| path.rsplit('/').next().map(str::to_ascii_lowercase);
+    let alike = all().filter(|file| name(file) == name(path));
+    let alike: Vec<String> = alike
+        .take(SUGGESTED)
+        .map(|file| format!("`{file}`"))
+        .collect();
+    let failure = Failure::no(anyhow!("`{archive}` has no file `{path}`"));
+    if alike.is_empty() {
+        failure.hint("`solution inspect --files` lists the files")
+    } else {
+        failure.hint(format!(
+            "there is {}; `solution inspect --files` lists all",
+            alike.join(", ")
+        ))
+    }
+}
