@@ -1,23 +1,25 @@
-//! Compressing layers, and unpacking what came compressed.
+//! Compressing layers; and in [`unpack`], what came compressed.
 //!
 //! The result follows from the bytes, the kind and the version of the encoder alone. The layer is cut into blocks of one
 //! size, each becomes a member of its own (RFC 1952, 2.2; RFC 8878, 3), and members behind each other are what readers
 //! of either format take for one. So any number of threads can work, and none of them decides anything.
 
+mod unpack;
+
 use std::fs::File;
 use std::io::{self, Read, Write as _};
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use flate2::read::MultiGzDecoder;
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
 use crate::cache::Made;
-use crate::source::tar::{Extent, Tar};
+use crate::source::tar::Extent;
 use crate::source::{Blob, Means, SourceError};
 use crate::{Event, files, limits};
+pub(crate) use unpack::{Coding, Unpacking, coding, open_tar, verified};
 
 /// What to do with layers that are not compressed, of images whose manifest is made here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,14 +30,6 @@ pub enum Compression {
     /// Gzip, which every engine reads.
     Gzip,
     /// Zstandard: smaller and faster to unpack; engines of before 2021 do not read it.
-    Zstd,
-}
-
-/// How a layer is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Coding {
-    Plain,
-    Gzip,
     Zstd,
 }
 
@@ -215,148 +209,8 @@ fn compare(blob: &Blob, hasher: Sha256) -> Result<(), SourceError> {
     })
 }
 
-/// How a file in a tar is stored, by its first bytes.
-pub(crate) fn coding(tar: &Tar, extent: Extent) -> Result<Coding, SourceError> {
-    let mut magic = [0; 4];
-    if extent.size >= magic.len() as u64 {
-        tar.read_at(&mut magic, extent.offset)?;
-    }
-    Ok(match magic {
-        [0x1f, 0x8b, 8, _] => Coding::Gzip,
-        [0x28, 0xb5, 0x2f, 0xfd] => Coding::Zstd,
-        _ => Coding::Plain,
-    })
-}
-
-/// A layer that came compressed: `plain` has the digest that it must have when it is unpacked, and its place.
-pub(crate) fn verified(
-    plain: &Blob,
-    coding: Coding,
-    means: &Means<'_>,
-) -> Result<Blob, SourceError> {
-    let mut hashing = Hashing {
-        part: Part::of(plain)?,
-        hasher: Sha256::new(),
-    };
-    let mut unpacked = Sha256::new();
-    {
-        let mut decoder: Box<dyn Read + '_> = match coding {
-            Coding::Plain => Box::new(&mut hashing),
-            Coding::Gzip => Box::new(MultiGzDecoder::new(&mut hashing)),
-            Coding::Zstd => Box::new(
-                zstd::Decoder::new(&mut hashing).map_err(|source| failed(&plain.path, source))?,
-            ),
-        };
-        copy(&mut decoder, &plain.path, means, |bytes| {
-            unpacked.update(bytes);
-            Ok(())
-        })?;
-    }
-    compare(plain, unpacked)?;
-    // Whatever lies behind the last member.
-    io::copy(&mut hashing, &mut io::sink()).map_err(|source| failed(&plain.path, source))?;
-    Ok(Blob {
-        digest: Digest::new(hashing.hasher.finalize().into()),
-        ..plain.clone()
-    })
-}
-
-/// Hashes what is read.
-struct Hashing {
-    part: Part,
-    hasher: Sha256,
-}
-
-impl Read for Hashing {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let read = self.part.read(buf)?;
-        self.hasher.update(&buf[..read]);
-        Ok(read)
-    }
-}
-
-/// Reads to the end, at most as much as anything unpacked may have.
-fn copy(
-    from: &mut dyn Read,
-    path: &Path,
-    means: &Means<'_>,
-    mut take: impl FnMut(&[u8]) -> Result<(), SourceError>,
-) -> Result<(), SourceError> {
-    let mut buffer = vec![0; limits::CACHE_BUFFER];
-    let mut done = 0;
-    loop {
-        let read = from
-            .read(&mut buffer)
-            .map_err(|source| failed(path, source))?;
-        if read == 0 {
-            return Ok(());
-        }
-        done += read as u64;
-        if done > limits::UNPACKED_SIZE {
-            return Err(SourceError::Unpacked(path.to_owned()));
-        }
-        take(&buffer[..read])?;
-        means.step(done, 0)?;
-    }
-}
-
 fn failed(path: &Path, source: io::Error) -> SourceError {
     files::failed(path, source).into()
-}
-
-/// Opens a tar. One that is compressed with gzip is unpacked into the cache; engines take these too.
-pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceError> {
-    let size = files::size(path)?;
-    let mut part = Part::open(path, Extent { offset: 0, size })?;
-    let mut magic = Vec::new();
-    let begin = Read::by_ref(&mut part).take(6).read_to_end(&mut magic);
-    begin.map_err(|source| failed(path, source))?;
-    let other = match magic.as_slice() {
-        [0x1f, 0x8b, 8, ..] => return Tar::open(&unpacked(path, size, means)?),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => "zstd",
-        [0xfd, b'7', b'z', b'X', b'Z', 0] => "xz",
-        [b'B', b'Z', b'h', ..] => "bzip2",
-        _ => return Tar::open(path),
-    };
-    Err(SourceError::Compressed {
-        path: path.to_owned(),
-        program: other,
-    })
-}
-
-/// The unpacked content of a gzip file.
-fn unpacked(path: &Path, size: u64, means: &Means<'_>) -> Result<PathBuf, SourceError> {
-    let cache = means.cache.get()?;
-    let packed = hash(path, size, means)?;
-    let recipe = format!("unpacked {packed}");
-    if let Some(made) = cache.derived(&recipe) {
-        // It is about to be believed, other than what is only copied.
-        if hash(&made.path, made.size, means)? == made.digest {
-            return Ok(made.path);
-        }
-        cache.discard(made.digest);
-        (means.progress)(Event::Damaged(made.digest));
-    }
-    let mut new = cache.create()?;
-    let part = Part::open(path, Extent { offset: 0, size })?;
-    let mut decoder = MultiGzDecoder::new(io::BufReader::with_capacity(limits::CACHE_BUFFER, part));
-    copy(&mut decoder, path, means, |bytes| {
-        let kept = new.write_all(bytes);
-        kept.map_err(|source| failed(&means.cache.directory(), source))
-    })?;
-    let made = new.finish()?;
-    cache.remember(&recipe, &made)?;
-    Ok(made.path)
-}
-
-fn hash(path: &Path, size: u64, means: &Means<'_>) -> Result<Digest, SourceError> {
-    let mut part = Part::open(path, Extent { offset: 0, size })?;
-    let mut hasher = Sha256::new();
-    copy(&mut part, path, means, |bytes| {
-        hasher.update(bytes);
-        Ok(())
-    })?;
-    Ok(Digest::new(hasher.finalize().into()))
 }
 
 impl Means<'_> {

@@ -15,6 +15,7 @@ mod init;
 mod limits;
 mod load;
 mod operator;
+pub mod ownership;
 mod pack;
 mod platform;
 mod preview;
@@ -28,11 +29,12 @@ use std::time::Duration;
 
 use schemas::{Digest, ImagePlace};
 
-pub use cache::{Begun, Cache, CacheError, Made, New, Partial};
+pub use cache::{Begun, Cache, CacheError, CacheOptions, Made, New, Partial};
 pub use compress::Compression;
 pub use error::PackError;
 pub use files::ReadError;
 pub use init::{init, write_draft};
+pub use limits::UNPACK_LIMIT;
 pub use pack::{Packed, Pinned, Request, Signing, pack};
 pub use preview::{FilePreview, ImagePreview, Preview, preview};
 pub use remote::Remote;

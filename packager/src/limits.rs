@@ -61,8 +61,13 @@ pub(crate) const TAR_NAMES: usize = 16 * 1024 * 1024;
 pub(crate) const TAR_EXTENDED: usize = 64 * 1024;
 /// Links in a tar that lead to links: engines write one.
 pub(crate) const TAR_LINKS: usize = 8;
-/// Bytes of anything that is unpacked: ten times the largest images in use, so that a small file cannot fill a disk of
-/// any size.
-pub(crate) const UNPACKED_SIZE: u64 = 256 * 1024 * 1024 * 1024;
+/// Bytes that all sources of one pack may unpack to, where nothing else is asked for: three times what the cache keeps of
+/// a large Solution and its versions. Gzip makes up to 1,032 bytes of one, so that a file of 67 MB can come to this.
+pub const UNPACK_LIMIT: u64 = 64 * 1024 * 1024 * 1024;
+/// Bytes that unpacking leaves free on the cache's file system: what a machine's logs and databases need to go on until
+/// somebody looks.
+pub(crate) const FREE_RESERVE: u64 = 256 * 1024 * 1024;
+/// Links on the way to a directory: what Linux follows (`path_resolution(7)`).
+pub(crate) const PATH_LINKS: usize = 40;
 /// Blocks that are compressed at once, since they are in memory: half a gigabyte with their results.
 pub(crate) const COMPRESS_THREADS: usize = 64;

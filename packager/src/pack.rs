@@ -9,7 +9,7 @@ use archive::{Info, Overwrite, Signed, Unsigned, WriteError, Written};
 use schemas::{Digest, ImagePlace, ImageSource, SolutionId, StatementTime};
 use signing::SecretKey;
 
-use crate::cache::Lazy;
+use crate::cache::{CacheOptions, Lazy};
 use crate::compress::Compression;
 use crate::error::PackError;
 use crate::load::{self, Loaded};
@@ -30,8 +30,8 @@ pub struct Request {
     pub signing: Signing,
     /// The one time in the image.
     pub time: StatementTime,
-    /// A directory for contents that were expensive to get, so that the next pack has them. Made when it is needed.
-    pub cache: PathBuf,
+    /// Where contents are kept that were expensive to get, so that the next pack has them.
+    pub cache: CacheOptions,
     /// What to do with layers that are not compressed, where that changes no digest that the source has.
     pub compression: Compression,
     /// How images that are not on the disk are reached.

@@ -15,7 +15,9 @@ use fixtures::example::{Programs, Release};
 use fixtures::image::{Format, Image, ImageBuilder, Index, Platform};
 use fixtures::layer::Layer;
 use fixtures::layout::{self, OciLayout};
-use packager::{Compression, Event, PackError, Packed, Remote, Request, Signing, init, pack};
+use packager::{
+    CacheOptions, Compression, Event, PackError, Packed, Remote, Request, Signing, init, pack,
+};
 use schemas::{Digest, StatementTime};
 use signing::{SecretKey, Trust};
 use tempfile::TempDir;
@@ -39,7 +41,10 @@ fn request(tree: &Path, output: &Path) -> Request {
         signing: Signing::Keys(vec![key()]),
         time: StatementTime::DEFAULT,
         threads: NonZeroUsize::new(2).unwrap(),
-        cache: tree.join("../cache"),
+        cache: CacheOptions {
+            directory: tree.join("../cache"),
+            unpack_limit: packager::UNPACK_LIMIT,
+        },
         remote: Remote::default(),
     }
 }

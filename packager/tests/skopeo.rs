@@ -14,7 +14,7 @@ use fixtures::image::{Artifact, Format, ImageBuilder, Index, Platform};
 use fixtures::layer::Layer;
 use fixtures::layout::{self, OciLayout};
 use fixtures::saved::{self, Names, Saved};
-use packager::{Compression, Packed, Request, Signing, pack};
+use packager::{CacheOptions, Compression, Packed, Request, Signing, pack};
 use schemas::StatementTime;
 
 fn skopeo_copy(directory: &Path, options: &[&str], from: &str, to: &str) {
@@ -64,7 +64,10 @@ spec:
         signing: Signing::Unsigned,
         time: StatementTime::DEFAULT,
         threads: NonZeroUsize::MIN,
-        cache: directory.join("cache"),
+        cache: CacheOptions {
+            directory: directory.join("cache"),
+            unpack_limit: packager::UNPACK_LIMIT,
+        },
         remote: packager::Remote::default(),
     };
     pack(&request, &|_| {}, &AtomicBool::new(false)).unwrap()

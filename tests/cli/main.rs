@@ -19,5 +19,6 @@ mod sources;
 #[path = "../common/stages.rs"]
 mod stages;
 mod trust;
+mod unpacking;
 mod usage;
 mod verbs;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use schemas::Digest;
 
-use super::{Cache, CacheError, DERIVED, Made, NEW, failed, slot};
+use super::{Cache, CacheError, DERIVED, Made, NEW, failed, read_own};
 use crate::files;
 use crate::limits;
 
@@ -15,7 +15,7 @@ impl Cache {
     /// What a recipe gave, if that is still here.
     #[must_use]
     pub fn derived(&self, recipe: &str) -> Option<Made> {
-        let note = read(&self.note(recipe))?;
+        let note = read(&self.note(recipe), self.user)?;
         if note.recipe != recipe {
             return None;
         }
@@ -29,7 +29,7 @@ impl Cache {
 
     /// Notes what a recipe gave. A recipe is one line that names everything the result depends on.
     pub fn remember(&self, recipe: &str, made: &Made) -> Result<(), CacheError> {
-        let (mut file, path) = slot(&self.directory.join(NEW), "")?;
+        let (mut file, path) = self.slot(NEW, "")?;
         let body = format!("{} {} {recipe}\n", made.digest.hex(), made.size);
         let sum = files::digest(body.as_bytes()).hex();
         let written = file
@@ -40,7 +40,7 @@ impl Cache {
         fs::rename(&path, &target).map_err(|error| failed(&target, error))
     }
 
-    fn note(&self, recipe: &str) -> PathBuf {
+    pub(super) fn note(&self, recipe: &str) -> PathBuf {
         let name = files::digest(recipe.as_bytes()).hex();
         self.directory.join(DERIVED).join(name)
     }
@@ -52,9 +52,9 @@ pub(super) struct Note {
     recipe: String,
 }
 
-/// A note that is whole.
-pub(super) fn read(path: &Path) -> Option<Note> {
-    let bytes = files::read(path, limits::CACHE_NOTE).ok()?;
+/// A note that is whole, and our own.
+pub(super) fn read(path: &Path, user: u32) -> Option<Note> {
+    let bytes = read_own(path, limits::CACHE_NOTE, user)?;
     let text = String::from_utf8(bytes).ok()?;
     let (body, sum) = text.strip_suffix('\n')?.rsplit_once('\n')?;
     if files::digest(format!("{body}\n").as_bytes()).hex() != sum {

@@ -14,7 +14,13 @@
 //! taken from here is hashed again while it is written into the archive, and is dropped by [`Cache::discard`] when it
 //! does not match; several processes at once never write to one file, since each locks what it writes and nobody waits
 //! for a lock that a stranger holds; links are never followed; nothing is removed while another process uses the
-//! cache.
+//! cache; a small file that unpacks to very much stops at [`Unpacking`]'s limit.
+//!
+//! What is not hashed again must be our own word: that a content is the one of its recipe, how far a download has come,
+//! and that a file that was hashed is still the same when it is read. So only the user who runs the program may be able
+//! to write to the cache: its directories are his, and nobody else could have put others in their place
+//! ([`crate::ownership`]). A file in it that belongs to somebody else, or that others may write to, counts as absent and
+//! is replaced: it is only a copy, and an error would have to be mended by hand for nothing.
 
 mod derived;
 #[cfg(test)]
@@ -22,17 +28,19 @@ mod tests;
 mod trim;
 mod writing;
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Write as _};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
+use rustix::fs::{AtFlags, CWD, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 use schemas::Digest;
 use tempfile::NamedTempFile;
 
+use crate::compress::Unpacking;
 use crate::limits;
+use crate::ownership::{self, Exposure, PathError, Target};
 pub use writing::{Begun, Made, New, Partial};
 
 /// Why the cache cannot be used.
@@ -64,9 +72,34 @@ pub enum CacheError {
         /// Bytes that there are.
         found: u64,
     },
+    /// Somebody else could change what the cache holds.
+    #[error("cannot trust the cache in `{}`", directory.display())]
+    Exposed {
+        /// The cache's directory.
+        directory: PathBuf,
+        /// The reason.
+        source: PathError,
+    },
     /// Very many others write the same content.
     #[error("more than {max} others write `{}`", .0.display(), max = limits::CACHE_SLOTS)]
     Crowded(PathBuf),
+}
+
+impl CacheError {
+    /// Whether trying again without changing anything gives the same error.
+    pub(crate) fn is_refusal(&self) -> bool {
+        match self {
+            Self::Exposed { source, .. } => !matches!(source, PathError::Io { .. }),
+            _ => false,
+        }
+    }
+
+    /// What the user can do next, where one step is likely to help.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        self.is_refusal().then_some(
+            "give a folder that only you can write to with `--cache-dir`, or take the right to write from others with `chmod go-w`",
+        )
+    }
 }
 
 /// A cache that is in use. As long as this value lives, no process removes anything that it might have found.
@@ -75,6 +108,8 @@ pub struct Cache {
     directory: PathBuf,
     limit: u64,
     lock: File,
+    /// Whose it is.
+    user: u32,
 }
 
 const CONTENTS: &str = "contents";
@@ -89,21 +124,36 @@ impl Cache {
     /// Opens the cache in `directory`, which is made if it does not exist. It keeps at most `limit` bytes when nobody
     /// uses it.
     pub fn open(directory: &Path, limit: u64) -> Result<Self, CacheError> {
+        Self::open_as(directory, limit, rustix::process::geteuid().as_raw())
+    }
+
+    fn open_as(directory: &Path, limit: u64, user: u32) -> Result<Self, CacheError> {
+        let exposed = |source| CacheError::Exposed {
+            directory: directory.to_owned(),
+            source,
+        };
+        // From here on without links, so that it stays where it is.
+        let directory = match ownership::directory(directory, user).map_err(exposed)? {
+            Target::There(path) | Target::Missing(path) => path,
+        };
         for name in [CONTENTS, PARTIAL, NEW, DERIVED] {
             let path = directory.join(name);
             // What is in it may have come from a registry that not everybody may read.
             let made = DirBuilder::new().recursive(true).mode(0o700).create(&path);
             made.map_err(|error| failed(&path, error))?;
+            check_directory(&path, user).map_err(exposed)?;
         }
-        write_tag(directory)?;
+        check_directory(&directory, user).map_err(exposed)?;
+        write_tag(&directory)?;
         let path = directory.join("lock");
-        let lock = open_file(&path).map_err(|error| failed(&path, error))?;
+        let lock = open_file(&path, user).map_err(|error| failed(&path, error))?;
         // Who makes room holds it for moments only.
         lock.lock_shared().map_err(|error| failed(&path, error))?;
         Ok(Self {
-            directory: directory.to_owned(),
+            directory,
             limit,
             lock,
+            user,
         })
     }
 
@@ -113,7 +163,7 @@ impl Cache {
     pub fn find(&self, digest: Digest, size: u64) -> Option<PathBuf> {
         let path = self.content(digest);
         let metadata = path.symlink_metadata().ok()?;
-        if !metadata.is_file() || metadata.len() != size {
+        if !is_own_file(&metadata, self.user) || metadata.len() != size {
             self.discard(digest);
             return None;
         }
@@ -130,7 +180,7 @@ impl Cache {
     /// Begins to write a content, or goes on where a process that was killed ended. Nobody waits: while another process
     /// writes the same content, a second copy is written.
     pub fn begin(&self, digest: Digest, size: u64) -> Result<Begun, CacheError> {
-        let (file, path) = slot(&self.directory.join(PARTIAL), &format!("{}.", digest.hex()))?;
+        let (file, path) = self.slot(PARTIAL, &format!("{}.", digest.hex()))?;
         // Asked under the lock: the one who held it before may just have finished.
         if let Some(there) = self.find(digest, size) {
             fs::remove_file(&path).map_err(|error| failed(&path, error))?;
@@ -142,7 +192,7 @@ impl Cache {
 
     /// Begins to write a content whose digest is not known yet. It goes away unless it is finished.
     pub fn create(&self) -> Result<New, CacheError> {
-        let (file, path) = slot(&self.directory.join(NEW), "")?;
+        let (file, path) = self.slot(NEW, "")?;
         New::begin(file, path, self.directory.join(CONTENTS))
     }
 
@@ -159,6 +209,32 @@ impl Cache {
     pub(crate) fn content(&self, digest: Digest) -> PathBuf {
         self.directory.join(CONTENTS).join(digest.hex())
     }
+
+    /// A file that is locked by the caller alone, as it was left by who had it before: the first of the slots that
+    /// nobody has.
+    fn slot(&self, below: &str, prefix: &str) -> Result<(File, PathBuf), CacheError> {
+        let directory = self.directory.join(below);
+        for number in 0..limits::CACHE_SLOTS {
+            let path = directory.join(format!("{prefix}{number}"));
+            let file = open_file(&path, self.user).map_err(|error| failed(&path, error))?;
+            match file.try_lock() {
+                // It may have been renamed or removed between opening and locking; then the next slot is as good.
+                Ok(()) if is_at(&file, &path) => return Ok((file, path)),
+                Ok(()) | Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(failed(&path, error)),
+            }
+        }
+        Err(CacheError::Crowded(directory))
+    }
+}
+
+/// Where contents are kept, and how much may be unpacked into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheOptions {
+    /// The cache's directory, which only the user may be able to write to. Made when it is needed.
+    pub directory: PathBuf,
+    /// Bytes that all sources of one pack may unpack to; [`crate::UNPACK_LIMIT`] where nobody says more.
+    pub unpack_limit: u64,
 }
 
 /// A cache that is opened when it is first needed: most packs need none.
@@ -166,15 +242,28 @@ impl Cache {
 pub(crate) struct Lazy {
     directory: PathBuf,
     cache: OnceLock<Arc<Cache>>,
+    unpacking: Unpacking,
 }
 
 impl Lazy {
-    /// The cache in `directory`, which is not touched yet.
-    pub(crate) fn new(directory: &Path) -> Self {
+    /// A cache that is not touched yet.
+    pub(crate) fn new(options: &CacheOptions) -> Self {
+        let unpacking = Unpacking::new(options.unpack_limit, limits::FREE_RESERVE);
+        Self::with(&options.directory, unpacking)
+    }
+
+    /// A cache for a pack that unpacks so much.
+    pub(crate) fn with(directory: &Path, unpacking: Unpacking) -> Self {
         Self {
             directory: directory.to_owned(),
             cache: OnceLock::new(),
+            unpacking,
         }
+    }
+
+    /// What was unpacked so far.
+    pub(crate) fn unpacking(&self) -> &Unpacking {
+        &self.unpacking
     }
 
     /// The cache, opened if it is not yet.
@@ -189,7 +278,8 @@ impl Lazy {
 
     /// Removes a content that was found to be damaged. Whether it came from the cache.
     pub(crate) fn discard(&self, path: &Path) -> bool {
-        let ours = self.cache.get().is_some() && path.starts_with(self.directory.join(CONTENTS));
+        let contents = self.cache.get().map(|cache| cache.directory.join(CONTENTS));
+        let ours = contents.is_some_and(|contents| path.starts_with(contents));
         if ours {
             fs::remove_file(path).unwrap_or_default();
         }
@@ -218,20 +308,27 @@ fn write_tag(directory: &Path) -> Result<(), CacheError> {
     }
 }
 
-/// A file that is locked by the caller alone, as it was left by who had it before: the first of the slots that nobody
-/// has.
-fn slot(directory: &Path, prefix: &str) -> Result<(File, PathBuf), CacheError> {
-    for number in 0..limits::CACHE_SLOTS {
-        let path = directory.join(format!("{prefix}{number}"));
-        let file = open_file(&path).map_err(|error| failed(&path, error))?;
-        match file.try_lock() {
-            // It may have been renamed or removed between opening and locking; then the next slot is as good.
-            Ok(()) if is_at(&file, &path) => return Ok((file, path)),
-            Ok(()) | Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(error)) => return Err(failed(&path, error)),
-        }
-    }
-    Err(CacheError::Crowded(directory.to_owned()))
+/// Refuses a directory of the cache that is not the user's own.
+fn check_directory(path: &Path, user: u32) -> Result<(), PathError> {
+    let flags = OFlags::NOFOLLOW | OFlags::DIRECTORY;
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(flags.bits().cast_signed());
+    let metadata = options.open(path).and_then(|it| it.metadata());
+    let metadata = metadata.map_err(|source| PathError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    let path = path.to_owned();
+    exposure(&metadata, user).map_or(Ok(()), |how| Err(PathError::Exposed { path, how }))
+}
+
+/// What lets others than the user change something. Root could change everything, but writes caches of its own only.
+fn exposure(metadata: &Metadata, user: u32) -> Option<Exposure> {
+    ownership::exposure(metadata.uid(), metadata.mode(), &[user])
+}
+
+fn is_own_file(metadata: &Metadata, user: u32) -> bool {
+    metadata.is_file() && exposure(metadata, user).is_none()
 }
 
 fn is_at(file: &File, path: &Path) -> bool {
@@ -244,17 +341,45 @@ fn is_at(file: &File, path: &Path) -> bool {
     open.is_file() && same(&open, &named)
 }
 
-/// Opens or makes a file, never at the other end of a link.
-fn open_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
-        .open(path)
+/// Opens or makes a file of the user's own, never at the other end of a link. One that others could have written gives
+/// way to a new one.
+fn open_file(path: &Path, user: u32) -> io::Result<File> {
+    let there = path.symlink_metadata();
+    if there.is_ok_and(|there| there.is_file() && exposure(&there, user).is_some()) {
+        fs::remove_file(path)?;
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options.mode(0o600).custom_flags(NOT_A_LINK);
+    let file = options.open(path)?;
+    if is_own_file(&file.metadata()?, user) {
+        return Ok(file);
+    }
+    Err(io::Error::other("it is not a file of this user's own"))
 }
+
+/// Reads a small file of the user's own, never at the other end of a link; none if it is no such file.
+fn read_own(path: &Path, limit: u64, user: u32) -> Option<Vec<u8>> {
+    let mut options = OpenOptions::new();
+    let file = options
+        .read(true)
+        .custom_flags(NOT_A_LINK)
+        .open(path)
+        .ok()?;
+    let metadata = file.metadata().ok()?;
+    if !is_own_file(&metadata, user) || metadata.len() > limit {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// How files are opened: nothing at the other end of a link, and nothing that opening would wait for.
+const NOT_A_LINK: i32 = OFlags::NOFOLLOW
+    .union(OFlags::NONBLOCK)
+    .bits()
+    .cast_signed();
 
 /// Notes that a file was used, by the file system's clock. If that fails, it is only taken for older than it is.
 fn touch(path: &Path) {

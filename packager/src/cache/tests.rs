@@ -1,5 +1,5 @@
 use std::io::Write as _;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use tempfile::TempDir;
 
@@ -245,4 +245,142 @@ fn threads_that_write_the_same_leave_it_once() {
         b"shared"
     );
     assert_eq!(files_below(&cache.directory), 0);
+}
+
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn opened(directory: &Path) -> Result<Cache, String> {
+    Cache::open(directory, LIMIT).map_err(|error| {
+        assert!(error.is_refusal(), "{error}");
+        assert!(error.hint().unwrap().contains("--cache-dir"));
+        let CacheError::Exposed { source, .. } = error else {
+            panic!("{error}")
+        };
+        source.to_string()
+    })
+}
+
+#[test]
+fn a_cache_that_others_could_write_to_is_refused() {
+    let (directory, cache) = cache();
+    let path = cache.directory.clone();
+    drop(cache);
+    let own = [CONTENTS, PARTIAL, NEW, DERIVED].map(|name| path.join(name));
+    let above = [directory.path().join("a"), path.clone()];
+    for exposed in above.iter().chain(&own) {
+        for bad in [0o770, 0o707] {
+            mode(exposed, bad);
+            let expected = format!(
+                "`{}` can be written by others (mode 0{bad:o})",
+                exposed.display()
+            );
+            assert_eq!(opened(&path).unwrap_err(), expected);
+        }
+        mode(exposed, 0o700);
+    }
+    // Where everybody has entries of their own, the cache is one of them and not that directory.
+    mode(&directory.path().join("a"), 0o1777);
+    assert!(opened(&path).is_ok());
+    assert!(opened(&directory.path().join("a/new")).is_ok());
+    mode(&path, 0o1777);
+    assert!(opened(&path).unwrap_err().contains("(mode 1777)"));
+}
+
+#[test]
+fn a_cache_of_another_user_is_refused() {
+    let (_directory, cache) = cache();
+    // Root's is another user's as well: what lies in it cannot be replaced.
+    let other = Cache::open_as(&cache.directory, LIMIT, cache.user + 1);
+    let Err(CacheError::Exposed { source, .. }) = other else {
+        panic!("{other:?}")
+    };
+    let words = format!("belongs to user {}", cache.user);
+    assert!(source.to_string().ends_with(&words), "{source}");
+}
+
+#[test]
+fn a_link_leads_to_the_cache_and_no_link_is_part_of_it() {
+    let (directory, cache) = cache();
+    let content = put(&cache, b"content");
+    symlink(&cache.directory, directory.path().join("link")).unwrap();
+    let linked = opened(&directory.path().join("link")).unwrap();
+    assert_eq!(find(&linked, b"content"), Some(content));
+    let notes = cache.directory.join(DERIVED);
+    fs::rename(&notes, directory.path().join("elsewhere")).unwrap();
+    symlink(directory.path().join("elsewhere"), &notes).unwrap();
+    assert!(Cache::open(&cache.directory, LIMIT).is_err());
+}
+
+/// Two ways in which a file could be somebody else's: by its mode, and by whom it belongs to.
+fn exposed_ways() -> [fn(&mut Cache, &Path); 2] {
+    [|_, path| mode(path, 0o602), |cache, _| cache.user += 1]
+}
+
+#[test]
+fn a_file_that_others_could_have_written_counts_as_absent() {
+    for expose in exposed_ways() {
+        let (_directory, mut cache) = cache();
+        let mut new = cache.create().unwrap();
+        new.write_all(b"made").unwrap();
+        let made = new.finish().unwrap();
+        cache.remember("recipe", &made).unwrap();
+        expose(&mut cache, &made.path);
+        assert_eq!(cache.derived("recipe"), None);
+        assert_eq!(find(&cache, b"made"), None);
+        assert!(
+            !made.path.exists(),
+            "it is removed, so that it can be made anew"
+        );
+    }
+}
+
+#[test]
+fn a_note_that_others_could_have_written_says_nothing() {
+    let (_directory, cache) = cache();
+    let mut new = cache.create().unwrap();
+    new.write_all(b"made").unwrap();
+    let made = new.finish().unwrap();
+    cache.remember("recipe", &made).unwrap();
+    let note = cache.note("recipe");
+    mode(&note, 0o620);
+    assert_eq!(cache.derived("recipe"), None);
+    mode(&note, 0o600);
+    assert_eq!(cache.derived("recipe"), Some(made.clone()));
+    let elsewhere = cache.directory.join("elsewhere");
+    fs::rename(&note, &elsewhere).unwrap();
+    symlink(&elsewhere, &note).unwrap();
+    assert_eq!(cache.derived("recipe"), None);
+    cache.remember("recipe", &made).unwrap();
+    assert_eq!(cache.derived("recipe"), Some(made));
+}
+
+#[test]
+fn a_beginning_that_others_could_have_written_is_begun_anew() {
+    let (_directory, cache) = cache();
+    begin(&cache, b"content").write_all(b"con").unwrap();
+    let hex = files::digest(b"content").hex();
+    let partial = cache.directory.join(PARTIAL).join(format!("{hex}.0"));
+    mode(&partial, 0o606);
+    let mut partial = begin(&cache, b"content");
+    assert_eq!(partial.offset(), 0);
+    partial.write_all(b"content").unwrap();
+    let path = partial.finish().unwrap();
+    assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn what_a_killed_process_was_making_goes_when_the_cache_is_closed() {
+    let (_directory, cache) = cache();
+    let kept = put(&cache, b"content");
+    begin(&cache, b"partial").write_all(b"par").unwrap();
+    for name in ["0", "7", "scratch-x"] {
+        fs::write(cache.directory.join(NEW).join(name), [0; 10]).unwrap();
+    }
+    let directory = cache.directory.clone();
+    cache.close().unwrap();
+    assert_eq!(fs::read_dir(directory.join(NEW)).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(directory.join(PARTIAL)).unwrap().count(), 1);
+    assert!(kept.exists());
 }

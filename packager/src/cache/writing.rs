@@ -211,6 +211,16 @@ impl New {
         })
     }
 
+    /// Bytes that are free for this user where it is written. Without bound if the file system does not say.
+    pub fn free(&self) -> Result<u64, CacheError> {
+        let stat = rustix::fs::fstatvfs(&self.writing.file);
+        let stat = stat.map_err(|error| failed(&self.writing.path, error.into()))?;
+        Ok(match stat.f_blocks {
+            0 => u64::MAX,
+            _ => stat.f_bavail.saturating_mul(stat.f_frsize),
+        })
+    }
+
     /// Makes the content one that can be found.
     pub fn finish(mut self) -> Result<Made, CacheError> {
         let writing = &self.writing;

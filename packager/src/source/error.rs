@@ -68,9 +68,34 @@ pub enum SourceError {
         /// The program.
         program: &'static str,
     },
-    /// Very much larger when it is unpacked than anything that makes sense.
-    #[error("`{}` has more than {max} bytes when it is unpacked", .0.display(), max = crate::limits::UNPACKED_SIZE)]
-    Unpacked(PathBuf),
+    /// Larger when it is unpacked than the user allows.
+    #[error("`{}` has {packed} bytes, and more than {unpacked} when it is unpacked; all sources together may have {limit}", path.display())]
+    UnpackLimit {
+        /// The file.
+        path: PathBuf,
+        /// Its size in bytes, or that of the part that was unpacked.
+        packed: u64,
+        /// Bytes to which it was unpacked.
+        unpacked: u64,
+        /// Bytes to which all sources of a pack may be unpacked.
+        limit: u64,
+    },
+    /// Larger when it is unpacked than the disk of the cache can bear.
+    #[error("`{}` has {packed} bytes, and was unpacked to {unpacked} when `{}` had {free} bytes free; {reserve} of them are left to others", path.display(), cache.display())]
+    UnpackSpace {
+        /// The file.
+        path: PathBuf,
+        /// Its size in bytes.
+        packed: u64,
+        /// Bytes to which it was unpacked.
+        unpacked: u64,
+        /// The cache's directory.
+        cache: PathBuf,
+        /// Bytes that were free there.
+        free: u64,
+        /// Bytes that stay free.
+        reserve: u64,
+    },
     /// A configuration that is not that of the layers.
     #[error("`{}` lists {found} layers, but the image's configuration {listed}; save the image anew", path.display())]
     Layers {
@@ -244,7 +269,8 @@ impl SourceError {
                 !error.is_temporary() && !matches!(error, registry::Error::Store { .. })
             }
             Self::Engine(error) => !error.is_temporary(),
-            Self::Cache(_) | Self::Runtime(_) | Self::Interrupted => false,
+            Self::Cache(error) => error.is_refusal(),
+            Self::UnpackSpace { .. } | Self::Runtime(_) | Self::Interrupted => false,
             _ => true,
         }
     }
@@ -254,6 +280,13 @@ impl SourceError {
         match self {
             Self::Registry(error) => error.hint(),
             Self::Engine(error) => error.hint(),
+            Self::Cache(error) => error.hint(),
+            Self::UnpackLimit { .. } => {
+                Some("if it is what you expect, allow more with `--unpack-limit`")
+            }
+            Self::UnpackSpace { .. } => {
+                Some("free some space there, or keep the cache on a larger disk with `--cache-dir`")
+            }
             Self::NoEngine => Some("name the socket with DOCKER_HOST=unix://PATH"),
             _ => None,
         }

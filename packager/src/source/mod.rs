@@ -93,6 +93,7 @@ pub(crate) fn collect(loaded: &Loaded, means: &Means<'_>) -> Result<Vec<Collecte
     let mut images: Vec<&SourceImage> = loaded.source.spec.images.iter().collect();
     images.sort_by_key(|image| image.place());
     let mut session = Session::new();
+    means.cache.unpacking().restart();
     let of = images.len();
     let numbered = images.into_iter().enumerate();
     let collected = numbered.map(|(number, image)| {

@@ -10,8 +10,9 @@ use tempfile::TempDir;
 
 pub(super) use super::Compression;
 use super::*;
-use crate::files;
+use crate::cache::CacheOptions;
 use crate::remote::Remote;
+use crate::{files, limits};
 
 struct Tree {
     directory: TempDir,
@@ -26,18 +27,35 @@ pub(super) fn collect_on(
     threads: usize,
     session: &mut Session,
 ) -> Result<Collected, SourceError> {
-    let (remote, cancel) = (Remote::default(), AtomicBool::new(false));
-    let cache = Lazy::new(&base.join("cache"));
-    let means = Means {
-        cache: &cache,
-        network: &Network::new(&remote, &cache, &|_| {}, &cancel),
+    let cache = Lazy::new(&CacheOptions {
+        directory: base.join("cache"),
+        unpack_limit: limits::UNPACK_LIMIT,
+    });
+    let cancel = AtomicBool::new(false);
+    with_means(&cache, compression, threads, &|_| {}, &cancel, |means| {
+        super::collect_one(base, image, means, session)
+    })
+}
+
+/// Does something with these means, and nothing else.
+pub(super) fn with_means<T>(
+    cache: &Lazy,
+    compression: Compression,
+    threads: usize,
+    progress: &Progress<'_>,
+    cancel: &AtomicBool,
+    work: impl FnOnce(&Means<'_>) -> T,
+) -> T {
+    let remote = Remote::default();
+    work(&Means {
+        cache,
+        network: &Network::new(&remote, cache, progress, cancel),
         compression,
         threads: NonZeroUsize::new(threads).unwrap(),
-        progress: &|_| {},
-        cancel: &cancel,
+        progress,
+        cancel,
         postponed: None,
-    };
-    super::collect_one(base, image, &means, session)
+    })
 }
 
 pub(super) fn collect_with(

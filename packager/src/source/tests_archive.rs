@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use fixtures::artifact;
 use fixtures::layout::OciLayout;
@@ -11,10 +12,12 @@ use flate2::read::MultiGzDecoder;
 use schemas::ImageDocument;
 use tempfile::TempDir;
 
-use super::tests::{Compression, collect_with, image, source_image};
+use super::tests::{Compression, collect_with, image, source_image, with_means};
 use super::walk::Session;
-use super::{Blob, Collected, SourceError};
-use crate::files;
+use super::{Blob, Collected, SourceError, collect_one};
+use crate::cache::Lazy;
+use crate::compress::Unpacking;
+use crate::{Event, files};
 
 /// More than one block of the encoders.
 const LARGE: usize = 5_000_000;
@@ -377,6 +380,188 @@ fn compressed_archives_are_unpacked_once() {
                 "`DIR/a.tgz` is compressed with {program}; unpack it first with `{program} -dk`"
             )
         );
+    }
+}
+
+/// Takes several images from a pack's sources, as far as its limits allow, and says why not.
+fn within(bench: &Bench, sources: &[&str], unpacking: Unpacking) -> Result<(), SourceError> {
+    let cache = Lazy::with(&bench.path("cache"), unpacking);
+    let cancel = AtomicBool::new(false);
+    with_means(&cache, Compression::None, 1, &|_| {}, &cancel, |means| {
+        sources.iter().try_for_each(|source| {
+            let image = source_image(source);
+            let (base, session) = (bench.0.path(), &mut Session::new());
+            collect_one(base, &image, means, session).map(drop)
+        })
+    })
+}
+
+/// What an unpacking that was stopped leaves in the cache.
+fn left_in(bench: &Bench) -> Vec<PathBuf> {
+    let below = |name: &str| {
+        let entries = fs::read_dir(bench.path("cache").join(name)).unwrap();
+        entries.map(|entry| entry.unwrap().path())
+    };
+    let mut left: Vec<PathBuf> = below("contents").collect();
+    left.extend(below("new"));
+    left.extend(below("derived"));
+    left
+}
+
+#[test]
+fn all_that_is_unpacked_counts_towards_one_limit_and_a_file_counts_once() {
+    let bench = Bench::new();
+    let mut sizes = Vec::new();
+    for (name, image) in ["one.tgz", "two.tgz"].iter().zip(two_images()) {
+        bench.save("a.tar", &[image], Names::Directories);
+        let tar = fs::read(bench.path("a.tar")).unwrap();
+        let packed = gzip(&tar);
+        fs::write(bench.path(name), &packed).unwrap();
+        sizes.push((tar.len() as u64, packed.len() as u64));
+    }
+    let (one, two) = ("docker-archive:one.tgz", "docker-archive:two.tgz");
+    let all = sizes[0].0 + sizes[1].0;
+    let start = |limit| {
+        fs::remove_dir_all(bench.path("cache")).unwrap_or_default();
+        Unpacking::new(limit, 0)
+    };
+    let sources = [one, one, two, one, two];
+    assert!(within(&bench, &sources, start(all)).is_ok());
+    let error = within(&bench, &sources, start(all - 1)).unwrap_err();
+    let (unpacked, packed) = (sizes[1].0 - 1, sizes[1].1);
+    let path = bench.path("two.tgz").display().to_string();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "`{path}` has {packed} bytes, and more than {unpacked} when it is unpacked; all sources together may have {}",
+            all - 1
+        )
+    );
+    assert!(error.is_refusal());
+    assert!(error.hint().unwrap().contains("--unpack-limit"));
+    // What is whole is kept: a content and its note.
+    assert_eq!(left_in(&bench).len(), 2);
+}
+
+#[test]
+fn a_file_that_unpacks_to_very_much_stops_at_the_limit_and_leaves_nothing() {
+    const LIMIT: u64 = 3_000_000;
+    let bench = Bench::new();
+    let member = gzip(&vec![0; 1 << 20]);
+    fs::write(bench.path("bomb.tgz"), member.repeat(1000)).unwrap();
+    let error = within(
+        &bench,
+        &["docker-archive:bomb.tgz"],
+        Unpacking::new(LIMIT, 0),
+    );
+    let SourceError::UnpackLimit {
+        unpacked, limit, ..
+    } = error.unwrap_err()
+    else {
+        panic!("another error")
+    };
+    assert_eq!((unpacked, limit), (LIMIT, LIMIT));
+    assert_eq!(left_in(&bench), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn unpacking_stops_before_the_disk_is_full() {
+    let bench = Bench::new();
+    fs::write(bench.path("a.tgz"), gzip(&[0; 1000])).unwrap();
+    let never = Unpacking::new(u64::MAX, u64::MAX);
+    let error = within(&bench, &["docker-archive:a.tgz"], never).unwrap_err();
+    assert!(
+        matches!(&error, SourceError::UnpackSpace { unpacked: 0, cache, .. } if *cache == bench.path("cache")),
+        "{error}"
+    );
+    assert!(!error.is_refusal());
+    assert!(error.hint().unwrap().contains("--cache-dir"));
+    assert_eq!(left_in(&bench), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn an_archive_of_many_images_is_hashed_and_unpacked_once() {
+    let bench = Bench::new();
+    bench.save("a.tar", &two_images()[..1], Names::Directories);
+    let packed = gzip(&fs::read(bench.path("a.tar")).unwrap());
+    fs::write(bench.path("a.tgz"), packed).unwrap();
+    let image = source_image("docker-archive:a.tgz");
+    let steps = AtomicUsize::new(0);
+    let count = |_: Event<'_>| {
+        steps.fetch_add(1, Ordering::Relaxed);
+    };
+    let cache = Lazy::with(&bench.path("cache"), Unpacking::new(u64::MAX, 0));
+    let cancel = AtomicBool::new(false);
+    with_means(&cache, Compression::None, 1, &count, &cancel, |means| {
+        let collect = || {
+            let collected = collect_one(bench.0.path(), &image, means, &mut Session::new());
+            collected.unwrap()
+        };
+        collect();
+        let first = steps.load(Ordering::Relaxed);
+        assert!(first > 5, "{first}");
+        for _ in 0..50 {
+            collect();
+        }
+        assert_eq!(steps.load(Ordering::Relaxed), first);
+        // A pack that begins anew looks again: what it knew may have been damaged, and so discarded.
+        fs::remove_dir_all(bench.path("cache/contents")).unwrap();
+        fs::create_dir(bench.path("cache/contents")).unwrap();
+        cache.unpacking().restart();
+        collect();
+    });
+}
+
+/// A saved image whose layers are all this content, under one name.
+fn save_layers(bench: &Bench, layer: &[u8], stored: &[u8], number: usize) {
+    let image = Saved {
+        layers: vec![layer.to_vec(); number],
+        ..Saved::default()
+    };
+    let mut tar = tar::Builder::new(Vec::new());
+    let mut add = |name: &str, bytes: &[u8]| {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        tar.append_data(&mut header, name, bytes).unwrap();
+    };
+    let layers = vec!["\"layer\""; number].join(",");
+    let list = format!(r#"[{{"Config":"config","RepoTags":null,"Layers":[{layers}]}}]"#);
+    add("config", &image.config());
+    add("layer", stored);
+    add("manifest.json", list.as_bytes());
+    fs::write(bench.path("a.tar"), tar.into_inner().unwrap()).unwrap();
+}
+
+#[test]
+fn layers_that_are_only_compared_count_too_and_each_is_unpacked_once() {
+    let bench = Bench::new();
+    let layer = saved::layer("zeros", &vec![0; 3_000_000]);
+    let size = layer.len() as u64;
+    let source = ["docker-archive:a.tar"; 2];
+    for stored in [gzip(&layer), zstd::bulk::compress(&layer, 1).unwrap()] {
+        save_layers(&bench, &layer, &stored, 50);
+        assert!(within(&bench, &source, Unpacking::new(size, 0)).is_ok());
+        let error = within(&bench, &source, Unpacking::new(size - 1, 0)).unwrap_err();
+        assert!(
+            matches!(error, SourceError::UnpackLimit { packed, unpacked, .. } if (packed, unpacked) == (stored.len() as u64, size - 1)),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn unpacking_ends_when_the_user_wants_it() {
+    let bench = Bench::new();
+    save_layers(&bench, b"x", &gzip(b"").repeat(1000), 1);
+    fs::write(bench.path("a.tgz"), gzip(&[0; 1000])).unwrap();
+    let cancel = AtomicBool::new(true);
+    for source in ["docker-archive:a.tar", "docker-archive:a.tgz"] {
+        let cache = Lazy::with(&bench.path("cache"), Unpacking::new(u64::MAX, 0));
+        let collected = with_means(&cache, Compression::None, 1, &|_| {}, &cancel, |means| {
+            let image = source_image(source);
+            collect_one(bench.0.path(), &image, means, &mut Session::new())
+        });
+        assert!(matches!(collected, Err(SourceError::Interrupted)));
     }
 }
 

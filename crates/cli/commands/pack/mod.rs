@@ -1,6 +1,7 @@
 //! `solution pack`: a source directory becomes one signed archive.
 
 mod preview;
+mod size;
 
 use std::fs::File;
 use std::io;
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use archive::{Overwrite, WriteError};
 use clap::{Args, ValueEnum};
-use packager::{Event, PackError, Remote, Request, Signing};
+use packager::{CacheOptions, Event, PackError, Remote, Request, Signing};
 use schemas::ImageSource;
 use serde::Serialize;
 use signing::SecretKey;
@@ -20,6 +21,7 @@ use super::{support, validate};
 use crate::args::{Output, PassphraseArguments, RegistryArguments};
 use crate::exit::{Failure, Outcome};
 use crate::{environment, progress, render};
+use size::Size;
 
 /// Pack images, operator and manifest into one signed ISO image
 #[derive(Args, Debug)]
@@ -96,6 +98,10 @@ pub(crate) struct Arguments {
     /// Keep nothing for the next time
     #[arg(long, conflicts_with = "cache_dir")]
     no_cache: bool,
+
+    /// How much all sources together may unpack to, such as `500M`, `10G` or `10Gi`
+    #[arg(long, value_name = "SIZE", default_value_t = Size(packager::UNPACK_LIMIT))]
+    unpack_limit: Size,
 
     #[command(flatten)]
     reach: RegistryArguments,
@@ -308,7 +314,10 @@ fn request(
         compression: arguments.compression.into(),
         time: environment::source_date()?,
         threads: environment::threads(),
-        cache: cache.to_owned(),
+        cache: CacheOptions {
+            directory: cache.to_owned(),
+            unpack_limit: arguments.unpack_limit.0,
+        },
         remote: Remote {
             registries: registry::Options {
                 proxies: environment::proxies(),

@@ -1,0 +1,380 @@
+//! Unpacking: a whole tar into the cache, and a layer only to compare it with its configuration.
+//!
+//! Known attacks and where they end: a small file that unpacks to very much, and many of them: everything that comes out
+//! of one pack's sources counts towards one limit, and the disk of the cache is never filled; one file or layer that is
+//! named very many times: it is unpacked once; members without content, of which nothing comes out: the user may end it
+//! between any two reads of the file.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use flate2::read::MultiGzDecoder;
+use schemas::Digest;
+use sha2::{Digest as _, Sha256};
+
+use super::{Part, compare, failed};
+use crate::cache::New;
+use crate::source::tar::{Extent, Tar};
+use crate::source::{Blob, Means, SourceError};
+use crate::{Event, files, limits};
+
+/// How a layer is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coding {
+    Plain,
+    Gzip,
+    Zstd,
+}
+
+/// What the sources of one pack have unpacked to.
+#[derive(Debug)]
+pub(crate) struct Unpacking {
+    /// Bytes that may come out of all of them.
+    limit: u64,
+    /// Bytes that stay free on the cache's file system.
+    reserve: u64,
+    /// Bytes that came out so far.
+    unpacked: AtomicU64,
+    /// Where the content of a compressed tar lies.
+    tars: Mutex<BTreeMap<PathBuf, PathBuf>>,
+    /// The digest of a compressed layer that is what its configuration says.
+    layers: Mutex<BTreeMap<Layer, Digest>>,
+}
+
+/// A part of a file, and what must come out of it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Layer {
+    path: PathBuf,
+    offset: u64,
+    size: u64,
+    unpacked: Digest,
+}
+
+impl Layer {
+    fn of(plain: &Blob) -> Self {
+        Self {
+            path: plain.path.clone(),
+            offset: plain.offset,
+            size: plain.size,
+            unpacked: plain.digest,
+        }
+    }
+}
+
+/// What is unpacked, and how far.
+struct Packed<'a> {
+    path: &'a Path,
+    size: u64,
+    unpacked: u64,
+}
+
+impl Unpacking {
+    pub(crate) fn new(limit: u64, reserve: u64) -> Self {
+        Self {
+            limit,
+            reserve,
+            unpacked: AtomicU64::new(0),
+            tars: Mutex::default(),
+            layers: Mutex::default(),
+        }
+    }
+
+    /// Forgets everything, for a pack that begins anew: a content that it knows may be gone from the cache.
+    pub(crate) fn restart(&self) {
+        self.unpacked.store(0, Ordering::Relaxed);
+        self.tars.lock().expect("no panic while held").clear();
+        self.layers.lock().expect("no panic while held").clear();
+    }
+
+    /// Counts what came out of a file, unless that is more than is allowed.
+    fn count(&self, packed: &mut Packed<'_>, more: u64) -> Result<(), SourceError> {
+        let before = self.unpacked.fetch_add(more, Ordering::Relaxed);
+        let left = self.limit.saturating_sub(before);
+        packed.unpacked += more.min(left);
+        if more <= left {
+            return Ok(());
+        }
+        Err(SourceError::UnpackLimit {
+            path: packed.path.to_owned(),
+            packed: packed.size,
+            unpacked: packed.unpacked,
+            limit: self.limit,
+        })
+    }
+
+    /// Sees that enough stays free behind what is about to be written.
+    fn leave_room(
+        &self,
+        packed: &Packed<'_>,
+        new: &New,
+        means: &Means<'_>,
+    ) -> Result<(), SourceError> {
+        let free = new.free()?;
+        let needed = self.reserve.saturating_add(limits::CACHE_BUFFER as u64);
+        if free >= needed {
+            return Ok(());
+        }
+        Err(SourceError::UnpackSpace {
+            path: packed.path.to_owned(),
+            packed: packed.size,
+            unpacked: packed.unpacked,
+            cache: means.cache.directory(),
+            free,
+            reserve: self.reserve,
+        })
+    }
+}
+
+/// How a file in a tar is stored, by its first bytes.
+pub(crate) fn coding(tar: &Tar, extent: Extent) -> Result<Coding, SourceError> {
+    let mut magic = [0; 4];
+    if extent.size >= magic.len() as u64 {
+        tar.read_at(&mut magic, extent.offset)?;
+    }
+    Ok(match magic {
+        [0x1f, 0x8b, 8, _] => Coding::Gzip,
+        [0x28, 0xb5, 0x2f, 0xfd] => Coding::Zstd,
+        _ => Coding::Plain,
+    })
+}
+
+/// A layer that came compressed: `plain` has the digest that it must have when it is unpacked, and its place.
+pub(crate) fn verified(
+    plain: &Blob,
+    coding: Coding,
+    means: &Means<'_>,
+) -> Result<Blob, SourceError> {
+    let layer = Layer::of(plain);
+    let known = &means.cache.unpacking().layers;
+    let found = known
+        .lock()
+        .expect("no panic while held")
+        .get(&layer)
+        .copied();
+    let digest = match found {
+        Some(digest) => digest,
+        None => verify(plain, coding, means)?,
+    };
+    let mut known = known.lock().expect("no panic while held");
+    known.insert(layer, digest);
+    Ok(Blob {
+        digest,
+        ..plain.clone()
+    })
+}
+
+/// The digest of a layer as it is stored, if the right content comes out of it.
+fn verify(plain: &Blob, coding: Coding, means: &Means<'_>) -> Result<Digest, SourceError> {
+    let mut hashing = Hashing {
+        from: Ending::new(Part::of(plain)?, means),
+        hasher: Sha256::new(),
+    };
+    let mut unpacked = Sha256::new();
+    let mut packed = Packed {
+        path: &plain.path,
+        size: plain.size,
+        unpacked: 0,
+    };
+    {
+        let mut decoder: Box<dyn Read + '_> = match coding {
+            Coding::Plain => Box::new(&mut hashing),
+            Coding::Gzip => Box::new(MultiGzDecoder::new(&mut hashing)),
+            Coding::Zstd => Box::new(
+                zstd::Decoder::new(&mut hashing).map_err(|source| failed(&plain.path, source))?,
+            ),
+        };
+        pump(&mut decoder, &plain.path, means, |bytes| {
+            unpacked.update(bytes);
+            means
+                .cache
+                .unpacking()
+                .count(&mut packed, bytes.len() as u64)
+        })?;
+    }
+    compare(plain, unpacked)?;
+    // Whatever lies behind the last member.
+    pump(&mut hashing, &plain.path, means, |_| Ok(()))?;
+    Ok(Digest::new(hashing.hasher.finalize().into()))
+}
+
+/// Hashes what is read.
+struct Hashing<'a> {
+    from: Ending<'a, Part>,
+    hasher: Sha256,
+}
+
+impl Read for Hashing<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(buf)?;
+        self.hasher.update(&buf[..read]);
+        Ok(read)
+    }
+}
+
+/// Reads as long as the user wants it: a decoder may read very much before anything comes out.
+struct Ending<'a, R> {
+    from: R,
+    cancel: &'a AtomicBool,
+}
+
+impl<'a, R> Ending<'a, R> {
+    fn new(from: R, means: &Means<'a>) -> Self {
+        let cancel = means.cancel;
+        Self { from, cancel }
+    }
+}
+
+impl<R: Read> Read for Ending<'_, R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(io::Error::other("interrupted"));
+        }
+        self.from.read(buf)
+    }
+}
+
+/// Reads to the end.
+fn pump(
+    from: &mut dyn Read,
+    path: &Path,
+    means: &Means<'_>,
+    mut take: impl FnMut(&[u8]) -> Result<(), SourceError>,
+) -> Result<(), SourceError> {
+    let mut buffer = vec![0; limits::CACHE_BUFFER];
+    let mut done = 0;
+    loop {
+        let read = from.read(&mut buffer);
+        means.step(done, 0)?;
+        let read = read.map_err(|source| failed(path, source))?;
+        if read == 0 {
+            return Ok(());
+        }
+        take(&buffer[..read])?;
+        done += read as u64;
+    }
+}
+
+/// Opens a tar. One that is compressed with gzip is unpacked into the cache; engines take these too.
+pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceError> {
+    let size = files::size(path)?;
+    let mut part = Part::open(path, Extent { offset: 0, size })?;
+    let mut magic = Vec::new();
+    let begin = Read::by_ref(&mut part).take(6).read_to_end(&mut magic);
+    begin.map_err(|source| failed(path, source))?;
+    let other = match magic.as_slice() {
+        [0x1f, 0x8b, 8, ..] => return Tar::open(&unpacked(path, size, means)?),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "zstd",
+        [0xfd, b'7', b'z', b'X', b'Z', 0] => "xz",
+        [b'B', b'Z', b'h', ..] => "bzip2",
+        _ => return Tar::open(path),
+    };
+    Err(SourceError::Compressed {
+        path: path.to_owned(),
+        program: other,
+    })
+}
+
+/// Where the unpacked content of a gzip file lies.
+fn unpacked(path: &Path, size: u64, means: &Means<'_>) -> Result<PathBuf, SourceError> {
+    let known = &means.cache.unpacking().tars;
+    let found = known
+        .lock()
+        .expect("no panic while held")
+        .get(path)
+        .cloned();
+    let content = match found {
+        Some(content) => content,
+        None => unpack(path, size, means)?,
+    };
+    let mut known = known.lock().expect("no panic while held");
+    known.insert(path.to_owned(), content.clone());
+    Ok(content)
+}
+
+fn unpack(path: &Path, size: u64, means: &Means<'_>) -> Result<PathBuf, SourceError> {
+    let cache = means.cache.get()?;
+    let recipe = format!("unpacked {}", hash(path, size, means)?);
+    if let Some(made) = cache.derived(&recipe) {
+        // It is about to be believed, other than what is only copied.
+        if hash(&made.path, made.size, means)? == made.digest {
+            return Ok(made.path);
+        }
+        cache.discard(made.digest);
+        (means.progress)(Event::Damaged(made.digest));
+    }
+    let mut new = cache.create()?;
+    let part = Part::open(path, Extent { offset: 0, size })?;
+    let from = io::BufReader::with_capacity(limits::CACHE_BUFFER, Ending::new(part, means));
+    let mut packed = Packed {
+        path,
+        size,
+        unpacked: 0,
+    };
+    pump(&mut MultiGzDecoder::new(from), path, means, |bytes| {
+        let unpacking = means.cache.unpacking();
+        unpacking.leave_room(&packed, &new, means)?;
+        unpacking.count(&mut packed, bytes.len() as u64)?;
+        let kept = new.write_all(bytes);
+        kept.map_err(|source| failed(&means.cache.directory(), source))
+    })?;
+    let made = new.finish()?;
+    cache.remember(&recipe, &made)?;
+    Ok(made.path)
+}
+
+fn hash(path: &Path, size: u64, means: &Means<'_>) -> Result<Digest, SourceError> {
+    let mut part = Part::open(path, Extent { offset: 0, size })?;
+    let mut hasher = Sha256::new();
+    pump(&mut part, path, means, |bytes| {
+        hasher.update(bytes);
+        Ok(())
+    })?;
+    Ok(Digest::new(hasher.finalize().into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Empty members without end. The user wants the tenth to be the last.
+    struct Members<'a> {
+        reads: &'a Cell<usize>,
+        cancel: &'a AtomicBool,
+    }
+
+    impl Read for Members<'_> {
+        fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+            self.reads.set(self.reads.get() + 1);
+            match self.reads.get() {
+                10 => self.cancel.store(true, Ordering::Relaxed),
+                11 => return Err(io::Error::other("it reads on")),
+                _ => {}
+            }
+            let empty = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            let member = empty.finish()?;
+            buf[..member.len()].copy_from_slice(&member);
+            Ok(member.len())
+        }
+    }
+
+    #[test]
+    fn a_decoder_of_which_nothing_comes_out_ends_when_the_user_wants_it() {
+        let (reads, cancel) = (Cell::new(0), AtomicBool::new(false));
+        let members = Members {
+            reads: &reads,
+            cancel: &cancel,
+        };
+        let from = Ending {
+            from: members,
+            cancel: &cancel,
+        };
+        let read = MultiGzDecoder::new(from).read(&mut [0; 100]);
+        assert_eq!(read.unwrap_err().to_string(), "interrupted");
+        assert_eq!(reads.get(), 10);
+    }
+}

@@ -1,0 +1,441 @@
+//! Who else could change what a path leads to.
+//!
+//! A file that only its owner may write to is not his alone if somebody else can rename a directory above it, or put a
+//! link in its way. So a path is followed as the kernel follows it, component by component, and everything on the way
+//! must belong to root or to the user: every directory from `/` on, and every link. Nobody else may write to these
+//! directories either, but for those where the sticky bit keeps entries for their owners (`/tmp`): the next component is
+//! then the user's or root's, or it is refused. Whatever passes here can be changed by root and the user alone, so that
+//! it is the same when it is used.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use crate::limits;
+
+/// What lets somebody else change a file or directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exposure {
+    /// It belongs to the user of this number.
+    Owner(u32),
+    /// Its mode lets others write to it.
+    Mode(u32),
+}
+
+impl fmt::Display for Exposure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Owner(owner) => write!(f, "belongs to user {owner}"),
+            Self::Mode(mode) => write!(f, "can be written by others (mode {mode:04o})"),
+        }
+    }
+}
+
+/// Why it is not known that a path is nobody else's.
+#[derive(Debug, thiserror::Error)]
+pub enum PathError {
+    /// The file system said no.
+    #[error("cannot look at `{}`", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// Somebody else could change where the path leads.
+    #[error("`{}` {how}", path.display())]
+    Exposed {
+        /// The directory or link on the way.
+        path: PathBuf,
+        /// How.
+        how: Exposure,
+    },
+    /// A link to nothing: whoever made it meant something.
+    #[error("`{}` is a link that leads nowhere", .0.display())]
+    Dangling(PathBuf),
+    /// Links in circles.
+    #[error("`{}` leads through more than {max} links", .0.display(), max = limits::PATH_LINKS)]
+    Links(PathBuf),
+    /// A file where a directory is needed.
+    #[error("`{}` is not a directory", .0.display())]
+    NotADirectory(PathBuf),
+}
+
+/// Where a path leads, without links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// To a directory.
+    There(PathBuf),
+    /// To nothing yet.
+    Missing(PathBuf),
+}
+
+/// What lets others than these owners change something of this owner and mode.
+#[must_use]
+pub fn exposure(owner: u32, mode: u32, owners: &[u32]) -> Option<Exposure> {
+    if !owners.contains(&owner) {
+        return Some(Exposure::Owner(owner));
+    }
+    (mode & 0o022 != 0).then_some(Exposure::Mode(mode & 0o7777))
+}
+
+/// Follows a path to a directory that only root and the user of this number can change, as well as everything above it.
+pub fn directory(path: &Path, user: u32) -> Result<Target, PathError> {
+    Walk::new(path, user, &look)?.follow(path)
+}
+
+/// What the file system says of an entry.
+#[derive(Clone, Copy, Debug)]
+struct Facts {
+    kind: Kind,
+    owner: u32,
+    mode: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Directory,
+    Link,
+    Other,
+}
+
+fn look(path: &Path) -> io::Result<Facts> {
+    path.symlink_metadata().map(|metadata| (&metadata).into())
+}
+
+impl From<&Metadata> for Facts {
+    fn from(metadata: &Metadata) -> Self {
+        let kind = if metadata.is_dir() {
+            Kind::Directory
+        } else if metadata.is_symlink() {
+            Kind::Link
+        } else {
+            Kind::Other
+        };
+        Self {
+            kind,
+            owner: metadata.uid(),
+            mode: metadata.mode(),
+        }
+    }
+}
+
+/// A component that is not followed yet.
+struct Step {
+    name: OsString,
+    /// The link that it stands in.
+    link: Option<PathBuf>,
+}
+
+struct Walk<'a> {
+    look: &'a dyn Fn(&Path) -> io::Result<Facts>,
+    user: u32,
+    /// How far it has come: a directory, without links.
+    at: PathBuf,
+    /// What is left, the next one last.
+    steps: Vec<Step>,
+    links: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        path: &Path,
+        user: u32,
+        look: &'a dyn Fn(&Path) -> io::Result<Facts>,
+    ) -> Result<Self, PathError> {
+        let mut walk = Self {
+            look,
+            user,
+            at: PathBuf::from("/"),
+            steps: Vec::new(),
+            links: 0,
+        };
+        walk.push(path, None);
+        if path.is_relative() {
+            let here = Path::new(".");
+            let here = fs::canonicalize(here).map_err(|error| failed(here, error))?;
+            walk.push(&here, None);
+        }
+        Ok(walk)
+    }
+
+    fn push(&mut self, path: &Path, link: Option<&Path>) {
+        let names = path.components().rev().filter_map(|component| {
+            let name = match component {
+                Component::Normal(name) => name.to_owned(),
+                Component::ParentDir => OsString::from(".."),
+                _ => return None,
+            };
+            let link = link.map(Path::to_owned);
+            Some(Step { name, link })
+        });
+        self.steps.extend(names);
+    }
+
+    fn follow(mut self, path: &Path) -> Result<Target, PathError> {
+        self.check_parent(self.facts(&self.at)?)?;
+        while let Some(step) = self.steps.pop() {
+            if step.name == ".." {
+                self.at.pop();
+                continue;
+            }
+            let next = self.at.join(&step.name);
+            let facts = match self.facts(&next) {
+                Err(PathError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                    return self.missing(next, step);
+                }
+                facts => facts?,
+            };
+            match facts.kind {
+                Kind::Directory => {
+                    self.at = next;
+                    self.check_parent(facts)?;
+                }
+                Kind::Link => self.enter_link(path, &next, facts)?,
+                Kind::Other => return Err(PathError::NotADirectory(next)),
+            }
+        }
+        let facts = self.facts(&self.at)?;
+        self.check(&self.at, facts.owner, facts.mode)?;
+        Ok(Target::There(self.at))
+    }
+
+    fn facts(&self, path: &Path) -> Result<Facts, PathError> {
+        (self.look)(path).map_err(|error| failed(path, error))
+    }
+
+    fn check(&self, path: &Path, owner: u32, mode: u32) -> Result<(), PathError> {
+        exposure(owner, mode, &[0, self.user]).map_or(Ok(()), |how| {
+            Err(PathError::Exposed {
+                path: path.to_owned(),
+                how,
+            })
+        })
+    }
+
+    /// Checks a directory that something lies in, whose owner is checked in turn.
+    fn check_parent(&self, facts: Facts) -> Result<(), PathError> {
+        const STICKY: u32 = 0o1000;
+        let mode = if facts.mode & STICKY == 0 {
+            facts.mode
+        } else {
+            0
+        };
+        self.check(&self.at, facts.owner, mode)
+    }
+
+    /// Goes on with what a link says. Its mode says nothing: links cannot be written to.
+    fn enter_link(&mut self, path: &Path, link: &Path, facts: Facts) -> Result<(), PathError> {
+        self.check(link, facts.owner, 0)?;
+        self.links += 1;
+        if self.links > limits::PATH_LINKS {
+            return Err(PathError::Links(path.to_owned()));
+        }
+        let target = fs::read_link(link).map_err(|error| failed(link, error))?;
+        if target.is_absolute() {
+            self.at = PathBuf::from("/");
+        }
+        self.push(&target, Some(link));
+        Ok(())
+    }
+
+    fn missing(self, path: PathBuf, step: Step) -> Result<Target, PathError> {
+        if let Some(link) = step.link {
+            return Err(PathError::Dangling(link));
+        }
+        let rest = self.steps.into_iter().rev().map(|step| step.name);
+        Ok(Target::Missing(
+            rest.fold(path, |path, name| path.join(name)),
+        ))
+    }
+}
+
+fn failed(path: &Path, source: io::Error) -> PathError {
+    PathError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A user who is neither root nor whoever runs the test.
+    const STRANGER: u32 = 54_321;
+
+    /// `a/b/c`, in which a test changes what it is about.
+    struct Bench(TempDir);
+
+    impl Bench {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            fs::create_dir_all(directory.path().join("a/b/c")).unwrap();
+            let bench = Self(directory);
+            for name in ["a", "a/b", "a/b/c"] {
+                bench.mode(name, 0o755);
+            }
+            bench
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.0.path().join(name)
+        }
+
+        fn mode(&self, name: &str, mode: u32) {
+            fs::set_permissions(self.path(name), Permissions::from_mode(mode)).unwrap();
+        }
+
+        /// Follows a path on a file system where the entry of this name, if any, is a stranger's. The directories above
+        /// the bench are root's, wherever tests have their files.
+        fn follow(&self, name: &str, foreign: Option<&str>) -> Result<Target, String> {
+            let user = rustix::process::geteuid().as_raw();
+            let look = |path: &Path| {
+                let facts = look(path)?;
+                if self.0.path().starts_with(path) && path != self.0.path() {
+                    return Ok(Facts {
+                        owner: 0,
+                        mode: 0o755,
+                        ..facts
+                    });
+                }
+                let is_foreign = foreign.is_some_and(|name| path == self.path(name));
+                let owner = if is_foreign { STRANGER } else { facts.owner };
+                Ok(Facts { owner, ..facts })
+            };
+            let path = self.path(name);
+            let place = Walk::new(&path, user, &look).and_then(|walk| walk.follow(&path));
+            let here = self.0.path().display().to_string();
+            place.map_err(|error| error.to_string().replace(&here, "DIR"))
+        }
+    }
+
+    #[test]
+    fn only_the_owners_change_what_nobody_else_may_write() {
+        for (owner, mode, owners, expected) in [
+            (0, 0o644, &[0, 0][..], None),
+            (0, 0o644, &[0, 1000], None),
+            (1000, 0o100_600, &[0, 1000], None),
+            (1000, 0o644, &[0, 0], Some(Exposure::Owner(1000))),
+            (1001, 0o600, &[0, 1000], Some(Exposure::Owner(1001))),
+            (0, 0o700, &[1000], Some(Exposure::Owner(0))),
+            (0, 0o664, &[0, 0], Some(Exposure::Mode(0o664))),
+            (0, 0o646, &[0, 0], Some(Exposure::Mode(0o646))),
+            (1000, 0o041_777, &[0, 1000], Some(Exposure::Mode(0o1777))),
+        ] {
+            let found = exposure(owner, mode, owners);
+            assert_eq!(found, expected, "{owner} {mode:o} {owners:?}");
+        }
+    }
+
+    #[test]
+    fn nobody_else_may_write_to_a_directory_or_to_one_above_it() {
+        let bench = Bench::new();
+        let there = Ok(Target::There(bench.path("a/b/c")));
+        for name in ["a", "a/b", "a/b/c"] {
+            for mode in [0o775, 0o757] {
+                bench.mode(name, mode);
+                let expected = format!("`DIR/{name}` can be written by others (mode 0{mode:o})");
+                assert_eq!(bench.follow("a/b/c", None), Err(expected));
+            }
+            bench.mode(name, 0o755);
+            assert_eq!(bench.follow("a/b/c", None), there);
+            let expected = format!("`DIR/{name}` belongs to user {STRANGER}");
+            assert_eq!(bench.follow("a/b/c", Some(name)), Err(expected));
+        }
+    }
+
+    #[test]
+    fn a_sticky_directory_may_be_above_what_is_ours_and_is_not_ours_itself() {
+        let bench = Bench::new();
+        bench.mode("a/b", 0o1777);
+        let there = Ok(Target::There(bench.path("a/b/c")));
+        assert_eq!(bench.follow("a/b/c", None), there);
+        let missing = Ok(Target::Missing(bench.path("a/b/d")));
+        assert_eq!(bench.follow("a/b/d", None), missing);
+        let foreign = format!("`DIR/a/b/c` belongs to user {STRANGER}");
+        assert_eq!(bench.follow("a/b/c", Some("a/b/c")), Err(foreign));
+        let shared = "`DIR/a/b` can be written by others (mode 1777)".to_owned();
+        assert_eq!(bench.follow("a/b", None), Err(shared));
+    }
+
+    #[test]
+    fn what_is_missing_lies_below_what_nobody_else_may_write_to() {
+        let bench = Bench::new();
+        let missing = Ok(Target::Missing(bench.path("a/x/y/z")));
+        assert_eq!(bench.follow("a/b/../x/y/z", None), missing);
+        bench.mode("a", 0o777);
+        let expected = "`DIR/a` can be written by others (mode 0777)".to_owned();
+        assert_eq!(bench.follow("a/x/y/z", None), Err(expected));
+    }
+
+    #[test]
+    fn links_are_followed_and_everything_on_their_way_is_checked() {
+        let bench = Bench::new();
+        symlink("b/../b/c", bench.path("a/relative")).unwrap();
+        symlink(bench.path("a/relative"), bench.path("absolute")).unwrap();
+        let there = Ok(Target::There(bench.path("a/b/c")));
+        assert_eq!(bench.follow("absolute", None), there);
+        assert_eq!(bench.follow("absolute/../c", None), there);
+        for name in ["absolute", "a/relative", "a/b", "a/b/c"] {
+            let expected = format!("`DIR/{name}` belongs to user {STRANGER}");
+            assert_eq!(bench.follow("absolute", Some(name)), Err(expected));
+        }
+        bench.mode("a/b", 0o770);
+        let expected = "`DIR/a/b` can be written by others (mode 0770)".to_owned();
+        assert_eq!(bench.follow("absolute", None), Err(expected));
+    }
+
+    #[test]
+    fn links_that_lead_nowhere_or_in_circles_are_not_taken_for_missing() {
+        let bench = Bench::new();
+        symlink("gone/further", bench.path("a/dangling")).unwrap();
+        symlink("circle", bench.path("a/circle")).unwrap();
+        symlink("b", bench.path("a/link")).unwrap();
+        fs::write(bench.path("a/file"), "").unwrap();
+        for (path, expected) in [
+            (
+                "a/dangling",
+                "`DIR/a/dangling` is a link that leads nowhere",
+            ),
+            (
+                "a/dangling/x",
+                "`DIR/a/dangling` is a link that leads nowhere",
+            ),
+            (
+                "a/circle",
+                "`DIR/a/circle` leads through more than 40 links",
+            ),
+            ("a/file", "`DIR/a/file` is not a directory"),
+            ("a/file/x", "`DIR/a/file` is not a directory"),
+        ] {
+            assert_eq!(bench.follow(path, None), Err(expected.to_owned()));
+        }
+        let missing = Ok(Target::Missing(bench.path("a/b/x")));
+        assert_eq!(bench.follow("a/link/x", None), missing);
+    }
+
+    #[test]
+    fn a_relative_path_begins_here() {
+        let here = fs::canonicalize(".").unwrap();
+        let look = |path: &Path| {
+            look(path).map(|facts| Facts {
+                owner: 0,
+                mode: 0o755,
+                ..facts
+            })
+        };
+        let path = Path::new("src/../no-such-directory");
+        let walk = Walk::new(path, 0, &look).unwrap();
+        let missing = Target::Missing(here.join("no-such-directory"));
+        assert_eq!(walk.follow(path).unwrap(), missing);
+    }
+}
