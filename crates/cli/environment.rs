@@ -1,5 +1,7 @@
 //! What the program takes from its surroundings: variables, the clock, who runs it, and the keys that end it.
 
+mod passwd;
+
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
@@ -33,19 +35,41 @@ pub(crate) fn secret(name: &str) -> Option<Zeroizing<Vec<u8>>> {
     Some(Zeroizing::new(value)).filter(|value| !value.is_empty())
 }
 
-/// The user's home directory.
-pub(crate) fn home() -> Option<PathBuf> {
-    variable("HOME").map(PathBuf::from)
+/// A variable that names a file or directory; it is set and not empty.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the CLI reads the environment, here and nowhere else"
+)]
+fn path(name: &str) -> Option<PathBuf> {
+    let value = std::env::var_os(name)?;
+    Some(PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty())
 }
 
-/// Where contents are kept that are expensive to get again (XDG base directory specification).
+/// The user's home directory: `HOME`, else what the user database says. A `HOME` that is not absolute would be another
+/// directory wherever the program is started, and so is none.
+pub(crate) fn home() -> Option<PathBuf> {
+    let user = rustix::process::geteuid().as_raw();
+    absolute("HOME").or_else(|| passwd::home(user))
+}
+
+fn absolute(name: &str) -> Option<PathBuf> {
+    path(name).filter(|path| path.is_absolute())
+}
+
+/// A directory of the XDG base directory specification: the one that the variable names, else the one below the home
+/// directory.
+fn base(name: &str, below_home: &str) -> Option<PathBuf> {
+    absolute(name).or_else(|| Some(home()?.join(below_home)))
+}
+
+/// Where contents are kept that are expensive to get again.
 pub(crate) fn cache() -> Option<PathBuf> {
-    let absolute = |path: &PathBuf| path.is_absolute();
-    let base = variable("XDG_CACHE_HOME").map(PathBuf::from);
-    let base = base
-        .filter(absolute)
-        .or_else(|| home().map(|home| home.join(".cache")));
-    base.map(|base| base.join("solution"))
+    base("XDG_CACHE_HOME", ".cache").map(|base| base.join("solution"))
+}
+
+/// Where the user's own choices lie.
+pub(crate) fn config() -> Option<PathBuf> {
+    base("XDG_CONFIG_HOME", ".config").map(|base| base.join("solution"))
 }
 
 /// Where files may lie that are gone when the program ends.
@@ -96,11 +120,10 @@ pub(crate) fn threads() -> NonZeroUsize {
 /// Where docker and podman keep logins, in podman's order.
 pub(crate) fn logins() -> Vec<PathBuf> {
     let below = |folder: Option<PathBuf>, file: &str| folder.map(|folder| folder.join(file));
-    let folder = |name: &str| variable(name).map(PathBuf::from);
     let candidates = [
-        folder("REGISTRY_AUTH_FILE"),
-        below(folder("DOCKER_CONFIG"), "config.json"),
-        below(folder("XDG_RUNTIME_DIR"), "containers/auth.json"),
+        path("REGISTRY_AUTH_FILE"),
+        below(path("DOCKER_CONFIG"), "config.json"),
+        below(path("XDG_RUNTIME_DIR"), "containers/auth.json"),
         below(home(), ".config/containers/auth.json"),
         below(home(), ".docker/config.json"),
     ];

@@ -1,9 +1,11 @@
 //! The trust policies of this machine and this user: one file each, in two folders that nobody else may write to.
 //!
 //! A policy that is not read could be the stricter one for a Solution, so nothing in the folders is passed over in
-//! silence: a file of another name, of somebody else, or with a mistake in it ends the command.
+//! silence: a file of another name, of somebody else, or with a mistake in it ends the command. So does a folder that
+//! somebody else could take away, or put another in the place of: everything above it, along every link, must be root's
+//! or the user's too, also when the folder does not exist. And whoever asks is told which folders were read.
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
@@ -11,11 +13,14 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
+use packager::ownership::{self, PathError, Target};
 use schemas::{KubernetesName, TrustPolicy, limits};
+use serde::Serialize;
 use signing::{Policies, Policy};
 
-use crate::environment;
+use crate::args::Output;
 use crate::exit::Failure;
+use crate::{environment, render};
 
 /// The policies of this machine.
 const SYSTEM: &str = "/etc/solution/trust.d";
@@ -39,31 +44,64 @@ pub(crate) struct Stored {
     pub(crate) policy: Policy,
 }
 
-/// The folder of a scope; none for a user without a home.
-pub(crate) fn folder(scope: Scope) -> Option<PathBuf> {
-    match scope {
-        Scope::System => Some(PathBuf::from(SYSTEM)),
-        Scope::User => {
-            let config = environment::variable("XDG_CONFIG_HOME").map(PathBuf::from);
-            let config = config.filter(|path| path.is_absolute());
-            let config = config.or_else(|| Some(environment::home()?.join(".config")));
-            Some(config?.join("solution/trust.d"))
-        }
-    }
+/// A folder that was looked into.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// How many policies it has; none if there is no such folder.
+    policies: Option<usize>,
 }
 
-/// All policies, those of the machine first, each folder's in the order of their names.
-pub(crate) fn stored() -> Result<Vec<Stored>, Failure> {
-    let mut all = Vec::new();
-    for folder in [Scope::System, Scope::User].into_iter().filter_map(folder) {
-        read_folder(&folder, &mut all).map_err(refused)?;
-    }
-    Ok(all)
+/// The folder of a scope. A user whose folder is not known could have policies there, so nothing goes on without them.
+pub(crate) fn folder(scope: Scope) -> Result<PathBuf, Failure> {
+    let config = match scope {
+        Scope::System => return Ok(PathBuf::from(SYSTEM)),
+        Scope::User => environment::config(),
+    };
+    config.map(|config| config.join("trust.d")).ok_or_else(|| {
+        Failure::unknown(anyhow!(
+            "cannot tell the home directory, where your trust policies are"
+        ))
+        .hint("set HOME: this user is not in /etc/passwd")
+    })
 }
 
-/// The policies, put together.
-pub(crate) fn policies() -> Result<Policies, Failure> {
-    together(&stored()?)
+/// All policies, those of the machine first, each folder's in the order of their names; and where they were looked for.
+pub(crate) fn stored() -> Result<(Vec<Stored>, Vec<Folder>), Failure> {
+    let (mut all, mut folders) = (Vec::new(), Vec::new());
+    for path in [folder(Scope::System)?, folder(Scope::User)?] {
+        let policies = read_folder(&path, &mut all).map_err(refused)?;
+        folders.push(Folder { path, policies });
+    }
+    Ok((all, folders))
+}
+
+/// The policies, put together, and where they were looked for.
+pub(crate) fn policies() -> Result<(Policies, Vec<Folder>), Failure> {
+    let (stored, folders) = stored()?;
+    Ok((together(&stored)?, folders))
+}
+
+/// Where policies were looked for, in one line.
+pub(crate) fn in_words(folders: &[Folder]) -> String {
+    let words = folders.iter().map(|Folder { path, policies }| {
+        let found = match policies {
+            None => "no such folder".to_owned(),
+            Some(0) => "empty".to_owned(),
+            Some(1) => "1 policy".to_owned(),
+            Some(policies) => format!("{policies} policies"),
+        };
+        format!("{} ({found})", path.display())
+    });
+    let words: Vec<String> = words.collect();
+    format!("looked for policies in {}", words.join(", "))
+}
+
+/// Says where policies were looked for, if a person reads.
+pub(crate) fn say(folders: &[Folder], output: Output) {
+    if output == Output::Human && !folders.is_empty() {
+        render::note(in_words(folders));
+    }
 }
 
 /// Policies that are to stand beside each other.
@@ -74,20 +112,25 @@ pub(crate) fn together(stored: &[Stored]) -> Result<Policies, Failure> {
 }
 
 fn refused(error: anyhow::Error) -> Failure {
+    let exposed = matches!(error.downcast_ref(), Some(PathError::Exposed { .. }));
     let failure = match error.downcast_ref::<io::Error>() {
         Some(_) => Failure::unknown(error),
         None => Failure::no(error),
     };
+    if exposed {
+        return failure.hint("who can write there, or take it away, decides what is trusted: leave that to root and yourself (`chown`, `chmod go-w`), or name another folder with HOME or XDG_CONFIG_HOME");
+    }
     failure.hint("nothing is trusted as long as one policy cannot be: mend it or remove it")
 }
 
-fn read_folder(folder: &Path, all: &mut Vec<Stored>) -> anyhow::Result<()> {
-    match fs::metadata(folder) {
-        Ok(metadata) => check_owner(folder, &metadata)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(cannot_read(folder, error)),
-    }
-    let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+/// Reads the policies of a folder: how many it has, or none if there is no such folder.
+fn read_folder(folder: &Path, all: &mut Vec<Stored>) -> anyhow::Result<Option<usize>> {
+    let target = ownership::directory(folder, user());
+    let target = match target.map_err(|error| untrusted(folder, error))? {
+        Target::There(target) => target,
+        Target::Missing(_) => return Ok(None),
+    };
+    let entries = fs::read_dir(target).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut names: Vec<_> = entries
         .map_err(|error| cannot_read(folder, error))?
         .into_iter()
@@ -103,10 +146,11 @@ fn read_folder(folder: &Path, all: &mut Vec<Stored>) -> anyhow::Result<()> {
             folder.display()
         );
     }
+    let policies = names.len();
     for name in names {
         all.push(read_file(&folder.join(name))?);
     }
-    Ok(())
+    Ok(Some(policies))
 }
 
 fn read_file(path: &Path) -> anyhow::Result<Stored> {
@@ -129,7 +173,13 @@ fn read_file(path: &Path) -> anyhow::Result<Stored> {
     if !metadata.is_file() {
         bail!("`{shown}` is not a file");
     }
-    check_owner(path, &metadata)?;
+    if let Some(how) = ownership::exposure(metadata.uid(), metadata.mode(), &[0, user()]) {
+        let exposed = PathError::Exposed {
+            path: path.to_owned(),
+            how,
+        };
+        return Err(untrusted(path, exposed));
+    }
     let mut bytes = Vec::new();
     (&mut file)
         .take(limits::TRUST_POLICY_SIZE + 1)
@@ -159,24 +209,18 @@ fn cannot_read(path: &Path, error: io::Error) -> anyhow::Error {
     anyhow::Error::new(error).context(format!("cannot read `{}`", path.display()))
 }
 
-/// Refuses what somebody else could have written: only root and the user who runs the program decide whom he trusts.
-fn check_owner(path: &Path, metadata: &Metadata) -> anyhow::Result<()> {
-    let user = rustix::process::geteuid().as_raw();
-    match others(metadata.uid(), metadata.mode(), user) {
-        Some(others) => bail!(
-            "`{}` {others}, who could change what is trusted here",
-            path.display()
-        ),
-        None => Ok(()),
-    }
+/// Only root and the user who runs the program decide whom he trusts.
+fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
-/// Who else than root and this user may write to something of this owner and mode.
-fn others(owner: u32, mode: u32, user: u32) -> Option<String> {
-    if owner != 0 && owner != user {
-        return Some(format!("belongs to user {owner}"));
+/// Refuses what somebody else could have written, or led elsewhere.
+fn untrusted(path: &Path, error: PathError) -> anyhow::Error {
+    match error {
+        PathError::Io { path, source } => cannot_read(&path, source),
+        other => anyhow::Error::new(other)
+            .context(format!("cannot trust what `{}` says", path.display())),
     }
-    (mode & 0o022 != 0).then(|| format!("can be written by others (mode {:04o})", mode & 0o7777))
 }
 
 /// Where a policy of this name stands in a folder.
@@ -219,30 +263,4 @@ pub(crate) fn write(path: &Path, document: &TrustPolicy, write: Write) -> Result
     store()
         .with_context(|| format!("cannot write `{}`", path.display()))
         .map_err(Failure::unknown)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::others;
-
-    #[test]
-    fn only_root_and_the_user_write_policies() {
-        for (owner, mode, user, refused) in [
-            (0, 0o644, 0, None),
-            (0, 0o644, 1000, None),
-            (1000, 0o100_600, 1000, None),
-            (1000, 0o644, 0, Some("belongs to user 1000")),
-            (1001, 0o600, 1000, Some("belongs to user 1001")),
-            (0, 0o664, 0, Some("(mode 0664)")),
-            (0, 0o646, 0, Some("(mode 0646)")),
-            (1000, 0o041_777, 1000, Some("(mode 1777)")),
-        ] {
-            let found = others(owner, mode, user);
-            match (&found, refused) {
-                (None, None) => {}
-                (Some(found), Some(words)) if found.contains(words) => {}
-                _ => panic!("{owner} {mode:o} {user}: {found:?}"),
-            }
-        }
-    }
 }

@@ -244,6 +244,20 @@ fn what_others_could_have_written_ends_the_command() {
         mode(path, good);
         desk.report(&[], 0);
     }
+    // Who can write to a folder above can take the policies away.
+    for above in [".config/solution", ".config", ""] {
+        let path = desk.path(above);
+        for bad in [0o775, 0o757] {
+            mode(&path, bad);
+            let shown = path.display().to_string();
+            let shown = shown.trim_end_matches('/');
+            let words = format!("`{shown}` can be written by others (mode 0{bad:o})");
+            refused(&[&words, "chmod go-w"]);
+        }
+        mode(&path, 0o1777);
+        desk.report(&[], 0);
+        mode(&path, 0o755);
+    }
     let text = fs::read(&file).unwrap();
     for name in ["acme.yml", "acme.yaml~", "README", "Acme.yaml"] {
         let other = folder.join(name);
@@ -309,4 +323,102 @@ fn the_folder_follows_the_users_own_choice() {
     run(&["validate", "example.iso"], "chosen").failure(2);
     let mode = fs::metadata(desk.path("chosen/solution/trust.d/acme.yaml")).unwrap();
     assert_eq!(mode.permissions().mode() & 0o777, 0o644);
+}
+
+/// The line that says where policies were looked for.
+fn looked(answer: &Answer) -> &str {
+    let mut lines = answer.stderr.lines();
+    let line = lines.find_map(|line| line.find("looked for policies in ").map(|at| &line[at..]));
+    line.unwrap_or_else(|| panic!("{answer:?}"))
+}
+
+#[test]
+fn which_folders_were_read_is_said_also_when_there_is_none() {
+    let desk = Desk::with_archive();
+    let folder = desk.path(FOLDER);
+    let shown = folder.display();
+    let import = ["import", "example.iso", "--registry", "127.0.0.1:1"];
+    let told = |found: &str| {
+        let expected = format!(", {shown} ({found})");
+        for command in [
+            validate(&desk),
+            trust(&desk, &["list"]),
+            desk.solution(&import),
+        ] {
+            let line = looked(&command);
+            assert!(
+                line.starts_with("looked for policies in /etc/solution/trust.d ("),
+                "{line}"
+            );
+            assert!(line.ends_with(&expected), "{line}");
+        }
+    };
+    told("no such folder");
+    fs::create_dir_all(&folder).unwrap();
+    told("empty");
+    trust(&desk, &acme("example")).success();
+    told("1 policy");
+    let mut other = acme("*");
+    other[1] = "other";
+    trust(&desk, &other).success();
+    told("2 policies");
+    let report = desk.report(&[], 0);
+    let folders = report["policyFolders"].as_array().unwrap();
+    assert_eq!(folders.len(), 2, "{report:#}");
+    assert_eq!(folders[0]["path"], "/etc/solution/trust.d");
+    assert_eq!(
+        (&folders[1]["path"], &folders[1]["policies"]),
+        (&shown.to_string().into(), &2.into())
+    );
+    // With a key, nothing else is read.
+    let report = desk.report(&["--key", "publisher.pub"], 0);
+    assert!(report.get("policyFolders").is_none(), "{report:#}");
+}
+
+#[test]
+fn a_folder_may_be_a_link_and_one_that_leads_nowhere_is_not_taken_for_none() {
+    let desk = trusting("*");
+    fs::rename(desk.path(FOLDER), desk.path("site")).unwrap();
+    let text = validate(&desk).failure(2);
+    assert!(text.contains("(no such folder)"), "{text}");
+    std::os::unix::fs::symlink("../../site", desk.path(FOLDER)).unwrap();
+    desk.report(&[], 0);
+    fs::set_permissions(desk.path("site"), Permissions::from_mode(0o777)).unwrap();
+    let text = validate(&desk).failure(1);
+    assert!(text.contains("site` can be written by others"), "{text}");
+    fs::remove_dir_all(desk.path("site")).unwrap();
+    for command in [validate(&desk), trust(&desk, &["list"])] {
+        let text = command.failure(1);
+        assert!(text.contains("is a link that leads nowhere"), "{text}");
+    }
+}
+
+/// The home directory of whoever runs the tests, as /etc/passwd has it.
+fn home_of_the_database() -> Option<String> {
+    let user = rustix::process::geteuid().as_raw().to_string();
+    let database = fs::read_to_string("/etc/passwd").unwrap();
+    let mut lines = database
+        .lines()
+        .map(|line| line.split(':').collect::<Vec<_>>());
+    let fields = lines.find(|fields| fields.len() == 7 && fields[2] == user)?;
+    Some(fields[5].to_owned())
+}
+
+#[test]
+fn without_home_the_user_database_says_where_policies_are() {
+    let desk = Desk::with_archive();
+    for home in [None, Some(""), Some("relative")] {
+        let mut command = desk.command();
+        command.env_remove("HOME").args(["trust", "list"]);
+        home.map(|home| command.env("HOME", home));
+        let answer = Answer::of(&mut command);
+        if let Some(home) = home_of_the_database() {
+            let folder = format!("{home}/{FOLDER} (");
+            assert!(looked(&answer).contains(&folder), "{answer:?}");
+        } else {
+            let text = answer.failure(3);
+            assert!(text.contains("cannot tell the home directory"), "{text}");
+            assert!(text.contains("set HOME"), "{text}");
+        }
+    }
 }

@@ -131,12 +131,9 @@ fn scope(system: bool) -> Scope {
 }
 
 fn add(arguments: &Add, output: Output) -> Result<Outcome, Failure> {
-    let folder = trust::folder(scope(arguments.system)).ok_or_else(|| {
-        Failure::usage("there is no home directory to keep your policies in")
-            .hint("`--system` keeps one for everybody on this machine")
-    })?;
+    let folder = trust::folder(scope(arguments.system))?;
     let path = trust::file(&folder, &arguments.name);
-    let mut all = trust::stored()?;
+    let (mut all, _) = trust::stored()?;
     let known = all.iter().position(|stored| stored.path == path);
     let (mut document, write) = match (known, arguments.extend) {
         (None, false) => (empty(&arguments.name), Write::New),
@@ -214,7 +211,8 @@ fn chain(error: &PolicyError) -> String {
 }
 
 fn list(output: Output) -> Result<Outcome, Failure> {
-    let all = trust::stored()?;
+    let (all, folders) = trust::stored()?;
+    trust::say(&folders, output);
     let policies: Vec<Shown> = all.iter().map(shown).collect();
     render::result(output, &policies, |policies| {
         for policy in policies {
@@ -270,12 +268,10 @@ fn show(shown: &Shown) {
 }
 
 fn remove(arguments: &Remove, output: Output) -> Result<Outcome, Failure> {
-    let folder = trust::folder(scope(arguments.system));
+    let folder = trust::folder(scope(arguments.system))?;
     // A file that cannot be read can be removed all the same, so that there is a way out.
     let name: Option<KubernetesName> = arguments.what.parse().ok();
-    let file = name
-        .zip(folder.clone())
-        .map(|(name, folder)| trust::file(&folder, &name));
+    let file = name.map(|name| trust::file(&folder, &name));
     if let Some(path) = file.filter(|path| path.symlink_metadata().is_ok()) {
         std::fs::remove_file(&path)
             .with_context(|| format!("cannot remove `{}`", path.display()))
@@ -286,10 +282,10 @@ fn remove(arguments: &Remove, output: Output) -> Result<Outcome, Failure> {
         });
         return Ok(Outcome::Yes);
     }
-    let all = trust::stored()?;
+    let (all, _) = trust::stored()?;
     let stored = all
         .into_iter()
-        .filter(|stored| folder.as_deref() == stored.path.parent());
+        .filter(|stored| stored.path.parent() == Some(&folder));
     remove_key(arguments, stored.collect(), output)
 }
 

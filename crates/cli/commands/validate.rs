@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use schemas::{Envelope, SolutionId};
+use serde::Serialize;
 use validator::{
     AllowUnsigned, Depth, Finding, Judged, Report, Severity, Signatures, Trusting, Verdict,
 };
@@ -11,6 +12,7 @@ use validator::{
 use super::support;
 use crate::args::{Output, TrustArguments};
 use crate::exit::{Failure, Outcome};
+use crate::trust::Folder;
 use crate::{environment, progress, render, trust};
 
 /// Check an archive: signatures, every byte, manifest, images, operator files
@@ -35,39 +37,67 @@ pub(crate) struct Arguments {
     skip_signature: bool,
 }
 
+/// A report, and where the policies were looked for that it is judged by.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Validated<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    policy_folders: Vec<Folder>,
+}
+
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let signatures = if arguments.skip_signature {
-        Signatures::Skip
+    let (signatures, policy_folders) = if arguments.skip_signature {
+        (Signatures::Skip, Vec::new())
     } else {
-        signatures(&arguments.trust, None)?
+        whose(&arguments.trust, None, output)?
     };
     let report = check(&arguments.archive, signatures, Depth::Everything, output)?;
-    render::result(output, &report, show);
+    let validated = Validated {
+        report: &report,
+        policy_folders,
+    };
+    render::result(output, &validated, |validated| show(validated.report));
     Ok(match report.verdict() {
         Verdict::Accepted | Verdict::Unvouched => Outcome::Yes,
         Verdict::Refused => Outcome::No,
     })
 }
 
-/// Whose signatures count, from the command line.
+/// Whose signatures count: the keys of the command line, or the policies.
 pub(super) fn signatures(
     arguments: &TrustArguments,
     allow: Option<SolutionId>,
+    output: Output,
 ) -> Result<Signatures, Failure> {
-    let trust = if arguments.keys.is_empty() {
-        let policies = trust::policies()?;
-        (!policies.is_empty()).then_some(Trusting::Policies(policies))
+    whose(arguments, allow, output).map(|(signatures, _)| signatures)
+}
+
+/// Whose signatures count, and where policies were looked for, which is said too.
+fn whose(
+    arguments: &TrustArguments,
+    allow: Option<SolutionId>,
+    output: Output,
+) -> Result<(Signatures, Vec<Folder>), Failure> {
+    let (trust, folders) = if arguments.keys.is_empty() {
+        let (policies, folders) = trust::policies()?;
+        let any = !policies.is_empty();
+        (any.then_some(Trusting::Policies(policies)), folders)
     } else {
-        Some(Trusting::Keys(support::trust(arguments)?))
+        (Some(Trusting::Keys(support::trust(arguments)?)), Vec::new())
     };
     if trust.is_none() && allow.is_none() {
         return Err(Failure::usage("no public key is given or trusted on this machine, so nobody's signature counts")
-            .hint("give the publisher's key with `--key`, or trust it with `solution trust add`; `validate --skip-signature` checks everything else"));
+            .hint("give the publisher's key with `--key`, or trust it with `solution trust add`; `validate --skip-signature` checks everything else")
+            .hint(trust::in_words(&folders)));
     }
-    Ok(Signatures::Check {
+    trust::say(&folders, output);
+    let signatures = Signatures::Check {
         trust,
         allow_unsigned: allow.map(AllowUnsigned),
-    })
+    };
+    Ok((signatures, folders))
 }
 
 /// Checks an archive, with progress.

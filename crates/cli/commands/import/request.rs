@@ -28,7 +28,7 @@ pub(super) fn accept(
         Some(text) => Some(parse_id(text)?),
         None => None,
     };
-    let signatures = validate::signatures(&arguments.trust, allow)?;
+    let signatures = validate::signatures(&arguments.trust, allow, output)?;
     let report = validate::check(
         &arguments.archive,
         signatures,
