@@ -183,7 +183,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             show::plan(plan.summary());
         }
         if !arguments.dry_run {
-            consent::ask(&mut plan, output)?;
+            consent::ask(&mut plan, output).await?;
         }
         let ready = match plan.ready() {
             Ok(ready) => ready,
