@@ -3,7 +3,8 @@
 
 use deployer::Object;
 use schemas::{SolutionName, Version};
-use serde_json::Value;
+use serde_json::{Value, json};
+use validator::rules::{self, Metadata};
 
 use crate::obstacle::Obstacle;
 use crate::vocabulary as v;
@@ -131,40 +132,45 @@ pub(crate) fn was_there_before(active: Option<&Object>) -> bool {
     })
 }
 
-/// The CRD as it is applied: with our labels, and a mark when it was there before.
+/// The CRD as it is applied: its specification, its name, the labels and annotations that may pass, and ours. What the
+/// archive says besides would be acted on by the garbage collector and by whoever finds his marks.
 pub(crate) fn labelled(
     solution: &SolutionName,
     version: &Version,
     crd: &Value,
     was_there_before: bool,
 ) -> Value {
-    let mut crd = crd.clone();
-    // An archive may say anything here; only a map can be added to.
-    for field in ["labels", "annotations"] {
-        if !crd["metadata"][field].is_object() {
-            crd["metadata"][field] = Value::Object(serde_json::Map::new());
-        }
+    let Metadata {
+        labels,
+        annotations,
+        ..
+    } = rules::metadata(crd);
+    let mut applied = json!({
+        "apiVersion": crd["apiVersion"],
+        "kind": crd["kind"],
+        "metadata": { "name": crd["metadata"]["name"], "labels": labels },
+        "spec": crd["spec"],
+    });
+    let metadata = &mut applied["metadata"];
+    for (label, value) in [
+        (v::MANAGED_BY, v::MANAGER),
+        (v::SOLUTION, solution.as_str()),
+        (v::VERSION, &version.to_string()),
+    ] {
+        metadata["labels"][label] = json!(value);
+    }
+    if !annotations.is_empty() {
+        metadata["annotations"] = json!(annotations);
     }
     if was_there_before {
-        crd["metadata"]["annotations"][v::ADOPTED] = Value::String("true".to_owned());
+        metadata["annotations"][v::ADOPTED] = json!("true");
     }
-    if let Some(fields) = crd.as_object_mut() {
-        fields.remove("status");
-    }
-    for (label, value) in [
-        (v::MANAGED_BY, v::MANAGER.to_owned()),
-        (v::SOLUTION, solution.to_string()),
-        (v::VERSION, version.to_string()),
-    ] {
-        crd["metadata"]["labels"][label] = Value::String(value);
-    }
-    crd
+    applied
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn crd(versions: &[(&str, bool)], labels: &Value, stored: &[&str]) -> Value {
         let versions: Vec<Value> = versions
@@ -180,22 +186,52 @@ mod tests {
         })
     }
 
+    fn applied(metadata: &Value, was_there_before: bool) -> Value {
+        let (name, version) = ("example".parse().unwrap(), "1.1.0".parse().unwrap());
+        let mut crd = crd(&[("v1", true)], &Value::Null, &["v1"]);
+        crd["metadata"] = metadata.clone();
+        crd["other"] = json!("field");
+        labelled(&name, &version, &crd, was_there_before)
+    }
+
+    #[test]
+    fn a_crd_is_made_anew_with_our_labels_from_what_may_pass() {
+        let metadata = json!({
+            "name": "apps.example.test",
+            "generateName": "apps",
+            "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "gone", "uid": "1"}],
+            "finalizers": ["example.test/never"],
+            "labels": {"app": "a", v::MANAGED_BY: "Helm", v::VERSION: "9.9.9", "helm.sh/chart": "a-1"},
+            "annotations": {"controller-gen.kubebuilder.io/version": "v0.17.0", v::ADOPTED: "true"},
+        });
+        let expected = json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {
+                "name": "apps.example.test",
+                "labels": {"app": "a", v::MANAGED_BY: v::MANAGER, v::SOLUTION: "example", v::VERSION: "1.1.0"},
+                "annotations": {"controller-gen.kubebuilder.io/version": "v0.17.0"},
+            },
+            "spec": {"versions": [{"name": "v1", "served": true}]},
+        });
+        assert_eq!(applied(&metadata, false), expected);
+    }
+
     #[test]
     fn whatever_an_archive_says_of_labels_ours_are_added() {
-        let (name, version) = ("example".parse().unwrap(), "1.1.0".parse().unwrap());
-        for labels in [
+        for map in [
             json!({"a": "b"}),
             json!("text"),
             json!(["list"]),
             Value::Null,
         ] {
-            let crd = labelled(&name, &version, &crd(&[], &labels, &[]), true);
-            assert_eq!(crd["metadata"]["labels"][v::SOLUTION], "example");
-            assert_eq!(crd["metadata"]["annotations"][v::ADOPTED], "true");
-            assert!(crd.get("status").is_none());
+            let metadata = json!({"name": "apps.example.test", "labels": map, "annotations": map});
+            let adopted = applied(&metadata, true);
+            assert_eq!(adopted["metadata"]["labels"][v::SOLUTION], "example");
+            assert_eq!(adopted["metadata"]["annotations"][v::ADOPTED], "true");
+            let created = applied(&metadata, false);
+            assert!(created["metadata"]["annotations"].get(v::ADOPTED).is_none());
         }
-        let created = labelled(&name, &version, &crd(&[], &Value::Null, &[]), false);
-        assert!(created["metadata"]["annotations"].get(v::ADOPTED).is_none());
     }
 
     fn ours(version: &str) -> Value {

@@ -1,4 +1,5 @@
-//! Which resources of Kubernetes itself are not in a namespace.
+//! What Kubernetes itself serves: its API groups, and which of its resources are not in a namespace. Both as of
+//! Kubernetes 1.36.
 
 /// API group and plural of each. A rule for them grants nothing when it is bound in a namespace.
 const CLUSTER_SCOPED: &[(&str, &str)] = &[
@@ -6,6 +7,11 @@ const CLUSTER_SCOPED: &[(&str, &str)] = &[
     ("", "namespaces"),
     ("", "nodes"),
     ("", "persistentvolumes"),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
+    (
+        "admissionregistration.k8s.io",
+        "mutatingadmissionpolicybindings",
+    ),
     (
         "admissionregistration.k8s.io",
         "mutatingwebhookconfigurations",
@@ -24,27 +30,86 @@ const CLUSTER_SCOPED: &[(&str, &str)] = &[
     ),
     ("apiextensions.k8s.io", "customresourcedefinitions"),
     ("apiregistration.k8s.io", "apiservices"),
+    ("authentication.k8s.io", "selfsubjectreviews"),
     ("authentication.k8s.io", "tokenreviews"),
+    ("authorization.k8s.io", "selfsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectrulesreviews"),
     ("authorization.k8s.io", "subjectaccessreviews"),
     ("certificates.k8s.io", "certificatesigningrequests"),
+    ("certificates.k8s.io", "clustertrustbundles"),
     ("flowcontrol.apiserver.k8s.io", "flowschemas"),
     (
         "flowcontrol.apiserver.k8s.io",
         "prioritylevelconfigurations",
     ),
+    ("internal.apiserver.k8s.io", "storageversions"),
     ("networking.k8s.io", "ingressclasses"),
+    ("networking.k8s.io", "ipaddresses"),
+    ("networking.k8s.io", "servicecidrs"),
     ("node.k8s.io", "runtimeclasses"),
     ("rbac.authorization.k8s.io", "clusterrolebindings"),
     ("rbac.authorization.k8s.io", "clusterroles"),
+    ("resource.k8s.io", "deviceclasses"),
+    ("resource.k8s.io", "devicetaintrules"),
+    ("resource.k8s.io", "resourcepoolstatusrequests"),
+    ("resource.k8s.io", "resourceslices"),
     ("scheduling.k8s.io", "priorityclasses"),
     ("storage.k8s.io", "csidrivers"),
     ("storage.k8s.io", "csinodes"),
     ("storage.k8s.io", "storageclasses"),
     ("storage.k8s.io", "volumeattachments"),
+    ("storage.k8s.io", "volumeattributesclasses"),
+    ("storagemigration.k8s.io", "storageversionmigrations"),
+];
+
+/// The same of names that only rules have, since they stand for no object.
+const ONLY_IN_RULES: &[(&str, &str)] = &[
+    ("", "groups"),
+    ("", "users"),
+    ("authentication.k8s.io", "groups"),
+    ("authentication.k8s.io", "nodes"),
+    ("authentication.k8s.io", "uids"),
+    ("authentication.k8s.io", "userextras"),
+    ("authentication.k8s.io", "users"),
+    ("certificates.k8s.io", "signers"),
 ];
 
 /// Whether this resource of Kubernetes is one of the whole cluster.
 #[must_use]
 pub fn is_cluster_scoped(group: &str, plural: &str) -> bool {
-    CLUSTER_SCOPED.contains(&(group, plural))
+    CLUSTER_SCOPED.contains(&(group, plural)) || ONLY_IN_RULES.contains(&(group, plural))
+}
+
+/// The API groups that kube-apiserver itself serves (`apiVersionPriorities` of its aggregator, and that of the
+/// aggregator).
+const GROUPS: &[&str] = &[
+    "",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "apps",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
+
+/// Whether Kubernetes serves this API group itself. `gateway.networking.k8s.io` and its like come with definitions.
+#[must_use]
+pub fn is_kubernetes_group(group: &str) -> bool {
+    GROUPS.contains(&group)
 }

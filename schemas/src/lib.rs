@@ -25,7 +25,7 @@ mod trust;
 mod version;
 pub mod yaml;
 
-pub use cluster_scoped::is_cluster_scoped;
+pub use cluster_scoped::{is_cluster_scoped, is_kubernetes_group};
 pub use contents::{Contents, ContentsEntry, ContentsError};
 pub use cost::DocumentCost;
 pub use digest::{Digest, DigestError};

@@ -57,6 +57,16 @@ pub(crate) const CRD_REPEATED: FindingInfo = FindingInfo::error(
     "two files define the same custom resource",
     "keep one of them",
 );
+pub(crate) const CRD_GROUP: FindingInfo = FindingInfo::error(
+    "operator.crd-group",
+    "a definition is for an API group that Kubernetes serves itself",
+    "define the resource in a group below a domain of your own",
+);
+pub(crate) const CRD_METADATA: FindingInfo = FindingInfo::warning(
+    "operator.crd-metadata",
+    "a definition has metadata that an import does not apply",
+    "remove it from the file, or do without it at the site: an import applies the name, and labels and annotations that are nobody else's",
+);
 pub(crate) const ROLE_KIND: FindingInfo = FindingInfo::error(
     "operator.role-kind",
     "role.yaml holds something else than Role and ClusterRole",

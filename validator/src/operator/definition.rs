@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemas::is_kubernetes_group;
 use serde_json::Value;
 
 use super::{Definition, text};
 use crate::catalogue::operator::{
-    CRD_CONVERSION, CRD_KIND, CRD_NAME, CRD_REPEATED, CRD_SHAPE, CRD_VERSIONS,
+    CRD_CONVERSION, CRD_GROUP, CRD_KIND, CRD_METADATA, CRD_NAME, CRD_REPEATED, CRD_SHAPE,
+    CRD_VERSIONS,
 };
 use crate::finding::Findings;
+use crate::limits::WITHHELD;
+use crate::rules::{is_of_kubernetes, metadata};
 
-/// Groups of Kubernetes itself, which need an approval to be used (KEP 2337).
-const PROTECTED: [&str; 2] = ["k8s.io", "kubernetes.io"];
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
 /// Checks each definition, and that no two define the same resource.
@@ -44,6 +46,9 @@ fn check(definition: &Definition, findings: &mut Findings) -> bool {
     for problem in shape(document) {
         findings.add(&CRD_SHAPE, path, problem);
     }
+    if let Some(group) = text(document, "/spec/group").filter(|group| is_kubernetes_group(group)) {
+        findings.add(&CRD_GROUP, path, format_args!("spec.group is `{group}`"));
+    }
     for problem in versions(document) {
         findings.add(&CRD_VERSIONS, path, problem);
     }
@@ -54,6 +59,10 @@ fn check(definition: &Definition, findings: &mut Findings) -> bool {
         || document.pointer("/spec/conversion/webhook").is_some()
     {
         findings.add(&CRD_CONVERSION, path, "spec.conversion names a webhook");
+    }
+    if let Some(parts) = withheld(document) {
+        let message = format_args!("of its metadata is not applied: {parts}");
+        findings.add(&CRD_METADATA, path, message);
     }
     true
 }
@@ -78,9 +87,9 @@ fn shape(document: &Value) -> Vec<String> {
             "spec.scope is `{scope}`, not Namespaced or Cluster"
         ));
     }
-    if text(document, "/spec/group").is_some_and(is_protected) && !is_approved(document) {
+    if text(document, "/spec/group").is_some_and(|group| is_unapproved(group, document)) {
         problems.push(format!(
-            "spec.group is Kubernetes' own: it needs the annotation {APPROVAL}"
+            "spec.group is the Kubernetes community's: it needs the annotation {APPROVAL}, with a URL or \"unapproved\""
         ));
     }
     problems.extend(list(document).iter().filter_map(schema));
@@ -91,19 +100,33 @@ fn dotted(pointer: &str) -> String {
     pointer.trim_start_matches('/').replace('/', ".")
 }
 
-fn is_protected(group: &str) -> bool {
-    PROTECTED.iter().any(|own| {
-        group
-            .strip_suffix(own)
-            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    })
+/// Groups of the Kubernetes community need an approval to be used (KEP 2337), a URL or the word that there is none.
+fn is_unapproved(group: &str, document: &Value) -> bool {
+    let approval = document
+        .pointer("/metadata/annotations")
+        .and_then(|annotations| annotations.get(APPROVAL)?.as_str())
+        .unwrap_or_default();
+    let is_url = approval
+        .split_once("://")
+        .is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty());
+    is_of_kubernetes(group)
+        && !is_kubernetes_group(group)
+        && !is_url
+        && !approval.starts_with("unapproved")
 }
 
-fn is_approved(document: &Value) -> bool {
-    document
-        .pointer("/metadata/annotations")
-        .and_then(|annotations| annotations.get(APPROVAL))
-        .is_some()
+/// What of its metadata is left out, in words.
+fn withheld(document: &Value) -> Option<String> {
+    let withheld = metadata(document).withheld;
+    let mut parts: Vec<String> = withheld
+        .iter()
+        .take(WITHHELD)
+        .map(ToString::to_string)
+        .collect();
+    if withheld.len() > WITHHELD {
+        parts.push(format!("and {} more", withheld.len() - WITHHELD));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// The API server wants a schema for each version whose root is an object.

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod archives;
+mod cluster;
 mod mistakes;
 mod source;
 mod stages;
@@ -21,7 +22,12 @@ const TESTED_BESIDE_THE_CODE: [&str; 2] = ["images.budget", "operator.budget"];
 
 #[test]
 fn mistakes_of_publishers_are_found() {
-    let tables = [mistakes::MANIFESTS, mistakes::IMAGES, mistakes::OPERATORS];
+    let tables = [
+        mistakes::MANIFESTS,
+        mistakes::IMAGES,
+        mistakes::OPERATORS,
+        cluster::CASES,
+    ];
     for (name, change, expected) in tables.concat() {
         let mut source = Source::good();
         change(&mut source);
@@ -75,7 +81,12 @@ fn signed_nonsense_is_found() {
 
 #[test]
 fn every_finding_has_a_case() {
-    let tables = [mistakes::MANIFESTS, mistakes::IMAGES, mistakes::OPERATORS];
+    let tables = [
+        mistakes::MANIFESTS,
+        mistakes::IMAGES,
+        mistakes::OPERATORS,
+        cluster::CASES,
+    ];
     let mistakes = tables.concat().into_iter().flat_map(|(_, _, ids)| ids);
     let produced: BTreeSet<&str> = mistakes
         .chain(tampering::CASES.iter().flat_map(|(_, _, ids)| *ids))
