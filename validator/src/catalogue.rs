@@ -76,6 +76,7 @@ pub const FINDINGS: &[FindingInfo] = &[
     operator::ROLE_NAME,
     operator::ROLE_RULES,
     operator::WILDCARD,
+    operator::DANGEROUS_RULE,
     operator::CLUSTER_RULE,
     practice::LATEST,
     practice::NESTED_NAME,

@@ -21,8 +21,8 @@ pub const OPERATOR_VALUES: usize = 2_000_000;
 pub const OPERATOR_TEXT: usize = 64 * 1024 * 1024;
 /// Parts of a definition's metadata that a finding names: real ones have half a dozen that are not applied.
 pub const WITHHELD: usize = 10;
-/// Rights that the rules of `role.yaml`, and those of any role, come to when each verb is written out for each resource: fifty times as many as the
-/// largest operators in use have, and 20 MB of memory.
+/// Rights that the rules of `role.yaml`, and those of any role, come to when each verb is written out for each resource:
+/// as many as an import compares with those of the administrator, and 30 MB of memory.
 pub const RIGHTS: usize = 100_000;
 /// Bytes of text in these rights: a long text may stand in a list beside many others.
 pub const RIGHTS_TEXT: usize = 16 * 1024 * 1024;

@@ -228,4 +228,34 @@ mod tests {
         let aliases = format!("[&a {}{}]", "x".repeat(1_000_000), ", *a".repeat(39));
         over_budget(&found(2, 1, Some(aliases.as_bytes())), "text");
     }
+
+    /// Each role is small enough; together they are not.
+    #[test]
+    fn what_rules_come_to_is_bounded_for_all_roles_together() {
+        let list = |letter: &str| -> String {
+            (0..45).map(|number| format!("{letter}{number},")).collect()
+        };
+        let lists = ["g", "r", "v"].map(list);
+        let [groups, resources, verbs] = &lists;
+        let role = |name: usize| {
+            format!(
+                "{{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {{name: r{name}}}, \
+                rules: [{{apiGroups: [{groups}], resources: [{resources}], verbs: [{verbs}]}}]}}\n---\n"
+            )
+        };
+        let entry = |text: &str| ContentsEntry {
+            path: ROLE.parse().unwrap(),
+            size: text.len() as u64,
+            digest: Digest::new([0; 32]),
+        };
+        for (roles, expected) in [(1, &[][..]), (2, &["operator.budget"])] {
+            let text: String = (0..roles).map(role).collect();
+            let contents = Contents::new(vec![entry(&text)]).unwrap();
+            let read = |_: &str, _| -> Result<_, ReadProblem> { Ok(text.clone().into_bytes()) };
+            let mut findings = Findings::default();
+            check(&Files::new(&contents, &read), None, &mut findings).unwrap();
+            let ids: Vec<_> = findings.into_sorted().iter().map(|it| it.id).collect();
+            assert_eq!(ids, expected);
+        }
+    }
 }

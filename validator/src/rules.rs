@@ -21,4 +21,4 @@ pub use set::{AGGREGATE_TO, Compared, aggregates_to, compare, merge, rights};
 
 pub(crate) use metadata::is_of_kubernetes;
 pub(crate) use part::is_in_namespace;
-pub(crate) use rule::{Rule, rules};
+pub(crate) use rule::{Cost, Rule, rules};

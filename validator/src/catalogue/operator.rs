@@ -15,7 +15,7 @@ pub(crate) const IGNORED: FindingInfo = FindingInfo::warning(
 pub(crate) const BUDGET: FindingInfo = FindingInfo::error(
     "operator.budget",
     "the operator's files are larger than can be checked",
-    "leave generated descriptions out of the definitions",
+    "leave generated descriptions out of the definitions, and rights that are not needed out of the rules",
 );
 pub(crate) const YAML: FindingInfo = FindingInfo::error(
     "operator.yaml",
@@ -86,6 +86,11 @@ pub(crate) const WILDCARD: FindingInfo = FindingInfo::warning(
     "operator.wildcard",
     "a rule grants everything of a kind (`*`)",
     "list the API groups, resources and verbs that the operator uses",
+);
+pub(crate) const DANGEROUS_RULE: FindingInfo = FindingInfo::warning(
+    "operator.dangerous-rule",
+    "a role gives rights that reach further than they seem to",
+    "leave them out if the operator can do without, or grant them for named objects only",
 );
 pub(crate) const CLUSTER_RULE: FindingInfo = FindingInfo::warning(
     "operator.cluster-rule",

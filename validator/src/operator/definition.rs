@@ -46,7 +46,8 @@ fn check(definition: &Definition, findings: &mut Findings) -> bool {
     for problem in shape(document) {
         findings.add(&CRD_SHAPE, path, problem);
     }
-    if let Some(group) = text(document, "/spec/group").filter(|group| is_kubernetes_group(group)) {
+    let group = text(document, "/spec/group").filter(|group| !group.is_empty());
+    if let Some(group) = group.filter(|group| is_kubernetes_group(group)) {
         findings.add(&CRD_GROUP, path, format_args!("spec.group is `{group}`"));
     }
     for problem in versions(document) {

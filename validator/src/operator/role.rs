@@ -6,11 +6,13 @@ use schemas::OperatorScope;
 use serde_json::Value;
 
 use super::{OperatorFiles, ROLE, text};
-use crate::catalogue::operator::{CLUSTER_RULE, ROLE_KIND, ROLE_NAME, ROLE_RULES, WILDCARD};
+use crate::catalogue::operator::{
+    BUDGET, CLUSTER_RULE, DANGEROUS_RULE, ROLE_KIND, ROLE_NAME, ROLE_RULES, WILDCARD,
+};
 use crate::finding::Findings;
-use crate::rules::{Rule, is_in_namespace, rules};
+use crate::rules::{Cost, Danger, Reach, Rule, When, is_in_namespace, rights, rules};
 
-/// What judges a rule.
+/// What judges a role.
 struct Judge<'a> {
     /// The cluster-scoped resources that the Solution defines itself.
     own: BTreeSet<(&'a str, &'a str)>,
@@ -19,6 +21,10 @@ struct Judge<'a> {
 
 /// Checks every document of `role.yaml`.
 pub(super) fn check_all(files: &OperatorFiles, scope: OperatorScope, findings: &mut Findings) {
+    if let Err(problem) = cost(&files.roles).check() {
+        findings.add(&BUDGET, ROLE, problem);
+        return;
+    }
     let own = files
         .definitions
         .iter()
@@ -48,8 +54,18 @@ pub(super) fn check_all(files: &OperatorFiles, scope: OperatorScope, findings: &
                 format_args!("{kind} `{name}` occurs twice"),
             );
         }
-        check_rules(role, &format!("{kind} {name}"), &judge, findings);
+        judge.check(role, &format!("{kind} {name}"), findings);
     }
+}
+
+/// What all roles together come to, as far as they can be read.
+fn cost(roles: &[Value]) -> Cost {
+    let mut cost = Cost::default();
+    let lists = roles.iter().filter_map(|role| rules(role).ok());
+    for rule in lists.flatten().flatten() {
+        cost.add(&rule);
+    }
+    cost
 }
 
 fn cluster_scoped(definition: &Value) -> Option<(&str, &str)> {
@@ -68,45 +84,62 @@ fn is_name(name: &str) -> bool {
         && !name.chars().any(char::is_control)
 }
 
-fn check_rules(role: &Value, place: &str, judge: &Judge<'_>, findings: &mut Findings) {
-    if role
-        .get("aggregationRule")
-        .is_some_and(|rule| !rule.is_null())
-    {
-        let message = format_args!("{place}: aggregationRule grants what is not in the archive");
-        findings.add(&ROLE_RULES, ROLE, message);
-    }
-    let rules = match rules(role) {
-        Ok(rules) => rules,
-        Err(problem) => {
-            findings.add(&ROLE_RULES, ROLE, format_args!("{place}: {problem}"));
-            return;
+impl Judge<'_> {
+    fn check(&self, role: &Value, place: &str, findings: &mut Findings) {
+        if role
+            .get("aggregationRule")
+            .is_some_and(|rule| !rule.is_null())
+        {
+            let message =
+                format_args!("{place}: aggregationRule grants what is not in the archive");
+            findings.add(&ROLE_RULES, ROLE, message);
         }
-    };
-    let in_namespace = text(role, "/kind") == Some("Role");
-    for (index, rule) in rules.enumerate() {
-        match rule {
-            Err(problem) => findings.add(&ROLE_RULES, ROLE, format_args!("{place}, {problem}")),
-            Ok(rule) => {
-                let place = format!("{place}, rule {}", index + 1);
-                judge.check(&rule, in_namespace, &place, findings);
+        let rules = match rules(role) {
+            Ok(rules) => rules,
+            Err(problem) => {
+                findings.add(&ROLE_RULES, ROLE, format_args!("{place}: {problem}"));
+                return;
+            }
+        };
+        let reach = self.reach(role);
+        for (index, rule) in rules.enumerate() {
+            match rule {
+                Err(problem) => {
+                    findings.add(&ROLE_RULES, ROLE, format_args!("{place}, {problem}"));
+                }
+                Ok(parsed) => {
+                    let place = format!("{place}, rule {}", index + 1);
+                    self.check_rule(&parsed, &reach, &place, findings);
+                }
             }
         }
+        check_dangers(role, &reach, place, findings);
     }
-}
 
-impl Judge<'_> {
-    fn check(&self, rule: &Rule<'_>, namespaced: bool, place: &str, findings: &mut Findings) {
+    /// Where the import binds a role.
+    fn reach(&self, role: &Value) -> Reach {
+        if self.scope == OperatorScope::Cluster && text(role, "/kind") == Some("ClusterRole") {
+            Reach::Cluster
+        } else {
+            // Which one, the site decides.
+            Reach::Namespace(String::new())
+        }
+    }
+
+    fn check_rule(&self, rule: &Rule<'_>, reach: &Reach, place: &str, findings: &mut Findings) {
         let lists = [
             ("apiGroups", &rule.groups),
             ("resources", &rule.resources),
             ("verbs", &rule.verbs),
             ("nonResourceURLs", &rule.urls),
         ];
-        for (field, _) in lists.iter().filter(|(_, list)| list.contains(&"*")) {
-            findings.add(&WILDCARD, ROLE, format_args!("{place}: {field} has `*`"));
+        let fields = lists.iter().filter(|(_, list)| list.contains(&"*"));
+        let fields: Vec<&str> = fields.map(|(field, _)| *field).collect();
+        if !fields.is_empty() {
+            let message = format_args!("{place}: `*` stands in {}", fields.join(", "));
+            findings.add(&WILDCARD, ROLE, message);
         }
-        if self.scope == OperatorScope::Cluster && !namespaced {
+        if *reach == Reach::Cluster {
             return;
         }
         if !rule.urls.is_empty() {
@@ -130,5 +163,30 @@ impl Judge<'_> {
         rule.groups
             .iter()
             .any(|group| rule.verbs.iter().any(|verb| is_lost(group, verb)))
+    }
+}
+
+/// Each danger once, with the rights that it comes from. Dangers of shared namespaces are for the site to see.
+fn check_dangers(role: &Value, reach: &Reach, place: &str, findings: &mut Findings) {
+    // What is wrong with the rules was said.
+    let rights = rights(role, reach).unwrap_or_default();
+    let mut found: Vec<(&Danger, Vec<String>)> = Vec::new();
+    for right in &rights {
+        let Some(danger) = right.danger().filter(|danger| danger.when == When::Always) else {
+            continue;
+        };
+        match found.iter_mut().find(|(known, _)| known.id == danger.id) {
+            Some((_, rights)) => rights.push(right.what()),
+            None => found.push((danger, vec![right.what()])),
+        }
+    }
+    let space = match reach {
+        Reach::Namespace(_) => "in its namespace",
+        Reach::Cluster => "in the whole cluster",
+    };
+    for (danger, rights) in found {
+        let (rights, words) = (rights.join(" or to "), danger.words);
+        let message = format_args!("{place}, {space}: to {rights} lets it {words}");
+        findings.add(&DANGEROUS_RULE, ROLE, message);
     }
 }

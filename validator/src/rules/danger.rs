@@ -5,14 +5,14 @@
 //! See "Role Based Access Control Good Practices" in the documentation of Kubernetes.
 
 use super::part::{ALL, Part, Resource, Thing};
-use super::right::{Object, Reach, Right};
+use super::right::{Object, Right};
 
 /// What having a right makes possible.
 #[derive(Debug)]
 pub struct Danger {
     /// Its name in the table: lower case, words joined by hyphens.
     pub id: &'static str,
-    /// What one who has it can do, to be read after "lets it": `run commands in the pods of others`.
+    /// What an operator that has it can do, to be read after "lets it": `run commands in the pods of others`.
     pub words: &'static str,
     /// Whether it is one at all times.
     pub when: When,
@@ -85,6 +85,13 @@ const AUTHENTICATION: &str = "authentication.k8s.io";
 const READ: &[&str] = &["get", "list", "watch"];
 const WRITE: &[&str] = &["create", "update", "patch"];
 const CHANGE: &[&str] = &["update", "patch"];
+/// KEP 5284, of which Kubernetes 1.36 has the beta.
+const IMPERSONATE_IN_PART: &[&str] = &[
+    "impersonate:user-info",
+    "impersonate:serviceaccount",
+    "impersonate:arbitrary-node",
+    "impersonate:associated-node",
+];
 const WRITE_OR_REMOVE: &[&str] = &["create", "update", "patch", "delete", "deletecollection"];
 
 pub(super) static WORKLOADS: Danger = danger(
@@ -127,7 +134,12 @@ pub(super) static TABLE: &[&Danger] = &[
                 &["users", "groups", "serviceaccounts"],
                 &["impersonate"],
             ),
-            grant(AUTHENTICATION, &["uids", "userextras"], &["impersonate"]),
+            grant(AUTHENTICATION, &["uids", "userextras/*"], &["impersonate"]),
+            grant(
+                AUTHENTICATION,
+                &["users", "groups", "serviceaccounts", "nodes"],
+                IMPERSONATE_IN_PART,
+            ),
         ],
     ),
     &danger(
@@ -172,23 +184,30 @@ pub(super) static TABLE: &[&Danger] = &[
     &danger(
         "certificates",
         "have certificates made in anybody's name",
-        &[
-            grant(
-                "certificates.k8s.io",
-                &[
-                    "certificatesigningrequests/approval",
-                    "certificatesigningrequests/status",
-                ],
-                CHANGE,
-            ),
-            grant("certificates.k8s.io", &["signers"], &["approve", "sign"]),
-        ],
+        &[grant(
+            "certificates.k8s.io",
+            &["certificatesigningrequests/approval"],
+            CHANGE,
+        )],
     ),
+    // To approve for signers of one's own is what their operators do.
+    &danger(
+        "signers",
+        "have certificates made in anybody's name",
+        &[grant("certificates.k8s.io", &["signers"], &["approve"])],
+    )
+    .harmless_when_named(),
     &danger(
         "tokens",
         "act as any ServiceAccount there",
         &[grant("", &["serviceaccounts/token"], &["create"])],
     ),
+    &danger(
+        "secrets-read",
+        "read every password, key and token there",
+        &[grant("", &["secrets"], READ)],
+    )
+    .harmless_when_named(),
     &danger(
         "exec",
         "run commands in the pods of others, and reach their closed ports",
@@ -201,12 +220,6 @@ pub(super) static TABLE: &[&Danger] = &[
             grant("", &["pods/ephemeralcontainers"], CHANGE),
         ],
     ),
-    &danger(
-        "secrets-read",
-        "read every password, key and token there",
-        &[grant("", &["secrets"], READ)],
-    )
-    .harmless_when_named(),
     &danger(
         "secrets-write",
         "replace passwords and keys, and have tokens made for any ServiceAccount there",
@@ -235,7 +248,11 @@ pub(super) static TABLE: &[&Danger] = &[
     &danger(
         "nodes",
         "drive the pods of others from their nodes, or draw them to one",
-        &[grant("", &["nodes", "nodes/status"], WRITE_OR_REMOVE)],
+        &[grant(
+            "",
+            &["nodes", "nodes/status"],
+            &["update", "patch", "delete", "deletecollection"],
+        )],
     ),
     &danger(
         "definitions",
@@ -275,29 +292,160 @@ impl Danger {
         if self.named == Named::Harmless && !names.is_empty() {
             return false;
         }
+        let resource = Resource::new(resource);
         self.by.iter().any(|wanted| {
             covers(group, wanted.group)
-                && wanted.resources.iter().any(|wanted_resource| {
-                    let wanted_resource = Resource::new(wanted_resource);
-                    wanted_resource.wider().contains(&Resource::new(resource))
-                        && wanted.verbs.iter().any(|verb| {
-                            right.verbs.iter().any(|held| covers(held, verb))
-                                && is_in_reach(&right.reach, wanted.group, wanted_resource, verb)
-                        })
+                && wanted.resources.iter().any(|text| {
+                    let wanted_resource = Resource::new(text);
+                    is_covered(wanted_resource, resource)
+                        && wanted
+                            .verbs
+                            .iter()
+                            .any(|verb| right.has(wanted.group, wanted_resource, verb))
                 })
         })
     }
+}
+
+impl Right {
+    /// Whether it has the verb, and the verb on this resource can be had where it holds.
+    fn has(&self, group: &str, resource: Resource<'_>, verb: &str) -> bool {
+        let thing = Thing::Resource {
+            group,
+            resource,
+            name: None,
+        };
+        let part = Part {
+            reach: &self.reach,
+            thing,
+            verb,
+        };
+        self.verbs.iter().any(|held| covers(held, verb)) && part.is_granted()
+    }
+}
+
+/// In the table `userextras/*` is any subresource, which it is not in a rule.
+fn is_covered(wanted: Resource<'_>, held: Resource<'_>) -> bool {
+    let any_sub = wanted.sub == Some(ALL) && held.sub.is_some() && wanted.plural == held.plural;
+    any_sub || wanted.wider().contains(&held)
 }
 
 fn covers(held: &str, wanted: &str) -> bool {
     held == ALL || held == wanted
 }
 
-fn is_in_reach(reach: &Reach, group: &str, resource: Resource<'_>, verb: &str) -> bool {
-    let thing = Thing::Resource {
-        group,
-        resource,
-        name: None,
-    };
-    Part { reach, thing, verb }.is_granted()
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::rules::{Reach, rights};
+
+    /// The dangers of one rule, in the order of its rights.
+    fn ids(rule: &Value, reach: &Reach) -> Vec<&'static str> {
+        let role = json!({"kind": "ClusterRole", "rules": [rule]});
+        let rights = rights(&role, reach).unwrap();
+        let dangers = rights.iter().filter_map(Right::danger);
+        dangers.map(|danger| danger.id).collect()
+    }
+
+    fn rule(group: &str, resource: &str, verb: &str) -> Value {
+        json!({"apiGroups": [group], "resources": [resource], "verbs": [verb]})
+    }
+
+    fn prod() -> Reach {
+        Reach::Namespace("prod".to_owned())
+    }
+
+    #[test]
+    fn every_row_is_found_by_its_own_grants() {
+        let found: BTreeSet<&str> = TABLE.iter().map(|danger| danger.id).collect();
+        assert_eq!(found.len(), TABLE.len(), "ids are unique");
+        for danger in TABLE {
+            for grant in danger.by {
+                for resource in grant.resources {
+                    let resource = resource.replace("/*", "/anything");
+                    for verb in grant.verbs {
+                        let rule = rule(grant.group, &resource, verb);
+                        assert_eq!(ids(&rule, &Reach::Cluster), [danger.id], "{rule}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_wildcard_has_the_gravest_danger_of_what_it_covers() {
+        for (rule, here, everywhere) in [
+            (rule("*", "*", "*"), "everything", "everything"),
+            (rule("", "*", "*"), "impersonate", "impersonate"),
+            (rule("", "*", "patch"), "namespaces", "namespaces"),
+            (rule("*", "*", "get"), "secrets-read", "node-proxy"),
+            (rule("*", "*", "list"), "secrets-read", "secrets-read"),
+            (rule("*", "*/status", "update"), "namespaces", "namespaces"),
+            (rule("", "*/token", "create"), "tokens", "tokens"),
+            (rule("apps", "*", "*"), "workloads", "workloads"),
+            (
+                rule("rbac.authorization.k8s.io", "*", "*"),
+                "escalate",
+                "escalate",
+            ),
+        ] {
+            assert_eq!(ids(&rule, &prod()), [here], "{rule}");
+            assert_eq!(ids(&rule, &Reach::Cluster), [everywhere], "{rule}");
+        }
+        assert!(ids(&rule("admissionregistration.k8s.io", "*", "*"), &prod()).is_empty());
+    }
+
+    #[test]
+    fn ordinary_work_is_no_danger() {
+        for rule in [
+            rule("", "configmaps", "*"),
+            rule("", "services", "create"),
+            rule("", "pods", "get"),
+            rule("", "pods/log", "get"),
+            rule("", "secrets", "delete"),
+            rule("", "namespaces", "get"),
+            rule("", "namespaces", "list"),
+            rule("", "nodes", "list"),
+            rule("apps", "deployments/scale", "patch"),
+            rule("coordination.k8s.io", "leases", "*"),
+            rule("example.test", "*", "*"),
+            rule("example.test", "secrets", "*"),
+            // In a rule this is no wildcard.
+            rule("", "pods/*", "create"),
+        ] {
+            for reach in [prod(), Reach::Cluster] {
+                assert!(ids(&rule, &reach).is_empty(), "{rule}");
+            }
+        }
+    }
+
+    #[test]
+    fn naming_objects_helps_where_it_narrows() {
+        let named = |group, resource, verb| {
+            let mut rule = rule(group, resource, verb);
+            rule["resourceNames"] = json!(["one"]);
+            ids(&rule, &prod())
+        };
+        assert!(named("", "secrets", "get").is_empty());
+        assert!(named("", "secrets", "update").is_empty());
+        assert_eq!(named("", "namespaces", "patch"), ["namespaces"]);
+        assert_eq!(named("", "serviceaccounts", "impersonate"), ["impersonate"]);
+    }
+
+    #[test]
+    fn what_makes_pods_is_known_whatever_else_it_does() {
+        let makes = |rule: Value| {
+            let role = json!({"kind": "Role", "rules": [rule]});
+            rights(&role, &prod()).unwrap()[0].creates_workloads()
+        };
+        assert!(makes(rule("*", "*", "*")));
+        assert!(makes(rule("", "*", "create")));
+        assert!(makes(rule("batch", "cronjobs", "patch")));
+        assert!(!makes(rule("batch", "cronjobs", "delete")));
+        assert!(!makes(rule("apps", "deployments/scale", "patch")));
+    }
 }

@@ -97,6 +97,8 @@ impl Part<'_> {
 /// Parts to look up others in.
 pub(super) struct Held<'a> {
     parts: HashSet<Part<'a>>,
+    /// Where these have wildcards: nothing wide in other places need be looked up.
+    forms: HashSet<Form>,
     /// The beginnings of paths, by verb: none begins with another of the same verb.
     beginnings: BTreeMap<&'a str, BTreeSet<&'a str>>,
 }
@@ -116,7 +118,11 @@ impl<'a> Held<'a> {
             .into_iter()
             .map(|(verb, beginnings)| (verb, shortest(beginnings)))
             .collect();
-        Self { parts, beginnings }
+        Self {
+            forms: parts.iter().filter_map(form).collect(),
+            parts,
+            beginnings,
+        }
     }
 
     /// Whether one of them is this part or a wider one.
@@ -126,21 +132,21 @@ impl<'a> Held<'a> {
 
     /// Whether another one of them is wider than this part.
     pub(super) fn covers_by_wider(&self, part: &Part<'a>) -> bool {
-        let every_verb = Part { verb: ALL, ..*part };
-        if part.verb != ALL && self.parts.contains(&every_verb) {
-            return true;
-        }
         match part.thing {
-            Thing::Url(url) => [part.verb, ALL]
+            Thing::Url(url) => self.covers_url(url, part),
+            Thing::Resource { .. } => self
+                .forms
                 .iter()
-                .any(|verb| self.has_beginning_of(url, verb, part.verb)),
-            Thing::Resource {
-                group,
-                resource,
-                name,
-            } => wider(part, group, resource, name)
+                .filter_map(|form| widen(part, form))
                 .any(|wider| wider != *part && self.parts.contains(&wider)),
         }
+    }
+
+    fn covers_url(&self, url: &str, part: &Part<'a>) -> bool {
+        let every_verb = Part { verb: ALL, ..*part };
+        (part.verb != ALL && self.parts.contains(&every_verb))
+            || self.has_beginning_of(url, part.verb, part.verb)
+            || self.has_beginning_of(url, ALL, part.verb)
     }
 
     /// Whether a path with this verb has a beginning of `url`, which is there with the verb `own`.
@@ -172,28 +178,132 @@ fn shortest(sorted: BTreeSet<&str>) -> BTreeSet<&str> {
     shortest
 }
 
-/// Every form that covers a part: itself, and those with a wildcard or a wider reach in some place.
-fn wider<'a>(
-    part: &Part<'a>,
-    group: &'a str,
-    resource: Resource<'a>,
-    name: Option<&'a str>,
-) -> impl Iterator<Item = Part<'a>> {
-    let (reaches, verbs) = ([part.reach, &Reach::Cluster], [part.verb, ALL]);
-    let things = [group, ALL].into_iter().flat_map(move |group| {
-        resource.wider().into_iter().flat_map(move |resource| {
-            [name, None].into_iter().map(move |name| Thing::Resource {
-                group,
-                resource,
-                name,
-            })
-        })
-    });
-    things.flat_map(move |thing| {
-        reaches.into_iter().flat_map(move |reach| {
-            verbs
-                .into_iter()
-                .map(move |verb| Part { reach, thing, verb })
-        })
+/// A part of a resource without its texts: its wildcards, and whether it has a subresource and a name.
+type Form = Part<'static>;
+
+static SOMEWHERE: Reach = Reach::Namespace(String::new());
+
+fn form(part: &Part<'_>) -> Option<Form> {
+    let Thing::Resource {
+        group,
+        resource,
+        name,
+    } = part.thing
+    else {
+        return None;
+    };
+    let wildcard = |text: &str| if text == ALL { ALL } else { "" };
+    Some(Part {
+        reach: match part.reach {
+            Reach::Cluster => &Reach::Cluster,
+            Reach::Namespace(_) => &SOMEWHERE,
+        },
+        thing: Thing::Resource {
+            group: wildcard(group),
+            resource: Resource {
+                plural: wildcard(resource.plural),
+                sub: resource.sub.map(|_| ""),
+            },
+            name: name.map(|_| ""),
+        },
+        verb: wildcard(part.verb),
     })
+}
+
+/// The one part of this form that covers `part`, if there can be one.
+fn widen<'a>(part: &Part<'a>, form: &Form) -> Option<Part<'a>> {
+    let (
+        Thing::Resource {
+            group,
+            resource,
+            name,
+        },
+        Thing::Resource {
+            group: group_form,
+            resource: resource_form,
+            name: name_form,
+        },
+    ) = (part.thing, form.thing)
+    else {
+        return None;
+    };
+    let or_own = |wildcard: &'static str, own| if wildcard == ALL { ALL } else { own };
+    let sub = resource_form.sub.and(resource.sub);
+    // A resource does not cover its own subresources.
+    if sub != resource.sub && resource_form.plural != ALL {
+        return None;
+    }
+    Some(Part {
+        reach: match form.reach {
+            Reach::Cluster => &Reach::Cluster,
+            Reach::Namespace(_) => part.reach,
+        },
+        thing: Thing::Resource {
+            group: or_own(group_form, group),
+            resource: Resource {
+                plural: or_own(resource_form.plural, resource.plural),
+                sub,
+            },
+            name: name_form.and(name),
+        },
+        verb: or_own(form.verb, part.verb),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part<'a>(reach: &'a Reach, resource: &'a str, verb: &'a str) -> Part<'a> {
+        let thing = Thing::Resource {
+            group: "",
+            resource: Resource::new(resource),
+            name: None,
+        };
+        Part { reach, thing, verb }
+    }
+
+    /// However many parts are held, one lookup for each form of theirs decides.
+    #[test]
+    fn lookups_are_as_many_as_forms() {
+        let here = Reach::Namespace("a".to_owned());
+        let resources: Vec<String> = (0..1000).map(|number| format!("r{number}")).collect();
+        let plain = resources
+            .iter()
+            .map(|resource| part(&here, resource, "get"));
+        let held = Held::new(plain.clone());
+        assert_eq!((held.parts.len(), held.forms.len()), (1000, 1));
+        let wide = [
+            part(&here, "*", "get"),
+            part(&here, "*/log", "*"),
+            part(&Reach::Cluster, "pods", "get"),
+        ];
+        let held = Held::new(plain.chain(wide));
+        assert_eq!((held.parts.len(), held.forms.len()), (1003, 4));
+        for (resource, verb, covered) in [
+            ("r1", "get", true),
+            ("x", "get", true),
+            ("x/log", "get", true),
+            ("x/log", "put", true),
+            ("pods", "list", false),
+            ("x/exec", "list", false),
+        ] {
+            let part = part(&here, resource, verb);
+            assert_eq!(held.covers_by_wider(&part), covered, "{verb} {resource}");
+        }
+    }
+
+    #[test]
+    fn of_paths_only_the_shortest_beginnings_are_kept() {
+        let paths = ["/a/b/*", "/a/*", "/a/c*", "/b*", "/ab"];
+        let parts = paths.map(|path| Part {
+            reach: &Reach::Cluster,
+            thing: Thing::Url(path),
+            verb: "get",
+        });
+        let held = Held::new(parts);
+        assert_eq!(held.beginnings["get"], BTreeSet::from(["/a/", "/b"]));
+        let covered = parts.map(|part| held.covers_by_wider(&part));
+        assert_eq!(covered, [true, false, true, false, false]);
+    }
 }

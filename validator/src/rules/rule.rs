@@ -147,3 +147,64 @@ impl Cost {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn cost(rule: &Value) -> Cost {
+        let mut cost = Cost::default();
+        cost.add(&Rule::parse(rule, false).unwrap());
+        cost
+    }
+
+    fn many(count: usize) -> Vec<String> {
+        (0..count).map(|number| format!("{number:05}")).collect()
+    }
+
+    #[test]
+    fn a_rule_comes_to_its_lists_multiplied() {
+        let rule = json!({"apiGroups": ["", "ab"], "resources": ["x", "y", "z"], "verbs": ["get"]});
+        assert_eq!(
+            cost(&rule),
+            Cost {
+                parts: 6,
+                text: 3 * 2 + 2 * 3 + 6 * 3
+            }
+        );
+        let urls = json!({"nonResourceURLs": ["/a", "/b"], "verbs": ["get", "put"]});
+        assert_eq!(
+            cost(&urls),
+            Cost {
+                parts: 4,
+                text: 2 * 4 + 2 * 6
+            }
+        );
+        let named = json!({"apiGroups": [""], "resources": ["x"], "verbs": ["get"], "resourceNames": many(7)});
+        assert_eq!(
+            cost(&named),
+            Cost {
+                parts: 7,
+                text: 7 + 21 + 35
+            }
+        );
+    }
+
+    /// Found by computing: a hundred million rights are not written out to be counted.
+    #[test]
+    fn what_multiplies_is_refused_before_it_is_written_out() {
+        let wide = json!({"apiGroups": [""], "resources": many(10_000), "verbs": many(10_000)});
+        assert_eq!(cost(&wide).parts, 100_000_000);
+        let long =
+            json!({"apiGroups": [""], "resources": many(1000), "verbs": ["x".repeat(1_000_000)]});
+        assert_eq!(cost(&long).text, 1000 * 1_000_000 + 1000 * 5);
+        let most =
+            json!({"apiGroups": [""], "resources": many(10_000), "verbs": many(RIGHTS / 10_000)});
+        assert_eq!(cost(&most).check(), Ok(()));
+        for rule in [wide, long] {
+            assert_eq!(cost(&rule).check(), Err(RuleProblem::TooMany));
+        }
+    }
+}

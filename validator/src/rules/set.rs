@@ -314,4 +314,25 @@ mod tests {
         assert_eq!(aggregates_to(&role), ["view"]);
         assert!(aggregates_to(&json!({})).is_empty());
     }
+
+    /// Each verb of each resource once, and nothing else; each part has so many wider forms, and no more are looked up.
+    #[test]
+    fn the_work_is_that_of_the_parts() {
+        let many = |letter: &str, count| -> Vec<String> {
+            (0..count)
+                .map(|number| format!("{letter}{number}"))
+                .collect()
+        };
+        let role = json!({"kind": "Role", "rules": [
+            {"apiGroups": ["", "a.test"], "resources": many("r", 500), "verbs": many("v", 100)},
+        ]});
+        let rights = rights(&role, &prod()).unwrap();
+        assert_eq!(rights.len(), 2 * 500);
+        assert_eq!(
+            rights.iter().flat_map(Right::parts).count(),
+            crate::limits::RIGHTS
+        );
+        let fewer = &rights[..999];
+        assert_eq!(compare(fewer, &rights).gained, rights[999..]);
+    }
 }

@@ -6,12 +6,18 @@ use std::fmt::{self, Write as _};
 use super::part::{ALL, Resource};
 use super::right::{Object, Reach, Right};
 
-/// Verbs that are said in one word when all of them are there, in the order in which they are said.
-const SETS: &[(&[&str], &str)] = &[
+/// How verbs are said, in this order: sets of them in one word when all are there.
+const VERBS: &[(&[&str], &str)] = &[
     (&["get", "list", "watch"], "read"),
+    (&["get"], "get"),
+    (&["list"], "list"),
+    (&["watch"], "watch"),
     (&["create"], "create"),
     (&["update", "patch"], "change"),
+    (&["update"], "update"),
+    (&["patch"], "patch"),
     (&["delete", "deletecollection"], "delete"),
+    (&["delete"], "delete"),
     (&["deletecollection"], "delete all at once"),
 ];
 
@@ -83,6 +89,15 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("storage.k8s.io", "storageclasses", "StorageClasses"),
 ];
 
+/// Subresources that are a part of the object.
+const PARTS: &[(&str, &str)] = &[
+    ("approval", "the approval of"),
+    ("finalizers", "the finalizers of"),
+    ("log", "the logs of"),
+    ("scale", "the scale of"),
+    ("status", "the status of"),
+];
+
 /// The right without its reach.
 pub(super) fn what(right: &Right) -> String {
     match &right.object {
@@ -137,7 +152,7 @@ fn verbs(verbs: &BTreeSet<String>) -> String {
     }
     let mut left: BTreeSet<&str> = verbs.iter().map(String::as_str).collect();
     let mut said = Vec::new();
-    for (set, word) in SETS {
+    for (set, word) in VERBS {
         if set.iter().all(|verb| left.contains(verb)) {
             left.retain(|verb| !set.contains(verb));
             said.push(*word);
@@ -158,11 +173,15 @@ fn asking(verbs: &BTreeSet<String>, url: &str) -> String {
 }
 
 fn things(group: &str, resource: Resource<'_>) -> String {
-    let of_part = match resource.sub {
-        Some(sub) => format!("the {sub} of "),
-        None => String::new(),
+    let kind = kind(group, resource.plural);
+    let Some(sub) = resource.sub else {
+        return kind;
     };
-    format!("{of_part}{}", kind(group, resource.plural))
+    match PARTS.iter().find(|(name, _)| *name == sub) {
+        Some((_, words)) => format!("{words} {kind}"),
+        // As rules write it.
+        None => in_group(group, &resource.to_string()),
+    }
 }
 
 fn kind(group: &str, plural: &str) -> String {
@@ -172,11 +191,17 @@ fn kind(group: &str, plural: &str) -> String {
     match (known, group, plural) {
         (Some((_, _, kind)), _, _) => (*kind).to_owned(),
         (None, ALL, ALL) => "everything".to_owned(),
-        (None, ALL, plural) => format!("{plural} of every group"),
         (None, "", ALL) => "everything of the core group".to_owned(),
         (None, group, ALL) => format!("everything of the group {group}"),
-        (None, "", plural) => plural.to_owned(),
-        (None, group, plural) => format!("{plural}.{group}"),
+        (None, group, plural) => in_group(group, plural),
+    }
+}
+
+fn in_group(group: &str, resource: &str) -> String {
+    match group {
+        "" => resource.to_owned(),
+        ALL => format!("{resource} of every group"),
+        group => format!("{resource}.{group}"),
     }
 }
 

@@ -622,7 +622,7 @@ pub(crate) const OPERATORS: &[Case] = &[
                 "['*'], resources: ['*']",
             );
         },
-        &["operator.wildcard"; 2],
+        &["operator.wildcard", "operator.dangerous-rule"],
     ),
     (
         "nodes in a namespace",
