@@ -12,6 +12,7 @@ mod environments;
 mod future;
 mod gate;
 mod lifecycle;
+mod metadata;
 mod refusals;
 mod site;
 #[path = "../common/stages.rs"]
