@@ -232,8 +232,9 @@ mod tests {
     /// Each role is small enough; together they are not.
     #[test]
     fn what_rules_come_to_is_bounded_for_all_roles_together() {
-        let list = |letter: &str| -> String {
-            (0..45).map(|number| format!("{letter}{number},")).collect()
+        let list = |letter: &str| {
+            let names: Vec<String> = (0..45).map(|number| format!("{letter}{number}")).collect();
+            names.join(",")
         };
         let lists = ["g", "r", "v"].map(list);
         let [groups, resources, verbs] = &lists;

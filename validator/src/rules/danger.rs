@@ -345,8 +345,8 @@ mod tests {
 
     /// The dangers of one rule, in the order of its rights.
     fn ids(rule: &Value, reach: &Reach) -> Vec<&'static str> {
-        let role = json!({"kind": "ClusterRole", "rules": [rule]});
-        let rights = rights(&role, reach).unwrap();
+        let document = json!({"kind": "ClusterRole", "rules": [rule]});
+        let rights = rights(&document, reach).unwrap();
         let dangers = rights.iter().filter_map(Right::danger);
         dangers.map(|danger| danger.id).collect()
     }
@@ -439,8 +439,8 @@ mod tests {
     #[test]
     fn what_makes_pods_is_known_whatever_else_it_does() {
         let makes = |rule: Value| {
-            let role = json!({"kind": "Role", "rules": [rule]});
-            rights(&role, &prod()).unwrap()[0].creates_workloads()
+            let document = json!({"kind": "Role", "rules": [rule]});
+            rights(&document, &prod()).unwrap()[0].creates_workloads()
         };
         assert!(makes(rule("*", "*", "*")));
         assert!(makes(rule("", "*", "create")));

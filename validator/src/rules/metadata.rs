@@ -255,7 +255,7 @@ mod tests {
         );
     }
 
-    /// As cert-manager, the Prometheus operator, CloudNativePG, Gateway API and Cluster API have them.
+    /// As cert-manager, the Prometheus operator, `CloudNativePG`, Gateway API and Cluster API have them.
     #[test]
     fn keys_of_real_definitions_pass_unless_they_belong_to_somebody() {
         for (key, expected) in [
