@@ -1,9 +1,17 @@
-//! Progress of long work: a bar on a terminal, nothing elsewhere, so that logs stay readable.
+//! Progress of long work: a bar on a terminal, nothing elsewhere, so that logs stay readable. What is waited for is told
+//! everywhere, since nobody else would.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schemas::printable;
 
 use crate::args::Output;
+use crate::render;
+
+/// Between two pictures of a spinner.
+const TICK: Duration = Duration::from_millis(120);
 
 /// A bar of bytes. Draws on standard error, and only when that is a terminal and a person reads.
 #[derive(Clone, Debug)]
@@ -11,15 +19,11 @@ pub(crate) struct Bar(ProgressBar);
 
 /// Shows how many bytes of a work are done.
 pub(crate) fn bytes(output: Output, what: &str, total: u64) -> Bar {
-    let target = match output {
-        Output::Human => ProgressDrawTarget::stderr(),
-        Output::Json => ProgressDrawTarget::hidden(),
-    };
     let style = ProgressStyle::with_template(
         "{msg} {wide_bar} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta}",
     )
     .expect("the template is a constant");
-    let bar = Bar(ProgressBar::with_draw_target(Some(total), target).with_style(style));
+    let bar = Bar(ProgressBar::with_draw_target(Some(total), target(output)).with_style(style));
     bar.set_message(what);
     bar
 }
@@ -48,6 +52,79 @@ impl Bar {
     /// Takes the bar away for good.
     pub(crate) fn finish_and_clear(&self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// What is waited for, on standard error: beside a spinner where a person reads at a terminal, elsewhere in a line
+/// whenever it changes.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    output: Output,
+    shown: Mutex<Shown>,
+}
+
+#[derive(Debug, Default)]
+struct Shown {
+    text: String,
+    spinner: Option<ProgressBar>,
+}
+
+impl Waiting {
+    /// Nothing yet.
+    pub(crate) fn new(output: Output) -> Self {
+        Self {
+            output,
+            shown: Mutex::default(),
+        }
+    }
+
+    /// Tells what is waited for now.
+    pub(crate) fn tell(&self, text: &str) {
+        let text = printable(text).into_owned();
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.text == text {
+            return;
+        }
+        shown.text.clone_from(&text);
+        let spinner = shown.spinner.get_or_insert_with(|| spinner(self.output));
+        if spinner.is_hidden() {
+            render::note(text);
+        } else {
+            spinner.set_message(text);
+        }
+    }
+
+    /// Takes the spinner away: it is waited for no more, or something else is to be said.
+    pub(crate) fn clear(&self) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.text.clear();
+        if let Some(spinner) = shown.spinner.take() {
+            spinner.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn spinner(output: Output) -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} {wide_msg}");
+    let spinner = ProgressBar::with_draw_target(None, target(output))
+        .with_style(style.expect("the template is a constant"));
+    if !spinner.is_hidden() {
+        spinner.enable_steady_tick(TICK);
+    }
+    spinner
+}
+
+/// Standard error where a person reads.
+fn target(output: Output) -> ProgressDrawTarget {
+    match output {
+        Output::Human => ProgressDrawTarget::stderr(),
+        Output::Json => ProgressDrawTarget::hidden(),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deployer::{Applied, Cluster, Object, ObjectRef, RolloutProgress};
+use deployer::{Applied, Cluster, Object, ObjectRef, RolloutState};
 use registry::{Client, ManifestOutcome, ManifestPush, PushReport, Tally};
 use schemas::Version;
 use serde::Serialize;
@@ -41,7 +41,12 @@ pub enum Event {
     /// An object that the new version no longer has.
     Removed(ObjectRef),
     /// The operator is on its way.
-    Rollout(RolloutProgress),
+    Rollout {
+        /// Its Deployment.
+        deployment: ObjectRef,
+        /// How far it is.
+        state: RolloutState,
+    },
     /// The operator did not become ready; what ran before is put back.
     RollingBack(Version),
 }
@@ -284,15 +289,11 @@ impl Ready<'_> {
         deployment: &Deployment,
         session: &mut Session<'_>,
     ) -> Result<(), Error> {
-        let namespace = &deployment.namespace;
         let solution = self.0.asked.id.name();
-        before.restore(session, solution, namespace).await?;
-        let wait = self.0.asked.request.wait;
-        let operator = &deployment.operator;
-        Ok(session
-            .cluster
-            .wait_rollout(namespace.as_str(), operator, wait, |_| ())
-            .await?)
+        before
+            .restore(session, solution, &deployment.namespace)
+            .await?;
+        self.come_up(deployment, session).await
     }
 
     async fn roll_out(
@@ -304,13 +305,29 @@ impl Ready<'_> {
         for object in &deployment.objects {
             deployment.put(object, solution, session).await?;
         }
+        self.come_up(deployment, session).await
+    }
+
+    /// Waits for the operator.
+    async fn come_up(
+        &self,
+        deployment: &Deployment,
+        session: &mut Session<'_>,
+    ) -> Result<(), Error> {
         let namespace = deployment.namespace.as_str();
+        let operator = &deployment.operator;
         let watch = Arc::clone(session.watch);
-        let progress = move |progress: &RolloutProgress| watch(Event::Rollout(*progress));
+        let reference = ObjectRef::namespaced("apps/v1", "Deployment", namespace, operator);
+        let on_state = move |state: &RolloutState| {
+            watch(Event::Rollout {
+                deployment: reference.clone(),
+                state: state.clone(),
+            });
+        };
         let wait = self.0.asked.request.wait;
         Ok(session
             .cluster
-            .wait_rollout(namespace, &deployment.operator, wait, progress)
+            .wait_rollout(namespace, operator, wait, on_state)
             .await?)
     }
 

@@ -11,6 +11,7 @@ mod consent;
 mod environments;
 mod future;
 mod gate;
+mod judgement;
 mod lifecycle;
 mod metadata;
 mod refusals;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use deployer::{Account, Cluster, Connect};
+use deployer::{Account, Applied, Cluster, Connect, ObjectRef, RolloutState};
 use importer::{Change, Event, Run, Status, Undone, Watch, Writer};
 use registry::PlainHttp;
 use signing::{KeyError, PublicKey, SecretKey, Trust, TrustError};
@@ -18,6 +18,7 @@ use crate::args::{
     ClusterArguments, Output, PassphraseArguments, RegistryArguments, TrustArguments,
 };
 use crate::exit::{Failure, Outcome};
+use crate::progress::Waiting;
 use crate::{environment, passphrase, render};
 
 /// Bytes of a file with keys, certificates or logins: a bundle of all public authorities has a quarter of it.
@@ -240,28 +241,46 @@ pub(crate) fn writer() -> Writer {
     }
 }
 
-/// Shows objects as they come and go.
+/// Shows objects as they come and go, and what is waited for.
 pub(crate) fn watch(output: Output) -> Watch {
+    let waiting = Waiting::new(output);
     Arc::new(move |event| {
-        let Output::Human = output else { return };
-        match event {
-            Event::Object { object, applied } if applied != deployer::Applied::Unchanged => {
-                render::note(format!(
-                    "  {object} {}",
-                    if applied == deployer::Applied::Created {
-                        "created"
-                    } else {
-                        "changed"
-                    }
-                ));
-            }
-            Event::Removed(object) => render::note(format!("  {object} removed")),
-            Event::RollingBack(version) => {
-                render::note(format!("  putting version {version} back"));
-            }
-            Event::Object { .. } | Event::Push(_) | Event::Pushed | Event::Rollout(_) => {}
+        if let Event::Rollout { deployment, state } = &event {
+            return waiting.tell(&progress_of(deployment, state));
+        }
+        let lines = lines_of(&event);
+        if lines.is_empty() {
+            return;
+        }
+        waiting.clear();
+        if output == Output::Human {
+            lines.iter().for_each(render::note);
         }
     })
+}
+
+/// `waiting for Deployment prod/app: 0 of 1 pods ready: pulling image r/app:1, pod app-1`
+fn progress_of(deployment: &ObjectRef, state: &RolloutState) -> String {
+    let (ready, wanted) = (state.progress.ready(), state.progress.wanted);
+    let pods = format!("waiting for {deployment}: {ready} of {wanted} pods ready");
+    match &state.awaited {
+        Some(awaited) => format!("{pods}: {awaited}"),
+        None => pods,
+    }
+}
+
+/// The lines that tell of an event, if it is worth any.
+fn lines_of(event: &Event) -> Vec<String> {
+    match event {
+        Event::Object { object, applied } => match applied {
+            Applied::Created => vec![format!("  {object} created")],
+            Applied::Unchanged => Vec::new(),
+            Applied::Changed => vec![format!("  {object} changed")],
+        },
+        Event::Removed(object) => vec![format!("  {object} removed")],
+        Event::RollingBack(version) => vec![format!("  putting version {version} back")],
+        Event::Push(_) | Event::Pushed | Event::Rollout { .. } => Vec::new(),
+    }
 }
 
 /// An archive's error as the end of a command.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::awaited::Awaited;
 use crate::error::bounded;
 use crate::limits;
 use crate::read::condition;
@@ -30,7 +31,7 @@ pub(crate) enum Passing {
 #[derive(Debug)]
 pub(crate) struct Scene {
     pub(crate) deployment: Value,
-    /// That of the Deployment's current version.
+    /// That of the Deployment's current version; `None` only without the right to read it.
     pub(crate) replica_set: Option<Value>,
     /// Those of that replica set.
     pub(crate) pods: Vec<Value>,
@@ -47,13 +48,13 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    /// Time is up and nothing is seen.
-    pub(crate) fn nothing() -> Self {
+    /// Time is up, and nothing is seen but what is awaited.
+    pub(crate) fn nothing(awaited: Option<&Awaited>) -> Self {
         Self {
             stuck: Stuck::NoCause,
             pod: None,
             container: None,
-            detail: String::new(),
+            detail: awaited.map(ToString::to_string).unwrap_or_default(),
         }
     }
 
@@ -92,15 +93,28 @@ pub(crate) fn diagnose(scene: &Scene) -> Option<Finding> {
 
 /// Whether a pod's events may tell more than its status.
 pub(crate) fn wants_events(pod: &Value) -> bool {
-    containers(pod).any(|status| {
-        let waiting = &status["state"]["waiting"];
-        let reason = waiting["reason"].as_str().unwrap_or_default();
-        let message = waiting["message"].as_str().unwrap_or_default();
-        PULLING.contains(&reason) && classify_pull(message) == PullProblem::Other
-    })
+    let unclear = |status: &Value| {
+        let message = status["state"]["waiting"]["message"].as_str();
+        cannot_pull(status) && classify_pull(message.unwrap_or_default()) == PullProblem::Other
+    };
+    containers(pod).any(|status| unclear(status) || is_being_set_up(status))
 }
 
-fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
+fn cannot_pull(status: &Value) -> bool {
+    PULLING.contains(&waiting_reason(status))
+}
+
+/// Whether a container is on its way, as far as its status says.
+pub(crate) fn is_being_set_up(status: &Value) -> bool {
+    ["ContainerCreating", "PodInitializing"].contains(&waiting_reason(status))
+}
+
+fn waiting_reason(status: &Value) -> &str {
+    let reason = status["state"]["waiting"]["reason"].as_str();
+    reason.unwrap_or_default()
+}
+
+pub(crate) fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
     let lists = ["initContainerStatuses", "containerStatuses"];
     lists
         .into_iter()
@@ -110,11 +124,9 @@ fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
 
 /// Pods that could not even be made.
 fn refused_pods(scene: &Scene) -> Option<Finding> {
-    let of_set = scene
-        .replica_set
-        .as_ref()
-        .and_then(|set| condition(set, "ReplicaFailure"));
-    let failure = of_set.or_else(|| condition(&scene.deployment, "ReplicaFailure"))?;
+    // A Deployment may still tell of a former version what its replica set says of the current one.
+    let told_by = scene.replica_set.as_ref().unwrap_or(&scene.deployment);
+    let failure = condition(told_by, "ReplicaFailure")?;
     if failure["status"] != "True" {
         return None;
     }
@@ -165,7 +177,7 @@ fn of_container(pod: &Value, status: &Value, events: &[Value]) -> Option<Finding
     let waiting = &status["state"]["waiting"];
     let message = waiting["message"].as_str().unwrap_or_default();
     let finding = |stuck, detail: &str| Some(Finding::of_container(pod, status, stuck, detail));
-    match waiting["reason"].as_str().unwrap_or_default() {
+    match waiting_reason(status) {
         reason if PULLING.contains(&reason) => {
             let (problem, detail) = pull_problem(pod, message, events);
             finding(Stuck::Pull(problem), &detail)
@@ -488,6 +500,20 @@ mod tests {
             };
             assert_eq!(diagnose(&scene).unwrap().stuck, stuck);
         }
+    }
+
+    #[test]
+    fn a_deployments_word_on_a_former_version_does_not_count() {
+        let failed = json!({"status": {"conditions": [
+            {"type": "ReplicaFailure", "status": "True", "message": "violates PodSecurity"}]}});
+        let mut scene = Scene {
+            deployment: failed,
+            replica_set: Some(json!({"status": {}})),
+            ..scene(Vec::new(), Vec::new())
+        };
+        assert_eq!(diagnose(&scene), None);
+        scene.replica_set = None;
+        assert_eq!(diagnose(&scene).unwrap().stuck, Stuck::PodSecurity);
     }
 
     #[test]

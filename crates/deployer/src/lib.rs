@@ -11,11 +11,12 @@
 //! | may we | [`Cluster::denied`], [`Cluster::missing_grants`] |
 //! | what would happen | [`Cluster::diff`], [`Cluster::dry_run`], [`Cluster::stale`] |
 //! | do it | [`Cluster::put`], [`Cluster::apply`], [`Cluster::delete`], [`Cluster::prune`] |
-//! | has it come, has it gone | [`Cluster::wait_crd_established`], [`Cluster::wait_rollout`], [`Cluster::wait_gone`] |
+//! | has it come, has it gone | [`Cluster::wait_crd_established`], [`Cluster::rollout_state`], [`Cluster::wait_rollout`], [`Cluster::wait_gone`] |
 //! | alone | [`Cluster::acquire_lease`] |
 
 mod access;
 mod apply;
+mod awaited;
 mod connect;
 mod definition;
 mod diagnose;
@@ -38,6 +39,7 @@ mod write;
 
 pub use access::Access;
 pub use apply::{Applied, Conflicts, FieldConflict, FieldManager, FieldManagerError, Trial};
+pub use awaited::Awaited;
 pub use connect::{Account, Cluster, Connect, ServerVersion};
 pub use diff::FieldChange;
 pub use error::{Error, Source};
@@ -46,6 +48,6 @@ pub use lease::{Clock, LeaseGuard, LeaseRequest};
 pub use object::{Gvk, Object, ObjectError, ObjectRef};
 pub use read::{Node, Selector};
 pub use remove::{Deleted, Propagation, Scope};
-pub use rollout::{RolloutFailure, RolloutProgress};
+pub use rollout::{RolloutFailure, RolloutProgress, RolloutState};
 pub use rules::{PolicyRule, RulePart};
 pub use stuck::{PullProblem, Stuck};

@@ -6,15 +6,15 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::awaited::{Awaited, awaited};
 use crate::connect::Cluster;
 use crate::diagnose::{Finding, Passing, Scene, diagnose, wants_events};
 use crate::error::{Error, cut};
 use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
-use crate::read::{Selector, condition};
-use crate::wire::{Call, endure, escape};
-
+use crate::read::Selector;
 use crate::stuck::Stuck;
+use crate::wire::{Call, endure, escape};
 
 /// How far a rollout is, in pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,6 +27,25 @@ pub struct RolloutProgress {
     pub available: u64,
     /// Of all versions.
     pub existing: u64,
+}
+
+impl RolloutProgress {
+    /// Pods of the current version that are available, as far as the numbers prove: each pod of a former version is
+    /// taken to be available.
+    #[must_use]
+    pub fn ready(&self) -> u64 {
+        let former = self.existing.saturating_sub(self.updated);
+        self.available.saturating_sub(former)
+    }
+}
+
+/// How a rollout stands at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RolloutState {
+    /// The numbers.
+    pub progress: RolloutProgress,
+    /// What it waits for; nothing when all pods are of the current version and available.
+    pub awaited: Option<Awaited>,
 }
 
 /// Why a rollout does not come.
@@ -77,99 +96,146 @@ impl std::error::Error for RolloutFailure {}
 /// What a kubelet sends, as if it were the log, when the container is cleaned away already.
 const NO_LOG: &[u8] = b"unable to retrieve container logs for ";
 
+/// The label that a `ReplicaSet`'s template has beyond its Deployment's.
+const TEMPLATE_HASH: &str = "pod-template-hash";
+
 /// Since when a cause that may pass by itself is seen without a break.
-struct Suspicion {
-    stuck: Stuck,
-    since: Instant,
+#[derive(Default)]
+struct Suspicion(Option<(Stuck, Instant)>);
+
+impl Suspicion {
+    /// Whether what is seen now is there to stay.
+    fn is_certain(&mut self, finding: Option<&Finding>) -> bool {
+        let Some(finding) = finding else {
+            self.0 = None;
+            return false;
+        };
+        match finding.stuck.passing() {
+            Passing::Never => true,
+            Passing::Likely => false,
+            Passing::Perhaps => match &self.0 {
+                Some((stuck, since)) if *stuck == finding.stuck => {
+                    since.elapsed() >= limits::PATIENCE
+                }
+                _ => {
+                    self.0 = Some((finding.stuck.clone(), Instant::now()));
+                    false
+                }
+            },
+        }
+    }
+}
+
+/// The `ReplicaSet` of a Deployment's current version.
+enum Set {
+    /// It is there.
+    Found(Object),
+    /// It is not made yet.
+    Absent,
+    /// We may not look.
+    Unseen,
+}
+
+/// One look at a Deployment.
+struct Look {
+    deployment: Object,
+    state: RolloutState,
+    /// The cause that is seen, if one is.
+    finding: Option<Finding>,
 }
 
 impl Cluster {
+    /// How a Deployment's rollout stands now; `None` when there is no such Deployment. Nothing is written.
+    pub async fn rollout_state(
+        &self,
+        namespace: &str,
+        deployment: &str,
+    ) -> Result<Option<(Object, RolloutState)>, Error> {
+        let look = self.look(namespace, deployment).await?;
+        Ok(look.map(|look| (look.deployment, look.state)))
+    }
+
     /// Waits until all pods of a Deployment are of its current version and available, and stay so for
     /// [`limits::SETTLED`] if it has no readiness probe. Ends early with
-    /// [`Error::Rollout`] when the pods' state shows that they will not come. `on_progress` is called whenever the
-    /// numbers change. Reads Deployments; and `ReplicaSet`s, Pods, their log and Events as far as we may.
+    /// [`Error::Rollout`] when the pods' state shows that they will not come. `on_state` is called whenever the
+    /// state changes. Reads Deployments; and `ReplicaSet`s, Pods, their log and Events as far as we may.
     pub async fn wait_rollout(
         &self,
         namespace: &str,
         deployment: &str,
         deadline: Duration,
-        mut on_progress: impl FnMut(&RolloutProgress) + Send,
+        mut on_state: impl FnMut(&RolloutState) + Send,
     ) -> Result<(), Error> {
-        let reference = ObjectRef::namespaced("apps/v1", "Deployment", namespace, deployment);
         let end = Instant::now() + deadline;
-        let (mut shown, mut suspicion, mut complete_since) = (None, None, None);
+        let (mut shown, mut complete_since) = (None, None);
+        let mut suspicion = Suspicion::default();
         loop {
-            let Some(found) = endure(self.get(&reference).await, end)? else {
-                tokio::time::sleep(limits::POLL).await;
-                continue;
-            };
-            let Some(object) = found else {
-                return Err(Error::NotFound {
-                    doing: format!("wait for {reference}"),
+            if let Some(found) = endure(self.look(namespace, deployment).await, end)? {
+                let look = found.ok_or_else(|| Error::NotFound {
+                    doing: format!("wait for Deployment {namespace}/{deployment}"),
                     message: "it is not there".to_owned(),
-                });
-            };
-            let progress = progress(object.as_value());
-            if shown != Some(progress) {
-                on_progress(&progress);
-                shown = Some(progress);
-            }
-            let now = Instant::now();
-            if is_complete(object.as_value(), &progress) {
-                let since = *complete_since.get_or_insert(now);
-                if now.duration_since(since) >= settling(object.as_value()) {
-                    return Ok(());
+                })?;
+                if shown.as_ref() != Some(&look.state) {
+                    on_state(&look.state);
+                    shown = Some(look.state.clone());
                 }
-            } else {
-                complete_since = None;
-                let late = now >= end || gave_up(object.as_value());
-                let failure = self.why_not(&object, late, &mut suspicion).await;
-                if let Some(failure) = endure(failure, end)?.flatten() {
-                    return Err(Error::Rollout(Box::new(failure)));
+                let now = Instant::now();
+                if look.state.awaited.is_none() {
+                    let since = *complete_since.get_or_insert(now);
+                    if now.duration_since(since) >= settling(look.deployment.as_value()) {
+                        return Ok(());
+                    }
+                } else {
+                    complete_since = None;
+                    if suspicion.is_certain(look.finding.as_ref()) || now >= end {
+                        let failure = self.failure(look).await;
+                        if let Some(failure) = endure(failure, end)? {
+                            return Err(Error::Rollout(Box::new(failure)));
+                        }
+                    }
                 }
             }
             tokio::time::sleep(limits::POLL.min(deadline)).await;
         }
     }
 
-    /// The failure to report now, if it is time to report one.
-    async fn why_not(
-        &self,
-        deployment: &Object,
-        late: bool,
-        suspicion: &mut Option<Suspicion>,
-    ) -> Result<Option<RolloutFailure>, Error> {
-        let found = diagnose(&self.scene(deployment).await?);
-        let certain = found
-            .as_ref()
-            .is_some_and(|finding| match finding.stuck.passing() {
-                Passing::Never => true,
-                Passing::Perhaps => lasts(suspicion, &finding.stuck),
-                Passing::Likely => false,
-            });
-        if found.is_none() {
-            *suspicion = None;
-        }
-        if !certain && !late {
+    async fn look(&self, namespace: &str, deployment: &str) -> Result<Option<Look>, Error> {
+        let reference = ObjectRef::namespaced("apps/v1", "Deployment", namespace, deployment);
+        let Some(deployment) = self.get(&reference).await? else {
             return Ok(None);
-        }
-        let finding = found.unwrap_or_else(Finding::nothing);
-        Ok(Some(self.failure(deployment, finding).await?))
+        };
+        let mut progress = progress(deployment.as_value());
+        let (awaited, finding) = if !is_observed(deployment.as_value()) {
+            // Whatever can be seen is about a former version.
+            (progress.updated, progress.available) = (0, 0);
+            (Some(Awaited::Notice), None)
+        } else if is_complete(&progress) {
+            (None, None)
+        } else if let Some(scene) = self.scene(&deployment).await? {
+            let finding = diagnose(&scene);
+            (Some(awaited(&scene, &progress, finding.as_ref())), finding)
+        } else {
+            (Some(Awaited::Pods), None)
+        };
+        Ok(Some(Look {
+            deployment,
+            state: RolloutState { progress, awaited },
+            finding,
+        }))
     }
 
-    async fn failure(
-        &self,
-        deployment: &Object,
-        finding: Finding,
-    ) -> Result<RolloutFailure, Error> {
-        let namespace = deployment.namespace().unwrap_or_default().to_owned();
+    async fn failure(&self, look: Look) -> Result<RolloutFailure, Error> {
+        let finding = look
+            .finding
+            .unwrap_or_else(|| Finding::nothing(look.state.awaited.as_ref()));
+        let namespace = look.deployment.namespace().unwrap_or_default().to_owned();
         let log = match (&finding.pod, &finding.container, finding.stuck.has_log()) {
             (Some(pod), Some(container), true) => self.last_log(&namespace, pod, container).await?,
             _ => None,
         };
         Ok(RolloutFailure {
             namespace,
-            deployment: deployment.name().to_owned(),
+            deployment: look.deployment.name().to_owned(),
             pod: finding.pod,
             stuck: finding.stuck,
             detail: finding.detail,
@@ -177,45 +243,71 @@ impl Cluster {
         })
     }
 
-    /// Everything a diagnosis looks at.
-    async fn scene(&self, deployment: &Object) -> Result<Scene, Error> {
-        let namespace = deployment.namespace().unwrap_or_default();
-        let selector = selector_of(deployment.as_value());
-        let list = |kind: Gvk| {
-            let selector = selector.clone();
-            async move { permitted(self.list(&kind, Some(namespace), selector.as_ref()).await) }
+    /// Everything a diagnosis looks at; `None` while the current version has no `ReplicaSet`.
+    async fn scene(&self, deployment: &Object) -> Result<Option<Scene>, Error> {
+        let (replica_set, pods): (_, Vec<Value>) = match self.current_set(deployment).await? {
+            Set::Absent => return Ok(None),
+            Set::Unseen => (None, Vec::new()),
+            Set::Found(set) => {
+                let pods = self.pods_of(deployment, &set).await?.into_iter();
+                (
+                    Some(set.into_value()),
+                    pods.map(Object::into_value).collect(),
+                )
+            }
         };
-        let replica_set = list(Gvk::new("apps/v1", "ReplicaSet"))
-            .await?
-            .unwrap_or_default()
-            .into_iter()
-            .find(|set| is_current(set, deployment))
-            .map(Object::into_value);
-        let uid = replica_set
-            .as_ref()
-            .map(|set| set["metadata"]["uid"].clone());
-        let pods: Vec<Value> = list(Gvk::new("v1", "Pod"))
-            .await?
-            .unwrap_or_default()
-            .into_iter()
-            .filter(|pod| {
-                uid.as_ref()
-                    .is_some_and(|uid| is_owned_by(pod.as_value(), uid))
-                    && !pod.is_being_deleted()
-            })
-            .take(limits::MAX_DIAGNOSED)
-            .map(Object::into_value)
-            .collect();
+        let namespace = deployment.namespace().unwrap_or_default();
         let mut events = Vec::new();
         for pod in pods.iter().filter(|pod| wants_events(pod)) {
             events.extend(self.events_of(namespace, &pod["metadata"]["uid"]).await?);
         }
-        Ok(Scene {
+        Ok(Some(Scene {
             deployment: deployment.as_value().clone(),
             replica_set,
             pods,
             events,
-        })
+        }))
+    }
+
+    /// The `ReplicaSet` of a Deployment's current version.
+    async fn current_set(&self, deployment: &Object) -> Result<Set, Error> {
+        let sets = self.selected(deployment, "apps/v1", "ReplicaSet").await?;
+        let Some(sets) = sets else {
+            return Ok(Set::Unseen);
+        };
+        // Of several, its controller takes the oldest.
+        let current = sets
+            .into_iter()
+            .filter(|set| is_current(set.as_value(), deployment.as_value()))
+            .min_by_key(|set| set.as_value()["metadata"]["creationTimestamp"].to_string());
+        Ok(current.map_or(Set::Absent, Set::Found))
+    }
+
+    /// The pods of a `ReplicaSet` that are not on their way out.
+    async fn pods_of(&self, deployment: &Object, set: &Object) -> Result<Vec<Object>, Error> {
+        let uid = &set.as_value()["metadata"]["uid"];
+        let pods = self.selected(deployment, "v1", "Pod").await?;
+        Ok(pods
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|pod| is_owned_by(pod.as_value(), uid) && !pod.is_being_deleted())
+            .take(limits::MAX_DIAGNOSED)
+            .collect())
+    }
+
+    /// What a Deployment's selector finds; `None` without the right to look.
+    async fn selected(
+        &self,
+        deployment: &Object,
+        api_version: &str,
+        kind: &str,
+    ) -> Result<Option<Vec<Object>>, Error> {
+        let selector = selector_of(deployment.as_value());
+        let kind = Gvk::new(api_version, kind);
+        permitted(
+            self.list(&kind, deployment.namespace(), selector.as_ref())
+                .await,
+        )
     }
 
     async fn events_of(&self, namespace: &str, uid: &Value) -> Result<Vec<Value>, Error> {
@@ -278,19 +370,6 @@ fn permitted<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-fn lasts(suspicion: &mut Option<Suspicion>, stuck: &Stuck) -> bool {
-    match suspicion {
-        Some(old) if old.stuck == *stuck => old.since.elapsed() >= limits::PATIENCE,
-        _ => {
-            *suspicion = Some(Suspicion {
-                stuck: stuck.clone(),
-                since: Instant::now(),
-            });
-            false
-        }
-    }
-}
-
 fn progress(deployment: &Value) -> RolloutProgress {
     let status = |field: &str| deployment["status"][field].as_u64().unwrap_or(0);
     RolloutProgress {
@@ -301,11 +380,15 @@ fn progress(deployment: &Value) -> RolloutProgress {
     }
 }
 
-/// The numbers speak about the current version only once the controller has seen it.
-fn is_complete(deployment: &Value, progress: &RolloutProgress) -> bool {
+/// Whether the controller has taken note of the current version: until then all it says is about a former one.
+fn is_observed(deployment: &Value) -> bool {
     let generation = deployment["metadata"]["generation"].as_u64();
-    let seen = deployment["status"]["observedGeneration"].as_u64() >= generation;
-    seen && progress.updated >= progress.wanted
+    deployment["status"]["observedGeneration"].as_u64() >= generation
+}
+
+/// The numbers speak about the current version once it is observed.
+fn is_complete(progress: &RolloutProgress) -> bool {
+    progress.updated >= progress.wanted
         && progress.existing <= progress.updated
         && progress.available >= progress.updated
 }
@@ -321,14 +404,6 @@ fn settling(deployment: &Value) -> Duration {
     }
 }
 
-/// Whether the Deployment's own deadline has passed.
-fn gave_up(deployment: &Value) -> bool {
-    let generation = deployment["metadata"]["generation"].as_u64();
-    let seen = deployment["status"]["observedGeneration"].as_u64() >= generation;
-    seen && condition(deployment, "Progressing")
-        .is_some_and(|c| c["reason"] == "ProgressDeadlineExceeded")
-}
-
 fn selector_of(deployment: &Value) -> Option<Selector> {
     let labels = deployment["spec"]["selector"]["matchLabels"].as_object()?;
     let mut labels = labels
@@ -342,15 +417,14 @@ fn selector_of(deployment: &Value) -> Option<Selector> {
     )
 }
 
-fn is_current(set: &Object, deployment: &Object) -> bool {
-    let revision = |object: &Object| {
-        object
-            .annotations()
-            .get("deployment.kubernetes.io/revision")
-            .map(|revision| (*revision).to_owned())
-    };
-    is_owned_by(set.as_value(), &deployment.as_value()["metadata"]["uid"])
-        && revision(set) == revision(deployment)
+/// Whether a `ReplicaSet` is that of the Deployment's current version: by its template, as the controller itself decides.
+/// The revision in the annotations is written later, and on the two at different times.
+fn is_current(set: &Value, deployment: &Value) -> bool {
+    let mut template = set["spec"]["template"].clone();
+    if let Some(labels) = template["metadata"]["labels"].as_object_mut() {
+        labels.remove(TEMPLATE_HASH);
+    }
+    is_owned_by(set, &deployment["metadata"]["uid"]) && template == deployment["spec"]["template"]
 }
 
 fn is_owned_by(object: &Value, uid: &Value) -> bool {
@@ -360,10 +434,12 @@ fn is_owned_by(object: &Value, uid: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use serde_json::json;
 
     use super::*;
-    use crate::mock::{Answer, cluster};
+    use crate::mock::{Answer, Seen, cluster};
     use crate::stuck::PullProblem;
 
     const DEADLINE: Duration = Duration::from_mins(10);
@@ -371,15 +447,28 @@ mod tests {
     fn deployment(observed: u64, available: u64) -> Value {
         json!({"apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {"name": "app", "namespace": "n", "uid": "d", "generation": 2,
-                "annotations": {"deployment.kubernetes.io/revision": "2"}},
-            "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "app"}}},
+                // The annotation lags behind: the controller writes it late.
+                "annotations": {"deployment.kubernetes.io/revision": "1"}},
+            "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "app"}}, "template": template("new")},
             "status": {"observedGeneration": observed, "replicas": 2, "updatedReplicas": 2, "availableReplicas": available}})
+    }
+
+    fn template(image: &str) -> Value {
+        json!({"metadata": {"labels": {"app": "app"}}, "spec": {"containers": [{"name": "main", "image": image}]}})
+    }
+
+    fn set(name: &str, image: &str) -> Value {
+        let mut set = owned(name, "d", &json!({}));
+        set["metadata"]["annotations"] = json!({"deployment.kubernetes.io/revision": "1"});
+        set["spec"]["template"] = template(image);
+        set["spec"]["template"]["metadata"]["labels"][TEMPLATE_HASH] = json!(name);
+        set
     }
 
     fn owned(name: &str, owner: &str, more: &Value) -> Value {
         let mut value = json!({"metadata": {"name": name, "namespace": "n", "uid": name,
-            "annotations": {"deployment.kubernetes.io/revision": more["revision"]},
             "ownerReferences": [{"uid": owner, "controller": true}]}});
+        value["spec"] = json!({"nodeName": "node"});
         value["status"] = more["status"].clone();
         value
     }
@@ -391,34 +480,33 @@ mod tests {
 
     /// A Deployment whose old pods fail in one way and whose new pods in another.
     async fn failing(old: &'static str, new: &'static str) -> (Error, Duration) {
-        let (cluster, _) = cluster(move |request| {
-            let items = match request.path.split('?').next().unwrap() {
-                "/apis/apps/v1/namespaces/n/deployments/app" => {
-                    return Answer::json(200, &deployment(2, 0));
-                }
-                "/apis/apps/v1/namespaces/n/replicasets" => {
-                    vec![
-                        owned("s1", "d", &json!({"revision": "1"})),
-                        owned("s2", "d", &json!({"revision": "2"})),
-                    ]
-                }
-                "/api/v1/namespaces/n/pods" => vec![
-                    owned("p1", "s1", &pulling(old)),
-                    owned("p2", "s2", &pulling(new)),
-                ],
-                _ => Vec::new(),
-            };
-            Answer::json(200, &json!({"items": items}))
-        })
-        .await;
+        let pods = vec![
+            owned("p1", "s1", &pulling(old)),
+            owned("p2", "s2", &pulling(new)),
+        ];
+        let sets = vec![set("s1", "old"), set("s2", "new")];
+        let cluster = served(|_| deployment(2, 0), sets, pods).await;
         let began = Instant::now();
-        (
-            cluster
-                .wait_rollout("n", "app", DEADLINE, |_| {})
-                .await
-                .unwrap_err(),
-            began.elapsed(),
-        )
+        let result = cluster.wait_rollout("n", "app", DEADLINE, |_| {}).await;
+        (result.unwrap_err(), began.elapsed())
+    }
+
+    /// A cluster with a Deployment that changes from look to look, and these replica sets and pods.
+    async fn served(
+        deployment: impl Fn(u64) -> Value + Send + Sync + 'static,
+        sets: Vec<Value>,
+        pods: Vec<Value>,
+    ) -> Cluster {
+        let looks = AtomicU64::new(0);
+        let answer = move |request: &Seen| match request.path.split('?').next().unwrap() {
+            "/apis/apps/v1/namespaces/n/deployments/app" => {
+                Answer::json(200, &deployment(looks.fetch_add(1, Ordering::SeqCst)))
+            }
+            "/apis/apps/v1/namespaces/n/replicasets" => Answer::json(200, &json!({"items": sets})),
+            "/api/v1/namespaces/n/pods" => Answer::json(200, &json!({"items": pods})),
+            _ => Answer::json(200, &json!({"items": []})),
+        };
+        cluster(answer).await.0
     }
 
     fn stuck(error: &Error) -> Stuck {
@@ -478,30 +566,95 @@ mod tests {
         assert!(began.elapsed() >= DEADLINE && error.is_temporary());
     }
 
+    const BROKEN: &str = "x509: certificate signed by unknown authority";
+
     #[tokio::test(start_paused = true)]
-    async fn numbers_of_the_version_before_do_not_count() {
-        let asked = std::sync::atomic::AtomicU64::new(0);
-        let (cluster, _) = cluster(move |request| {
-            if !request.path.contains("/deployments/") {
-                return Answer::json(200, &json!({"items": []}));
-            }
-            let times = asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            Answer::json(
-                200,
-                &if times < 100 {
-                    deployment(1, 2)
-                } else {
-                    deployment(2, 2)
-                },
-            )
-        })
-        .await;
+    async fn nothing_counts_before_the_controller_has_seen_the_version() {
+        let looks = |look| match look {
+            // Numbers and pods of the version before, which no replica set tells apart yet.
+            0..50 => deployment(1, 2),
+            50..100 => deployment(1, 0),
+            _ => deployment(2, 2),
+        };
+        let pods = vec![owned("p2", "s2", &pulling(BROKEN))];
+        let cluster = served(looks, vec![set("s2", "new")], pods).await;
         let began = Instant::now();
+        let mut seen = Vec::new();
+        let watch =
+            |state: &RolloutState| seen.push((state.progress.ready(), state.awaited.clone()));
+        cluster
+            .wait_rollout("n", "app", DEADLINE, watch)
+            .await
+            .unwrap();
+        assert!(began.elapsed() >= limits::POLL * 100 + limits::SETTLED);
+        assert_eq!(
+            seen,
+            [(0, Some(Awaited::Notice)), (2, None)],
+            "pods ready, and what was awaited"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pods_of_the_release_before_are_no_reason_to_give_up() {
+        let looks = |look| deployment(2, if look < 20 { 0 } else { 2 });
+        for sets in [
+            vec![set("s1", "old"), set("s2", "new")],
+            // The controller has seen the new release and not made its replica set.
+            vec![set("s1", "old")],
+        ] {
+            let pods = vec![owned("p1", "s1", &pulling(BROKEN))];
+            let cluster = served(looks, sets, pods).await;
+            cluster
+                .wait_rollout("n", "app", DEADLINE, |_| {})
+                .await
+                .unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_that_the_release_before_has_missed_does_not_count() {
+        let looks = |look| {
+            let mut late = deployment(2, if look < 20 { 0 } else { 2 });
+            late["status"]["conditions"] = json!([{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]);
+            late
+        };
+        let cluster = served(looks, vec![set("s2", "new")], Vec::new()).await;
         cluster
             .wait_rollout("n", "app", DEADLINE, |_| {})
             .await
             .unwrap();
-        assert!(began.elapsed() >= limits::POLL * 100 + limits::SETTLED);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_look_says_what_is_awaited() {
+        let pods = vec![owned("p2", "s2", &pulling(BROKEN))];
+        let cluster = served(|_| deployment(2, 0), vec![set("s2", "new")], pods).await;
+        let (_, state) = cluster.rollout_state("n", "app").await.unwrap().unwrap();
+        assert_eq!(
+            state.awaited.unwrap().to_string(),
+            "the image cannot be pulled, the node does not trust the registry's certificate (x509), pod p2: x509: certificate signed by unknown authority"
+        );
+        let cluster = served(|_| deployment(2, 2), Vec::new(), Vec::new()).await;
+        let (_, state) = cluster.rollout_state("n", "app").await.unwrap().unwrap();
+        assert_eq!((state.awaited, state.progress.ready()), (None, 2));
+        let (cluster, _) = crate::mock::cluster(|_| Answer(404, None, Vec::new())).await;
+        assert_eq!(cluster.rollout_state("n", "app").await.unwrap(), None);
+    }
+
+    #[test]
+    fn pods_of_former_versions_are_not_counted_as_ready() {
+        let ready = |updated, available, existing| {
+            RolloutProgress {
+                wanted: 2,
+                updated,
+                available,
+                existing,
+            }
+            .ready()
+        };
+        assert_eq!(ready(2, 2, 2), 2);
+        assert_eq!(ready(1, 2, 3), 0, "two old ones");
+        assert_eq!(ready(2, 3, 3), 2);
     }
 
     #[tokio::test(start_paused = true)]
@@ -535,15 +688,5 @@ mod tests {
             Duration::ZERO
         );
         assert_eq!(settling(&with(json!({}))), limits::SETTLED);
-    }
-
-    #[test]
-    fn the_deployments_own_deadline_ends_the_wait() {
-        let mut late = deployment(2, 0);
-        late["status"]["conditions"] =
-            json!([{"type": "Progressing", "reason": "ProgressDeadlineExceeded"}]);
-        assert!(gave_up(&late));
-        late["status"]["observedGeneration"] = json!(1);
-        assert!(!gave_up(&late), "that was about the version before");
     }
 }

@@ -148,7 +148,7 @@ impl fmt::Display for Stuck {
             Self::PodRefused => "the pods are refused",
             Self::Unschedulable => "no node takes the pod",
             Self::NotReady => "the container runs and is not ready",
-            Self::NoCause => "not finished in time, and no cause can be seen",
+            Self::NoCause => "not finished in time, and nothing wrong can be seen",
         };
         f.write_str(text)
     }

@@ -1,6 +1,6 @@
 //! Rollouts on a real node: one that comes, and one of each kind that does not.
 
-use deployer::{Cluster, Error, PullProblem, RolloutFailure, RolloutProgress, Stuck};
+use deployer::{Awaited, Cluster, Error, PullProblem, RolloutFailure, RolloutProgress, Stuck};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ async fn a_rollout_comes_and_so_does_its_next_version() {
     apply(&cluster, first.clone()).await;
     let mut seen: Vec<RolloutProgress> = Vec::new();
     cluster
-        .wait_rollout(&ns, "app", DEADLINE, |progress| seen.push(*progress))
+        .wait_rollout(&ns, "app", DEADLINE, |state| seen.push(state.progress))
         .await
         .unwrap();
     let last = seen.last().unwrap();
@@ -106,6 +106,26 @@ async fn an_unknown_authority_is_told_from_a_missing_login() {
         "{failure:?}"
     );
     assert!(failure.hint().contains("--pull-secret"));
+}
+
+#[tokio::test]
+async fn a_release_is_judged_by_itself_however_the_one_before_has_failed() {
+    let cluster = admin().await;
+    let ns = namespace(&cluster, "judge").await;
+    let broken = json!({"command": ["/no/such/program"]});
+    for _ in 0..3 {
+        let failure = failure(&cluster, &ns, broken.clone(), json!({})).await;
+        assert_eq!(failure.stuck, Stuck::NoProgram, "{failure:?}");
+        let (_, state) = cluster.rollout_state(&ns, "app").await.unwrap().unwrap();
+        assert!(
+            matches!(state.awaited, Some(Awaited::Cause { .. })),
+            "{state:?}"
+        );
+        apply(&cluster, deployment(&ns, "app", &json!({}), &json!({}))).await;
+        wait(&cluster, &ns, "app").await.unwrap();
+        let (_, state) = cluster.rollout_state(&ns, "app").await.unwrap().unwrap();
+        assert_eq!((state.awaited, state.progress.ready()), (None, 1));
+    }
 }
 
 #[tokio::test]

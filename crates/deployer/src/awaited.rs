@@ -1,0 +1,236 @@
+//! What a rollout waits for at one moment, in words. Pure: it looks at what was read.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::diagnose::{Finding, Scene, containers, is_being_set_up};
+use crate::error::cut;
+use crate::limits;
+use crate::rollout::RolloutProgress;
+use crate::stuck::Stuck;
+
+/// What a rollout waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Awaited {
+    /// The cluster has not taken note of the current version.
+    Notice,
+    /// The pods of the current version are not made.
+    Pods,
+    /// A pod has no node.
+    Node {
+        /// The pod.
+        pod: String,
+    },
+    /// A node pulls an image.
+    Image {
+        /// The pod.
+        pod: String,
+        /// Its reference.
+        image: String,
+    },
+    /// A node sets a pod up.
+    Start {
+        /// The pod.
+        pod: String,
+    },
+    /// Something keeps a pod from coming, for now or for good.
+    Cause {
+        /// What.
+        stuck: Stuck,
+        /// The pod in which it is seen.
+        pod: Option<String>,
+        /// The cluster's own words.
+        detail: String,
+    },
+    /// Pods of former versions are still there.
+    Former(u64),
+    /// Nothing can be seen, perhaps for want of rights.
+    Unseen,
+}
+
+impl Awaited {
+    /// What to do about it, where something is to be done.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Cause { stuck, .. } => Some(stuck.hint()),
+            Self::Notice | Self::Pods | Self::Unseen => Some(Stuck::NoCause.hint()),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Awaited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Notice => f.write_str("the cluster has not taken note of this version yet"),
+            Self::Pods => f.write_str("no pod of this version is made yet"),
+            Self::Node { pod } => write!(f, "pod {pod} has no node yet"),
+            Self::Image { pod, image } => write!(f, "pulling image {image}, pod {pod}"),
+            Self::Start { pod } => write!(f, "the node sets up pod {pod}"),
+            Self::Cause { stuck, pod, detail } => {
+                write!(f, "{stuck}")?;
+                if let Some(pod) = pod {
+                    write!(f, ", pod {pod}")?;
+                }
+                if detail.is_empty() {
+                    Ok(())
+                } else {
+                    write!(f, ": {detail}")
+                }
+            }
+            Self::Former(1) => f.write_str("a pod of another version is still there"),
+            Self::Former(count) => write!(f, "{count} pods of other versions are still there"),
+            Self::Unseen => f.write_str("why cannot be seen"),
+        }
+    }
+}
+
+/// What an unfinished rollout waits for, after the diagnosis of the same scene.
+pub(crate) fn awaited(
+    scene: &Scene,
+    progress: &RolloutProgress,
+    finding: Option<&Finding>,
+) -> Awaited {
+    if let Some(finding) = finding {
+        return Awaited::Cause {
+            stuck: finding.stuck.clone(),
+            pod: finding.pod.clone(),
+            detail: finding.detail.clone(),
+        };
+    }
+    if scene.replica_set.is_some() && scene.pods.is_empty() {
+        return Awaited::Pods;
+    }
+    let coming = scene.pods.iter().find_map(|pod| of_pod(pod, &scene.events));
+    coming.unwrap_or(match progress.existing.saturating_sub(progress.updated) {
+        0 => Awaited::Unseen,
+        former => Awaited::Former(former),
+    })
+}
+
+fn of_pod(pod: &Value, events: &[Value]) -> Option<Awaited> {
+    let name = || cut(text(&pod["metadata"]["name"]), limits::MAX_SHOWN_VALUE);
+    if !pod["spec"]["nodeName"].is_string() {
+        return Some(Awaited::Node { pod: name() });
+    }
+    let begun = containers(pod).next().is_some();
+    if begun && !containers(pod).any(is_being_set_up) {
+        return None;
+    }
+    Some(match pulling(pod, events) {
+        Some(image) => Awaited::Image {
+            pod: name(),
+            image: cut(image, limits::MAX_SHOWN_VALUE),
+        },
+        None => Awaited::Start { pod: name() },
+    })
+}
+
+/// The image that a node has begun to pull and has not got: no status says so, events alone do.
+fn pulling<'a>(pod: &Value, events: &'a [Value]) -> Option<&'a str> {
+    let images = |reason: &'static str| {
+        events
+            .iter()
+            .filter(move |event| {
+                event["reason"] == reason
+                    && event["involvedObject"]["uid"] == pod["metadata"]["uid"]
+            })
+            // The message is: Pulling image "registry/name:tag"
+            .filter_map(|event| text(&event["message"]).split('"').nth(1))
+    };
+    images("Pulling").find(|image| images("Pulled").all(|pulled| pulled != *image))
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn scene(pods: Vec<Value>, events: Vec<Value>) -> Scene {
+        Scene {
+            deployment: json!({}),
+            replica_set: Some(json!({})),
+            pods,
+            events,
+        }
+    }
+
+    fn words(scene: &Scene, progress: RolloutProgress) -> String {
+        awaited(scene, &progress, None).to_string()
+    }
+
+    fn pod(node: Option<&str>, waiting: &str) -> Value {
+        json!({"metadata": {"name": "app-1", "uid": "u1"}, "spec": {"nodeName": node},
+            "status": {"containerStatuses": [{"name": "main", "ready": false, "state": {"waiting": {"reason": waiting}}}]}})
+    }
+
+    fn event(reason: &str, uid: &str, message: &str) -> Value {
+        json!({"reason": reason, "involvedObject": {"uid": uid}, "message": message})
+    }
+
+    #[test]
+    fn each_step_of_a_pod_has_its_words() {
+        let progress = RolloutProgress::default();
+        let shown = |pods: Vec<Value>| words(&scene(pods, Vec::new()), progress);
+        assert_eq!(shown(Vec::new()), "no pod of this version is made yet");
+        assert_eq!(shown(vec![pod(None, "")]), "pod app-1 has no node yet");
+        let creating = pod(Some("node"), "ContainerCreating");
+        assert_eq!(shown(vec![creating]), "the node sets up pod app-1");
+        let silent = json!({"metadata": {"name": "app-1"}, "spec": {"nodeName": "node"}});
+        assert_eq!(shown(vec![silent]), "the node sets up pod app-1");
+    }
+
+    #[test]
+    fn the_image_that_is_pulled_is_named_until_it_is_there() {
+        let mut events = vec![
+            event("Pulling", "u2", "Pulling image \"r/other:1\""),
+            event("Pulling", "u1", "Pulling image \"r/init:1\""),
+            event(
+                "Pulled",
+                "u1",
+                "Successfully pulled image \"r/init:1\" in 2s",
+            ),
+            event("Pulling", "u1", "Pulling image \"r/app:1\""),
+        ];
+        let progress = RolloutProgress::default();
+        let creating = pod(Some("node"), "ContainerCreating");
+        assert_eq!(
+            words(&scene(vec![creating.clone()], events.clone()), progress),
+            "pulling image r/app:1, pod app-1"
+        );
+        events.push(event(
+            "Pulled",
+            "u1",
+            "Successfully pulled image \"r/app:1\" in 2s",
+        ));
+        assert_eq!(
+            words(&scene(vec![creating], events), progress),
+            "the node sets up pod app-1"
+        );
+    }
+
+    #[test]
+    fn pods_of_former_versions_are_named_when_nothing_else_is_awaited() {
+        let mut running = pod(Some("node"), "");
+        running["status"]["containerStatuses"][0] =
+            json!({"name": "main", "ready": true, "state": {"running": {}}});
+        let progress = RolloutProgress {
+            wanted: 1,
+            updated: 1,
+            available: 2,
+            existing: 2,
+        };
+        assert_eq!(
+            words(&scene(vec![running], Vec::new()), progress),
+            "a pod of another version is still there"
+        );
+    }
+}
