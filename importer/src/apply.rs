@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deployer::{Applied, Cluster, Object, ObjectRef, RolloutState};
+use deployer::{Applied, Cluster, Object, ObjectRef, Restart, RolloutState};
 use registry::{Client, ManifestOutcome, ManifestPush, PushReport, Tally};
 use schemas::Version;
 use serde::Serialize;
@@ -40,6 +40,13 @@ pub enum Event {
     },
     /// An object that the new version no longer has.
     Removed(ObjectRef),
+    /// A pod that waited for its image is to be started anew, with the pull secrets of now.
+    Restart {
+        /// Which.
+        pod: ObjectRef,
+        /// Whether we may.
+        restart: Restart,
+    },
     /// The operator is on its way.
     Rollout {
         /// Its Deployment.
@@ -308,7 +315,8 @@ impl Ready<'_> {
         self.come_up(deployment, session).await
     }
 
-    /// Waits for the operator.
+    /// Waits for the operator. Its pods that wait for an image are started anew before: what was applied may be what
+    /// they lack.
     async fn come_up(
         &self,
         deployment: &Deployment,
@@ -316,6 +324,14 @@ impl Ready<'_> {
     ) -> Result<(), Error> {
         let namespace = deployment.namespace.as_str();
         let operator = &deployment.operator;
+        session.lock.check()?;
+        for (pod, restart) in session
+            .cluster
+            .restart_unpulled(namespace, operator)
+            .await?
+        {
+            (session.watch)(Event::Restart { pod, restart });
+        }
         let watch = Arc::clone(session.watch);
         let reference = ObjectRef::namespaced("apps/v1", "Deployment", namespace, operator);
         let on_state = move |state: &RolloutState| {

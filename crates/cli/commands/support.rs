@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use deployer::{Account, Applied, Cluster, Connect, ObjectRef, RolloutState};
+use deployer::{Account, Applied, Cluster, Connect, ObjectRef, Restart, RolloutState};
 use importer::{Change, Event, Run, Status, Undone, Watch, Writer};
 use registry::PlainHttp;
 use signing::{KeyError, PublicKey, SecretKey, Trust, TrustError};
@@ -278,6 +278,19 @@ fn lines_of(event: &Event) -> Vec<String> {
             Applied::Changed => vec![format!("  {object} changed")],
         },
         Event::Removed(object) => vec![format!("  {object} removed")],
+        Event::Restart { pod, restart } => match restart {
+            Restart::Done => vec![format!("  {pod} started anew: it waited for its image")],
+            Restart::NotAllowed => vec![
+                format!(
+                    "  {pod} waits for its image with the pull secrets that it was made with, and this user may not delete it"
+                ),
+                format!(
+                    "hint: have it deleted, and it is made anew: `kubectl --namespace {} delete pod {}`",
+                    pod.namespace.as_deref().unwrap_or_default(),
+                    pod.name
+                ),
+            ],
+        },
         Event::RollingBack(version) => vec![format!("  putting version {version} back")],
         Event::Push(_) | Event::Pushed | Event::Rollout { .. } => Vec::new(),
     }

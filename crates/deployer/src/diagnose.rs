@@ -100,6 +100,11 @@ pub(crate) fn wants_events(pod: &Value) -> bool {
     containers(pod).any(|status| unclear(status) || is_being_set_up(status))
 }
 
+/// Whether a pod waits for an image that could not be pulled so far.
+pub(crate) fn waits_for_image(pod: &Value) -> bool {
+    containers(pod).any(cannot_pull)
+}
+
 fn cannot_pull(status: &Value) -> bool {
     PULLING.contains(&waiting_reason(status))
 }

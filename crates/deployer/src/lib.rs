@@ -10,7 +10,7 @@
 //! | what is there | [`Cluster::get`], [`Cluster::list`] |
 //! | may we | [`Cluster::denied`], [`Cluster::missing_grants`] |
 //! | what would happen | [`Cluster::diff`], [`Cluster::dry_run`], [`Cluster::stale`] |
-//! | do it | [`Cluster::put`], [`Cluster::apply`], [`Cluster::delete`], [`Cluster::prune`] |
+//! | do it | [`Cluster::put`], [`Cluster::apply`], [`Cluster::delete`], [`Cluster::prune`], [`Cluster::restart_unpulled`] |
 //! | has it come, has it gone | [`Cluster::wait_crd_established`], [`Cluster::rollout_state`], [`Cluster::wait_rollout`], [`Cluster::wait_gone`] |
 //! | alone | [`Cluster::acquire_lease`] |
 
@@ -48,6 +48,6 @@ pub use lease::{Clock, LeaseGuard, LeaseRequest};
 pub use object::{Gvk, Object, ObjectError, ObjectRef};
 pub use read::{Node, Selector};
 pub use remove::{Deleted, Propagation, Scope};
-pub use rollout::{RolloutFailure, RolloutProgress, RolloutState};
+pub use rollout::{Restart, RolloutFailure, RolloutProgress, RolloutState};
 pub use rules::{PolicyRule, RulePart};
 pub use stuck::{PullProblem, Stuck};

@@ -8,11 +8,12 @@ use tokio::time::Instant;
 
 use crate::awaited::{Awaited, awaited};
 use crate::connect::Cluster;
-use crate::diagnose::{Finding, Passing, Scene, diagnose, wants_events};
+use crate::diagnose::{Finding, Passing, Scene, diagnose, waits_for_image, wants_events};
 use crate::error::{Error, cut};
 use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::Selector;
+use crate::remove::{Deleted, Propagation};
 use crate::stuck::Stuck;
 use crate::wire::{Call, endure, escape};
 
@@ -46,6 +47,15 @@ pub struct RolloutState {
     pub progress: RolloutProgress,
     /// What it waits for; nothing when all pods are of the current version and available.
     pub awaited: Option<Awaited>,
+}
+
+/// What became of a pod that was to be started anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restart {
+    /// It is deleted, and its `ReplicaSet` makes another.
+    Done,
+    /// We may not delete it.
+    NotAllowed,
 }
 
 /// Why a rollout does not come.
@@ -95,6 +105,9 @@ impl std::error::Error for RolloutFailure {}
 
 /// What a kubelet sends, as if it were the log, when the container is cleaned away already.
 const NO_LOG: &[u8] = b"unable to retrieve container logs for ";
+
+/// How often a pod that changes at the same time is looked at again before it is left alone.
+const RESTARTS: usize = 5;
 
 /// The label that a `ReplicaSet`'s template has beyond its Deployment's.
 const TEMPLATE_HASH: &str = "pod-template-hash";
@@ -197,6 +210,58 @@ impl Cluster {
             }
             tokio::time::sleep(limits::POLL.min(deadline)).await;
         }
+    }
+
+    /// Deletes the pods of a Deployment's current version that wait for an image which could not be pulled so far, so
+    /// that they are made anew: a pod keeps the pull secrets that it was made with, and after some failures a node
+    /// tries again only every few minutes. Pods that we may not see are left alone.
+    pub async fn restart_unpulled(
+        &self,
+        namespace: &str,
+        deployment: &str,
+    ) -> Result<Vec<(ObjectRef, Restart)>, Error> {
+        let reference = ObjectRef::namespaced("apps/v1", "Deployment", namespace, deployment);
+        let Some(deployment) = self.get(&reference).await? else {
+            return Ok(Vec::new());
+        };
+        let pods = match self.current_set(&deployment).await? {
+            Set::Found(set) => self.pods_of(&deployment, &set).await?,
+            Set::Absent | Set::Unseen => Vec::new(),
+        };
+        let mut restarted = Vec::new();
+        for pod in pods {
+            let reference = pod.reference().clone();
+            if let Some(restart) = self.restart(pod).await? {
+                restarted.push((reference, restart));
+            }
+        }
+        Ok(restarted)
+    }
+
+    /// Deletes one pod as long as it waits for an image; what it waits for changes at any time.
+    async fn restart(&self, pod: Object) -> Result<Option<Restart>, Error> {
+        let uid = pod.uid().map(str::to_owned);
+        let mut seen = Some(pod);
+        for _ in 0..RESTARTS {
+            let Some(pod) = seen.filter(|pod| {
+                pod.uid() == uid.as_deref()
+                    && waits_for_image(pod.as_value())
+                    && !pod.is_being_deleted()
+            }) else {
+                return Ok(None);
+            };
+            let deleted = self
+                .delete(pod.reference(), Propagation::Background, Some(&pod))
+                .await;
+            match deleted {
+                Ok(Deleted::Requested) => return Ok(Some(Restart::Done)),
+                Ok(Deleted::WasAbsent) => return Ok(None),
+                Err(Error::Forbidden { .. }) => return Ok(Some(Restart::NotAllowed)),
+                Err(Error::Changed { .. }) => seen = self.get(pod.reference()).await?,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
     }
 
     async fn look(&self, namespace: &str, deployment: &str) -> Result<Option<Look>, Error> {
@@ -639,6 +704,43 @@ mod tests {
         assert_eq!((state.awaited, state.progress.ready()), (None, 2));
         let (cluster, _) = crate::mock::cluster(|_| Answer(404, None, Vec::new())).await;
         assert_eq!(cluster.rollout_state("n", "app").await.unwrap(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pods_that_wait_for_an_image_are_deleted_and_no_others() {
+        let ready = json!({"status": {"containerStatuses": [{"name": "main", "ready": true, "state": {"running": {}}}]}});
+        for (allowed, restart) in [(200, Restart::Done), (403, Restart::NotAllowed)] {
+            let pods = vec![
+                owned("p1", "s1", &pulling("of a former version")),
+                owned("p2", "s2", &pulling("401 Unauthorized")),
+                owned("p3", "s2", &ready),
+            ];
+            let (cluster, seen) = cluster(move |request| {
+                let items = match request.path.split('?').next().unwrap() {
+                    path if path.ends_with("/deployments/app") => {
+                        return Answer::json(200, &deployment(1, 0));
+                    }
+                    path if path.ends_with("/replicasets") => {
+                        json!([set("s1", "old"), set("s2", "new")])
+                    }
+                    path if path.ends_with("/pods") => json!(pods),
+                    _ => return Answer::json(allowed, &json!({})),
+                };
+                Answer::json(200, &json!({"items": items}))
+            })
+            .await;
+            let restarted = cluster.restart_unpulled("n", "app").await.unwrap();
+            let pod = ObjectRef::namespaced("v1", "Pod", "n", "p2");
+            assert_eq!(restarted, [(pod, restart)]);
+            let seen = seen.lock().unwrap();
+            let deletes: Vec<&Seen> = seen.iter().filter(|seen| seen.method == "DELETE").collect();
+            assert_eq!(deletes.len(), 1);
+            assert!(
+                deletes[0].body.contains(r#""uid":"p2""#),
+                "{}",
+                deletes[0].body
+            );
+        }
     }
 
     #[test]

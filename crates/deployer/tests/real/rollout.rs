@@ -1,10 +1,13 @@
 //! Rollouts on a real node: one that comes, and one of each kind that does not.
 
-use deployer::{Awaited, Cluster, Error, PullProblem, RolloutFailure, RolloutProgress, Stuck};
+use deployer::{
+    Awaited, Cluster, Error, Gvk, Object, ObjectRef, PullProblem, Restart, RolloutFailure,
+    RolloutProgress, Stuck,
+};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use crate::setup::{DEADLINE, admin, apply, namespace, namespace_with, variable};
+use crate::setup::{DEADLINE, admin, apply, namespace, namespace_with, until, variable};
 
 /// The image that the node has for its own pods; it does nothing.
 const IMAGE: &str = "solution.invalid/pause:1";
@@ -106,6 +109,34 @@ async fn an_unknown_authority_is_told_from_a_missing_login() {
         "{failure:?}"
     );
     assert!(failure.hint().contains("--pull-secret"));
+}
+
+#[tokio::test]
+async fn a_pod_that_waits_for_its_image_is_made_anew_with_the_secrets_of_its_account() {
+    let cluster = admin().await;
+    let ns = namespace(&cluster, "anew").await;
+    let image = format!("{}/no/such:1", variable("SOLUTION_TEST_PULL_REGISTRY"));
+    let before = failure(&cluster, &ns, json!({"image": image}), json!({})).await;
+    apply(
+        &cluster,
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": ns},
+            "imagePullSecrets": [{"name": "login"}]}),
+    )
+    .await;
+    let restarted = cluster.restart_unpulled(&ns, "app").await.unwrap();
+    let pod = ObjectRef::namespaced("v1", "Pod", &ns, before.pod.as_ref().unwrap());
+    assert_eq!(restarted, [(pod, Restart::Done)]);
+    until("another pod, with the secret", async || {
+        let pods = cluster
+            .list(&Gvk::new("v1", "Pod"), Some(&ns), None)
+            .await
+            .unwrap();
+        let secret =
+            |pod: &Object| &pod.as_value()["spec"]["imagePullSecrets"][0]["name"] == "login";
+        pods.iter()
+            .any(|pod| Some(pod.name()) != before.pod.as_deref() && secret(pod))
+    })
+    .await;
 }
 
 #[tokio::test]
