@@ -53,7 +53,7 @@ pub use request::{
     PullLogin, Replace, Request, Target,
 };
 pub use state::{EnvironmentNamespace, Origin};
-pub use status::{OperatorStatus, Status, VersionStatus, status};
+pub use status::{Condition, OperatorStatus, Status, VersionStatus, status};
 pub use summary::{
     Choice, PlannedBeyond, PlannedLine, PlannedObject, PlannedRight, PlannedTarget, Summary,
 };

@@ -173,8 +173,11 @@ fn a_first_deployment_that_does_not_come_can_be_undone() {
     let answer = site.import("broken.iso", &["-e", "first", "--pull-secret", "login"]);
     assert_ne!(answer.code, 0, "{answer:?}");
     assert!(answer.stderr.contains("/nowhere"), "{answer:?}");
-    let status = site.solution(&["status"]).success();
-    assert!(status.contains("example 1.0.0  0/1 ready"), "{status}");
+    let status = site.solution(&["status"]).failure(1);
+    assert!(
+        status.contains("example 1.0.0  0/1 ready: ") && status.contains("/nowhere"),
+        "{status}"
+    );
     let text = site
         .solution(&["environment", "delete", "first"])
         .failure(1);

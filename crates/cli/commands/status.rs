@@ -1,7 +1,7 @@
 //! `solution status`: what is imported and what runs where.
 
 use clap::Args;
-use importer::Status;
+use importer::{OperatorStatus, Status};
 
 use super::support;
 use crate::args::{ClusterArguments, Output};
@@ -11,6 +11,9 @@ use crate::render;
 /// Show imported versions, environments, and whether their operators are ready
 #[derive(Args, Debug)]
 #[command(after_help = "\
+Ends with 1 when an operator that should run is not ready, or is not of the version that should run;
+it says why, and what to do.
+
 Examples:
   solution status
   solution status --context site-b --output json")]
@@ -22,7 +25,11 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let status = support::status(&arguments.cluster)?;
     render::result(output, &status, show);
-    Ok(Outcome::Yes)
+    Ok(if status.is_ready() {
+        Outcome::Yes
+    } else {
+        Outcome::No
+    })
 }
 
 fn show(status: &Status) {
@@ -52,17 +59,27 @@ fn show(status: &Status) {
             .iter()
             .filter(|operator| operator.namespace == space.namespace)
         {
-            let ready = match operator.ready {
-                Some([ready, wanted]) => format!("{ready}/{wanted} ready"),
-                None => "its Deployment is gone".to_owned(),
-            };
-            render::line(format!(
-                "  {} {}  {ready}",
-                operator.solution, operator.version
-            ));
+            show_operator(operator);
         }
     }
     for note in &status.notes {
         render::line(format!("note: {note}"));
+    }
+}
+
+fn show_operator(operator: &OperatorStatus) {
+    let ready = operator
+        .ready
+        .map(|[ready, wanted]| format!("{ready}/{wanted} ready"));
+    let said = [ready.as_ref(), operator.why.as_ref()];
+    let said: Vec<&str> = said.into_iter().flatten().map(String::as_str).collect();
+    render::line(format!(
+        "  {} {}  {}",
+        operator.solution,
+        operator.version,
+        said.join(": ")
+    ));
+    if let Some(hint) = &operator.hint {
+        render::line(format!("    hint: {hint}"));
     }
 }
