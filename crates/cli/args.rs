@@ -98,6 +98,22 @@ impl DryRunArguments {
     }
 }
 
+/// What happens while somebody else changes the cluster.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Cluster")]
+pub(crate) struct WaitArguments {
+    /// Wait while somebody else changes the cluster, at most this many seconds, without a number an hour; `--wait=60`
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "3600",
+        value_parser = clap::value_parser!(u64).range(1..=86_400)
+    )]
+    pub(crate) wait: Option<u64>,
+}
+
 /// How registries are reached.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Registry")]

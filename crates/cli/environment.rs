@@ -1,4 +1,4 @@
-//! What the program takes from its surroundings: variables, the clock, who runs it, and the keys that end it.
+//! What the program takes from its surroundings: variables, the clock, and who runs it.
 
 mod passwd;
 
@@ -15,6 +15,7 @@ use schemas::StatementTime;
 use zeroize::Zeroizing;
 
 use crate::exit::Failure;
+use crate::holder::{self, Holder};
 
 /// A variable that is set and not empty.
 #[expect(
@@ -176,23 +177,16 @@ pub(crate) fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
 
 /// Who runs the program, and where: `user@host`.
 pub(crate) fn person() -> String {
-    let user = variable("USER")
-        .or_else(|| variable("LOGNAME"))
-        .unwrap_or_else(|| "unknown".to_owned());
-    let uname = rustix::system::uname();
-    format!("{user}@{}", uname.nodename().to_string_lossy())
+    format!("{}@{}", user(), holder::host())
 }
 
 /// Who writes to a cluster: user, host and process, so that another writer can find out.
-pub(crate) fn writer() -> String {
-    // Containers share host names and process numbers; they do not start in the same nanosecond.
-    let since = clock()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
-    format!(
-        "{}/{}-{:x}",
-        person(),
-        std::process::id(),
-        since.subsec_nanos()
-    )
+pub(crate) fn writer() -> Holder {
+    Holder::own(&user(), clock())
+}
+
+fn user() -> String {
+    variable("USER")
+        .or_else(|| variable("LOGNAME"))
+        .unwrap_or_else(|| "unknown".to_owned())
 }

@@ -7,6 +7,7 @@ mod args;
 mod commands;
 mod environment;
 mod exit;
+mod holder;
 mod passphrase;
 mod progress;
 mod render;

@@ -44,7 +44,7 @@ pub use environment::create as create_environment;
 pub use error::{Error, PushFailure};
 pub use expand::ExpandError;
 pub use lifecycle::{Undone, deactivate, undeploy, unimport};
-pub use lock::{Change, Run, Writer};
+pub use lock::{Change, Run, Turn, Writer};
 pub use obstacle::Obstacle;
 pub use plan::{Plan, Ready};
 pub use record::{Record, RecordedImage};

@@ -4,7 +4,7 @@ use clap::Args;
 use schemas::SolutionName;
 
 use super::support;
-use crate::args::{ClusterArguments, DryRunArguments, Output};
+use crate::args::{ClusterArguments, DryRunArguments, Output, WaitArguments};
 use crate::exit::{Failure, Outcome};
 
 /// Remove a Solution's CRDs, once it is deployed nowhere and no custom resource is left
@@ -21,12 +21,15 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     cluster: ClusterArguments,
+
+    #[command(flatten)]
+    wait: WaitArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let what = format!("{} is deactivated", arguments.solution);
     support::undo(
-        &arguments.cluster,
+        (&arguments.cluster, &arguments.wait),
         arguments.dry_run.run(),
         output,
         &what,

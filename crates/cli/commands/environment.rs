@@ -6,7 +6,7 @@ use schemas::{EnvironmentName, Namespace};
 use serde::Serialize;
 
 use super::support;
-use crate::args::{ClusterArguments, DryRunArguments, Output};
+use crate::args::{ClusterArguments, DryRunArguments, Output, WaitArguments};
 use crate::exit::{Failure, Outcome};
 use crate::render;
 
@@ -42,6 +42,9 @@ pub(crate) struct CreateArguments {
 
     #[command(flatten)]
     cluster: ClusterArguments,
+
+    #[command(flatten)]
+    wait: WaitArguments,
 }
 
 /// What may be taken over.
@@ -75,6 +78,9 @@ pub(crate) struct DeleteArguments {
 
     #[command(flatten)]
     cluster: ClusterArguments,
+
+    #[command(flatten)]
+    wait: WaitArguments,
 }
 
 /// List environments and their namespaces
@@ -110,16 +116,21 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
         None => Adopt::Refuse,
     };
     let description = arguments.description.as_deref();
-    support::change(&arguments.cluster, Run::Real, output, async |change| {
-        importer::create_environment(
-            change,
-            &arguments.environment,
-            &namespace,
-            description,
-            adopt,
-        )
-        .await
-    })?;
+    support::change(
+        (&arguments.cluster, &arguments.wait),
+        Run::Real,
+        output,
+        async |change| {
+            importer::create_environment(
+                change,
+                &arguments.environment,
+                &namespace,
+                description,
+                adopt,
+            )
+            .await
+        },
+    )?;
     let created = Created {
         environment: arguments.environment,
         namespace,
@@ -148,9 +159,14 @@ fn delete(arguments: &DeleteArguments, output: Output) -> Result<Outcome, Failur
         Resources::Keep
     };
     let run = arguments.dry_run.run();
-    let deleted = support::change(&arguments.cluster, run, output, async |change| {
-        importer::delete_environment(change, &arguments.environment, resources).await
-    })?;
+    let deleted = support::change(
+        (&arguments.cluster, &arguments.wait),
+        run,
+        output,
+        async |change| {
+            importer::delete_environment(change, &arguments.environment, resources).await
+        },
+    )?;
     let result = Deleted {
         namespaces: &deleted.namespaces,
         resources: &deleted.resources,

@@ -3,23 +3,25 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use deployer::{Account, Applied, Cluster, Connect, ObjectRef, Restart, RolloutState};
-use importer::{Change, Event, Run, Status, Undone, Watch, Writer};
+use deployer::{
+    Account, Applied, Cluster, Connect, Gone, Leases, ObjectRef, Restart, RolloutState,
+};
+use importer::{Change, Event, Run, Status, Turn, Undone, Watch, Writer};
 use registry::PlainHttp;
 use signing::{KeyError, PublicKey, SecretKey, Trust, TrustError};
 use tokio::signal::unix::{SignalKind, signal};
 use zeroize::Zeroizing;
 
 use crate::args::{
-    ClusterArguments, Output, PassphraseArguments, RegistryArguments, TrustArguments,
+    ClusterArguments, Output, PassphraseArguments, RegistryArguments, TrustArguments, WaitArguments,
 };
 use crate::exit::{Failure, Outcome};
 use crate::progress::Waiting;
-use crate::{environment, passphrase, render};
+use crate::{environment, holder, passphrase, render};
 
 /// Bytes of a file with keys, certificates or logins: a bundle of all public authorities has a quarter of it.
 const TEXT_SIZE: u64 = 1024 * 1024;
@@ -27,6 +29,8 @@ const TEXT_SIZE: u64 = 1024 * 1024;
 const REQUEST: Duration = Duration::from_secs(30);
 /// How long the end of the program waits for what was begun.
 const PARTING: Duration = Duration::from_secs(1);
+/// The Leases that are held.
+static LEASES: LazyLock<Leases> = LazyLock::new(Leases::default);
 /// How long objects may take to go: a namespace with pods needs their grace period.
 pub(crate) const GONE: Duration = Duration::from_mins(3);
 
@@ -233,11 +237,29 @@ pub(crate) fn registry_options(
     })
 }
 
-/// Who writes to the cluster.
-pub(crate) fn writer() -> Writer {
+/// Who writes to the cluster, and what happens while somebody else does.
+pub(crate) fn writer(wait: &WaitArguments) -> Writer {
+    let turn = wait.wait.map_or(Turn::Refuse, |longest| Turn::Wait {
+        longest: Duration::from_secs(longest),
+        tell: Arc::new(|held| render::note(format!("waiting: {}", in_words(held)))),
+        waited: Arc::default(),
+    });
     Writer {
-        name: environment::writer(),
+        name: environment::writer().to_string(),
         clock: Arc::new(environment::clock),
+        gone: Gone::by(holder::is_gone),
+        leases: LEASES.clone(),
+        turn,
+    }
+}
+
+/// Who holds the Lease.
+fn in_words(held: &deployer::Error) -> String {
+    match held {
+        deployer::Error::LeaseHeld { holder, since, .. } => {
+            holder::at_work(holder, *since, environment::clock())
+        }
+        other => other.to_string(),
     }
 }
 
@@ -353,6 +375,7 @@ pub(crate) fn import_failure(error: importer::Error) -> Failure {
         }
         Error::Push(failure) => push_failure(&failure),
         Error::Registry(error) => registry_failure(error),
+        Error::Cluster(held @ deployer::Error::LeaseHeld { .. }) => held_failure(&held),
         other => {
             let rollout = rollout(&other).map(|rollout| (rollout.hint(), rollout.log.clone()));
             let failure = if other.is_temporary() {
@@ -368,6 +391,18 @@ pub(crate) fn import_failure(error: importer::Error) -> Failure {
                 None => failure,
             }
         }
+    }
+}
+
+/// Somebody else is at work.
+fn held_failure(held: &deployer::Error) -> Failure {
+    let failure = Failure::unknown(anyhow::anyhow!(in_words(held)));
+    match held {
+        deployer::Error::LeaseHeld { expires_in, .. } => failure.hint(format!(
+            "wait for them with `--wait`; if they are gone without a word, the cluster is free in {} s",
+            expires_in.as_secs() + 1
+        )),
+        _ => failure,
     }
 }
 
@@ -450,14 +485,14 @@ pub(crate) fn status(arguments: &ClusterArguments) -> Result<Status, Failure> {
 
 /// Runs a change of the cluster.
 pub(crate) fn change<T>(
-    arguments: &ClusterArguments,
+    (arguments, wait): (&ClusterArguments, &WaitArguments),
     run: Run,
     output: Output,
     act: impl AsyncFnOnce(&Change<'_>) -> Result<T, importer::Error>,
 ) -> Result<T, Failure> {
     block_on(async {
         let cluster = cluster(arguments).await?;
-        let (writer, watch) = (writer(), watch(output));
+        let (writer, watch) = (writer(wait), watch(output));
         let change = Change {
             cluster: &cluster,
             writer: &writer,
@@ -471,7 +506,7 @@ pub(crate) fn change<T>(
 
 /// Runs an undo on the cluster, and shows what it removed and what stays.
 pub(crate) fn undo(
-    arguments: &ClusterArguments,
+    arguments: (&ClusterArguments, &WaitArguments),
     run: Run,
     output: Output,
     what: &str,

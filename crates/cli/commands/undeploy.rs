@@ -4,7 +4,7 @@ use clap::Args;
 use schemas::{EnvironmentName, Namespace, SolutionName};
 
 use super::support;
-use crate::args::{ClusterArguments, DryRunArguments, Output};
+use crate::args::{ClusterArguments, DryRunArguments, Output, WaitArguments};
 use crate::exit::{Failure, Outcome};
 
 /// Stop a Solution's operator in an environment and remove its objects
@@ -32,12 +32,15 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     cluster: ClusterArguments,
+
+    #[command(flatten)]
+    wait: WaitArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let what = format!("{} is undeployed", arguments.solution);
     support::undo(
-        &arguments.cluster,
+        (&arguments.cluster, &arguments.wait),
         arguments.dry_run.run(),
         output,
         &what,

@@ -4,7 +4,7 @@ use clap::Args;
 use schemas::{SolutionName, Version};
 
 use super::support;
-use crate::args::{ClusterArguments, DryRunArguments, Output};
+use crate::args::{ClusterArguments, DryRunArguments, Output, WaitArguments};
 use crate::exit::{Failure, Outcome};
 
 /// Forget an imported version that is deployed nowhere
@@ -26,12 +26,15 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     cluster: ClusterArguments,
+
+    #[command(flatten)]
+    wait: WaitArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let what = format!("{} {} is forgotten", arguments.solution, arguments.version);
     support::undo(
-        &arguments.cluster,
+        (&arguments.cluster, &arguments.wait),
         arguments.dry_run.run(),
         output,
         &what,

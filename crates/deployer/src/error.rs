@@ -1,7 +1,7 @@
 //! What can go wrong, and whether trying again may help.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::apply::FieldConflict;
 use crate::limits;
@@ -184,6 +184,8 @@ pub enum Error {
         name: String,
         /// Who holds it.
         holder: String,
+        /// Since when, by the holder's clock.
+        since: Option<SystemTime>,
         /// After this time it can be taken if it is not renewed.
         expires_in: Duration,
     },

@@ -24,6 +24,56 @@ const RACES: usize = 5;
 /// The time of day. The caller's, since the crate reads no clock.
 pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
+/// Whether the holder of this name is known to be gone for good, so that its lease can be taken at once. The caller's,
+/// since the crate looks at no processes. In doubt it is not.
+#[derive(Clone)]
+pub struct Gone(Arc<dyn Fn(&str) -> bool + Send + Sync>);
+
+impl Gone {
+    /// Decides by the holder's name.
+    pub fn by(decide: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(decide))
+    }
+
+    /// Knows of nobody.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self::by(|_| false)
+    }
+}
+
+impl fmt::Debug for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Gone")
+    }
+}
+
+/// The leases that a program holds, so that it can wait at its end until they are given back. Clones count together.
+#[derive(Debug, Clone, Default)]
+pub struct Leases(Arc<watch::Sender<usize>>);
+
+impl Leases {
+    /// Waits until no lease is held.
+    pub async fn given_back(&self) {
+        // Fails only without a sender, and we are one.
+        let _ = self.0.subscribe().wait_for(|held| *held == 0).await;
+    }
+
+    fn count(&self) -> Counted {
+        self.0.send_modify(|held| *held += 1);
+        Counted(self.clone())
+    }
+}
+
+/// One more lease, until dropped.
+struct Counted(Leases);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|held| *held -= 1);
+    }
+}
+
 /// Which lease, and for whom.
 #[derive(Debug, Clone)]
 pub struct LeaseRequest {
@@ -35,6 +85,10 @@ pub struct LeaseRequest {
     pub holder: String,
     /// After this time without renewal others may take it. Renewed three times as often; at least one second.
     pub ttl: Duration,
+    /// Whose lease can be taken without waiting for that.
+    pub gone: Gone,
+    /// Where it is counted while it is held.
+    pub leases: Leases,
 }
 
 impl LeaseRequest {
@@ -105,8 +159,9 @@ struct Keeper {
 }
 
 impl Cluster {
-    /// Takes a lease that is free or whose holder has not renewed it in time, and renews it from then on. Must be
-    /// called in a tokio runtime that goes on running while the lease is held.
+    /// Takes a lease that is free, or whose holder is gone or has not renewed it in time, and renews it from then on.
+    /// Must be called in a tokio runtime that goes on running while the lease is held. When nobody waits for it any
+    /// more, a lease that was just being taken is given back too.
     pub async fn acquire_lease(
         &self,
         request: LeaseRequest,
@@ -117,20 +172,46 @@ impl Cluster {
             request: request.clone(),
             clock,
         };
-        keeper.take().await?;
         let (lost, state) = watch::channel(None);
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(async move { keeper.keep(lost, stopped).await });
-        Ok(LeaseGuard {
+        let (tell, taken) = oneshot::channel();
+        let counted = request.leases.count();
+        let task = tokio::spawn(async move {
+            let _counted = counted;
+            keeper.run(tell, lost, stopped).await
+        });
+        let guard = LeaseGuard {
             request,
             state,
             stop: Some(stop),
             task,
-        })
+        };
+        match taken.await {
+            Ok(result) => result.map(|()| guard),
+            Err(error) => Err(guard.request.lost(error.to_string())),
+        }
     }
 }
 
 impl Keeper {
+    /// Takes the lease, says so, and keeps it.
+    async fn run(
+        self,
+        tell: oneshot::Sender<Result<(), Error>>,
+        lost: watch::Sender<Option<String>>,
+        stopped: oneshot::Receiver<()>,
+    ) -> Result<(), Error> {
+        let result = self.take().await;
+        let taken = result.is_ok();
+        // Whoever does not listen any more has closed `stopped` too.
+        let _ = tell.send(result);
+        if taken {
+            self.keep(lost, stopped).await
+        } else {
+            Ok(())
+        }
+    }
+
     async fn take(&self) -> Result<(), Error> {
         for _ in 0..RACES {
             let attempt = match self.cluster.get(&self.request.reference()).await? {
@@ -152,7 +233,7 @@ impl Keeper {
     fn check_free(&self, lease: &Object) -> Result<(), Error> {
         let spec = &lease.as_value()["spec"];
         let holder = spec["holderIdentity"].as_str().unwrap_or_default();
-        if holder.is_empty() || holder == self.request.holder {
+        if holder.is_empty() || holder == self.request.holder || (self.request.gone.0)(holder) {
             return Ok(());
         }
         let left = time_left(spec, (self.clock)());
@@ -163,6 +244,7 @@ impl Keeper {
             namespace: self.request.namespace.clone(),
             name: self.request.name.clone(),
             holder: cut(holder, limits::MAX_SHOWN_VALUE),
+            since: time(&spec["acquireTime"]),
             expires_in: left,
         })
     }
@@ -286,19 +368,23 @@ impl Keeper {
 
 /// How long a lease still holds; zero when it does not, or when its times make no sense.
 fn time_left(spec: &Value, now: SystemTime) -> Duration {
-    let renewed = spec["renewTime"]
-        .as_str()
-        .and_then(|text| text.parse::<Timestamp>().ok());
-    let (Some(renewed), Some(seconds)) = (renewed, spec["leaseDurationSeconds"].as_u64()) else {
+    let (Some(renewed), Some(seconds)) = (
+        time(&spec["renewTime"]),
+        spec["leaseDurationSeconds"].as_u64(),
+    ) else {
         return Duration::ZERO;
     };
-    let renewed = SystemTime::from(renewed);
     let lasts = Duration::from_secs(seconds).saturating_add(limits::CLOCK_SKEW);
     match renewed.checked_add(lasts) {
         // A clock far ahead must not keep a lease for ever: never wait longer than it lasts.
         Some(end) => end.duration_since(now).unwrap_or_default().min(lasts),
         None => Duration::ZERO,
     }
+}
+
+fn time(value: &Value) -> Option<SystemTime> {
+    let time: Timestamp = value.as_str()?.parse().ok()?;
+    Some(SystemTime::from(time))
 }
 
 /// As the API server reads it: always six digits.
@@ -320,6 +406,83 @@ mod tests {
 
     fn at(seconds: u64) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    fn request(ttl: Duration) -> LeaseRequest {
+        LeaseRequest {
+            namespace: "n".to_owned(),
+            name: "l".to_owned(),
+            holder: "us".to_owned(),
+            ttl,
+            gone: Gone::by(|holder| holder == "dead"),
+            leases: Leases::default(),
+        }
+    }
+
+    /// A server that keeps one lease, without the API server's care for versions.
+    async fn keeping(lease: Value) -> (Cluster, Arc<Mutex<Value>>) {
+        let stored = Arc::new(Mutex::new(lease));
+        let kept = Arc::clone(&stored);
+        let (cluster, _) = cluster(move |request| {
+            let mut kept = kept.lock().unwrap();
+            match request.method.as_str() {
+                "GET" if kept.is_null() => Answer::json(404, &json!({})),
+                "GET" => Answer::json(200, &kept),
+                _ => {
+                    *kept = serde_json::from_str(&request.body).unwrap();
+                    Answer::json(201, &kept)
+                }
+            }
+        })
+        .await;
+        (cluster, stored)
+    }
+
+    fn held_by(holder: &str) -> Value {
+        json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l", "namespace": "n"},
+            "spec": {"holderIdentity": holder, "leaseDurationSeconds": 30,
+                "acquireTime": micro_time(at(NOW - 41)), "renewTime": micro_time(at(NOW - 1))}})
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_holder_that_is_gone_is_not_waited_for_and_a_living_one_is_told() {
+        let (cluster, stored) = keeping(held_by("dead")).await;
+        let ttl = Duration::from_secs(30);
+        let guard = cluster
+            .acquire_lease(request(ttl), Arc::new(|| at(NOW)))
+            .await
+            .unwrap();
+        assert_eq!(stored.lock().unwrap()["spec"]["holderIdentity"], "us");
+        guard.release().await.unwrap();
+        let (cluster, _) = keeping(held_by("alive")).await;
+        let result = cluster
+            .acquire_lease(request(ttl), Arc::new(|| at(NOW)))
+            .await;
+        assert!(
+            matches!(&result, Err(Error::LeaseHeld { holder, since, .. }) if holder == "alive" && *since == Some(at(NOW - 41))),
+            "{result:?}"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_is_counted_until_it_is_given_back_also_when_nobody_waits_for_it() {
+        let (cluster, stored) = keeping(Value::Null).await;
+        let request = request(Duration::from_secs(30));
+        let leases = request.leases.clone();
+        {
+            let mut taking = Box::pin(cluster.acquire_lease(request, Arc::new(|| at(NOW))));
+            // Begun, and not waited for.
+            let begun = futures::poll!(taking.as_mut());
+            assert!(begun.is_pending());
+        }
+        assert_eq!(*leases.0.borrow(), 1);
+        leases.given_back().await;
+        assert!(
+            stored.lock().unwrap()["spec"]
+                .get("holderIdentity")
+                .is_none(),
+            "{stored:?}"
+        );
     }
 
     #[test]
@@ -366,12 +529,7 @@ mod tests {
         })
         .await;
         let ttl = Duration::from_secs(30);
-        let request = LeaseRequest {
-            namespace: "n".to_owned(),
-            name: "l".to_owned(),
-            holder: "us".to_owned(),
-            ttl,
-        };
+        let request = request(ttl);
         let began = Instant::now();
         let guard = cluster
             .acquire_lease(request, Arc::new(|| at(NOW)))

@@ -44,7 +44,7 @@ pub use connect::{Account, Cluster, Connect, ServerVersion};
 pub use diff::FieldChange;
 pub use error::{Error, Source};
 pub use grants::Grant;
-pub use lease::{Clock, LeaseGuard, LeaseRequest};
+pub use lease::{Clock, Gone, LeaseGuard, LeaseRequest, Leases};
 pub use object::{Gvk, Object, ObjectError, ObjectRef};
 pub use read::{Node, Selector};
 pub use remove::{Deleted, Propagation, Scope};

@@ -14,7 +14,7 @@ use registry::{Client, RegistryAddress};
 use schemas::{EnvironmentName, KubernetesName, Namespace};
 
 use super::support;
-use crate::args::{ClusterArguments, Output, RegistryArguments, TrustArguments};
+use crate::args::{ClusterArguments, Output, RegistryArguments, TrustArguments, WaitArguments};
 use crate::exit::{Failure, Outcome};
 use crate::{progress, render};
 
@@ -157,6 +157,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     cluster: ClusterArguments,
+
+    #[command(flatten)]
+    turn: WaitArguments,
 }
 
 /// What may be taken over.
@@ -176,28 +179,40 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let request = request::request(arguments)?;
     support::block_on(async {
         let cluster = support::cluster(&arguments.cluster).await?;
-        let mut plan = Plan::make(&accepted, findings, &client, &cluster, request)
+        loop {
+            let mut plan = Plan::make(
+                &accepted,
+                findings.clone(),
+                &client,
+                &cluster,
+                request.clone(),
+            )
             .await
             .map_err(support::import_failure)?;
-        if output == Output::Human {
-            show::plan(plan.summary());
-        }
-        if !arguments.dry_run {
-            consent::ask(&mut plan, output).await?;
-        }
-        let ready = match plan.ready() {
-            Ok(ready) => ready,
-            Err(plan) => return Ok(show::refusal(output, &plan)),
-        };
-        if arguments.dry_run {
-            render::result(output, ready.summary(), |_| {
-                render::line("nothing was changed (--dry-run)");
-            });
+            if output == Output::Human {
+                show::plan(plan.summary());
+            }
+            if !arguments.dry_run {
+                consent::ask(&mut plan, output).await?;
+            }
+            let ready = match plan.ready() {
+                Ok(ready) => ready,
+                Err(plan) => return Ok(show::refusal(output, &plan)),
+            };
+            if arguments.dry_run {
+                render::result(output, ready.summary(), |_| {
+                    render::line("nothing was changed (--dry-run)");
+                });
+                return Ok(Outcome::Yes);
+            }
+            let receipt = match apply(ready, &client, &cluster, output).await {
+                // What the other one changed asks for a new plan.
+                Err(importer::Error::Refused(_)) if request.writer.turn.has_waited() => continue,
+                receipt => receipt.map_err(support::import_failure)?,
+            };
+            render::result(output, &receipt, show::receipt);
             return Ok(Outcome::Yes);
         }
-        let receipt = apply(ready, &client, &cluster, output).await?;
-        render::result(output, &receipt, show::receipt);
-        Ok(Outcome::Yes)
     })
 }
 
@@ -206,23 +221,26 @@ async fn apply(
     client: &Client,
     cluster: &Cluster,
     output: Output,
-) -> Result<Receipt, Failure> {
+) -> Result<Receipt, importer::Error> {
     let bar = progress::bytes(output, "push", ready.summary().bytes_to_push);
     let sent = Arc::new(Mutex::new(show::Sent::default()));
     let objects = support::watch(output);
     let shown = bar.clone();
-    let watch: Watch = Arc::new(move |event| match event {
-        Event::Push(event) => {
-            let mut sent = sent
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-            sent.take(&event);
-            shown.set_position(sent.total());
+    let watch: Watch = Arc::new(move |event| {
+        match &event {
+            Event::Push(event) => {
+                let mut sent = sent
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                sent.take(event);
+                shown.set_position(sent.total());
+            }
+            Event::Pushed => shown.finish_and_clear(),
+            _ => {}
         }
-        Event::Pushed => shown.finish_and_clear(),
-        other => objects(other),
+        objects(event);
     });
     let receipt = ready.apply(client, cluster, &watch).await;
     bar.finish_and_clear();
-    receipt.map_err(support::import_failure)
+    receipt
 }

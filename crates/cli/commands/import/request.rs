@@ -123,7 +123,7 @@ pub(super) fn request(arguments: &Arguments) -> Result<Request, Failure> {
         by: environment::person(),
         now: environment::now()?,
         wait: Duration::from_secs(arguments.timeout),
-        writer: support::writer(),
+        writer: support::writer(&arguments.turn),
     })
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use deployer::{Clock, Cluster, Error, LeaseGuard, LeaseRequest, ObjectRef};
+use deployer::{Clock, Cluster, Error, Gone, LeaseGuard, LeaseRequest, Leases, ObjectRef};
 use serde_json::{Value, json};
 
 use crate::setup::{admin, apply, namespace, until};
@@ -34,6 +34,8 @@ fn request(namespace: &str, holder: &str, ttl: u64) -> LeaseRequest {
         name: "import".to_owned(),
         holder: holder.to_owned(),
         ttl: Duration::from_secs(ttl),
+        gone: Gone::unknown(),
+        leases: Leases::default(),
     }
 }
 
