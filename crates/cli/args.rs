@@ -15,7 +15,7 @@ use crate::commands::{
     arg_required_else_help = true,
     after_help = "\
 Exit codes: 0 yes or done, 1 the answer is no (trying again changes nothing), 2 wrong command line,
-3 could not find out (disk, registry, cluster: trying again may help).
+3 could not find out (disk, registry, cluster: trying again may help), 130 or 143 ended by Ctrl-C or SIGTERM.
 
 Publish: solution keygen · solution init app · solution pack app -o app.iso --key publisher.key
 Check:   solution validate app.iso --key publisher.pub

@@ -5,8 +5,6 @@ mod passwd;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use anyhow::Context as _;
@@ -162,17 +160,6 @@ pub(crate) fn engine() -> Option<PathBuf> {
         .flatten()
         .filter(|path| path.exists());
     Some(there.next().unwrap_or(docker))
-}
-
-/// Set once the user has asked the program to end. A second time ends it at once.
-pub(crate) fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
-            .map_err(Failure::unknown)?;
-    }
-    Ok(flag)
 }
 
 /// Who runs the program, and where: `user@host`.

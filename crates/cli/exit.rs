@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
+use crate::interrupt;
+
 /// The exit codes of every verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -17,6 +19,8 @@ pub(crate) enum Outcome {
     Usage,
     /// Could not find out or finish: disk, registry, cluster. Trying again may help.
     Unknown,
+    /// A signal has ended it, the one of this number.
+    Ended(i32),
 }
 
 impl From<Outcome> for ExitCode {
@@ -26,6 +30,7 @@ impl From<Outcome> for ExitCode {
             Outcome::No => 1,
             Outcome::Usage => 2,
             Outcome::Unknown => 3,
+            Outcome::Ended(signal) => u8::try_from(interrupt::code(signal)).unwrap_or(u8::MAX),
         })
     }
 }

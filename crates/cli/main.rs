@@ -8,6 +8,7 @@ mod commands;
 mod environment;
 mod exit;
 mod holder;
+mod interrupt;
 mod passphrase;
 mod progress;
 mod render;
@@ -20,13 +21,19 @@ use crate::usage::Typed;
 
 fn main() -> ExitCode {
     let (output, ended) = match usage::read(std::env::args_os()) {
-        Typed::Command(cli) => (cli.output, commands::run(cli)),
+        Typed::Command(cli) => {
+            let output = cli.output;
+            let installed = interrupt::install(output);
+            (output, installed.and_then(|()| commands::run(cli)))
+        }
         Typed::Wrong(output, failure) => (output, Err(failure)),
         Typed::Help(answer) => return render::help(&answer),
     };
+    interrupt::take_last_word();
     match ended {
         Ok(outcome) => outcome.into(),
         Err(failure) => {
+            let failure = interrupt::judge(failure);
             render::failure(output, &failure);
             failure.outcome().into()
         }

@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 use crate::args::PassphraseArguments;
 use crate::exit::Failure;
-use crate::{environment, render};
+use crate::{environment, interrupt, render};
 
 /// The variable that holds a passphrase.
 const VARIABLE: &str = "SOLUTION_KEY_PASSPHRASE";
@@ -114,12 +114,12 @@ fn prompt(text: &str, key: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
             "give a file with it (`--passphrase-file`), or set the variable {VARIABLE}"
         )));
     };
-    let interrupted = environment::interrupted()?;
+    let interrupted = interrupt::flag();
     let read = || -> std::io::Result<Option<Zeroizing<Vec<u8>>>> {
         // What was typed before the question is not the answer.
         let _quiet = Quiet::new(&terminal)?;
         render::prompt(&terminal, text)?;
-        typed(&terminal, &interrupted)
+        typed(&terminal, interrupted)
     };
     let line = read()
         .context("cannot ask for a passphrase at the terminal")

@@ -121,7 +121,7 @@ pub(crate) fn failure(output: Output, failure: &Failure) {
                 Outcome::Yes => "yes",
                 Outcome::No => "no",
                 Outcome::Usage => "usage",
-                Outcome::Unknown => "unknown",
+                Outcome::Unknown | Outcome::Ended(_) => "unknown",
             },
         }),
     }

@@ -14,6 +14,7 @@ mod nonsense;
 mod output;
 mod packing;
 mod releases;
+mod signals;
 mod signing;
 mod sources;
 #[path = "../common/stages.rs"]

@@ -250,7 +250,7 @@ fn ending_it_leaves_nothing() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert_eq!(output.status.code(), Some(143), "{text}");
     assert!(text.contains("interrupted"), "{text}");
     assert_eq!(desk.names(), before, "something was left");
 }

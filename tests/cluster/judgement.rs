@@ -1,10 +1,14 @@
 //! What a waiting program says of a release, of another administrator, and of itself when it is ended: by what the
 //! cluster says of this release and of no other.
 
+use std::io::Read as _;
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::common::Answer;
-use crate::site::Site;
+use crate::site::{Site, eventually, variable};
 
 /// Packs 1.1.0 as another version, with another command of its operator if one is given.
 fn release(site: &Site, version: &str, command: Option<&str>) {
@@ -155,5 +159,151 @@ fn ready_and_nothing_else(site: &Site) {
     assert!(
         text.contains("solution.invalid/pause:1, which is not the image of version 1.0.0"),
         "{text}"
+    );
+}
+
+/// A program that is at work, and what it has said on standard error so far.
+struct Running {
+    child: Child,
+    said: Arc<Mutex<String>>,
+}
+
+impl Running {
+    fn start(mut command: Command) -> Self {
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = Arc::new(Mutex::new(String::new()));
+        let (mut stderr, all) = (child.stderr.take().unwrap(), Arc::clone(&said));
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(read @ 1..) = stderr.read(&mut bytes) {
+                all.lock()
+                    .unwrap()
+                    .push_str(&String::from_utf8_lossy(&bytes[..read]));
+            }
+        });
+        Self { child, said }
+    }
+
+    fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
+    }
+
+    fn until(&mut self, words: &str) {
+        eventually(&format!("it says `{words}`"), || {
+            let ended = self.child.try_wait().unwrap();
+            let said = self.said();
+            let found = said.contains(words).then_some(());
+            assert!(found.is_some() || ended.is_none(), "{ended:?}: {said}");
+            found
+        });
+    }
+
+    fn signal(&self, name: &str) {
+        let kill = ["-s", name, &self.child.id().to_string()];
+        Answer::of(Command::new("kill").args(kill)).success();
+    }
+
+    /// Its exit code, and how long it took to end.
+    fn end(&mut self) -> (Option<i32>, Duration) {
+        let began = Instant::now();
+        let code = self.child.wait().unwrap().code();
+        (code, began.elapsed())
+    }
+}
+
+/// An import that waits for an operator whose image a registry never sends.
+fn waiting_import(site: &Site, silent: &TcpListener) -> Running {
+    let pull = format!("{}/nothing", silent.local_addr().unwrap());
+    let mut command = site.command();
+    command
+        .args(["import", "1.0.0.iso", "--key", "publisher.pub"])
+        .args(["--registry", &site.registry(), "-e", "signals"])
+        .args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")])
+        .args(["--pull-registry", &pull]);
+    let mut running = Running::start(command);
+    running.until("waiting for Deployment signals/example-operator: 0 of 1 pods ready: ");
+    running.until(&format!("pulling image {pull}/"));
+    running
+}
+
+fn holder(site: &Site) -> String {
+    site.field(
+        "metalk8s-solutions",
+        "lease/solution",
+        "{.spec.holderIdentity}",
+    )
+}
+
+fn create(site: &Site, more: &[&str]) -> Command {
+    let mut command = site.command();
+    command.args(["environment", "create", "second"]).args(more);
+    command
+}
+
+#[test]
+fn whoever_is_ended_gives_the_lease_back_and_others_are_told_who_holds_it() {
+    let site = Site::new("signals");
+    site.environment("signals");
+    // It takes connections and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut import = waiting_import(&site, &silent);
+
+    let text = Answer::of(&mut create(&site, &[])).failure(3);
+    assert!(
+        text.contains(" has been changing this cluster since ") && text.contains("`--wait`"),
+        "{text}"
+    );
+    assert!(
+        text.contains(&format!("(process {})", import.child.id())),
+        "{text}"
+    );
+    let waits = Answer::of(&mut create(&site, &["--wait=1"])).failure(3);
+    assert!(waits.starts_with("waiting: "), "{waits}");
+
+    let mut second = Running::start(create(&site, &["--wait"]));
+    let mut third = Running::start(site.import_command("1.1.0.iso", &["--wait"]));
+    for waiting in [&mut second, &mut third] {
+        waiting.until("has been changing this cluster since");
+    }
+    // The third one's plan does not hold any more, so that it makes another.
+    let record = ["delete", "configmap", "solution-example-1.0.0"];
+    site.kubectl("metalk8s-solutions", &record).success();
+    import.signal("TERM");
+    let (code, took) = import.end();
+    let said = import.said();
+    assert_eq!(code, Some(143), "{said}");
+    assert!(took < Duration::from_secs(1), "{took:?}: {said}");
+    assert!(
+        said.contains("interrupted while the operator was awaited: ")
+            && said.contains("objects were written (")
+            && said.contains("; run the same command again to complete it"),
+        "{said}"
+    );
+    for waited in [&mut second, &mut third] {
+        assert_eq!(waited.end().0, Some(0), "{}", waited.said());
+    }
+
+    let mut import = waiting_import(&site, &silent);
+    assert_ne!(holder(&site), "");
+    import.signal("INT");
+    let (code, took) = import.end();
+    assert_eq!(code, Some(130), "{}", import.said());
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert_eq!(holder(&site), "", "the Lease is free");
+
+    let mut import = waiting_import(&site, &silent);
+    import.signal("KILL");
+    import.end();
+    assert_ne!(holder(&site), "", "nobody has given it back");
+    let began = Instant::now();
+    Answer::of(&mut create(&site, &[])).success();
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        began.elapsed()
     );
 }

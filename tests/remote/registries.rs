@@ -424,7 +424,7 @@ fn ending_a_download_keeps_what_came_and_leaves_no_draft() {
     Answer::of(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]))
         .success();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(output.status.code(), Some(130));
     assert!(String::from_utf8_lossy(&output.stderr).contains("interrupted"));
     let mut after = desk.names();
     after.retain(|name| name != ".cache");

@@ -2,6 +2,7 @@
 
 pub(crate) mod cat;
 pub(crate) mod deactivate;
+mod done;
 pub(crate) mod environment;
 pub(crate) mod import;
 pub(crate) mod init;

@@ -13,15 +13,15 @@ use deployer::{
 use importer::{Change, Event, Run, Status, Turn, Undone, Watch, Writer};
 use registry::PlainHttp;
 use signing::{KeyError, PublicKey, SecretKey, Trust, TrustError};
-use tokio::signal::unix::{SignalKind, signal};
 use zeroize::Zeroizing;
 
 use crate::args::{
     ClusterArguments, Output, PassphraseArguments, RegistryArguments, TrustArguments, WaitArguments,
 };
+use crate::commands::done::Done;
 use crate::exit::{Failure, Outcome};
 use crate::progress::Waiting;
-use crate::{environment, holder, passphrase, render};
+use crate::{environment, holder, interrupt, passphrase, render};
 
 /// Bytes of a file with keys, certificates or logins: a bundle of all public authorities has a quarter of it.
 const TEXT_SIZE: u64 = 1024 * 1024;
@@ -29,6 +29,8 @@ const TEXT_SIZE: u64 = 1024 * 1024;
 const REQUEST: Duration = Duration::from_secs(30);
 /// How long the end of the program waits for what was begun.
 const PARTING: Duration = Duration::from_secs(1);
+/// How long a program that a signal ends tries to give its Lease back: it must end within a second.
+const RETURNING: Duration = Duration::from_millis(600);
 /// The Leases that are held.
 static LEASES: LazyLock<Leases> = LazyLock::new(Leases::default);
 /// How long objects may take to go: a namespace with pods needs their grace period.
@@ -164,28 +166,20 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Res
         .map_err(Failure::unknown)?;
     let result = runtime.block_on(async {
         tokio::select! {
-            result = work => Some(result),
-            asked = asked_to_end() => asked.err().map(|error| Err(Failure::unknown(error))),
+            result = work => result,
+            () = interrupt::asked() => Err(Failure::unknown(anyhow::anyhow!("interrupted"))),
         }
     });
-    let result = result.unwrap_or_else(|| {
+    if interrupt::is_asked() {
         // What was dropped gives its Lease back in the background.
-        runtime.block_on(tokio::time::sleep(PARTING));
-        Err(Failure::unknown(anyhow::anyhow!("interrupted"))
-            .hint("run the same command again: it completes what was begun"))
-    });
-    // A read of a slow disc cannot be cancelled; nobody should have to wait for it.
-    runtime.shutdown_timeout(PARTING);
-    result
-}
-
-/// Returns when Ctrl-C is pressed or the process is told to end.
-async fn asked_to_end() -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        pressed = tokio::signal::ctrl_c() => pressed,
-        _ = terminate.recv() => Ok(()),
+        let returned = async { tokio::time::timeout(RETURNING, LEASES.given_back()).await };
+        let _ = runtime.block_on(returned);
+        runtime.shutdown_background();
+    } else {
+        // A read of a slow disc cannot be cancelled; nobody should have to wait for it.
+        runtime.shutdown_timeout(PARTING);
     }
+    result
 }
 
 /// Connects to the cluster that kubectl would.
@@ -263,10 +257,11 @@ fn in_words(held: &deployer::Error) -> String {
     }
 }
 
-/// Shows objects as they come and go, and what is waited for.
+/// Shows what happens, and notes it for the last words of a program that a signal ends.
 pub(crate) fn watch(output: Output) -> Watch {
-    let waiting = Waiting::new(output);
+    let (done, waiting) = (Done::default(), Waiting::new(output));
     Arc::new(move |event| {
+        done.take(&event);
         if let Event::Rollout { deployment, state } = &event {
             return waiting.tell(&progress_of(deployment, state));
         }

@@ -13,7 +13,7 @@ use super::support;
 use crate::args::{Output, TrustArguments};
 use crate::exit::{Failure, Outcome};
 use crate::trust::Folder;
-use crate::{environment, progress, render, trust};
+use crate::{environment, interrupt, progress, render, trust};
 
 /// Check an archive: signatures, every byte, manifest, images, operator files
 #[derive(Args, Debug)]
@@ -114,7 +114,7 @@ pub(super) fn check(
         threads: environment::threads(),
         now: Some(environment::now()?),
     };
-    let cancel = environment::interrupted()?;
+    let cancel = interrupt::flag();
     let bar = progress::bytes(output, "check", 0);
     let report = validator::check(
         archive,
@@ -123,7 +123,7 @@ pub(super) fn check(
             bar.set_length(progress.total);
             bar.set_position(progress.done);
         },
-        &cancel,
+        cancel,
     );
     bar.finish_and_clear();
     report.map_err(|error| {

@@ -20,7 +20,7 @@ use validator::{Depth, Finding, Report, Signatures, Verdict};
 use super::{support, validate};
 use crate::args::{Output, PassphraseArguments, RegistryArguments};
 use crate::exit::{Failure, Outcome};
-use crate::{environment, progress, render};
+use crate::{environment, interrupt, progress, render};
 use size::Size;
 
 /// Pack images, operator and manifest into one signed ISO image
@@ -183,20 +183,24 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, Failure> {
     // A wrong passphrase is known at once, not after a long pack.
     let keys = support::secret_keys(&arguments.keys, &arguments.passphrase)?;
-    let cancel = environment::interrupted()?;
+    let cancel = interrupt::flag();
+    interrupt::note(format!(
+        "interrupted: `{}` is not written; run the same command again: what is in the cache is not fetched anew",
+        out.display()
+    ));
     let draft = draft(arguments, out)?;
     let cache = cache(arguments, directory(out))?;
     let request = request(arguments, keys, &draft, cache.path())?;
     let bar = progress::bytes(output, "pack", 0);
-    let packed = packager::pack(&request, &|event| show_event(&bar, event), &cancel);
+    let packed = packager::pack(&request, &|event| show_event(&bar, event), cancel);
     bar.finish_and_clear();
     let packed = packed.map_err(|error| support::pack_failure(name_target(error, out)))?;
-    let report = check(&draft, &cancel)?;
+    let report = check(&draft, cancel)?;
     let findings = findings(&report, output);
     if report.verdict() == Verdict::Refused {
         return Ok(refuse(out, findings, output));
     }
-    publish(draft, arguments, out, &cancel)?;
+    publish(draft, arguments, out, cancel)?;
     let packed = Packed {
         archive: out,
         archive_id: packed.archive_id.to_string(),

@@ -10,7 +10,7 @@ use super::{Arguments, cache, check, check_target, findings, request, show_event
 use crate::args::Output;
 use crate::commands::support;
 use crate::exit::{Failure, Outcome};
-use crate::{environment, progress, render};
+use crate::{environment, interrupt, progress, render};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -57,17 +57,17 @@ struct FileLine {
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let keys = support::secret_keys(&arguments.keys, &arguments.passphrase)?;
-    let cancel = environment::interrupted()?;
+    let cancel = interrupt::flag();
     if let Some(out) = &arguments.out {
         check_target(arguments, out)?;
     }
     let cache = cache(arguments, &environment::scratch())?;
     let request = request(arguments, keys, Path::new(""), cache.path())?;
     let bar = progress::bytes(output, "check", 0);
-    let preview = packager::preview(&request, &|event| show_event(&bar, event), &cancel);
+    let preview = packager::preview(&request, &|event| show_event(&bar, event), cancel);
     bar.finish_and_clear();
     let preview = preview.map_err(support::pack_failure)?;
-    let report = check(&preview.outline(), &cancel)?;
+    let report = check(&preview.outline(), cancel)?;
     let findings = findings(&report, output);
     let checked = checked(&preview, report.verdict(), findings, arguments.files);
     render::result(output, &checked, show);

@@ -1,0 +1,145 @@
+//! What a change has done so far, in the sentence that is said if a signal ends it.
+
+use std::sync::{Mutex, PoisonError};
+
+use deployer::Applied;
+use importer::Event;
+
+use crate::{interrupt, render};
+
+/// Objects that are named; more are counted.
+const NAMED: usize = 3;
+
+/// What was done so far.
+#[derive(Debug, Default)]
+pub(super) struct Done(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    stage: Stage,
+    written: Vec<String>,
+    removed: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Before,
+    Pushing,
+    Pushed,
+    /// The operator is awaited.
+    Rollout,
+    /// What ran before is put back.
+    Restoring,
+}
+
+impl Done {
+    /// Takes one event.
+    pub(super) fn take(&self, event: &Event) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.take(event) {
+            interrupt::note(state.sentence());
+        }
+    }
+}
+
+impl State {
+    /// Whether the event changes what is to be said.
+    fn take(&mut self, event: &Event) -> bool {
+        let stage = match event {
+            Event::Push(_) => Stage::Pushing,
+            Event::Pushed => Stage::Pushed,
+            Event::Rollout { .. } if self.stage != Stage::Restoring => Stage::Rollout,
+            Event::RollingBack(_) => Stage::Restoring,
+            Event::Object { object, applied } if *applied != Applied::Unchanged => {
+                self.written.push(object.to_string());
+                return true;
+            }
+            Event::Removed(_) => {
+                self.removed += 1;
+                return true;
+            }
+            Event::Object { .. } | Event::Restart { .. } | Event::Rollout { .. } => return false,
+        };
+        std::mem::replace(&mut self.stage, stage) != stage
+    }
+
+    fn sentence(&self) -> String {
+        let while_ = match self.stage {
+            Stage::Pushing => {
+                return "interrupted while pushing: nothing in the cluster was changed; running the same command again sends only what is missing".to_owned();
+            }
+            Stage::Before => "",
+            Stage::Pushed => " after all images were pushed",
+            Stage::Rollout => " while the operator was awaited",
+            Stage::Restoring => " while the version before was put back",
+        };
+        let changes = self.changes();
+        format!("interrupted{while_}: {changes}; run the same command again to complete it")
+    }
+
+    fn changes(&self) -> String {
+        let written = render::count(self.written.len(), "object");
+        let are = |count| if count == 1 { "was" } else { "were" };
+        let mut changes = Vec::new();
+        if !self.written.is_empty() {
+            let shown = &self.written[..self.written.len().min(NAMED)];
+            let more = match self.written.len() - shown.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let names = shown.join(", ");
+            let were = are(self.written.len());
+            changes.push(format!("{written} {were} written ({names}{more})"));
+        }
+        if self.removed > 0 {
+            let removed = render::count(self.removed, "object");
+            changes.push(format!("{removed} {} removed", are(self.removed)));
+        }
+        if changes.is_empty() {
+            return "nothing in the cluster was changed".to_owned();
+        }
+        changes.join(" and ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use deployer::ObjectRef;
+
+    use super::*;
+
+    fn object(name: &str, applied: Applied) -> Event {
+        Event::Object {
+            object: ObjectRef::namespaced("v1", "ConfigMap", "prod", name),
+            applied,
+        }
+    }
+
+    #[test]
+    fn the_sentence_says_what_is_done_and_what_to_do() {
+        let mut state = State::default();
+        assert!(state.take(&Event::Pushed));
+        assert!(!state.take(&object("same", Applied::Unchanged)));
+        assert_eq!(
+            state.sentence(),
+            "interrupted after all images were pushed: nothing in the cluster was changed; run the same command again to complete it"
+        );
+        assert!(state.take(&object("a", Applied::Created)));
+        assert!(
+            state
+                .sentence()
+                .contains("1 object was written (ConfigMap prod/a);")
+        );
+        for name in ["b", "c", "d", "e"] {
+            state.take(&object(name, Applied::Changed));
+        }
+        let gone = ObjectRef::namespaced("v1", "ConfigMap", "prod", "x");
+        state.take(&Event::Removed(gone));
+        state.stage = Stage::Rollout;
+        assert_eq!(
+            state.sentence(),
+            "interrupted while the operator was awaited: 5 objects were written (ConfigMap prod/a, ConfigMap prod/b, ConfigMap prod/c and 2 more) and 1 object was removed; run the same command again to complete it"
+        );
+    }
+}

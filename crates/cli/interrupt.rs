@@ -1,0 +1,113 @@
+//! How a signal ends the program, the same way for every verb: within a second, with the code that shells give to a
+//! process that the signal killed, and with a sentence on what is done and what is not.
+//!
+//! A command that notices the signal stops by itself: it asks [`flag`] between two steps, or awaits [`asked`]. One that
+//! does not notice, since it waits for a disc or a terminal, is ended. A second signal ends the program at once.
+
+use std::io::Read as _;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use tokio::sync::Notify;
+
+use crate::args::Output;
+use crate::exit::{Failure, Outcome};
+use crate::render;
+
+/// How long a command has to notice a signal and to end: less than the second in which people expect it.
+const GRACE: Duration = Duration::from_millis(850);
+
+/// Set once the program was asked to end.
+static FLAG: AtomicBool = AtomicBool::new(false);
+/// The first signal.
+static SIGNAL: AtomicUsize = AtomicUsize::new(0);
+/// Wakes up what is awaited.
+static NOTICE: Notify = Notify::const_new();
+/// What to say of what is done and what is not.
+static DONE: Mutex<Option<String>> = Mutex::new(None);
+/// Taken by whoever says how the program ends.
+static LAST_WORD: Mutex<()> = Mutex::new(());
+
+/// Takes signals from now on.
+pub(crate) fn install(output: Output) -> Result<(), Failure> {
+    let register = || -> std::io::Result<UnixStream> {
+        let (woken, wake) = UnixStream::pair()?;
+        for signal in [SIGINT, SIGTERM] {
+            // The order counts: a signal sees what the one before has set.
+            signal_hook::flag::register_conditional_shutdown(signal, code(signal), &FLAG)?;
+            let number = usize::try_from(signal).unwrap_or_default();
+            signal_hook::flag::register_usize(signal, &SIGNAL, number)?;
+            signal_hook::flag::register(signal, &FLAG)?;
+            signal_hook::low_level::pipe::register(signal, wake.try_clone()?)?;
+        }
+        Ok(woken)
+    };
+    let woken = register().map_err(Failure::unknown)?;
+    std::thread::spawn(move || watch(woken, output));
+    Ok(())
+}
+
+/// Set once the program was asked to end.
+pub(crate) fn flag() -> &'static AtomicBool {
+    &FLAG
+}
+
+/// Returns once the program was asked to end. For one waiter.
+pub(crate) async fn asked() {
+    NOTICE.notified().await;
+}
+
+/// Whether the program was asked to end.
+pub(crate) fn is_asked() -> bool {
+    FLAG.load(Ordering::SeqCst)
+}
+
+/// Notes what to say if a signal comes now: `interrupted` and all that follows. Without a word, nothing was changed.
+pub(crate) fn note(sentence: String) {
+    *DONE.lock().unwrap_or_else(PoisonError::into_inner) = Some(sentence);
+}
+
+/// How a command that did not succeed has ended: by the signal, if there was one and it found no answer.
+pub(crate) fn judge(failure: Failure) -> Failure {
+    match (first(), failure.outcome()) {
+        (Some(signal), Outcome::Unknown) => ended(signal),
+        _ => failure,
+    }
+}
+
+/// Takes the right to say how the program ends, and keeps it until it has. Whoever comes second waits for the end.
+pub(crate) fn take_last_word() {
+    std::mem::forget(LAST_WORD.lock());
+}
+
+/// Ends a program that does not end by itself.
+fn watch(mut woken: UnixStream, output: Output) {
+    if woken.read_exact(&mut [0]).is_err() {
+        return;
+    }
+    NOTICE.notify_one();
+    std::thread::sleep(GRACE);
+    take_last_word();
+    let signal = first().unwrap_or(SIGTERM);
+    render::failure(output, &ended(signal));
+    signal_hook::low_level::exit(code(signal));
+}
+
+fn ended(signal: i32) -> Failure {
+    let done = DONE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let sentence = done.unwrap_or_else(|| "interrupted: nothing was changed".to_owned());
+    Failure::new(Outcome::Ended(signal), anyhow::anyhow!(sentence))
+}
+
+fn first() -> Option<i32> {
+    let signal = SIGNAL.load(Ordering::SeqCst);
+    i32::try_from(signal).ok().filter(|signal| *signal != 0)
+}
+
+/// As a shell reports a process that a signal has killed.
+pub(crate) fn code(signal: i32) -> i32 {
+    128 + signal
+}

@@ -1,0 +1,165 @@
+//! Ctrl-C and SIGTERM: every verb ends within a second, with the code of the signal and a sentence on what is done.
+
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::process::{Child, ChildStdin, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::Desk;
+
+const BOTH: [(Signal, i32); 2] = [(Signal::INT, 130), (Signal::TERM, 143)];
+
+/// How a program has ended after a signal.
+#[derive(Debug)]
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+    took: Duration,
+}
+
+impl Ended {
+    /// Sends a signal and waits for the end.
+    fn by(child: Child, signal: Signal) -> Self {
+        let began = Instant::now();
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            took: began.elapsed(),
+        }
+    }
+
+    #[track_caller]
+    fn must(&self, code: i32, stderr: &str) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert_eq!(self.stderr, stderr, "{self:?}");
+        assert!(self.took < Duration::from_secs(1), "{self:?}");
+    }
+}
+
+/// What an import says before.
+const JUDGED: &str = "signatures judged by --key: 1 of 1 key signed, 1 needed\n";
+const NOTHING: &str = "error: interrupted: nothing was changed\n";
+
+/// An API server that takes connections and never answers, and a kubeconfig that leads to it.
+struct Silent {
+    desk: Desk,
+    server: TcpListener,
+}
+
+impl Silent {
+    fn new() -> Self {
+        let desk = Desk::with_archive();
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap();
+        desk.write(
+            "config",
+            format!(
+                "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+                 clusters: [{{name: c, cluster: {{server: 'http://{address}'}}}}]\n\
+                 contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
+                 users: [{{name: u, user: {{}}}}]\n"
+            ),
+        );
+        Self { desk, server }
+    }
+
+    /// Starts a verb, and ends it once it waits for the server.
+    fn interrupt(&self, verb: &[&str], signal: Signal) -> Ended {
+        let child = start(&self.desk, &[verb, &["--kubeconfig", "config"]].concat());
+        let _connection = self.server.accept().unwrap();
+        Ended::by(child, signal)
+    }
+}
+
+fn start(desk: &Desk, arguments: &[&str]) -> Child {
+    let mut command = desk.command();
+    command
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+#[test]
+fn every_verb_that_waits_for_a_cluster_ends_at_a_signal() {
+    let silent = Silent::new();
+    let import: &[&str] = &[
+        "import",
+        "example.iso",
+        "--key",
+        "publisher.pub",
+        "--registry",
+        "127.0.0.1:9",
+        "--environment",
+        "prod",
+    ];
+    let verbs: [&[&str]; 8] = [
+        import,
+        &["status"],
+        &["undeploy", "example", "-e", "prod"],
+        &["deactivate", "example"],
+        &["unimport", "example", "1.0.0"],
+        &["environment", "create", "prod", "--wait"],
+        &["environment", "delete", "prod"],
+        &["environment", "list"],
+    ];
+    for verb in verbs {
+        for (signal, code) in BOTH {
+            let ended = silent.interrupt(verb, signal);
+            let talk = if verb == import { JUDGED } else { "" };
+            ended.must(code, &format!("{talk}{NOTHING}"));
+        }
+    }
+}
+
+#[test]
+fn the_sentence_has_a_form_for_programs() {
+    let ended = Silent::new().interrupt(&["status", "--output", "json"], Signal::TERM);
+    ended.must(143, "");
+    let said: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(said["error"], "interrupted: nothing was changed");
+    assert_eq!(said["answer"], "unknown");
+}
+
+/// A verb that waits for a passphrase on standard input, where no signal wakes it.
+fn deaf(desk: &Desk) -> (Child, ChildStdin) {
+    let mut child = start(
+        desk,
+        &["keygen", "other", "--encrypt", "--passphrase-file", "-"],
+    );
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"not a line yet").unwrap();
+    // It reads once the pipe is empty.
+    while rustix::io::ioctl_fionread(&stdin).is_ok_and(|left| left > 0) {
+        std::thread::yield_now();
+    }
+    (child, stdin)
+}
+
+#[test]
+fn a_verb_that_cannot_notice_is_ended_all_the_same() {
+    let desk = Desk::new();
+    for (signal, code) in BOTH {
+        let (child, _stdin) = deaf(&desk);
+        Ended::by(child, signal).must(code, NOTHING);
+    }
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    let desk = Desk::new();
+    let (child, _stdin) = deaf(&desk);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    // Two signals of one number may become one; these do not.
+    let ended = Ended::by(child, Signal::TERM);
+    assert!(ended.took < Duration::from_millis(500), "{ended:?}");
+    assert!([Some(130), Some(143)].contains(&ended.code), "{ended:?}");
+    assert_eq!(ended.stderr, "", "it took its time for words");
+}
