@@ -64,10 +64,14 @@ impl RegistryAddress {
     /// Whether the host is this machine, by name or address. No name is looked up.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
-        let host = host_without_port(&self.host);
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+        is_loopback_host(host_without_port(&self.host))
     }
+}
+
+/// Whether a host without its port is this machine, by name or address. No name is looked up.
+pub(crate) fn is_loopback_host(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 fn host_without_port(host: &str) -> &str {

@@ -8,7 +8,7 @@ use reqwest::{Response, StatusCode, Url};
 
 use crate::error::{Error, Operation};
 use crate::failure::{self, from_reqwest};
-use crate::limits;
+use crate::{limits, origin};
 
 /// The head of an answer, and its body on request.
 #[derive(Debug)]
@@ -101,6 +101,15 @@ impl Answer {
     }
 }
 
+/// What is done at a `Location`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Something is read from there.
+    Read,
+    /// Content is sent there.
+    Write,
+}
+
 /// Where a `Location` points. Relative ones are completed. The scheme never becomes weaker: a registry behind a proxy
 /// that ends TLS often names itself `http://`, which is read as `https://` on the same host and refused elsewhere.
 pub(crate) fn resolve(
@@ -108,6 +117,7 @@ pub(crate) fn resolve(
     registry: &Url,
     from: &Url,
     location: Option<&str>,
+    purpose: Purpose,
 ) -> Result<Url, Error> {
     let location = location
         .filter(|text| text.len() <= limits::LOCATION)
@@ -119,20 +129,35 @@ pub(crate) fn resolve(
         return Err(bad(operation, "the answer's `Location` holds a login"));
     }
     url.set_fragment(None);
-    match (registry.scheme(), url.scheme()) {
-        (_, "https") | ("http", "http") => Ok(url),
-        ("https", "http") if url.host_str() == registry.host_str() => {
-            let port = match url.port() {
-                None | Some(80) => registry.port(),
-                port => port,
-            };
-            url.set_scheme("https")
-                .and_then(|()| url.set_port(port))
-                .map_err(|()| bad(operation, "the answer's `Location` has no HTTPS form"))?;
-            Ok(url)
-        }
-        _ => Err(bad(operation, "the answer's `Location` does not use HTTPS")),
+    let same_host = url.host_str() == registry.host_str();
+    if (registry.scheme(), url.scheme(), same_host) == ("https", "http", true) {
+        let port = match url.port() {
+            None | Some(80) => registry.port(),
+            port => port,
+        };
+        url.set_scheme("https")
+            .and_then(|()| url.set_port(port))
+            .map_err(|()| bad(operation, "the answer's `Location` has no HTTPS form"))?;
     }
+    let allowed = match purpose {
+        Purpose::Read => origin::may_give(&url, registry),
+        Purpose::Write => origin::may_take(&url, registry),
+    };
+    if !allowed {
+        return Err(bad(operation, "the answer's `Location` does not use HTTPS"));
+    }
+    Ok(url)
+}
+
+/// The first byte and the whole size of `Content-Range: bytes FIRST-LAST/SIZE`.
+fn range(text: &str) -> Option<(u64, Option<u64>)> {
+    let (span, total) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
+    let (first, _) = span.split_once('-')?;
+    let total = match total {
+        "*" => None,
+        total => Some(total.parse().ok()?),
+    };
+    Some((first.parse().ok()?, total))
 }
 
 pub(crate) fn bad(operation: &Operation, reason: &'static str) -> Error {
@@ -147,7 +172,7 @@ mod tests {
     use super::*;
     use crate::error::Verb;
 
-    fn resolved(registry: &str, location: &str) -> Result<String, Error> {
+    fn resolved(registry: &str, location: &str, purpose: Purpose) -> Result<String, Error> {
         let operation = Operation {
             verb: Verb::Ping,
             host: "r.example".to_owned(),
@@ -155,36 +180,24 @@ mod tests {
         };
         let registry = Url::parse(registry).unwrap();
         let from = registry.join("/v2/app/blobs/uploads/").unwrap();
-        resolve(&operation, &registry, &from, Some(location)).map(|url| url.to_string())
+        let url = resolve(&operation, &registry, &from, Some(location), purpose)?;
+        Ok(url.to_string())
     }
 
     #[test]
     fn locations_never_lose_their_protection() {
         let tls = "https://r.example:5000/";
-        assert_eq!(
-            resolved(tls, "/v2/x?_state=1").unwrap(),
-            "https://r.example:5000/v2/x?_state=1"
-        );
-        assert_eq!(
-            resolved(tls, "u1").unwrap(),
-            "https://r.example:5000/v2/app/blobs/uploads/u1"
-        );
-        assert_eq!(
-            resolved(tls, "http://r.example:5000/x").unwrap(),
-            "https://r.example:5000/x"
-        );
-        assert_eq!(
-            resolved(tls, "http://r.example/x").unwrap(),
-            "https://r.example:5000/x"
-        );
-        assert_eq!(
-            resolved(tls, "https://cdn.example/x").unwrap(),
-            "https://cdn.example/x"
-        );
-        assert_eq!(
-            resolved("http://r.example/", "http://other/x").unwrap(),
-            "http://other/x"
-        );
+        for (location, expected) in [
+            ("/v2/x?_state=1", "https://r.example:5000/v2/x?_state=1"),
+            ("u1", "https://r.example:5000/v2/app/blobs/uploads/u1"),
+            ("http://r.example:5000/x", "https://r.example:5000/x"),
+            ("http://r.example/x", "https://r.example:5000/x"),
+            ("https://cdn.example/x", "https://cdn.example/x"),
+        ] {
+            for purpose in [Purpose::Read, Purpose::Write] {
+                assert_eq!(resolved(tls, location, purpose).unwrap(), expected);
+            }
+        }
         for location in [
             "http://cdn.example/x",
             "file:///etc/passwd",
@@ -192,7 +205,36 @@ mod tests {
             "https://[",
             &"x".repeat(20_000),
         ] {
-            assert!(resolved(tls, location).is_err(), "{location}");
+            for purpose in [Purpose::Read, Purpose::Write] {
+                assert!(resolved(tls, location, purpose).is_err(), "{location}");
+            }
+        }
+    }
+
+    #[test]
+    fn content_is_sent_without_tls_to_less_places_than_it_is_read_from() {
+        let plain = "http://r.example/";
+        assert!(resolved(plain, "http://other.example/x", Purpose::Read).is_ok());
+        assert!(resolved(plain, "http://other.example/x", Purpose::Write).is_err());
+        for purpose in [Purpose::Read, Purpose::Write] {
+            let here = "http://127.0.0.1:5000/";
+            assert!(resolved(here, "http://127.0.0.1:9000/x", purpose).is_ok());
+            assert!(resolved(here, "http://other.example/x", purpose).is_err());
+        }
+    }
+
+    #[test]
+    fn ranges_are_read_strictly() {
+        assert_eq!(range("bytes 5-9/10"), Some((5, Some(10))));
+        assert_eq!(range("bytes 5-9/*"), Some((5, None)));
+        for text in [
+            "5-9/10",
+            "bytes 5-9",
+            "bytes */10",
+            "bytes -5/10",
+            "bytes 5-9/x",
+        ] {
+            assert_eq!(range(text), None, "{text}");
         }
     }
 }

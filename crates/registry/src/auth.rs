@@ -1,10 +1,12 @@
 //! Logging in: Basic directly, Bearer through a token server (distribution's token authentication specification).
 //!
-//! Known attacks and where each is stopped: a registry that names a token server without TLS (`realm`), a token
-//! answer without end (`fetch`, limit), a redirect that carries the login to another host (`Transport`, which
-//! attaches it to the registry's own origin only).
+//! Known attacks and where each is stopped: a registry that names a token server without TLS (`check_realm`), or another
+//! one after the first was shown to the user (`settle_token_server`), a token answer without end (`fetch`, limit), a
+//! redirect that carries the login to another host (`Transport`, which attaches it to the registry's own origin only; a
+//! token server's redirects are not followed).
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -18,8 +20,8 @@ use crate::address::Repository;
 use crate::challenge::Challenge;
 use crate::credentials::Credentials;
 use crate::error::{Error, Operation};
-use crate::limits;
 use crate::transport::Transport;
+use crate::{limits, origin};
 
 /// What a token is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,8 @@ impl Scope {
 /// Credentials of one registry and the tokens they have earned.
 pub(crate) struct Auth {
     credentials: Credentials,
+    /// The token server that gets the login: the first that the registry named.
+    token_server: OnceLock<Url>,
     // Held while a token is fetched, so that eight connections fetch one token and not eight.
     state: Mutex<State>,
 }
@@ -94,8 +98,14 @@ impl Auth {
     pub(crate) fn new(credentials: Credentials) -> Self {
         Self {
             credentials,
+            token_server: OnceLock::new(),
             state: Mutex::default(),
         }
+    }
+
+    /// Where the login goes to earn tokens, once the registry has said so.
+    pub(crate) fn token_server(&self) -> Option<&Url> {
+        self.token_server.get()
     }
 
     pub(crate) fn is_anonymous(&self) -> bool {
@@ -156,6 +166,7 @@ impl Auth {
             }
             Some(Challenge::Bearer { realm, service }) => {
                 let realm = check_realm(&realm, registry, operation)?;
+                self.settle_token_server(&realm, operation)?;
                 state.wanted = Some(Wanted::Bearer { realm, service });
                 // A refused token is forgotten unless another request has already replaced it.
                 let key = scope.key();
@@ -174,6 +185,22 @@ impl Auth {
                 })
             }
         }
+    }
+
+    /// One login goes to one token server: the user has seen its name, and not that of another.
+    fn settle_token_server(&self, realm: &Url, operation: &Operation) -> Result<(), Error> {
+        let earns_tokens = match self.credentials {
+            Credentials::Password { .. } | Credentials::IdentityToken(_) => true,
+            Credentials::Anonymous | Credentials::RegistryToken(_) => false,
+        };
+        if earns_tokens && !origin::is_same(realm, self.token_server.get_or_init(|| realm.clone()))
+        {
+            return Err(unsupported(
+                operation,
+                "it names another token server than before",
+            ));
+        }
+        Ok(())
     }
 
     fn basic(&self, operation: &Operation) -> Result<HeaderValue, Error> {
@@ -258,14 +285,19 @@ impl Auth {
 fn check_realm(realm: &str, registry: &Url, operation: &Operation) -> Result<Url, Error> {
     let url = Url::parse(realm)
         .map_err(|_| unsupported(operation, "the address of its token server is not a URL"))?;
-    match url.scheme() {
-        "https" => Ok(url),
-        "http" if registry.scheme() == "http" => Ok(url),
-        _ => Err(unsupported(
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(unsupported(
+            operation,
+            "the address of its token server holds a login",
+        ));
+    }
+    if !origin::may_take(&url, registry) {
+        return Err(unsupported(
             operation,
             "its token server does not use HTTPS",
-        )),
+        ));
     }
+    Ok(url)
 }
 
 fn unsupported(operation: &Operation, reason: &'static str) -> Error {

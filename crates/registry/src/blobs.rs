@@ -4,12 +4,12 @@ use reqwest::{Method, StatusCode, Url};
 use schemas::Digest;
 
 use crate::address::Repository;
-use crate::answer::{self, Answer};
+use crate::answer::{self, Answer, Purpose};
 use crate::auth::{Access, Scope};
 use crate::client::Client;
 use crate::error::{Error, Operation, Verb};
-use crate::limits;
 use crate::transport::Ask;
+use crate::{limits, origin};
 
 /// A blob in a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,14 +106,19 @@ impl Client {
             .header("oci-chunk-min-length")
             .and_then(|n| n.parse().ok());
         Ok(OpenUpload {
-            location: answer::resolve(operation, registry, url, answer.location())?,
+            location: answer::resolve(operation, registry, url, answer.location(), Purpose::Write)?,
             smallest_chunk: smallest.unwrap_or(0).min(limits::CHUNK_LARGEST),
         })
     }
 
-    /// Gives an upload back. Whether it works changes nothing for anybody: registries purge abandoned uploads.
+    /// Gives an upload back. Whether it works changes nothing for anybody: registries purge abandoned uploads. Nothing is
+    /// deleted at another origin: there, whoever answers for the registry could have named anything.
     pub(crate) async fn cancel_upload(&self, repository: &Repository, location: Url) {
         let operation = self.operation(Verb::CheckPush, Some(repository));
+        let registry = self.base(&operation).await;
+        if !registry.is_ok_and(|registry| origin::is_same(&location, registry)) {
+            return;
+        }
         let scope = Scope::of(repository, Access::PullPush);
         let ask = Ask::new(Method::DELETE, location, scope);
         let _ = self.send(&operation, ask).await;

@@ -214,6 +214,25 @@ impl Client {
         })
     }
 
+    /// The host, with its port where it is not the usual one, that gets the login, if that is another one than the
+    /// registry's: registries can let a token server of their choice check logins. Known after [`Client::ping`]; the
+    /// login never goes to another one afterwards.
+    #[must_use]
+    pub fn token_server(&self) -> Option<String> {
+        let registry = self.inner.base.get()?;
+        let server = self.inner.transport.token_server()?;
+        let host = server.host_str()?;
+        if registry.host_str() == Some(host)
+            && registry.port_or_known_default() == server.port_or_known_default()
+        {
+            return None;
+        }
+        Some(match server.port() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        })
+    }
+
     /// Whether blobs may be written to a repository: opens an upload and cancels it, so that nothing is left.
     pub async fn check_push(&self, repository: &Repository) -> Result<(), Error> {
         let operation = self.operation(Verb::CheckPush, Some(repository));

@@ -21,6 +21,7 @@ mod failure;
 mod job;
 pub mod limits;
 mod manifests;
+mod origin;
 mod pull;
 mod push;
 mod push_manifests;

@@ -13,12 +13,12 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, WWW_AUTHENTICATE};
 use reqwest::{Method, Request, StatusCode, Url};
 use tokio::time::Instant;
 
-use crate::answer::{Answer, bad, resolve};
+use crate::answer::{Answer, Purpose, bad, resolve};
 use crate::auth::{Auth, Learned, Scope};
 use crate::challenge;
 use crate::error::{Error, Operation};
 use crate::failure::{from_reqwest, from_status};
-use crate::limits;
+use crate::{limits, origin};
 
 /// What a request carries.
 pub(crate) enum Body {
@@ -116,7 +116,7 @@ impl Transport {
             let sent = self.auth_header(operation, registry, &ask).await?;
             let (request, again) = Self::request(&mut ask, sent.as_ref());
             let answer = self.execute(operation, request.0, request.1).await?;
-            if answer.status() != StatusCode::UNAUTHORIZED || !same_origin(&ask.url, registry) {
+            if answer.status() != StatusCode::UNAUTHORIZED || !origin::is_same(&ask.url, registry) {
                 return self.follow(operation, registry, ask, answer).await;
             }
             let challenge = challenge::parse(answer.header_texts(&WWW_AUTHENTICATE));
@@ -154,7 +154,7 @@ impl Transport {
         registry: &Url,
         ask: &Ask,
     ) -> Result<Option<reqwest::header::HeaderValue>, Error> {
-        if !same_origin(&ask.url, registry) {
+        if !origin::is_same(&ask.url, registry) {
             return Ok(None);
         }
         // Boxed because a token request comes back through this type.
@@ -239,10 +239,10 @@ impl Transport {
             if !matches!(ask.method, Method::GET | Method::HEAD) {
                 return Err(bad(operation, "it answers a write with a redirect"));
             }
-            url = resolve(operation, registry, &url, answer.location())?;
+            url = resolve(operation, registry, &url, answer.location(), Purpose::Read)?;
             let mut request = Request::new(ask.method.clone(), url.clone());
             *request.headers_mut() = ask.headers.clone();
-            if same_origin(&url, registry)
+            if origin::is_same(&url, registry)
                 && let Some(login) = Box::pin(self.auth.header(self, operation, &ask.scope)).await?
             {
                 request.headers_mut().insert(AUTHORIZATION, login);
@@ -277,10 +277,6 @@ fn expired(operation: &Operation) -> Error {
         message: "the login ended meanwhile".to_owned(),
         retry_after: Some(Duration::ZERO),
     }
-}
-
-fn same_origin(a: &Url, b: &Url) -> bool {
-    a.origin() == b.origin()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use reqwest::{Method, StatusCode, Url};
 use tokio::sync::Semaphore;
 
 use crate::address::Repository;
-use crate::answer::{self, Answer};
+use crate::answer::{self, Answer, Purpose};
 use crate::auth::{Access, Scope};
 use crate::blobs::OpenUpload;
 use crate::client::Client;
@@ -328,7 +328,9 @@ impl Upload<'_> {
             let operation = self.operation();
             let registry = self.client.base(&operation).await?;
             let from = &open.upload.location;
-            open.upload.location = answer::resolve(&operation, registry, from, Some(location))?;
+            let location = Some(location);
+            open.upload.location =
+                answer::resolve(&operation, registry, from, location, Purpose::Write)?;
         }
         Ok(())
     }

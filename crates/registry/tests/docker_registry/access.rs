@@ -1,8 +1,8 @@
 //! Reaching a registry: every way to fail has its own words and its own next step.
 
-use registry::{Client, Credentials, Error, Options, PlainHttp, Proxies, RetryPolicy};
+use registry::{Client, Credentials, Error, Options, PlainHttp, Proxies, RetryPolicy, push};
 
-use crate::images::repository;
+use crate::images::{Job, digest_of, repository, silent};
 use crate::proxy::{Action, Proxy};
 use crate::server::{Protection, Server, client_for, free_port, options, password};
 
@@ -164,24 +164,65 @@ async fn redirects_are_limited_and_carry_no_login() {
     assert!(registry.count("HEAD", "/v2/loop/") < 10);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_upload_elsewhere_gets_no_login() {
-    let storage = Proxy::start(0, |_| Action::Answer("204 No Content", String::new()));
-    let target: &'static str =
-        format!("202 Accepted\r\nLocation: http://{}/upload", storage.host()).leak();
-    let registry = Proxy::start(0, move |seen| {
+/// A registry that wants a login, and names uploads at another host.
+fn uploads_at(upstream: u16, elsewhere: &str) -> Proxy {
+    let elsewhere: &'static str = elsewhere.to_owned().leak();
+    Proxy::start(upstream, move |seen| {
         let login = "401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"test\"";
         match seen.headers.get("authorization") {
             None => Action::Answer(login, String::new()),
-            Some(_) => Action::Answer(target, String::new()),
+            // The registry takes its own name from the request.
+            Some(_) if seen.method == "POST" => Action::With("host", elsewhere),
+            Some(_) => Action::Forward,
         }
-    });
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_elsewhere_gets_the_content_and_no_login() {
+    let server = Server::start(&Protection::None);
+    let storage = Proxy::start(server.port, |_| Action::Forward);
+    let registry = uploads_at(server.port, &storage.host());
     let client = client_for(&registry.host(), password("secret"));
-    client.check_push(&repository("app")).await.unwrap();
+    let mut job = Job::default();
+    job.blob(&repository("app"), digest_of(b"some"), &b"some"[..].into());
+    let report = push(&client, job.job, silent()).await;
+    assert!(report.is_complete(), "{report:?}");
     let seen = storage.seen();
     assert_eq!(seen.len(), 1);
-    assert!(seen[0].is("DELETE", "/upload"));
+    assert!(seen[0].is("PUT", "/uploads/"));
     assert!(!seen[0].headers.contains_key("authorization"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_deleted_elsewhere() {
+    let server = Server::start(&Protection::None);
+    let storage = Proxy::start(0, |_| {
+        Action::Answer("500 Internal Server Error", String::new())
+    });
+    let registry = uploads_at(server.port, &storage.host());
+    let client = client_for(&registry.host(), password("secret"));
+    client.check_push(&repository("app")).await.unwrap();
+    assert!(storage.seen().is_empty());
+    let mut job = Job::default();
+    job.blob(&repository("app"), digest_of(b"some"), &b"some"[..].into());
+    assert!(!push(&client, job.job, silent()).await.is_complete());
+    assert!(storage.count("PUT", "/uploads/") > 0);
+    assert_eq!(storage.count("DELETE", ""), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_of_this_machine_sends_nobody_off_it_without_tls() {
+    let server = Server::start(&Protection::None);
+    let registry = uploads_at(server.port, "storage.test");
+    let client = client_for(&registry.host(), password("secret"));
+    let error = client.check_push(&repository("app")).await.unwrap_err();
+    assert!(matches!(error, Error::BadAnswer { .. }), "{error:?}");
+    let redirect = "307 Temporary Redirect\r\nLocation: http://storage.test/x";
+    let registry = Proxy::start(0, move |_| Action::Answer(redirect, String::new()));
+    let client = client_for(&registry.host(), Credentials::Anonymous);
+    let error = client.ping().await.unwrap_err();
+    assert!(matches!(error, Error::BadAnswer { .. }), "{error:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -163,21 +163,112 @@ async fn an_identity_token_is_exchanged() {
     );
 }
 
+/// A registry that has no token that is good enough, and names this token server.
+fn naming(realm: &str) -> Proxy {
+    let head = challenge(realm);
+    Proxy::start(0, move |_| Action::Answer(head, String::new()))
+}
+
+fn challenge(realm: &str) -> &'static str {
+    format!("401 Unauthorized\r\nWWW-Authenticate: Bearer realm=\"{realm}\"").leak()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_password_never_goes_to_a_token_server_without_tls() {
     let tokens = token_server();
-    let header = format!(
-        "401 Unauthorized\r\nWWW-Authenticate: Bearer realm=\"ftp://{}/token\"",
-        tokens.host()
-    );
-    let header: &'static str = header.leak();
-    let registry = Proxy::start(0, move |_| Action::Answer(header, String::new()));
-    let error = client_for(&registry.host(), password(PASSWORD))
-        .ping()
-        .await
-        .unwrap_err();
-    assert!(matches!(error, Error::LoginUnsupported { .. }), "{error:?}");
+    let here = tokens.host();
+    for realm in [
+        &format!("ftp://{here}/token"),
+        // The registry is this machine; its token server is not.
+        "http://tokens.test/token",
+        &format!("http://{here}@tokens.test/token"),
+        &format!("http://user:word@{here}/token"),
+    ] {
+        let registry = naming(realm);
+        let client = client_for(&registry.host(), password(PASSWORD));
+        let error = client.ping().await.unwrap_err();
+        assert!(
+            matches!(error, Error::LoginUnsupported { .. }),
+            "{realm}: {error:?}"
+        );
+        assert_eq!(client.token_server(), None, "{realm}");
+    }
     assert!(tokens.seen().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_goes_to_one_token_server_and_its_name_is_known() {
+    let (first, second) = (token_server(), token_server());
+    let challenges =
+        [&first, &second].map(|tokens| challenge(&format!("http://{}/token", tokens.host())));
+    let registry = Proxy::start(0, move |seen| match seen.headers.get("authorization") {
+        Some(_) if seen.path == "/v2/" => Action::Answer("200 OK", "{}".to_owned()),
+        Some(_) => Action::Answer(challenges[1], String::new()),
+        None => Action::Answer(challenges[0], String::new()),
+    });
+    let client = client_for(&registry.host(), password(PASSWORD));
+    assert_eq!(client.token_server(), None);
+    client.ping().await.unwrap();
+    assert_eq!(client.token_server(), Some(first.host()));
+    let error = client.check_push(&repository("app")).await.unwrap_err();
+    assert!(matches!(error, Error::LoginUnsupported { .. }), "{error:?}");
+    assert!(second.seen().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_login_that_goes_elsewhere_is_worth_a_name() {
+    let tokens = Proxy::start(0, |_| {
+        Action::Answer("200 OK", r#"{"token":"t"}"#.to_owned())
+    });
+    let elsewhere = challenge(&format!("http://{}/token", tokens.host()));
+    let registry = Proxy::start(0, move |seen| match seen.headers.get("authorization") {
+        Some(_) => Action::Answer("200 OK", "{}".to_owned()),
+        None => Action::Answer(elsewhere, String::new()),
+    });
+    let nobody = client_for(&registry.host(), Credentials::Anonymous);
+    nobody.ping().await.unwrap();
+    assert_eq!(nobody.token_server(), None);
+
+    let port = crate::server::free_port();
+    let own = challenge(&format!("http://127.0.0.1:{port}/token"));
+    let registry = Proxy::start_at(port, 0, move |seen| {
+        match seen.headers.get("authorization") {
+            _ if seen.path.starts_with("/token") => {
+                Action::Answer("200 OK", r#"{"token":"t"}"#.to_owned())
+            }
+            Some(_) => Action::Answer("200 OK", "{}".to_owned()),
+            None => Action::Answer(own, String::new()),
+        }
+    });
+    let client = client_for(&registry.host(), password(PASSWORD));
+    client.ping().await.unwrap();
+    assert_eq!(registry.count("GET", "/token"), 1);
+    assert_eq!(client.token_server(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_server_cannot_send_the_login_on() {
+    let other = token_server();
+    for credentials in [
+        password(PASSWORD),
+        Credentials::IdentityToken(Secret::new("r3fresh".to_owned())),
+    ] {
+        let head = format!(
+            "307 Temporary Redirect\r\nLocation: http://{}/token",
+            other.host()
+        );
+        let head: &'static str = head.leak();
+        let tokens = Proxy::start(0, move |_| Action::Answer(head, String::new()));
+        let registry = naming(&format!("http://{}/token", tokens.host()));
+        let client = client_for(&registry.host(), credentials);
+        let error = client.ping().await.unwrap_err();
+        assert!(
+            matches!(error, Error::Refused { status: 307, .. }),
+            "{error:?}"
+        );
+        assert_eq!(tokens.seen().len(), 1);
+    }
+    assert!(other.seen().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -73,7 +73,16 @@ impl Proxy {
         upstream: u16,
         rule: impl Fn(&Seen) -> Action + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::start_at(0, upstream, rule)
+    }
+
+    /// On this port, so that a rule can know it; 0 is any.
+    pub(crate) fn start_at(
+        port: u16,
+        upstream: u16,
+        rule: impl Fn(&Seen) -> Action + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(State {
             upstream,
