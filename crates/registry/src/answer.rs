@@ -6,28 +6,36 @@ use bytes::Bytes;
 use reqwest::header::{HeaderName, LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
 
+use crate::activity::{Activity, Moment};
 use crate::error::{Error, Operation};
 use crate::failure::{self, from_reqwest};
 use crate::{limits, origin};
 
 /// The head of an answer, and its body on request.
 #[derive(Debug)]
-pub(crate) struct Answer(pub(crate) Response);
+pub(crate) struct Answer {
+    response: Response,
+    activity: Activity,
+}
 
 impl Answer {
+    pub(crate) fn new(response: Response, activity: Activity) -> Self {
+        Self { response, activity }
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
-        self.0.status()
+        self.response.status()
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.0.headers().get(name)?.to_str().ok()
+        self.response.headers().get(name)?.to_str().ok()
     }
 
     pub(crate) fn header_texts<'a>(
         &'a self,
         name: &'a HeaderName,
     ) -> impl Iterator<Item = &'a str> {
-        let values = self.0.headers().get_all(name).iter();
+        let values = self.response.headers().get_all(name).iter();
         values.filter_map(|value| value.to_str().ok())
     }
 
@@ -54,12 +62,14 @@ impl Answer {
 
     /// The next piece of the body; `None` at its end.
     pub(crate) async fn piece(&mut self, operation: &Operation) -> Result<Option<Bytes>, Error> {
-        let piece = tokio::time::timeout(limits::IDLE_TIMEOUT, self.0.chunk()).await;
-        let piece = piece.map_err(|_| Error::TimedOut {
-            operation: Box::new(operation.clone()),
-            limit: limits::IDLE_TIMEOUT,
-        })?;
-        piece.map_err(|error| from_reqwest(operation, error))
+        self.activity.mark(Moment::Moving);
+        let piece = self.activity.watch(self.response.chunk()).await;
+        self.activity.mark(Moment::Asking);
+        let piece = piece.map_err(|late| late.error(operation))?;
+        let piece = piece.map_err(|error| from_reqwest(operation, error))?;
+        let bytes = piece.as_ref().map_or(0, Bytes::len);
+        self.activity.moved(bytes as u64);
+        Ok(piece)
     }
 
     async fn read(mut self, operation: &Operation, limit: usize) -> Result<(Bytes, bool), Error> {

@@ -18,6 +18,7 @@ use crate::error::{Error, Operation, Verb};
 use crate::events::{PullEvent, PullProgress};
 use crate::limits;
 use crate::manifests::Manifest;
+use crate::pace::{LeastRate, Pace};
 use crate::retry::RetryPolicy;
 use crate::tls;
 use crate::transport::{Ask, Transport};
@@ -104,6 +105,8 @@ pub struct Options {
     pub user_agent: String,
     /// When to give up.
     pub retry: RetryPolicy,
+    /// What is too slow to go on with.
+    pub least_rate: LeastRate,
 }
 
 impl Default for Options {
@@ -117,6 +120,7 @@ impl Default for Options {
             connections: NonZeroUsize::new(6).expect("six is not zero"),
             user_agent: concat!("solution/", env!("CARGO_PKG_VERSION")).to_owned(),
             retry: RetryPolicy::default(),
+            least_rate: LeastRate::default(),
         }
     }
 }
@@ -164,9 +168,10 @@ impl Client {
             .referer(false);
         let http = options.proxies.apply(builder)?;
         let http = http.build().map_err(Error::Setup)?;
+        let auth = Auth::new(options.credentials);
         Ok(Self {
             inner: Arc::new(Inner {
-                transport: Transport::new(http, Auth::new(options.credentials)),
+                transport: Transport::new(http, auth, Pace::new(options.least_rate)),
                 address: address.clone(),
                 plain_http: options.plain_http,
                 connections: options.connections,
@@ -289,7 +294,7 @@ impl Client {
             Err(error @ Error::Unreachable { .. }) if !self.inner.transport.has_answered() => {
                 return Err(error);
             }
-            Err(error) if error.is_temporary() => self.retrying_aloud(read, say).await?,
+            Err(error) if error.is_retried() => self.retrying_aloud(read, say).await?,
             found => found?,
         };
         found.ok_or_else(|| {
@@ -323,6 +328,11 @@ impl Client {
 
     pub(crate) fn connections(&self) -> usize {
         self.inner.connections.get()
+    }
+
+    /// How fast all connections together are.
+    pub(crate) fn pace(&self) -> &Arc<Pace> {
+        self.inner.transport.pace()
     }
 
     pub(crate) fn retry(&self) -> RetryPolicy {
@@ -406,7 +416,7 @@ impl Client {
         let mut failures = 0;
         loop {
             let error = match step().await {
-                Err(error) if error.is_temporary() => error,
+                Err(error) if error.is_retried() => error,
                 result => return result,
             };
             failures += 1;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use schemas::Digest;
 
 use crate::address::{Reference, Repository};
+use crate::pace::LeastRate;
 
 /// What was being done, and to what. Reads as `upload sha256:… to registry.example/app`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +101,18 @@ pub enum Error {
         operation: Box<Operation>,
         /// How long was waited.
         limit: Duration,
+    },
+    /// Bytes came or went, but fewer than [`crate::Options::least_rate`] over all connections.
+    #[error(
+        "could not {operation}: less than {} bytes came or went in {} seconds",
+        rate.bytes,
+        rate.within.as_secs()
+    )]
+    TooSlow {
+        /// What was being done.
+        operation: Box<Operation>,
+        /// What would have been quick enough.
+        rate: LeastRate,
     },
     /// The certificate of the server is not one that this machine trusts for this host.
     #[error("could not {operation}: its certificate is not trusted: {reason}")]
@@ -276,7 +289,13 @@ impl Error {
                 | Self::TimedOut { .. }
                 | Self::CutShort { .. }
                 | Self::Busy { .. }
+                | Self::TooSlow { .. }
         )
+    }
+
+    /// Whether this client tries it again by itself. A registry that was too slow has had its time.
+    pub(crate) fn is_retried(&self) -> bool {
+        self.is_temporary() && !matches!(self, Self::TooSlow { .. })
     }
 
     /// Whether everything else that is asked of this registry will fail in the same way.
@@ -285,6 +304,7 @@ impl Error {
         matches!(
             self,
             Self::Unreachable { .. }
+                | Self::TooSlow { .. }
                 | Self::Untrusted { .. }
                 | Self::PlainHttpAnswer { .. }
                 | Self::LoginRequired { .. }
@@ -320,6 +340,9 @@ impl Error {
             }
             Self::Unreachable { .. } => {
                 "check the host name, the port, and the firewall between here and the registry"
+            }
+            Self::TooSlow { .. } => {
+                "look at the line to the registry and at what else the registry is doing, then run the same command again: what is in place already counts"
             }
             Self::Untrusted { .. } => {
                 "give the authority that signed the registry's certificate with --ca-file, and use the host name that stands in the certificate"

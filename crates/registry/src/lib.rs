@@ -7,6 +7,7 @@
 //! This crate knows registries, repositories, blobs and manifests. It must not know archives or Kubernetes, and it
 //! reads no environment variable: logins and certificates are given by the caller as bytes.
 
+mod activity;
 mod address;
 mod answer;
 mod auth;
@@ -22,6 +23,7 @@ mod job;
 pub mod limits;
 mod manifests;
 mod origin;
+mod pace;
 mod pull;
 mod push;
 mod push_manifests;
@@ -44,6 +46,7 @@ pub use job::{
     Tally,
 };
 pub use manifests::Manifest;
+pub use pace::LeastRate;
 pub use pull::{BlobPull, BlobSink, FailedPull, OpenSink, Unfit, pull};
 pub use push::push;
 pub use retry::RetryPolicy;

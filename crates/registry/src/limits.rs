@@ -31,14 +31,23 @@ pub const LOCATION: usize = 16 * 1024;
 pub const REPOSITORY: usize = 255;
 /// Pieces of an answer that wait to be written: the connection goes on while the disk is busy, and memory stays small.
 pub const PIECES_AHEAD: usize = 16;
-/// Bytes that a download must get further for its failures to be forgotten: a peer that gives a few bytes for each
+/// Bytes handed to a connection at a time: what is known of its speed is known in steps of so many.
+pub const PIECE: usize = 64 * 1024;
+/// Bytes that a blob must get further for its failures to be forgotten: a peer that gives or takes a few bytes for each
 /// request is not making progress.
-pub const PULL_PROGRESS: u64 = 256 * 1024;
+pub const PROGRESS: u64 = 256 * 1024;
+/// Bytes that must come or go in [`LEAST_BYTES_WITHIN`] over all connections. The slowest line that somebody waits for, a
+/// modem of 9600 bit/s, brings five times as many.
+pub const LEAST_BYTES: u64 = 64 * 1024;
+/// The time for [`LEAST_BYTES`]: a registry or a line may be busy with something else for some minutes.
+pub const LEAST_BYTES_WITHIN: Duration = Duration::from_mins(5);
+/// How often a registry is asked for what it has just taken and does not give, before that is an error.
+pub const LOOKS: u32 = 3;
 /// Bytes of a docker `config.json` or podman `auth.json`.
 pub const CREDENTIALS_FILE: usize = 4 * 1024 * 1024;
 /// Time to connect, TLS included.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// Time without a byte in either direction.
+/// Time without a byte on a connection, in either direction.
 pub const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// Time from the last byte of a blob to the answer: registries hash and copy the whole blob once more.
 pub const COMMIT_TIMEOUT: Duration = Duration::from_mins(15);

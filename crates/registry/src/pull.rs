@@ -4,7 +4,7 @@
 //! Known attacks and where they stop: more bytes than the descriptor says: refused by the stated length, else at the
 //! first byte too many (`receive`); other bytes: the digest, after which the blob is fetched once more from its
 //! beginning and then refused; a range that is not the one asked for: `skipped`; a peer that gives a few bytes and breaks
-//! off, for ever: [`limits::PULL_PROGRESS`]; a redirect that would carry the login elsewhere: `transport`.
+//! off, for ever: [`limits::PROGRESS`]; a redirect that would carry the login elsewhere: `transport`.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -178,9 +178,9 @@ impl Download<'_> {
                     sink = self.restarted(sink).await?;
                     (error, Duration::ZERO)
                 }
-                Err(Trouble::Failed(error)) if !error.is_temporary() => return Err(error),
+                Err(Trouble::Failed(error)) if !error.is_retried() => return Err(error),
                 Err(Trouble::Failed(error)) => {
-                    if sink.position() >= counted.saturating_add(limits::PULL_PROGRESS) {
+                    if sink.position() >= counted.saturating_add(limits::PROGRESS) {
                         counted = sink.position();
                         failures = 0;
                     }

@@ -15,9 +15,10 @@ use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
+use crate::activity::{Activity, Moment};
 use crate::error::Error;
 use crate::limits;
-use crate::transport::{Activity, Moment};
+use crate::pace::Pace;
 
 /// Where the bytes of a blob come from. Called on threads that may wait.
 pub trait BlobContent: Send + Sync + 'static {
@@ -68,61 +69,32 @@ impl Source {
 
     /// Starts reading the bytes `from..to` on a thread of its own, and waits until the first buffer is there: what
     /// cannot be read is known before anything is asked of the registry, and a blob of one buffer is known to be good.
-    pub(crate) async fn read(self: &Arc<Self>, from: u64, to: u64) -> Result<Pieces, Error> {
+    pub(crate) async fn read(
+        self: &Arc<Self>,
+        from: u64,
+        to: u64,
+        pace: &Arc<Pace>,
+    ) -> Result<Pieces, Error> {
         let (sender, mut receiver) = mpsc::channel(limits::BUFFERS_AHEAD);
-        let source = Arc::clone(self);
+        let activity = Activity::new(pace);
+        let reader = Reader {
+            source: Arc::clone(self),
+            pieces: sender,
+            activity: activity.clone(),
+        };
         tokio::task::spawn_blocking(move || {
-            if let Err(error) = source.read_range(from, to, &sender) {
-                // Nobody listens once the request has failed for another reason.
-                let _ = sender.blocking_send(Err(error));
+            if let Err(error) = reader.read(from, to) {
+                reader.give(to, Err(error));
             }
         });
         let first = receiver.recv().await.transpose()?;
         Ok(Pieces {
             first,
             rest: receiver,
+            activity,
             position: from,
             end: to,
         })
-    }
-
-    /// Reads from the last remembered hash state before `from`, and sends what lies in the range.
-    fn read_range(&self, from: u64, to: u64, sender: &Sender) -> Result<(), Error> {
-        let (mut position, mut hash) = self.state_before(from);
-        if self.size == 0 {
-            return self.check(&hash);
-        }
-        while position < to {
-            // Never across a checkpoint, so that each one is met.
-            let boundary = (position / limits::CHECKPOINT + 1).saturating_mul(limits::CHECKPOINT);
-            let length = (to.min(boundary) - position).min(limits::BUFFER as u64);
-            let mut buffer = vec![0; usize::try_from(length).expect("at most a buffer")];
-            self.content
-                .read_exact_at(&mut buffer, position)
-                .map_err(|source| Error::Read {
-                    digest: self.digest,
-                    offset: position,
-                    source,
-                })?;
-            hash.update(&buffer);
-            let start = position;
-            position += length;
-            if position % limits::CHECKPOINT == 0 {
-                self.remember(position, &hash);
-            }
-            if position == self.size {
-                self.check(&hash)?;
-            }
-            let mut piece = Bytes::from(buffer);
-            if start < from {
-                let skipped = (from - start).min(length);
-                piece = piece.slice(usize::try_from(skipped).expect("at most a buffer")..);
-            }
-            if !piece.is_empty() && sender.blocking_send(Ok(piece)).is_err() {
-                return Ok(());
-            }
-        }
-        Ok(())
     }
 
     fn check(&self, hash: &Sha256) -> Result<(), Error> {
@@ -152,12 +124,66 @@ impl Source {
     }
 }
 
-type Sender = mpsc::Sender<Result<Bytes, Error>>;
+/// The thread that reads a source.
+struct Reader {
+    source: Arc<Source>,
+    pieces: mpsc::Sender<Result<Bytes, Error>>,
+    activity: Activity,
+}
+
+impl Reader {
+    /// Reads from the last remembered hash state before `from`, and sends what lies in the range.
+    fn read(&self, from: u64, to: u64) -> Result<(), Error> {
+        let source = &self.source;
+        let (mut position, mut hash) = source.state_before(from);
+        if source.size == 0 {
+            return source.check(&hash);
+        }
+        while position < to {
+            // Never across a checkpoint, so that each one is met.
+            let boundary = (position / limits::CHECKPOINT + 1).saturating_mul(limits::CHECKPOINT);
+            let length = (to.min(boundary) - position).min(limits::BUFFER as u64);
+            let mut buffer = vec![0; usize::try_from(length).expect("at most a buffer")];
+            let read = source.content.read_exact_at(&mut buffer, position);
+            read.map_err(|error| Error::Read {
+                digest: source.digest,
+                offset: position,
+                source: error,
+            })?;
+            hash.update(&buffer);
+            let start = position;
+            position += length;
+            if position % limits::CHECKPOINT == 0 {
+                source.remember(position, &hash);
+            }
+            if position == source.size {
+                source.check(&hash)?;
+            }
+            let mut piece = Bytes::from(buffer);
+            if start < from {
+                let skipped = (from - start).min(length);
+                piece = piece.slice(usize::try_from(skipped).expect("at most a buffer")..);
+            }
+            if !piece.is_empty() && !self.give(position, Ok(piece)) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands on what ends at this position. Whether anybody still listens: nobody does once the request has failed.
+    fn give(&self, position: u64, piece: Result<Bytes, Error>) -> bool {
+        self.activity.ready(position);
+        self.pieces.blocking_send(piece).is_ok()
+    }
+}
 
 /// The bytes of a range, in order.
 pub(crate) struct Pieces {
+    /// What comes before the rest.
     first: Option<Bytes>,
     rest: mpsc::Receiver<Result<Bytes, Error>>,
+    activity: Activity,
     position: u64,
     end: u64,
 }
@@ -176,11 +202,10 @@ impl Pieces {
 
     /// The body of a request, what tells its idleness, and where the source's error will be.
     pub(crate) fn into_body(self, on_sent: OnSent) -> (reqwest::Body, Activity, Fault) {
-        let activity = Activity::new();
+        let activity = self.activity.clone();
         let fault = Fault::default();
         let stream = PieceStream {
             pieces: self,
-            activity: activity.clone(),
             fault: Arc::clone(&fault),
             on_sent,
         };
@@ -190,7 +215,6 @@ impl Pieces {
 
 struct PieceStream {
     pieces: Pieces,
-    activity: Activity,
     fault: Fault,
     on_sent: OnSent,
 }
@@ -210,21 +234,24 @@ impl Stream for PieceStream {
             None => match this.pieces.rest.poll_recv(context) {
                 Poll::Ready(next) => next,
                 Poll::Pending => {
-                    this.activity.mark(Moment::Reading);
+                    this.pieces.activity.wants(this.pieces.position);
                     return Poll::Pending;
                 }
             },
         };
         match next {
             None => {
-                this.activity.mark(Moment::Sent);
+                this.pieces.activity.mark(Moment::Sent);
                 Poll::Ready(None)
             }
-            Some(Ok(piece)) => {
+            Some(Ok(mut buffer)) => {
+                let piece = buffer.split_to(buffer.len().min(limits::PIECE));
+                this.pieces.first = Some(buffer).filter(|rest| !rest.is_empty());
                 this.pieces.position += piece.len() as u64;
                 let all = this.pieces.position == this.pieces.end;
-                this.activity
-                    .mark(if all { Moment::Sent } else { Moment::Sending });
+                this.pieces
+                    .activity
+                    .mark(if all { Moment::Sent } else { Moment::Moving });
                 (this.on_sent)(this.pieces.position);
                 Poll::Ready(Some(Ok(piece)))
             }
@@ -249,9 +276,13 @@ impl fmt::Debug for Source {
 mod tests {
     use super::*;
     use crate::manifests::digest_of;
+    use crate::pace::LeastRate;
 
     async fn collect(source: &Arc<Source>, from: u64, to: u64) -> (u64, Option<Error>) {
-        let mut pieces = match source.read(from, to).await {
+        let mut pieces = match source
+            .read(from, to, &Pace::new(LeastRate::default()))
+            .await
+        {
             Ok(pieces) => pieces,
             Err(error) => return (0, Some(error)),
         };

@@ -1,23 +1,24 @@
 //! One request and its answer: login, redirects, time limits and size limits.
 //!
 //! Known attacks and where each is stopped: redirects that never end, change to plain HTTP or carry the login away
-//! (`follow`, `attach`), answers without end (`answer`), a peer that stops talking (`Activity`), an upload
-//! location elsewhere (`answer::resolve`).
+//! (`follow`, `auth_header`), answers without end (`answer`), a peer that stops talking (`Activity`) or hardly talks
+//! (`Pace`), an upload location elsewhere (`answer::resolve`). Which addresses are good for what: `origin`.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, HeaderMap, WWW_AUTHENTICATE};
 use reqwest::{Method, Request, StatusCode, Url};
-use tokio::time::Instant;
 
+use crate::activity::{Activity, Moment};
 use crate::answer::{Answer, Purpose, bad, resolve};
 use crate::auth::{Auth, Learned, Scope};
 use crate::challenge;
 use crate::error::{Error, Operation};
 use crate::failure::{from_reqwest, from_status};
+use crate::pace::Pace;
 use crate::{limits, origin};
 
 /// What a request carries.
@@ -53,52 +54,21 @@ impl Ask {
     }
 }
 
-/// When something last moved. A streamed request is late only by what the connection does, never by its source.
-#[derive(Clone, Debug)]
-pub(crate) struct Activity(Arc<Mutex<(Moment, Instant)>>);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
-    /// The connection has bytes to send.
-    Sending,
-    /// The connection waits for the source.
-    Reading,
-    /// Everything is sent; the registry hashes and stores.
-    Sent,
-}
-
-impl Activity {
-    pub(crate) fn new() -> Self {
-        Self(Arc::new(Mutex::new((Moment::Sending, Instant::now()))))
-    }
-
-    pub(crate) fn mark(&self, moment: Moment) {
-        *self.0.lock().expect("no panic while held") = (moment, Instant::now());
-    }
-
-    fn deadline(&self) -> (Instant, Duration) {
-        let (moment, since) = *self.0.lock().expect("no panic while held");
-        match moment {
-            Moment::Sending => (since + limits::IDLE_TIMEOUT, limits::IDLE_TIMEOUT),
-            Moment::Reading => (Instant::now() + limits::IDLE_TIMEOUT, limits::IDLE_TIMEOUT),
-            Moment::Sent => (since + limits::COMMIT_TIMEOUT, limits::COMMIT_TIMEOUT),
-        }
-    }
-}
-
 /// The HTTP client, the registry's origin, and its login.
 pub(crate) struct Transport {
     http: reqwest::Client,
     auth: Auth,
+    pace: Arc<Pace>,
     /// Whether anybody has ever answered.
     answered: AtomicBool,
 }
 
 impl Transport {
-    pub(crate) fn new(http: reqwest::Client, auth: Auth) -> Self {
+    pub(crate) fn new(http: reqwest::Client, auth: Auth, pace: Arc<Pace>) -> Self {
         Self {
             http,
             auth,
+            pace,
             answered: AtomicBool::new(false),
         }
     }
@@ -114,7 +84,7 @@ impl Transport {
         let mut ask = ask;
         for attempt in 0..2 {
             let sent = self.auth_header(operation, registry, &ask).await?;
-            let (request, again) = Self::request(&mut ask, sent.as_ref());
+            let (request, again) = self.request(&mut ask, sent.as_ref());
             let answer = self.execute(operation, request.0, request.1).await?;
             if answer.status() != StatusCode::UNAUTHORIZED || !origin::is_same(&ask.url, registry) {
                 return self.follow(operation, registry, ask, answer).await;
@@ -139,13 +109,23 @@ impl Transport {
         self.answered.load(Ordering::Relaxed)
     }
 
+    /// How fast all connections together are.
+    pub(crate) fn pace(&self) -> &Arc<Pace> {
+        &self.pace
+    }
+
+    /// Where the login goes to earn tokens, once the registry has said so.
+    pub(crate) fn token_server(&self) -> Option<&Url> {
+        self.auth.token_server()
+    }
+
     /// Sends exactly this request: no login, no redirects.
     pub(crate) async fn send_bare(
         &self,
         operation: &Operation,
         request: Request,
     ) -> Result<Answer, Error> {
-        self.execute(operation, request, Activity::new()).await
+        self.execute(operation, request, self.activity()).await
     }
 
     async fn auth_header(
@@ -163,6 +143,7 @@ impl Transport {
 
     /// The request, and whether it can be made a second time.
     fn request(
+        &self,
         ask: &mut Ask,
         login: Option<&reqwest::header::HeaderValue>,
     ) -> ((Request, Activity), bool) {
@@ -180,12 +161,12 @@ impl Transport {
                 if !matches!(ask.method, Method::GET | Method::HEAD | Method::DELETE) {
                     length(&mut request, 0);
                 }
-                ((request, Activity::new()), true)
+                ((request, self.activity()), true)
             }
             Body::Bytes(bytes) => {
                 *request.body_mut() = Some(bytes.clone().into());
                 ask.body = Body::Bytes(bytes);
-                ((request, Activity::new()), true)
+                ((request, self.activity()), true)
             }
             Body::Stream {
                 body,
@@ -205,22 +186,18 @@ impl Transport {
         request: Request,
         activity: Activity,
     ) -> Result<Answer, Error> {
-        activity.mark(Moment::Sending);
-        let mut answer = Box::pin(self.http.execute(request));
-        loop {
-            let (deadline, limit) = activity.deadline();
-            tokio::select! {
-                answer = &mut answer => {
-                    self.answered.fetch_or(answer.is_ok(), Ordering::Relaxed);
-                    return answer.map(Answer).map_err(|error| from_reqwest(operation, error));
-                }
-                () = tokio::time::sleep_until(deadline) => {
-                    if activity.deadline().0 <= Instant::now() {
-                        return Err(Error::TimedOut { operation: Box::new(operation.clone()), limit });
-                    }
-                }
-            }
+        activity.mark(Moment::Asking);
+        let answer = activity.watch(self.http.execute(request)).await;
+        let answer = answer.map_err(|late| late.error(operation))?;
+        self.answered.fetch_or(answer.is_ok(), Ordering::Relaxed);
+        match answer {
+            Ok(response) => Ok(Answer::new(response, self.activity())),
+            Err(error) => Err(from_reqwest(operation, error)),
         }
+    }
+
+    fn activity(&self) -> Activity {
+        Activity::new(&self.pace)
     }
 
     async fn follow(
@@ -247,7 +224,7 @@ impl Transport {
             {
                 request.headers_mut().insert(AUTHORIZATION, login);
             }
-            answer = self.execute(operation, request, Activity::new()).await?;
+            answer = self.execute(operation, request, self.activity()).await?;
         }
         Err(bad(operation, "it redirects without end"))
     }
@@ -276,31 +253,5 @@ fn expired(operation: &Operation) -> Error {
         status: 401,
         message: "the login ended meanwhile".to_owned(),
         retry_after: Some(Duration::ZERO),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_slow_source_is_not_an_idle_connection() {
-        let activity = Activity::new();
-        let start = Instant::now();
-        activity.mark(Moment::Sending);
-        let (sending, _) = activity.deadline();
-        assert!(sending >= start + limits::IDLE_TIMEOUT);
-        assert_eq!(activity.deadline().0, sending, "it does not move by itself");
-        activity.mark(Moment::Sent);
-        let (sent, limit) = activity.deadline();
-        assert_eq!(limit, limits::COMMIT_TIMEOUT);
-        assert_eq!(activity.deadline().0, sent);
-        activity.mark(Moment::Reading);
-        let (reading, _) = activity.deadline();
-        std::thread::yield_now();
-        assert!(
-            activity.deadline().0 > reading,
-            "it moves while the source is read"
-        );
     }
 }

@@ -35,9 +35,9 @@ pub(crate) struct Upload<'a> {
 #[derive(Default)]
 struct Failures {
     count: u32,
-    /// Bytes acknowledged at best. Only more counts as progress: a registry that forgets bytes and takes them again
-    /// would otherwise keep the push going for ever.
-    furthest: u64,
+    /// Bytes acknowledged when the failures were last forgotten. Only [`limits::PROGRESS`] more count as progress: a
+    /// registry that forgets bytes and takes them again, or takes a few, would otherwise keep the push going for ever.
+    counted: u64,
     /// Breaks of a whole upload: some proxies cut large bodies off without a word.
     breaks: u32,
     /// Bytes per chunk, for this blob only.
@@ -58,8 +58,8 @@ impl Upload<'_> {
                 return Ok(());
             };
             let position = position(session.as_ref());
-            if position > failures.furthest {
-                failures.furthest = position;
+            if position >= failures.counted.saturating_add(limits::PROGRESS) {
+                failures.counted = position;
                 failures.count = 0;
             }
             let next = self.recover(trouble, &mut session, &mut failures).await;
@@ -90,7 +90,7 @@ impl Upload<'_> {
                 self.give_back(session.take()).await;
                 error
             }
-            Trouble::Failed(error) if !error.is_temporary() => return ControlFlow::Break(error),
+            Trouble::Failed(error) if !error.is_retried() => return ControlFlow::Break(error),
             Trouble::Failed(error) => error,
         };
         failures.count += 1;
@@ -177,7 +177,7 @@ impl Upload<'_> {
 
     async fn read(&self, from: u64, chunk: Option<u64>, smallest: u64) -> Result<Pieces, Error> {
         let end = self.end(from, chunk, smallest);
-        self.source.read(from, end).await
+        self.source.read(from, end, self.client.pace()).await
     }
 
     /// "Pushing a blob monolithically", `POST` then `PUT`.
@@ -279,10 +279,12 @@ impl Upload<'_> {
 
     fn on_sent(&self, open: &Session) -> OnSent {
         let progress = Arc::clone(self.progress);
-        let sent = Arc::clone(&open.sent);
+        let (sent, pace) = (Arc::clone(&open.sent), Arc::clone(self.client.pace()));
         let (digest, repository) = (self.source.digest(), self.repository.clone());
         Box::new(move |position| {
-            sent.fetch_max(position, Ordering::Relaxed);
+            let before = sent.fetch_max(position, Ordering::Relaxed);
+            // What this upload had before is no progress.
+            pace.moved(position.saturating_sub(before));
             progress.event(Event::BlobSent {
                 digest,
                 repository: repository.clone(),

@@ -3,7 +3,7 @@
 use registry::{Client, Credentials, Error, Options, PlainHttp, Proxies, RetryPolicy, push};
 
 use crate::images::{Job, digest_of, repository, silent};
-use crate::proxy::{Action, Proxy};
+use crate::proxy::{Action, Proxy, Seen};
 use crate::server::{Protection, Server, client_for, free_port, options, password};
 
 async fn ping(host: &str, options: Options) -> Result<(), Error> {

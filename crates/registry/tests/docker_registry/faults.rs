@@ -104,6 +104,29 @@ async fn an_upload_goes_on_where_the_registry_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_hardly_gets_further_ends() {
+    let server = Server::start(&Protection::None);
+    let taken = AtomicU32::new(0);
+    let proxy = Proxy::start(server.port, move |seen| {
+        if large(seen) {
+            return Action::KeepAndBreak(1000);
+        }
+        if seen.is("GET", "/uploads/") {
+            let taken = taken.fetch_add(1000, Ordering::SeqCst) + 999;
+            let head = format!("204 No Content\r\nRange: 0-{taken}");
+            return Action::Answer(head.leak(), String::new());
+        }
+        Action::Forward
+    });
+    let layer = noise(1, 3 * MIB);
+    let (report, _) = push_layers(&proxy, std::slice::from_ref(&layer)).await;
+    let error = &report.failed_blobs[0].error;
+    assert!(matches!(**error, Error::Interrupted { .. }), "{error:?}");
+    let tries = proxy.seen().iter().filter(|seen| large(seen)).count();
+    assert_eq!(tries, 4, "a thousand bytes each time are no progress");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_registry_that_claims_bytes_nobody_sent_is_not_believed() {
     let server = Server::start(&Protection::None);
     let (once, lie) = (Times::new(1), Times::new(1));

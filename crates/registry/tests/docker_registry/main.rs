@@ -15,3 +15,4 @@ mod proxy;
 mod pulling;
 mod pushing;
 mod server;
+mod slow;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A request as the proxy sees it.
 #[derive(Clone, Debug)]
@@ -45,6 +46,12 @@ pub(crate) enum Action {
     Truncate(usize),
     /// Passes it on, and after so many bytes of the answer's body sends nothing more until the client goes away.
     Hold(usize),
+    /// Passes it on, and sends a byte of the answer's body every two hundredths of a second.
+    Drip,
+    /// Takes a byte of the body every two hundredths of a second.
+    Sip,
+    /// Passes it on, and answers when so long has passed.
+    Think(Duration),
     /// Passes it on without a header.
     Without(&'static str),
     /// Passes it on with another value of a header.
@@ -141,13 +148,18 @@ fn serve(state: &State, connection: TcpStream) -> io::Result<()> {
         });
         all[number].clone()
     };
+    act(state, &seen, client)
+}
+
+fn act(state: &State, seen: &Seen, client: BufReader<TcpStream>) -> io::Result<()> {
+    let mut client = client;
     let length = seen.length();
-    match (state.rule)(&seen) {
-        Action::Forward => forward(state, &seen, &mut client, |answer| answer),
-        Action::Replace(name, value) => forward(state, &seen, &mut client, |answer| {
+    match (state.rule)(seen) {
+        Action::Forward => forward(state, seen, &mut client, |answer| answer),
+        Action::Replace(name, value) => forward(state, seen, &mut client, |answer| {
             replace(&answer, name, value)
         }),
-        Action::Rewrite(change) => forward(state, &seen, &mut client, change),
+        Action::Rewrite(change) => forward(state, seen, &mut client, change),
         Action::With(name, value) => {
             let mut seen = seen.clone();
             seen.headers.insert(name.to_owned(), value.to_owned());
@@ -159,13 +171,22 @@ fn serve(state: &State, connection: TcpStream) -> io::Result<()> {
             forward(state, &seen, &mut client, |answer| answer)
         }
         Action::Hold(bytes) => {
-            forward(state, &seen, &mut client, |answer| {
+            forward(state, seen, &mut client, |answer| {
                 let body = find(&answer, b"\r\n\r\n") + 4;
                 answer[..answer.len().min(body + bytes)].to_vec()
             })?;
             client.read(&mut [0]).map(drop)
         }
-        Action::Truncate(bytes) => forward(state, &seen, &mut client, |answer| {
+        Action::Drip => drip(state, seen, client),
+        Action::Sip => loop {
+            client.get_mut().read_exact(&mut [0])?;
+            std::thread::sleep(SLOW);
+        },
+        Action::Think(time) => forward(state, seen, &mut client, |answer| {
+            std::thread::sleep(time);
+            answer
+        }),
+        Action::Truncate(bytes) => forward(state, seen, &mut client, |answer| {
             let body = find(&answer, b"\r\n\r\n") + 4;
             answer[..answer.len().min(body + bytes)].to_vec()
         }),
@@ -180,7 +201,7 @@ fn serve(state: &State, connection: TcpStream) -> io::Result<()> {
             io::copy(&mut (&mut client).take(length), &mut io::sink()).map(drop)
         }
         Action::BreakAfter(bytes) => {
-            let mut upstream = open(state, &seen, length)?;
+            let mut upstream = open(state, seen, length)?;
             io::copy(&mut (&mut client).take(bytes), &mut upstream).map(drop)
         }
         Action::KeepAndBreak(bytes) => {
@@ -190,6 +211,24 @@ fn serve(state: &State, connection: TcpStream) -> io::Result<()> {
             Ok(())
         }
     }
+}
+
+/// The time between two bytes of somebody who drips.
+const SLOW: Duration = Duration::from_millis(20);
+
+fn drip(state: &State, seen: &Seen, client: BufReader<TcpStream>) -> io::Result<()> {
+    let mut client = client;
+    let mut body = Vec::new();
+    forward(state, seen, &mut client, |answer| {
+        let end = find(&answer, b"\r\n\r\n") + 4;
+        body = answer[end..].to_vec();
+        answer[..end].to_vec()
+    })?;
+    for byte in body {
+        std::thread::sleep(SLOW);
+        client.get_mut().write_all(&[byte])?;
+    }
+    Ok(())
 }
 
 fn answer(client: &mut BufReader<TcpStream>, head: &str, body: &str) -> io::Result<()> {

@@ -1,0 +1,221 @@
+//! What a request is waiting for: the registry's answer, the connection, or the source of what is sent; and for how long.
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use crate::limits;
+use crate::pace::{Deadline, Late, Pace, Transfer};
+
+/// When something last moved. A streamed request is late only by what the connection does, never by its source.
+#[derive(Clone, Debug)]
+pub(crate) struct Activity(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    pace: Arc<Pace>,
+    state: Mutex<State>,
+    /// Told when another moment begins: its deadline can be earlier.
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    moment: Moment,
+    since: Instant,
+    /// Bytes that the source has given, from the blob's beginning.
+    ready: u64,
+    /// While bytes are on their way.
+    transfer: Option<Transfer>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// The head of the request or of its answer is under way, or all of it where it is small.
+    Asking,
+    /// The connection has bytes to send, or is to receive some.
+    Moving,
+    /// The connection waits for the source.
+    Reading,
+    /// Everything is sent; the registry hashes and stores.
+    Sent,
+}
+
+impl Activity {
+    pub(crate) fn new(pace: &Arc<Pace>) -> Self {
+        let state = State {
+            moment: Moment::Asking,
+            since: Instant::now(),
+            ready: 0,
+            transfer: None,
+        };
+        Self(Arc::new(Shared {
+            pace: Arc::clone(pace),
+            state: Mutex::new(state),
+            changed: Notify::new(),
+        }))
+    }
+
+    pub(crate) fn mark(&self, moment: Moment) {
+        self.enter(&mut self.state(), moment);
+    }
+
+    /// The connection asks for the byte at this position. It waits for the source only as long as that has not read it:
+    /// once it has, the connection may have other things to send before it comes back for it.
+    pub(crate) fn wants(&self, position: u64) {
+        let mut state = self.state();
+        let moment = if state.ready > position {
+            Moment::Moving
+        } else {
+            Moment::Reading
+        };
+        self.enter(&mut state, moment);
+    }
+
+    /// The source has given everything before this position.
+    pub(crate) fn ready(&self, position: u64) {
+        let mut state = self.state();
+        state.ready = position;
+        if state.moment == Moment::Reading {
+            self.enter(&mut state, Moment::Moving);
+        }
+    }
+
+    /// Counts bytes that have come or gone.
+    pub(crate) fn moved(&self, bytes: u64) {
+        self.0.pace.moved(bytes);
+    }
+
+    /// Waits for something as long as it is in time.
+    pub(crate) async fn watch<T>(&self, work: impl Future<Output = T>) -> Result<T, Late> {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return Ok(done),
+                () = self.0.changed.notified() => {}
+                () = sleep_until(self.deadline().at) => {
+                    // Something may have moved meanwhile.
+                    let Deadline { at, late } = self.deadline();
+                    if at <= Instant::now() {
+                        return Err(late);
+                    }
+                }
+            }
+        }
+    }
+
+    fn enter(&self, state: &mut State, moment: Moment) {
+        if moment != state.moment {
+            state.transfer = (moment == Moment::Moving).then(|| self.0.pace.transfer());
+            self.0.changed.notify_one();
+        }
+        state.moment = moment;
+        state.since = Instant::now();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().expect("no panic while held")
+    }
+
+    fn deadline(&self) -> Deadline {
+        let state = self.state();
+        let (since, limit) = match state.moment {
+            Moment::Asking | Moment::Moving => (state.since, limits::IDLE_TIMEOUT),
+            Moment::Reading => (Instant::now(), limits::IDLE_TIMEOUT),
+            Moment::Sent => (state.since, limits::COMMIT_TIMEOUT),
+        };
+        let idle = Deadline {
+            at: since + limit,
+            late: Late::Idle(limit),
+        };
+        match &state.transfer {
+            Some(transfer) => idle.or(transfer.deadline()),
+            None => idle,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::pace::LeastRate;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_source_is_not_an_idle_connection() {
+        let activity = Activity::new(&Pace::new(LeastRate::default()));
+        let start = Instant::now();
+        activity.mark(Moment::Moving);
+        let sending = activity.deadline();
+        assert_eq!(sending.at, start + limits::IDLE_TIMEOUT);
+        advance(Duration::from_secs(1)).await;
+        assert_eq!(activity.deadline(), sending, "it does not move by itself");
+        activity.mark(Moment::Sent);
+        let sent = activity.deadline();
+        assert_eq!(sent.late, Late::Idle(limits::COMMIT_TIMEOUT));
+        assert_eq!(activity.deadline(), sent);
+        activity.wants(0);
+        let reading = activity.deadline();
+        advance(Duration::from_secs(1)).await;
+        assert!(
+            activity.deadline().at > reading.at,
+            "it moves while the source is read"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_does_not_come_back_for_what_the_source_has_is_idle() {
+        for first in [Activity::wants, Activity::ready] {
+            let activity = Activity::new(&Pace::new(LeastRate::default()));
+            first(&activity, 10);
+            activity.wants(10);
+            activity.ready(20);
+            let deadline = activity.deadline();
+            assert_eq!(deadline.at, Instant::now() + limits::IDLE_TIMEOUT);
+            advance(Duration::from_secs(1)).await;
+            assert_eq!(activity.deadline(), deadline);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_that_becomes_shorter_ends_sooner() {
+        let rate = LeastRate {
+            bytes: 1,
+            within: Duration::from_secs(10),
+        };
+        let activity = Activity::new(&Pace::new(rate));
+        let start = Instant::now();
+        let waiting = activity.watch(std::future::pending::<()>());
+        let moving = async { activity.mark(Moment::Moving) };
+        let (waited, ()) = tokio::join!(waiting, moving);
+        assert_eq!(waited, Err(Late::Slow(rate)));
+        assert_eq!(start.elapsed(), rate.within);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_what_is_being_sent_can_be_too_slow() {
+        let rate = LeastRate {
+            bytes: 1,
+            within: Duration::from_secs(10),
+        };
+        let activity = Activity::new(&Pace::new(rate));
+        for moment in [Moment::Asking, Moment::Reading, Moment::Sent] {
+            activity.mark(moment);
+            advance(Duration::from_secs(59)).await;
+            assert!(
+                matches!(activity.deadline().late, Late::Idle(_)),
+                "{moment:?}"
+            );
+        }
+        activity.mark(Moment::Moving);
+        let deadline = activity.deadline();
+        assert_eq!(deadline.late, Late::Slow(rate));
+        assert_eq!(deadline.at, Instant::now() + rate.within);
+    }
+}

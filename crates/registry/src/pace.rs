@@ -1,0 +1,237 @@
+//! The least speed: a peer that gives or takes a byte now and then is never idle, and would keep a job going for years.
+//!
+//! Counted in one place for all connections of a client, so that many slow ones are no slower than a quick one, and
+//! only while bytes are on their way: not while a registry thinks about its answer (which, after the last byte of a
+//! blob, means to hash and store it), not while the source is read, and not between two attempts.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::error::{Error, Operation};
+use crate::limits;
+
+/// How many bytes must come or go within a time, over all connections of a client, while there is something to come or
+/// to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeastRate {
+    /// Bytes.
+    pub bytes: u64,
+    /// The time that they may take.
+    pub within: Duration,
+}
+
+impl Default for LeastRate {
+    fn default() -> Self {
+        Self {
+            bytes: limits::LEAST_BYTES,
+            within: limits::LEAST_BYTES_WITHIN,
+        }
+    }
+}
+
+/// What has come and gone lately.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    rate: LeastRate,
+    window: Mutex<Window>,
+}
+
+/// The time since the last [`LeastRate::bytes`] were complete.
+#[derive(Debug)]
+struct Window {
+    bytes: u64,
+    /// Time in which at least one transfer was under way, up to `settled`.
+    waited: Duration,
+    settled: Instant,
+    transfers: usize,
+}
+
+impl Window {
+    fn settle(&mut self) {
+        let now = Instant::now();
+        if self.transfers > 0 {
+            self.waited += now - self.settled;
+        }
+        self.settled = now;
+    }
+}
+
+impl Pace {
+    pub(crate) fn new(rate: LeastRate) -> Arc<Self> {
+        let window = Window {
+            bytes: 0,
+            waited: Duration::ZERO,
+            settled: Instant::now(),
+            transfers: 0,
+        };
+        Arc::new(Self {
+            rate,
+            window: Mutex::new(window),
+        })
+    }
+
+    /// Bytes are on their way on one connection from now on, until the value is dropped.
+    pub(crate) fn transfer(self: &Arc<Self>) -> Transfer {
+        self.settled().transfers += 1;
+        Transfer(Arc::clone(self))
+    }
+
+    /// Counts bytes. Those that are sent or received once more because an attempt failed are for the caller to leave out.
+    pub(crate) fn moved(&self, bytes: u64) {
+        let mut window = self.settled();
+        window.bytes = window.bytes.saturating_add(bytes);
+        if window.bytes >= self.rate.bytes {
+            window.bytes = 0;
+            window.waited = Duration::ZERO;
+        }
+    }
+
+    fn settled(&self) -> MutexGuard<'_, Window> {
+        let mut window = self.window.lock().expect("no panic while held");
+        window.settle();
+        window
+    }
+}
+
+/// One connection on which bytes are on their way.
+#[derive(Debug)]
+pub(crate) struct Transfer(Arc<Pace>);
+
+impl Transfer {
+    /// When it will have been too slow, unless something moves.
+    pub(crate) fn deadline(&self) -> Deadline {
+        let window = self.0.settled();
+        let left = self.0.rate.within.saturating_sub(window.waited);
+        Deadline {
+            at: window.settled + left,
+            late: Late::Slow(self.0.rate),
+        }
+    }
+}
+
+impl Drop for Transfer {
+    fn drop(&mut self) {
+        self.0.settled().transfers -= 1;
+    }
+}
+
+/// When a wait ends, and what it is then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Deadline {
+    pub(crate) at: Instant,
+    pub(crate) late: Late,
+}
+
+impl Deadline {
+    pub(crate) fn or(self, other: Self) -> Self {
+        if other.at < self.at { other } else { self }
+    }
+}
+
+/// Why a wait has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Late {
+    /// Nothing has moved on this connection for so long.
+    Idle(Duration),
+    /// Too little has moved on all of them.
+    Slow(LeastRate),
+}
+
+impl Late {
+    pub(crate) fn error(self, operation: &Operation) -> Error {
+        let operation = Box::new(operation.clone());
+        match self {
+            Self::Idle(limit) => Error::TimedOut { operation, limit },
+            Self::Slow(rate) => Error::TooSlow { operation, rate },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{advance, sleep};
+
+    use super::*;
+    use crate::activity::{Activity, Moment};
+
+    /// Almost idle.
+    const IDLE: Duration = Duration::from_secs(59);
+    const RATE: LeastRate = LeastRate {
+        bytes: 1000,
+        within: Duration::from_mins(5),
+    };
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    /// Waits for bytes that take some time.
+    async fn receive(pace: &Arc<Pace>, time: Duration, bytes: u64) -> Result<(), Late> {
+        let activity = Activity::new(pace);
+        activity.mark(Moment::Moving);
+        activity.watch(sleep(time)).await?;
+        activity.moved(bytes);
+        Ok(())
+    }
+
+    /// Receives a byte every two seconds, and says when that was too slow.
+    async fn drip(pace: &Arc<Pace>) -> Duration {
+        let start = Instant::now();
+        loop {
+            if receive(pace, seconds(2), 1).await.is_err() {
+                return start.elapsed();
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_drips_is_too_slow_after_the_time_and_not_before() {
+        assert_eq!(drip(&Pace::new(RATE)).await, RATE.within);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_time_the_bytes_are_complete_the_time_begins_anew() {
+        let pace = Pace::new(RATE);
+        for _ in 0..20 {
+            assert_eq!(receive(&pace, IDLE, 200).await, Ok(()));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_quick_connection_is_enough_for_all() {
+        let pace = Pace::new(RATE);
+        let quick = async {
+            for _ in 0..100 {
+                sleep(seconds(10)).await;
+                pace.moved(100);
+            }
+            Instant::now()
+        };
+        let start = Instant::now();
+        let (ended, too_slow) = tokio::join!(quick, drip(&pace));
+        assert_eq!(ended - start, seconds(1000));
+        assert!(
+            too_slow > seconds(1000) && too_slow <= seconds(1300),
+            "{too_slow:?}"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_connections_share_one_time() {
+        let pace = Pace::new(RATE);
+        let (one, other) = tokio::join!(drip(&pace), drip(&pace));
+        assert_eq!((one, other), (RATE.within, RATE.within));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn time_without_a_transfer_does_not_count() {
+        let pace = Pace::new(RATE);
+        for _ in 0..3 {
+            drop(pace.transfer());
+            advance(seconds(10_000)).await;
+        }
+        assert_eq!(drip(&pace).await, RATE.within);
+    }
+}
