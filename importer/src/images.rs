@@ -37,7 +37,7 @@ fn repository(
 pub(crate) struct Images {
     /// How many images the archive has.
     pub(crate) count: usize,
-    /// Images whose tag is in place already.
+    /// Images that are in place already, tag and content.
     pub(crate) present: usize,
     /// The size of all distinct blobs.
     pub(crate) total_bytes: u64,
@@ -60,26 +60,27 @@ pub(crate) async fn plan(
         let repository = repository(client.address(), id, &image.place.name)?;
         let tag = Reference::Tag(image.place.tag.clone());
         match client.manifest_digest(&repository, &tag).await? {
-            Some(digest) if digest == image.root().digest => {}
+            Some(digest) if digest == image.root().digest => {
+                if is_whole(client, &repository, image).await? {
+                    continue;
+                }
+            }
             Some(digest) if replace == Replace::Refuse => {
                 obstacles.push(other_digest(client, &repository, image, digest));
+                continue;
             }
-            Some(_) | None => {
-                match client.check_push(&repository).await {
-                    Err(error @ registry::Error::Denied { .. }) => obstacles.push(denied(&error)),
-                    other => other?,
-                }
-                missing.push(image);
-            }
+            Some(_) | None => {}
         }
+        match client.check_push(&repository).await {
+            Err(error @ registry::Error::Denied { .. }) => obstacles.push(denied(&error)),
+            other => other?,
+        }
+        missing.push(image);
     }
     let job = job(accepted, client.address(), &missing)?;
-    let mut missing_bytes = 0;
-    for blob in &job.blobs {
-        if !client.has_blob(&blob.repositories[0], &blob.digest).await? {
-            missing_bytes += blob.size;
-        }
-    }
+    let blobs_to_push = job.blobs.iter();
+    let blobs_to_push = blobs_to_push.map(|blob| (&blob.repositories[0], blob.digest, blob.size));
+    let missing_bytes = client.missing_blobs(blobs_to_push).await?.values().sum();
     Ok(Images {
         count: accepted.images().len(),
         present: accepted.images().len() - missing.len(),
@@ -87,6 +88,24 @@ pub(crate) async fn plan(
         missing_bytes,
         job,
     })
+}
+
+/// Whether the registry gives everything of an image whose tag it has. A tag alone proves nothing: what it names can have
+/// been deleted or collected since.
+async fn is_whole(
+    client: &Client,
+    repository: &Repository,
+    image: &AcceptedImage,
+) -> Result<bool, Error> {
+    for document in &image.documents {
+        let reference = Reference::Digest(document.digest);
+        if client.manifest(repository, &reference).await?.is_none() {
+            return Ok(false);
+        }
+    }
+    let blobs = image.blobs.iter();
+    let blobs = blobs.map(|(digest, size)| (repository, *digest, *size));
+    Ok(client.missing_blobs(blobs).await?.is_empty())
 }
 
 fn denied(error: &registry::Error) -> Obstacle {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{HeaderName, LOCATION, RETRY_AFTER};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderName, LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
 
 use crate::activity::{Activity, Moment};
@@ -41,6 +41,16 @@ impl Answer {
 
     pub(crate) fn location(&self) -> Option<&str> {
         self.header(LOCATION.as_str())
+    }
+
+    /// Bytes of the body, where the registry says so.
+    pub(crate) fn length(&self) -> Option<u64> {
+        self.header(CONTENT_LENGTH.as_str())?.parse().ok()
+    }
+
+    /// The first byte that is sent and the whole size, of an answer to a request for a part.
+    pub(crate) fn part(&self) -> Option<(u64, Option<u64>)> {
+        range(self.header(CONTENT_RANGE.as_str())?)
     }
 
     /// The whole body, if it is not longer than `limit` bytes.

@@ -1,5 +1,10 @@
-//! The requests about blobs, each sent once: find, mount, open an upload, cancel it.
+//! The requests about blobs, each sent once: find and have proven, mount, open an upload, cancel it.
 
+use std::collections::BTreeMap;
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use reqwest::header::{ACCEPT_ENCODING, HeaderValue, RANGE};
 use reqwest::{Method, StatusCode, Url};
 use schemas::Digest;
 
@@ -11,11 +16,15 @@ use crate::error::{Error, Operation, Verb};
 use crate::transport::Ask;
 use crate::{limits, origin};
 
-/// A blob in a registry.
+/// What a registry has of a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
-    /// Bytes, where the registry says so.
-    pub(crate) size: Option<u64>,
+pub(crate) enum Presence {
+    /// Nothing.
+    Absent,
+    /// Its name, and not its content, or content of another size. Sending it again is what can heal it.
+    Claimed,
+    /// It: the last byte came.
+    Present,
 }
 
 /// An open upload. The location is a permission to write and has no text form in errors.
@@ -34,27 +43,110 @@ pub(crate) enum Mount {
 }
 
 impl Client {
-    /// Looks for a blob (distribution specification, "Checking if content exists in the registry").
+    /// Looks for a blob (distribution specification, "Checking if content exists in the registry"), and reads its end
+    /// where the registry says that it is there: the answer can come from a cache that outlives the content, as
+    /// distribution's does after garbage collection.
     pub(crate) async fn find_blob(
         &self,
         repository: &Repository,
         digest: &Digest,
+        size: u64,
         access: Access,
-    ) -> Result<Option<Found>, Error> {
-        let operation = self.operation(Verb::FindBlob(*digest), Some(repository));
-        let url = self
-            .url(&operation, &format!("{repository}/blobs/{digest}"))
-            .await?;
-        let scope = Scope::of(repository, access);
-        let answer = self
-            .send(&operation, Ask::new(Method::HEAD, url, scope))
-            .await?;
-        if answer.status() == StatusCode::NOT_FOUND {
-            return Ok(None);
+    ) -> Result<Presence, Error> {
+        // An empty blob has no byte that could prove it, and sending it costs no more than asking.
+        if size == 0 {
+            return Ok(Presence::Absent);
         }
-        let answer = answer.success(&operation).await?;
-        let size = answer.header("content-length").and_then(|n| n.parse().ok());
-        Ok(Some(Found { size }))
+        let operation = self.operation(Verb::FindBlob(*digest), Some(repository));
+        let ask = self
+            .ask_blob(&operation, Method::HEAD, repository, digest, access)
+            .await?;
+        let answer = self.send(&operation, ask).await?;
+        if answer.status() == StatusCode::NOT_FOUND {
+            return Ok(Presence::Absent);
+        }
+        let stated = answer.success(&operation).await?.length();
+        if stated.is_some_and(|stated| stated != size) {
+            return Ok(Presence::Claimed);
+        }
+        let readable = self.gives_blob(repository, digest, size, access).await?;
+        Ok(if readable {
+            Presence::Present
+        } else {
+            Presence::Claimed
+        })
+    }
+
+    /// Whether the last byte of a blob comes ("Pulling blobs"); of registries that refuse or ignore ranges the first,
+    /// and no more than that.
+    pub(crate) async fn gives_blob(
+        &self,
+        repository: &Repository,
+        digest: &Digest,
+        size: u64,
+        access: Access,
+    ) -> Result<bool, Error> {
+        let operation = self.operation(Verb::FindBlob(*digest), Some(repository));
+        let last = size.saturating_sub(1);
+        for range in [Some(format!("bytes={last}-{last}")), None] {
+            let mut ask = self
+                .ask_blob(&operation, Method::GET, repository, digest, access)
+                .await?;
+            let identity = HeaderValue::from_static("identity");
+            ask.headers.insert(ACCEPT_ENCODING, identity);
+            if let Some(range) = range {
+                let range = HeaderValue::from_str(&range).expect("digits and a hyphen");
+                ask.headers.insert(RANGE, range);
+            }
+            let answer = self.send(&operation, ask).await?;
+            match answer.success(&operation).await {
+                Ok(answer) if is_end(&answer, last, size) => {
+                    return begins(answer, &operation).await;
+                }
+                Ok(_) | Err(Error::Refused { status: 404, .. }) => return Ok(false),
+                Err(Error::Refused { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Those of these blobs that their repositories do not hold, with their sizes; asked for as many at a time as there
+    /// are connections. See [`Client::has_blob`].
+    pub async fn missing_blobs<'a>(
+        &self,
+        blobs: impl IntoIterator<Item = (&'a Repository, Digest, u64)>,
+    ) -> Result<BTreeMap<Digest, u64>, Error> {
+        let mut waiting = blobs.into_iter();
+        let mut running = FuturesUnordered::new();
+        let mut missing = BTreeMap::new();
+        loop {
+            let free = self.connections().saturating_sub(running.len());
+            for (repository, digest, size) in waiting.by_ref().take(free) {
+                running.push(async move {
+                    let here = self.has_blob(repository, &digest, size).await?;
+                    Ok((digest, size, here))
+                });
+            }
+            match running.next().await.transpose()? {
+                Some((digest, size, false)) => missing.insert(digest, size),
+                Some(_) => None,
+                None => return Ok(missing),
+            };
+        }
+    }
+
+    async fn ask_blob(
+        &self,
+        operation: &Operation,
+        method: Method,
+        repository: &Repository,
+        digest: &Digest,
+        access: Access,
+    ) -> Result<Ask, Error> {
+        let path = format!("{repository}/blobs/{digest}");
+        let url = self.url(operation, &path).await?;
+        Ok(Ask::new(method, url, Scope::of(repository, access)))
     }
 
     /// Asks to have a blob of another repository here, too ("Mounting a blob from another repository").
@@ -122,5 +214,27 @@ impl Client {
         let scope = Scope::of(repository, Access::PullPush);
         let ask = Ask::new(Method::DELETE, location, scope);
         let _ = self.send(&operation, ask).await;
+    }
+}
+
+/// Whether an answer is the last byte of a blob of this size, or all of it.
+fn is_end(answer: &Answer, last: u64, size: u64) -> bool {
+    if answer.status() != StatusCode::PARTIAL_CONTENT {
+        return answer.length().is_none_or(|length| length == size);
+    }
+    let part = answer.part();
+    part.is_some_and(|(first, total)| first == last && total.is_none_or(|total| total == size))
+}
+
+/// Whether anything comes. The connection is closed with what does not interest of it.
+async fn begins(mut answer: Answer, operation: &Operation) -> Result<bool, Error> {
+    loop {
+        match answer.piece(operation).await {
+            Ok(Some(piece)) if piece.is_empty() => {}
+            Ok(piece) => return Ok(piece.is_some()),
+            // Where the content is gone, distribution breaks off after the head.
+            Err(Error::Interrupted { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        }
     }
 }

@@ -13,6 +13,7 @@ use tokio::sync::OnceCell;
 use crate::address::{DOCKER_HUB, Reference, RegistryAddress, Repository};
 use crate::answer::Answer;
 use crate::auth::{Access, Auth, Scope};
+use crate::blobs::Presence;
 use crate::credentials::Credentials;
 use crate::error::{Error, Operation, Verb};
 use crate::events::{PullEvent, PullProgress};
@@ -249,12 +250,18 @@ impl Client {
         .await
     }
 
-    /// Whether a repository holds a blob.
-    pub async fn has_blob(&self, repository: &Repository, digest: &Digest) -> Result<bool, Error> {
+    /// Whether a repository holds a blob of so many bytes, and gives its last one. Never true of an empty blob: it has
+    /// nothing that could prove it.
+    pub async fn has_blob(
+        &self,
+        repository: &Repository,
+        digest: &Digest,
+        size: u64,
+    ) -> Result<bool, Error> {
         let found = self
-            .retrying(|| self.find_blob(repository, digest, Access::Pull))
+            .retrying(|| self.find_blob(repository, digest, size, Access::Pull))
             .await?;
-        Ok(found.is_some())
+        Ok(found == Presence::Present)
     }
 
     /// The digest of a manifest; `None` if the repository or the manifest does not exist.
@@ -402,6 +409,22 @@ impl Client {
         F: Future<Output = Result<T, Error>>,
     {
         self.retrying_aloud(step, |_, _| ()).await
+    }
+
+    /// Looks a few times for what was just sent: some registries need a moment before they give it.
+    pub(crate) async fn appears<F>(&self, look: impl Fn() -> F) -> Result<bool, Error>
+    where
+        F: Future<Output = Result<bool, Error>>,
+    {
+        let mut looked = 0;
+        while !self.retrying(&look).await? {
+            looked += 1;
+            match self.retry().wait(looked, None) {
+                Some(wait) if looked < limits::LOOKS => tokio::time::sleep(wait).await,
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
     }
 
     /// Does something until it succeeds, fails for good, or the policy gives up.

@@ -240,6 +240,13 @@ pub enum Error {
         /// Bytes of the blob that are there.
         position: u64,
     },
+    /// The registry says that it has taken something, and does not give it: it took it for something it had already,
+    /// and has no longer.
+    #[error("could not {operation}: the registry says that it is there, and does not give it")]
+    NotKept {
+        /// What was being done.
+        operation: Box<Operation>,
+    },
     /// What was downloaded could not be kept.
     #[error("could not keep blob {digest} at offset {offset}")]
     Store {
@@ -381,6 +388,9 @@ impl Error {
             }
             Self::Damaged { .. } | Self::ManifestDamaged { .. } => {
                 "copy again from the source; if it fails again, treat it as tampering"
+            }
+            Self::NotKept { .. } => {
+                "restart the registry, then run the same command again: it remembers content that its garbage collector has removed, and must forget it"
             }
             Self::Store { .. } => "make room, or choose another place for downloads",
             Self::OtherSize { .. } | Self::OtherDigest { .. } => {

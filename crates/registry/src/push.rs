@@ -14,9 +14,9 @@ use tokio::sync::Semaphore;
 
 use crate::address::Repository;
 use crate::auth::Access;
-use crate::blobs::{Mount, OpenUpload};
+use crate::blobs::{Mount, OpenUpload, Presence};
 use crate::client::Client;
-use crate::error::Error;
+use crate::error::{Error, Verb};
 use crate::events::{Arrival, Event, Progress};
 use crate::job::{BlobPush, FailedBlob, PushJob, PushReport, ReadConcurrency};
 use crate::source::Source;
@@ -108,23 +108,23 @@ impl Run<'_> {
     async fn place<'a>(&self, blob: &'a BlobPush) -> Vec<Placed<'a>> {
         let source = Source::new(blob.digest, blob.size, Arc::clone(&blob.content));
         let mut holders: Vec<&Repository> = Vec::new();
-        let mut missing: Vec<&Repository> = Vec::new();
+        let mut missing: Vec<(&Repository, Presence)> = Vec::new();
         let mut placed = Vec::new();
         for repository in unique(&blob.repositories) {
-            match self.is_present(repository, blob).await {
-                Ok(true) => {
+            match self.find(repository, blob).await {
+                Ok(Presence::Present) => {
                     holders.push(repository);
                     placed.push(self.placed(repository, blob, Ok(Arrival::Present)));
                 }
-                Ok(false) => missing.push(repository),
+                Ok(presence) => missing.push((repository, presence)),
                 Err(error) => placed.push(self.placed(repository, blob, Err(error))),
             }
         }
         let mut source_error: Option<Arc<Error>> = None;
-        for repository in missing {
+        for (repository, presence) in missing {
             let result = match &source_error {
                 Some(error) => Err(Arc::clone(error)),
-                None => self.bring(repository, &source, &holders).await,
+                None => self.bring(repository, &source, &holders, presence).await,
             };
             match &result {
                 Ok(_) => holders.push(repository),
@@ -159,20 +159,14 @@ impl Run<'_> {
         }
     }
 
-    async fn is_present(
-        &self,
-        repository: &Repository,
-        blob: &BlobPush,
-    ) -> Result<bool, Arc<Error>> {
+    async fn find(&self, repository: &Repository, blob: &BlobPush) -> Result<Presence, Arc<Error>> {
         self.check_stopped()?;
         let find = || {
             self.client
-                .find_blob(repository, &blob.digest, Access::PullPush)
+                .find_blob(repository, &blob.digest, blob.size, Access::PullPush)
         };
         let found = self.client.retrying_aloud(find, self.say()).await;
-        let found = found.map_err(|error| self.failed(error))?;
-        // A blob of another size is a broken one: sending it again is what can heal it.
-        Ok(found.is_some_and(|found| found.size.is_none_or(|size| size == blob.size)))
+        found.map_err(|error| self.failed(error))
     }
 
     async fn bring(
@@ -180,14 +174,36 @@ impl Run<'_> {
         repository: &Repository,
         source: &Arc<Source>,
         holders: &[&Repository],
+        presence: Presence,
     ) -> Result<Arrival, Arc<Error>> {
         self.check_stopped()?;
-        let opened = match self.mount(repository, source.digest(), holders).await {
-            Some(Mount::Mounted) => return Ok(Arrival::Mounted),
-            Some(Mount::Upload(opened)) => Some(opened),
-            None => None,
+        let arrival = match self.mount(repository, source, holders).await {
+            Some(Mount::Mounted) => Arrival::Mounted,
+            Some(Mount::Upload(opened)) => self.upload(repository, source, Some(opened)).await?,
+            None => self.upload(repository, source, None).await?,
         };
-        self.upload(repository, source, opened).await
+        if presence == Presence::Claimed {
+            self.check_blob(repository, source).await?;
+        }
+        Ok(arrival)
+    }
+
+    /// A registry that claimed a blob without giving it may have taken the new bytes for those it has not.
+    async fn check_blob(&self, repository: &Repository, source: &Source) -> Result<(), Arc<Error>> {
+        let (digest, size) = (source.digest(), source.size());
+        let gives = || {
+            self.client
+                .gives_blob(repository, &digest, size, Access::PullPush)
+        };
+        match self.client.appears(gives).await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let verb = Verb::UploadBlob(digest);
+                let operation = Box::new(self.client.operation(verb, Some(repository)));
+                Err(self.failed(Error::NotKept { operation }))
+            }
+            Err(error) => Err(self.failed(error)),
+        }
     }
 
     async fn upload(
@@ -213,24 +229,30 @@ impl Run<'_> {
     async fn mount(
         &self,
         repository: &Repository,
-        digest: Digest,
+        source: &Source,
         holders: &[&Repository],
     ) -> Option<Mount> {
         let from = match holders.first() {
             Some(holder) => holder,
-            None => self.earlier_holder(repository, digest).await?,
+            None => self.earlier_holder(repository, source).await?,
         };
+        let digest = source.digest();
         let mounted = self.client.mount_blob(repository, from, &digest).await;
         mounted.ok()
     }
 
-    async fn earlier_holder(&self, repository: &Repository, digest: Digest) -> Option<&Repository> {
+    async fn earlier_holder(
+        &self,
+        repository: &Repository,
+        source: &Source,
+    ) -> Option<&Repository> {
+        let (digest, size) = (source.digest(), source.size());
         for candidate in self.mount_from.iter().filter(|from| *from != repository) {
             let found = self
                 .client
-                .find_blob(candidate, &digest, Access::Pull)
+                .find_blob(candidate, &digest, size, Access::Pull)
                 .await;
-            if let Ok(Some(_)) = found {
+            if let Ok(Presence::Present) = found {
                 return Some(candidate);
             }
         }

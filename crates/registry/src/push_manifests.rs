@@ -99,28 +99,54 @@ impl Run<'_> {
     async fn put_manifest(&self, manifest: &ManifestPush) -> Result<Arrival, Arc<Error>> {
         self.check_stopped()?;
         let media_type = self.check(manifest).map_err(Arc::new)?;
+        let put = || self.put_unless_there(manifest, &media_type);
+        let arrival = self.client.retrying_aloud(put, self.say()).await;
+        let arrival = arrival.map_err(|error| self.failed(error))?;
+        if arrival == Arrival::Uploaded {
+            let kept = self.check_kept(manifest).await;
+            kept.map_err(|error| self.failed(error))?;
+        }
+        Ok(arrival)
+    }
+
+    async fn put_unless_there(
+        &self,
+        manifest: &ManifestPush,
+        media_type: &HeaderValue,
+    ) -> Result<Arrival, Error> {
         let (repository, reference) = (&manifest.repository, &manifest.reference);
-        let put = || async {
-            let found = self
-                .client
-                .find_manifest(repository, reference, Access::PullPush)
-                .await?;
-            if found == Some(manifest.digest) {
-                return Ok(Arrival::Present);
-            }
-            self.client
-                .put_manifest(
-                    repository,
-                    reference,
-                    &media_type,
-                    &manifest.bytes,
-                    manifest.digest,
-                )
-                .await
-                .map(|()| Arrival::Uploaded)
-        };
-        let result = self.client.retrying_aloud(put, self.say()).await;
-        result.map_err(|error| self.failed(error))
+        let found = self
+            .client
+            .find_manifest(repository, reference, Access::PullPush)
+            .await?;
+        if found == Some(manifest.digest) && self.gives(manifest).await? {
+            return Ok(Arrival::Present);
+        }
+        let (bytes, digest) = (&manifest.bytes, manifest.digest);
+        self.client
+            .put_manifest(repository, reference, media_type, bytes, digest)
+            .await
+            .map(|()| Arrival::Uploaded)
+    }
+
+    async fn gives(&self, manifest: &ManifestPush) -> Result<bool, Error> {
+        let (repository, reference) = (&manifest.repository, &manifest.reference);
+        self.client
+            .gives_manifest(repository, reference, manifest.digest, Access::PullPush)
+            .await
+    }
+
+    /// A registry that remembers a manifest which is gone (distribution, after garbage collection) takes it again with
+    /// a success, and stores nothing.
+    async fn check_kept(&self, manifest: &ManifestPush) -> Result<(), Error> {
+        if self.client.appears(|| self.gives(manifest)).await? {
+            return Ok(());
+        }
+        let verb = Verb::PushManifest(manifest.reference.clone());
+        let operation = self.client.operation(verb, Some(&manifest.repository));
+        Err(Error::NotKept {
+            operation: Box::new(operation),
+        })
     }
 
     /// Whether the manifest is what it says it is.

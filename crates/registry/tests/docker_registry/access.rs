@@ -129,7 +129,7 @@ async fn a_missing_right_is_found_before_the_push() {
 #[tokio::test(flavor = "multi_thread")]
 async fn redirects_are_limited_and_carry_no_login() {
     let server = Server::start(&Protection::None);
-    let storage = Proxy::start(server.port, |_| Action::Answer("200 OK", String::new()));
+    let storage = Proxy::start(server.port, |_| Action::Answer("200 OK", "x".to_owned()));
     let target: &'static str = format!(
         "307 Temporary Redirect\r\nLocation: http://{}/x",
         storage.host()
@@ -152,12 +152,19 @@ async fn redirects_are_limited_and_carry_no_login() {
     });
     let client = client_for(&registry.host(), password("secret"));
     let digest = schemas::Digest::new([1; 32]);
-    assert!(client.has_blob(&repository("app"), &digest).await.unwrap());
+    assert!(
+        client
+            .has_blob(&repository("app"), &digest, 1)
+            .await
+            .unwrap()
+    );
     let seen = storage.seen();
-    assert_eq!(seen.len(), 1);
-    assert!(!seen[0].headers.contains_key("authorization"));
+    let asked: Vec<&str> = seen.iter().map(|seen| seen.method.as_str()).collect();
+    assert_eq!(asked, ["HEAD", "GET"]);
+    let login = |seen: &Seen| seen.headers.contains_key("authorization");
+    assert!(!seen.iter().any(login));
     let error = client
-        .has_blob(&repository("loop"), &digest)
+        .has_blob(&repository("loop"), &digest, 1)
         .await
         .unwrap_err();
     assert!(matches!(error, Error::BadAnswer { .. }), "{error:?}");

@@ -36,7 +36,7 @@ async fn damaged_content_never_becomes_visible() {
             };
             assert!(fine, "{report:?}");
         }
-        assert!(!client.has_blob(&bad, &digest).await.unwrap());
+        assert!(!client.has_blob(&bad, &digest, size as u64).await.unwrap());
         assert!(server.stored(&digest.hex()).is_empty());
         let tag = "1".parse::<Tag>().unwrap().into();
         assert_eq!(client.manifest_digest(&bad, &tag).await.unwrap(), None);

@@ -395,18 +395,22 @@ async fn an_upload_that_is_never_finished_ends() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_that_a_refused_mount_opens_is_used() {
     let server = Server::start(&Protection::None);
-    let proxy = Proxy::start(server.port, |seen| {
-        // Says that another repository has everything, which the registry, asked to mount, does not find there.
-        if seen.is("HEAD", "/v2/ghost/blobs/") {
-            Action::Answer("200 OK", String::new())
-        } else {
-            Action::Forward
-        }
-    });
     let layer = noise(1, 2 * MIB);
     let mut job = Job::default();
     job.image(&repository("app"), Some("1"), std::slice::from_ref(&layer));
     job.job.mount_from = vec![repository("ghost")];
+    let blobs = job.job.blobs.iter();
+    let sizes: Vec<(String, u64)> = blobs.map(|b| (b.digest.to_string(), b.size)).collect();
+    let proxy = Proxy::start(server.port, move |seen| {
+        // Says that another repository has everything, which the registry, asked to mount, does not find there.
+        let ghost = seen.path.strip_prefix("/v2/ghost/blobs/");
+        match sizes.iter().find(|(digest, _)| ghost == Some(digest)) {
+            Some((_, size)) => {
+                Action::Answer("200 OK", "x".repeat(usize::try_from(*size).unwrap()))
+            }
+            None => Action::Forward,
+        }
+    });
     let client = client_for(&proxy.host(), Credentials::Anonymous);
     let report = push(&client, job.job, silent()).await;
     assert!(report.is_complete(), "{report:?}");

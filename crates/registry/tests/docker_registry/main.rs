@@ -11,6 +11,7 @@ mod damage;
 mod faults;
 mod images;
 mod login;
+mod presence;
 mod proxy;
 mod pulling;
 mod pushing;

@@ -224,11 +224,16 @@ async fn manifests_are_found_read_and_deleted() {
     assert!(push(&client, job.job.clone(), silent()).await.is_complete());
     assert!(
         client
-            .has_blob(&app, &digest_of(&noise(1, 10)))
+            .has_blob(&app, &digest_of(&noise(1, 10)), 10)
             .await
             .unwrap()
     );
-    assert!(!client.has_blob(&app, &Digest::new([1; 32])).await.unwrap());
+    assert!(
+        !client
+            .has_blob(&app, &Digest::new([1; 32]), 10)
+            .await
+            .unwrap()
+    );
     let manifest = client.manifest(&app, &tag("1")).await.unwrap().unwrap();
     assert_eq!(manifest.digest, digest);
     assert_eq!(manifest.bytes, job.job.manifests[0].bytes);

@@ -34,7 +34,7 @@ impl Server {
         let port = free_port();
         let path = directory.path();
         let mut config = format!(
-            "version: 0.1\nlog: {{level: error}}\nstorage:\n  filesystem: {{rootdirectory: {}}}\n  delete: {{enabled: true}}\nhttp:\n  addr: 127.0.0.1:{port}\n  secret: of-the-test\n",
+            "version: 0.1\nlog: {{level: error}}\nstorage:\n  filesystem: {{rootdirectory: {}}}\n  delete: {{enabled: true}}\n  cache: {{blobdescriptor: inmemory}}\nhttp:\n  addr: 127.0.0.1:{port}\n  secret: of-the-test\n",
             path.join("data").display(),
         );
         if matches!(protection, Protection::TlsAndLogin) {
@@ -76,6 +76,14 @@ impl Server {
         let _ = self.child.kill();
         self.child.wait().unwrap();
         self.child = spawn(self.directory.path(), self.port);
+    }
+
+    /// Removes what no manifest needs, while the registry runs and remembers it.
+    pub(crate) fn collect_garbage(&self) {
+        let config = self.directory().join("config.yml");
+        run(Command::new("docker-registry")
+            .arg("garbage-collect")
+            .arg(config));
     }
 
     /// Every regular file in the storage whose path contains a text.
