@@ -447,8 +447,23 @@ fn push_failure(failure: &importer::PushFailure) -> Failure {
         return because(Failure::no(message)).hint(DAMAGED);
     }
     if failure.errors.iter().any(|error| !error.is_temporary()) {
-        let hints = failure.errors.iter().filter_map(|error| error.hint());
-        return hints.fold(because(Failure::no(message)), Failure::hint);
+        let mut hints: Vec<&str> = Vec::new();
+        for hint in failure.errors.iter().filter_map(|error| error.hint()) {
+            if !hints.contains(&hint) {
+                hints.push(hint);
+            }
+        }
+        return hints
+            .into_iter()
+            .fold(because(Failure::no(message)), Failure::hint);
+    }
+    // Trying again helps only after somebody has looked at what is wrong there.
+    let look = |error: &registry::Error| {
+        error.is_storing() || matches!(error, registry::Error::TooSlow { .. })
+    };
+    let first = failure.errors.iter().find(|error| look(error));
+    if let Some(hint) = first.and_then(|error| error.hint()) {
+        return because(Failure::unknown(message)).hint(hint);
     }
     let sent = render::bytes(failure.uploaded.bytes);
     because(Failure::unknown(message)).hint(format!(

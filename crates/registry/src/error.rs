@@ -11,6 +11,9 @@ use schemas::Digest;
 use crate::address::{Reference, Repository};
 use crate::pace::LeastRate;
 
+/// How systems say that a disk is full.
+pub(crate) const NO_SPACE: &str = "no space left on device";
+
 /// What was being done, and to what. Reads as `upload sha256:… to registry.example/app`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
@@ -38,6 +41,21 @@ impl Verb {
     /// Whether something was to come from the registry.
     fn is_pull(&self) -> bool {
         matches!(self, Self::ReadBlob(_) | Self::ReadManifest(_))
+    }
+
+    /// Whether the registry was to store something.
+    fn is_write(&self) -> bool {
+        match self {
+            Self::CheckPush | Self::MountBlob(_) | Self::UploadBlob(_) | Self::PushManifest(_) => {
+                true
+            }
+            Self::Ping
+            | Self::FindBlob(_)
+            | Self::ReadBlob(_)
+            | Self::FindManifest(_)
+            | Self::ReadManifest(_)
+            | Self::DeleteManifest(_) => false,
+        }
     }
 }
 
@@ -329,6 +347,23 @@ impl Error {
         )
     }
 
+    /// Whether the registry took what was sent and failed to store it: a full disk more often than anything else.
+    #[must_use]
+    pub fn is_storing(&self) -> bool {
+        match self {
+            Self::Busy {
+                operation,
+                status,
+                message,
+                ..
+            } => {
+                operation.verb.is_write()
+                    && (matches!(status, 500 | 507) || message.contains(NO_SPACE))
+            }
+            _ => false,
+        }
+    }
+
     /// How long the registry asked to wait.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
@@ -372,6 +407,9 @@ impl Error {
             }
             Self::Denied { .. } => {
                 "ask the registry's administrator for the right to push there, or to create the project"
+            }
+            Self::Busy { .. } if self.is_storing() => {
+                "the registry failed while storing: look at its log and at its free space, then run the same command again: only what is missing is pushed"
             }
             Self::Busy { operation, .. }
             | Self::Interrupted { operation, .. }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 
-use crate::error::{Error, Operation};
+use crate::error::{Error, NO_SPACE, Operation};
 use crate::limits;
 
 /// Sorts a failure of the connection by what the user has to do about it. The URL is taken out of the source: an
@@ -67,7 +67,10 @@ pub(crate) fn from_status(
     retry_after: Option<Duration>,
 ) -> Error {
     let operation = Box::new(operation.clone());
-    let message = registry_words(body);
+    let mut message = registry_words(body);
+    if says_full(body) && !message.contains(NO_SPACE) {
+        message = format!("{NO_SPACE} ({message})");
+    }
     match status {
         StatusCode::UNAUTHORIZED => Error::LoginRefused { operation },
         StatusCode::FORBIDDEN => Error::Denied { operation, message },
@@ -117,6 +120,13 @@ struct ErrorEntry {
 pub(crate) fn registry_code(body: &[u8]) -> Option<String> {
     let body: ErrorBody = serde_json::from_slice(body).ok()?;
     body.errors.into_iter().next().map(|entry| entry.code)
+}
+
+/// Whether an answer names a full disk. Distribution calls that an unknown error, with the system's words or number
+/// (`ENOSPC`) in its details.
+fn says_full(body: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(body);
+    text.contains(NO_SPACE) || text.contains(r#""Err":28}"#)
 }
 
 /// What a registry says, made fit for a terminal: printable, short, and without anything that looks like a query.
@@ -183,6 +193,43 @@ mod tests {
             )
         );
         assert!(!error.is_temporary());
+    }
+
+    #[test]
+    fn a_full_disk_is_named_and_what_to_do_about_it() {
+        let shown = |verb: Verb, status: u16, body: &str| {
+            let operation = Operation {
+                verb,
+                ..operation()
+            };
+            let status = StatusCode::from_u16(status).unwrap();
+            let error = from_status(&operation, status, body.as_bytes(), None);
+            assert!(error.is_temporary());
+            (error.to_string(), error.hint().unwrap())
+        };
+        let digest = Digest::new([0; 32]);
+        // Both as distribution 2.8 answers them.
+        for body in [
+            r#"{"errors":[{"code":"UNKNOWN","message":"unknown error","detail":"write /var/lib/registry/docker/registry/v2/repositories/app/_uploads/912b386d/data: no space left on device"}]}"#,
+            r#"{"errors":[{"code":"UNKNOWN","message":"unknown error","detail":{"DriverName":"filesystem","Enclosed":{"Op":"write","Path":"/var/lib/registry/startedat","Err":28}}}]}"#,
+        ] {
+            for (verb, status) in [(Verb::UploadBlob(digest), 500), (Verb::CheckPush, 503)] {
+                let (message, hint) = shown(verb, status, body);
+                let words = "no space left on device (UNKNOWN unknown error)";
+                assert!(message.ends_with(words), "{message}");
+                assert!(hint.contains("free space"), "{hint}");
+            }
+        }
+        for (verb, status, expected) in [
+            (Verb::UploadBlob(digest), 500, true),
+            (Verb::UploadBlob(digest), 507, true),
+            (Verb::UploadBlob(digest), 503, false),
+            (Verb::FindBlob(digest), 500, false),
+            (Verb::ReadBlob(digest), 500, false),
+        ] {
+            let (_, hint) = shown(verb.clone(), status, "");
+            assert_eq!(hint.contains("free space"), expected, "{verb:?} {status}");
+        }
     }
 
     #[test]

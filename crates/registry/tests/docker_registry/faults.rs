@@ -191,6 +191,7 @@ async fn attempts_end() {
         "{error:?}"
     );
     assert!(error.is_temporary());
+    assert!(error.hint().unwrap().contains("look at its log"), "{error}");
     assert_eq!(proxy.seen().iter().filter(|seen| large(seen)).count(), 4);
     let shown = format!("{report:?} {error}");
     assert!(
