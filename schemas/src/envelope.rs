@@ -310,6 +310,10 @@ mod tests {
             respelled("\"signatures\"", "\"x\":1,\"signatures\""),
             Err(EnvelopeError::Json(_))
         ));
+        for (key, other) in [("\"payload\"", "\"Payload\""), ("\"sig\"", "\"\u{17f}ig\"")] {
+            let both = format!("{other}:\"\",{key}");
+            assert!(matches!(respelled(key, &both), Err(EnvelopeError::Json(_))));
+        }
         assert!(matches!(
             respelled("}]}", "}]}x"),
             Err(EnvelopeError::Json(_))

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::json::{self, JsonError};
-use crate::{Digest, limits};
+use crate::{Digest, known_keys, limits};
 
 /// A reference to a content by digest and size (image specification, "Content Descriptors").
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -182,7 +182,8 @@ impl ImageDocument {
         if bytes.len() as u64 > limits::IMAGE_MANIFEST_SIZE {
             return Err(ImageDocumentError::Size(bytes.len()));
         }
-        let raw: Raw = json::from_slice(bytes).map_err(ImageDocumentError::Json)?;
+        let raw: Raw = json::from_slice_of(bytes, known_keys::IMAGE_DOCUMENT)
+            .map_err(ImageDocumentError::Json)?;
         let document = Self::from_raw(raw)?;
         let foreign = document
             .descriptors()
@@ -286,6 +287,43 @@ mod tests {
             index.manifests[0].platform.as_ref().unwrap().to_string(),
             "linux/arm64/v8"
         );
+    }
+
+    /// What Go reads, whether or not anything here does.
+    #[test]
+    fn keys_that_differ_only_in_case_are_refused() {
+        let one = descriptor("");
+        let refused = |text: &str| {
+            let error = read(text).unwrap_err();
+            assert!(matches!(error, ImageDocumentError::Json(_)), "{text}");
+        };
+        for key in [
+            "Layers",
+            "LayerS",
+            "Manifests",
+            "CONFIG",
+            "mediatype",
+            "Subject",
+        ] {
+            refused(&manifest(&format!(r#","{key}":[]"#)));
+        }
+        refused(&manifest("").replace("layers", "layer\u{17f}"));
+        refused(&manifest(r#","subject":{"Digest":""}"#));
+        for key in ["Size", "URLs", "Data", "ArtifactType"] {
+            refused(&manifest("").replace(&one, &descriptor(&format!(r#","{key}":1"#))));
+        }
+        let platform = |more: &str| {
+            let platform = format!(r#","platform":{{"os":"linux","architecture":"amd64"{more}}}"#);
+            format!(
+                r#"{{"schemaVersion":2,"manifests":[{}]}}"#,
+                descriptor(&platform)
+            )
+        };
+        assert!(read(&platform(r#","os.version":"1""#)).is_ok());
+        refused(&platform(r#","OS":"windows""#));
+        refused(&platform(r#","OS.Version":"1""#));
+        let free = r#","annotations":{"Digest":"","digest":"","Layers":""},"X":{"Layers":[]}"#;
+        assert!(read(&manifest(free)).is_ok());
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //!
 //! Known attacks and where they stop: duplicate keys (first reader sees one value, second the other): here, at any
 //! depth; numbers that lose precision or have two spellings (floats, 2^53 and more): here; deep nesting: here, before
-//! serde's own recursion; lists in the place of objects: `objects`; size: the caller, by the limit of the document.
+//! serde's own recursion; lists in the place of objects: `objects`; keys that only some readers take for a known one:
+//! `keys`; size: the caller, by the limit of the document.
 
+mod keys;
 mod objects;
 
 use std::collections::BTreeSet;
@@ -12,6 +14,7 @@ use std::fmt;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::limits;
+pub use keys::{Fields, Kind};
 use objects::Objects;
 
 /// Why bytes are not strict JSON of the expected shape.
@@ -22,11 +25,35 @@ pub struct JsonError(#[from] serde_json::Error);
 /// Reads a document strictly: no duplicate key at any depth, no number but integers below 2^53, nesting of at most
 /// [`limits::JSON_DEPTH`].
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, JsonError> {
-    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    Strict { depth: 0 }.deserialize(&mut deserializer)?;
-    deserializer.end()?;
+    from_slice_of(bytes, Kind::Plain)
+}
+
+/// Reads a document strictly, one that Go reads as `kind`: in its structs, no key equals a known one but for case.
+pub fn from_slice_of<T: DeserializeOwned>(bytes: &[u8], kind: Kind) -> Result<T, JsonError> {
+    walk(bytes, kind, Rules::Strict)?;
+    read(bytes)
+}
+
+/// Reads a document of which nothing is asked but that it is JSON, and that its keys are as [`from_slice_of`] wants them.
+pub fn from_loose_slice_of<T: DeserializeOwned>(bytes: &[u8], kind: Kind) -> Result<T, JsonError> {
+    walk(bytes, kind, Rules::KeysOnly)?;
+    read(bytes)
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, JsonError> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     Ok(T::deserialize(Objects(&mut deserializer))?)
+}
+
+fn walk(bytes: &[u8], kind: Kind, rules: Rules) -> Result<(), JsonError> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let whole = Walk {
+        rules,
+        kind,
+        depth: 0,
+    };
+    whole.deserialize(&mut deserializer)?;
+    Ok(deserializer.end()?)
 }
 
 /// Reads a part of a document that was read strictly.
@@ -34,26 +61,40 @@ pub(crate) fn from_value<T: DeserializeOwned>(value: serde_json::Value) -> Resul
     Ok(T::deserialize(Objects(value))?)
 }
 
+/// What is asked of a document before anything is read from it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rules {
+    Strict,
+    /// Only keys are compared; depth is bounded by serde's own recursion.
+    KeysOnly,
+}
+
+/// A look at one value and all that is inside, which keeps nothing of it.
 #[derive(Clone, Copy)]
-struct Strict {
+struct Walk {
+    rules: Rules,
+    kind: Kind,
     depth: usize,
 }
 
-impl Strict {
-    fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
-        if self.depth == limits::JSON_DEPTH {
+impl Walk {
+    /// The look at what is inside this value, for Go of that kind.
+    fn inside<E: serde::de::Error>(self, kind: Kind) -> Result<Self, E> {
+        if self.rules == Rules::Strict && self.depth == limits::JSON_DEPTH {
             return Err(E::custom(format_args!(
                 "nested deeper than {} levels",
                 limits::JSON_DEPTH
             )));
         }
         Ok(Self {
+            kind,
             depth: self.depth + 1,
+            ..self
         })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Strict {
+impl<'de> DeserializeSeed<'de> for Walk {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -64,11 +105,11 @@ impl<'de> DeserializeSeed<'de> for Strict {
 /// 2^53: above it, readers that keep numbers as doubles see another value.
 const INTEGERS: u64 = 1 << 53;
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for Walk {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("strict JSON")
+        f.write_str("JSON")
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<(), E> {
@@ -84,10 +125,11 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<(), E> {
-        if number < INTEGERS {
-            Ok(())
-        } else {
-            Err(E::custom(format_args!("number {number} is not below 2^53")))
+        match self.rules {
+            Rules::Strict if number >= INTEGERS => {
+                Err(E::custom(format_args!("number {number} is not below 2^53")))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -96,21 +138,27 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<(), E> {
-        Err(E::custom(format_args!("number {number} is not an integer")))
+        match self.rules {
+            Rules::Strict => Err(E::custom(format_args!("number {number} is not an integer"))),
+            Rules::KeysOnly => Ok(()),
+        }
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let inner = self.deeper()?;
-        while seq.next_element_seed(inner)?.is_some() {}
+        let element = self.inside(self.kind.element())?;
+        while seq.next_element_seed(element)?.is_some() {}
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         use serde::de::Error as _;
-        let inner = self.deeper()?;
         let mut keys = BTreeSet::new();
         while let Some(key) = map.next_key::<String>()? {
-            map.next_value_seed(inner)?;
+            let value = self.kind.value(&key).map_err(A::Error::custom)?;
+            map.next_value_seed(self.inside(value)?)?;
+            if self.rules == Rules::KeysOnly {
+                continue;
+            }
             if let Some(key) = keys.replace(key) {
                 let key = crate::digest::shorten(&key);
                 return Err(A::Error::custom(format_args!("duplicate key `{key}`")));

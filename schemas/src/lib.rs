@@ -12,6 +12,7 @@ mod envelope;
 mod expansion;
 mod image;
 pub mod json;
+pub mod known_keys;
 pub mod limits;
 mod manifest;
 mod name;

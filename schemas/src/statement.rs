@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::json::{self, JsonError};
+use crate::known_keys;
 use crate::name::{NameError, text_traits};
 use crate::{Capability, Digest, SolutionId, SolutionName, Version, VersionRange};
 
@@ -201,9 +202,10 @@ struct Written<'a> {
 
 impl Statement {
     /// Reads the verified bytes of a statement. Fields of the predicate that are not known are ignored: what must be
-    /// understood stands in `requires`.
+    /// understood stands in `requires`. One that is known but for case is refused.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, StatementError> {
-        let raw: RawStatement = json::from_slice(bytes).map_err(StatementError::Json)?;
+        let raw: RawStatement =
+            json::from_slice_of(bytes, known_keys::STATEMENT).map_err(StatementError::Json)?;
         if raw.statement_type != STATEMENT_TYPE {
             return Err(StatementError::Type(raw.statement_type));
         }
@@ -381,6 +383,28 @@ pub(crate) mod tests {
             Statement::from_slice(later.as_bytes()).unwrap(),
             statement()
         );
+    }
+
+    #[test]
+    fn keys_that_differ_only_in_case_are_refused() {
+        for (from, to) in [
+            (r#""_type""#, r#""_Type":1,"_type""#),
+            (r#""subject""#, r#""Subject":[],"subject""#),
+            (r#""name":"SHA"#, r#""Name":"x","name":"SHA"#),
+            (r#""predicate":"#, r#""Predicate":{},"predicate":"#),
+            (r#""layout":1"#, r#""layout":1,"Layout":2"#),
+            (
+                r#""requires":[]"#,
+                "\"require\u{17f}\":[\"x\"],\"requires\":[]",
+            ),
+            (r#""setId""#, r#""setid":"x","setId""#),
+            (r#""size":1234"#, r#""size":1234,"SIZE":1"#),
+        ] {
+            let StatementError::Json(error) = refused(from, to) else {
+                panic!("{to} is refused for another reason");
+            };
+            assert!(error.to_string().contains("only in case"), "{to}: {error}");
+        }
     }
 
     #[test]
