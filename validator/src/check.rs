@@ -3,7 +3,7 @@
 //! within a stage everything is collected.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use archive::{Listed, OpenError, Opened, Trusted};
 use schemas::{KeyId, KubernetesName, SolutionId};
@@ -87,7 +87,9 @@ impl Checking<'_> {
         self.attach(&mut opened, path)?;
         let (trusted, vouched) = self.decide(&opened)?;
         self.describe(&trusted);
-        let listed = trusted.list().map_err(|error| self.refuse(error))?;
+        let listed = trusted
+            .list_unless(self.cancel)
+            .map_err(|error| self.refuse(error))?;
         self.summary.size = Some(listed.image_size());
         self.summary.bytes_behind = listed.bytes_behind();
         self.summary.files = Some(listed.contents().entries().len());
@@ -233,18 +235,16 @@ impl Checking<'_> {
     }
 
     fn documents(&mut self, listed: &Listed) -> Result<(Content, DamagedFiles), Stop> {
-        let cancel = self.cancel;
         let read = |path: &str, limit| {
-            go_on(cancel).map_err(ReadProblem::Failed)?;
             listed.read(path, limit).map_err(|error| match error {
                 OpenError::FileDigest { .. } => ReadProblem::Damaged,
                 other => ReadProblem::Failed(other.into()),
             })
         };
-        let files = Files::new(listed.contents(), &read);
+        let files = Files::new(listed.contents(), &read).until(self.cancel);
         let id = &listed.statement().predicate.id;
         let content = content::check(&files, id, &mut self.findings)?;
-        go_on(cancel)?;
+        files.go_on()?;
         Ok((content, files.into_damaged()))
     }
 
@@ -269,14 +269,6 @@ impl Checking<'_> {
         }
         Ok(())
     }
-}
-
-/// Fails when the caller asked to stop: there may be very many documents, on a slow medium.
-fn go_on(cancel: &AtomicBool) -> Result<(), CheckError> {
-    if cancel.load(Ordering::Relaxed) {
-        return Err(OpenError::Interrupted.into());
-    }
-    Ok(())
 }
 
 /// `key 0123…`, `keys 0123… and 4567…`.

@@ -2,7 +2,9 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use archive::OpenError;
 use schemas::{ArchivePath, Contents, ContentsEntry, Digest};
 
 use crate::error::CheckError;
@@ -26,19 +28,39 @@ pub(crate) type DamagedFiles = BTreeMap<Digest, ArchivePath>;
 /// The listed files.
 pub(crate) struct Files<'a> {
     contents: &'a Contents,
-    by_digest: HashMap<Digest, &'a ContentsEntry>,
+    by_digest: HashMap<Digest, usize>,
     read: &'a Read<'a>,
     damaged: RefCell<DamagedFiles>,
+    cancel: Option<&'a AtomicBool>,
 }
 
 impl<'a> Files<'a> {
     pub(crate) fn new(contents: &'a Contents, read: &'a Read<'a>) -> Self {
-        let entries = contents.entries();
+        let numbered = contents.entries().iter().enumerate();
         Self {
             contents,
-            by_digest: entries.iter().map(|entry| (entry.digest, entry)).collect(),
+            by_digest: numbered
+                .map(|(number, entry)| (entry.digest, number))
+                .collect(),
             read,
             damaged: RefCell::default(),
+            cancel: None,
+        }
+    }
+
+    /// The same, whose reading ends with an error once `cancel` is set.
+    pub(crate) fn until(self, cancel: &'a AtomicBool) -> Self {
+        Self {
+            cancel: Some(cancel),
+            ..self
+        }
+    }
+
+    /// Fails when the caller asked to stop: for whatever takes long between two reads.
+    pub(crate) fn go_on(&self) -> Result<(), CheckError> {
+        match self.cancel {
+            Some(cancel) if cancel.load(Ordering::Relaxed) => Err(OpenError::Interrupted.into()),
+            _ => Ok(()),
         }
     }
 
@@ -57,7 +79,22 @@ impl<'a> Files<'a> {
 
     /// A file with this content.
     pub(crate) fn with_digest(&self, digest: &Digest) -> Option<&'a ContentsEntry> {
+        self.number_of(digest).map(|number| self.numbered(number))
+    }
+
+    /// The number of a content that the archive has, the same for all its files: below the number of files.
+    pub(crate) fn number_of(&self, digest: &Digest) -> Option<usize> {
         self.by_digest.get(digest).copied()
+    }
+
+    /// A file with the content of a number.
+    pub(crate) fn numbered(&self, number: usize) -> &'a ContentsEntry {
+        &self.contents.entries()[number]
+    }
+
+    /// How many files there are.
+    pub(crate) fn count(&self) -> usize {
+        self.contents.entries().len()
     }
 
     /// The bytes of a file of at most `limit` bytes. A larger file is a finding of the kind `too_large`; a damaged one
@@ -78,6 +115,8 @@ impl<'a> Files<'a> {
         if self.damaged.borrow().contains_key(&entry.digest) {
             return Ok(None);
         }
+        // There may be very many documents, on a slow medium.
+        self.go_on()?;
         match (self.read)(entry.path.as_str(), limit) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(ReadProblem::Damaged) => {

@@ -3,7 +3,8 @@
 //!
 //! Known attacks and where they stop: a document that is read differently by two readers: `schemas::json`; indexes
 //! in indexes without end: `schemas::limits::INDEX_DEPTH`, walked without recursion; many images that share many
-//! documents: each is parsed once, and the budgets of `limits.rs` bound memory; content that no image refers to: every
+//! documents: each is parsed, and compared with what names it, once, and the budgets of `limits.rs` bound memory; images
+//! with far more contents than the archive has files: not even walked to the end; content that no image refers to: every
 //! file below `images/` and `blobs/` is compared with what follows from the images.
 
 mod config;
@@ -12,15 +13,16 @@ mod documents;
 mod index;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use schemas::{Digest, ImagePlace, ImageReference, Platform, SolutionId, limits};
 
-use crate::catalogue::images::{BUDGET, MEDIA_TYPE, NESTING, PLACE, PLATFORM};
+use crate::catalogue::images::{BUDGET, INCOMPLETE, NESTING, PLACE};
 use crate::error::CheckError;
 use crate::files::Files;
 use crate::finding::Findings;
-use crate::limits::IMAGE_CONTENTS;
+use crate::limits::{CONTENTS_PER_FILE, IMAGE_CONTENTS};
 use derived::Derivable;
 use documents::{Documents, Loaded};
 
@@ -91,18 +93,19 @@ pub(crate) fn check(
     };
     let mut walk = Walk {
         documents: Documents::new(files),
+        last_image: vec![0; files.count()],
+        image: 0,
         contents: 0,
     };
     for place in &images.places {
+        files.go_on()?;
         let Some(mut image) = walk.image(place, findings)? else {
             continue;
         };
         image.reference = references.as_ref().and_then(|all| all.get(place).cloned());
         walk.contents += image.blobs.len() + image.documents.len();
         images.list.push(image);
-        if walk.contents > IMAGE_CONTENTS {
-            let message = format_args!("the images have more than {IMAGE_CONTENTS} contents");
-            findings.add(&BUDGET, "images", message);
+        if !walk.affordable(findings) {
             return Ok(images);
         }
     }
@@ -140,18 +143,40 @@ fn places(files: &Files<'_>, findings: &mut Findings) -> BTreeSet<ImagePlace> {
 /// Walks from the root documents to everything that they reach.
 struct Walk<'a> {
     documents: Documents<'a>,
+    /// For each content, by its number, the last image that has it.
+    last_image: Vec<usize>,
+    /// The number of the present image, from 1.
+    image: usize,
     /// Pairs of an image and a content so far.
     contents: usize,
 }
 
 /// A document on the way from the root, and how many of its children are done.
 struct Frame {
-    digest: Digest,
-    document: Arc<Loaded>,
+    document: Rc<Loaded>,
     done: usize,
 }
 
 impl Walk<'_> {
+    /// Whether there may be more images. Of pairs that cannot all be files, no list is made.
+    fn affordable(&self, findings: &mut Findings) -> bool {
+        if self.contents > IMAGE_CONTENTS {
+            let message = format_args!("the images have more than {IMAGE_CONTENTS} contents");
+            findings.add(&BUDGET, "images", message);
+            return false;
+        }
+        let files = self.documents.files.count();
+        if self.contents > files * CONTENTS_PER_FILE {
+            let contents = self.contents;
+            let message = format_args!(
+                "the first images alone have {contents} contents; there are {files} files"
+            );
+            findings.add(&INCOMPLETE, "images", message);
+            return false;
+        }
+        true
+    }
+
     /// One image; none when its root document cannot be read.
     fn image(
         &mut self,
@@ -172,38 +197,30 @@ impl Walk<'_> {
             blobs: BTreeMap::new(),
             platforms: BTreeSet::new(),
         };
-        let mut seen = BTreeSet::from([entry.digest]);
+        self.image += 1;
+        root.last_image.set(self.image);
         let mut stack = vec![Frame {
-            digest: entry.digest,
             document: root,
             done: 0,
         }];
         while let Some(frame) = stack.last_mut() {
-            let Some(child) = frame.document.children.get(frame.done).cloned() else {
-                let frame = stack.pop().expect("the loop looks at the last frame");
-                image.take(frame);
+            let document = Rc::clone(&frame.document);
+            let child = frame.done;
+            frame.done += 1;
+            let children = if stack.len() <= limits::INDEX_DEPTH {
+                self.documents.children(&document, findings)?
+            } else {
+                self.refuse_children(&path, &document, findings);
+                &[]
+            };
+            let Some(child) = children.get(child) else {
+                stack.pop();
+                self.take(&document, &mut image);
                 continue;
             };
-            frame.done += 1;
-            let repeated = !seen.insert(child.digest);
-            let parent = format!("{path} -> {}", frame.digest);
-            if !repeated && stack.len() > limits::INDEX_DEPTH {
-                let depth = limits::INDEX_DEPTH;
-                self.documents.give_up();
-                findings.add(
-                    &NESTING,
-                    parent,
-                    format_args!("more than {depth} levels of indexes"),
-                );
-                continue;
-            }
-            // What an index says of a document is compared each time, and the document is walked once.
-            if let Some(document) = self.child(&child, &parent, findings)?
-                && !repeated
-            {
+            if child.last_image.replace(self.image) != self.image {
                 stack.push(Frame {
-                    digest: child.digest,
-                    document,
+                    document: Rc::clone(child),
                     done: 0,
                 });
             }
@@ -211,44 +228,27 @@ impl Walk<'_> {
         Ok(Some(image))
     }
 
-    /// The document that an index names, compared with what the index says of it.
-    fn child(
-        &mut self,
-        child: &schemas::Descriptor,
-        parent: &str,
-        findings: &mut Findings,
-    ) -> Result<Option<Arc<Loaded>>, CheckError> {
-        let Some(entry) = self.documents.files.with_digest(&child.digest) else {
-            return Ok(None);
-        };
-        let Some(document) = self.documents.load(entry, findings)? else {
-            return Ok(None);
-        };
-        if document.media_type != child.media_type {
-            let (says, is) = (&child.media_type, &document.media_type);
-            let message = format_args!("{} is called `{says}`, and is `{is}`", child.digest);
-            findings.add(&MEDIA_TYPE, parent, message);
+    /// Below so many indexes there may be no other.
+    fn refuse_children(&mut self, path: &str, document: &Loaded, findings: &mut Findings) {
+        if document.names_documents {
+            self.documents.give_up();
+            let place = format_args!("{path} -> {}", document.digest);
+            let message = format_args!("more than {} levels of indexes", limits::INDEX_DEPTH);
+            findings.add(&NESTING, place, message);
         }
-        if let (Some(says), Some(is)) = (&child.platform, &document.platform)
-            && (says.os != is.os || says.architecture != is.architecture)
-        {
-            let message = format_args!("{} is listed for {says}, and is for {is}", child.digest);
-            findings.add(&PLATFORM, parent, message);
-        }
-        Ok(Some(document))
     }
-}
 
-impl AcceptedImage {
-    /// Takes over a document whose children are all taken over.
-    fn take(&mut self, frame: Frame) {
-        let Frame {
-            digest, document, ..
-        } = frame;
-        self.blobs.extend(&document.blobs);
-        self.platforms.extend(document.platform.clone());
-        self.documents.push(AcceptedDocument {
-            digest,
+    /// Adds a document, whose children are all added, to the image.
+    fn take(&mut self, document: &Loaded, image: &mut AcceptedImage) {
+        for &number in &document.blobs {
+            if std::mem::replace(&mut self.last_image[number], self.image) != self.image {
+                let content = self.documents.files.numbered(number);
+                image.blobs.insert(content.digest, content.size);
+            }
+        }
+        image.platforms.extend(document.platform.clone());
+        image.documents.push(AcceptedDocument {
+            digest: document.digest,
             media_type: document.media_type.clone(),
             bytes: Arc::clone(&document.bytes),
         });
@@ -257,10 +257,13 @@ impl AcceptedImage {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use schemas::{Contents, ContentsEntry};
 
     use super::*;
     use crate::files::ReadProblem;
+    use crate::finding::Finding;
 
     fn entry(path: &str, size: u64, number: u8) -> ContentsEntry {
         ContentsEntry {
@@ -299,6 +302,7 @@ mod tests {
     }
 
     const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+    const INDEX: &str = "application/vnd.oci.image.index.v1+json";
     const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
     const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 
@@ -325,7 +329,7 @@ mod tests {
             }
         }
 
-        fn check(&self) -> (Images, Vec<&'static str>) {
+        fn check(&self) -> (Images, Vec<Finding>) {
             let contents = Contents::new(self.entries.clone()).unwrap();
             let read = |path: &str, _| {
                 *self.reads.borrow_mut().entry(path.to_owned()).or_default() += 1;
@@ -335,8 +339,7 @@ mod tests {
             let mut findings = Findings::default();
             let id = SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
             let images = check(&files, &id, &mut findings).unwrap();
-            let findings = findings.into_sorted();
-            (images, findings.iter().map(|it| it.id).collect())
+            (images, findings.into_sorted())
         }
     }
 
@@ -371,7 +374,7 @@ mod tests {
                 ("images/a/2/manifest.json", 2, &texts[1]),
             ]);
             let (_, found) = archive.check();
-            let found = found.iter().filter(|id| **id == "images.config").count();
+            let found = found.iter().filter(|it| it.id == "images.config").count();
             assert_eq!(found, expected, "{config}");
             assert_eq!(archive.reads.borrow()["blobs/sha256/config"], 1);
         }
@@ -403,7 +406,7 @@ mod tests {
             archive.bytes.insert(root, text.into_bytes());
         }
         let (_, found) = archive.check();
-        assert!(found.contains(&"images.budget"), "{found:?}");
+        assert!(found.iter().any(|it| it.id == "images.budget"), "{found:?}");
     }
 
     #[test]
@@ -416,26 +419,171 @@ mod tests {
         ]);
         let (images, found) = archive.check();
         assert_eq!(images.list[0].blobs.len(), 2);
-        let sizes = found.iter().filter(|id| **id == "images.size").count();
+        let sizes = found.iter().filter(|it| it.id == "images.size").count();
         assert_eq!(sizes, 1, "{found:?}");
+    }
+
+    /// A manifest of these contents, by their numbers.
+    fn of_layers(layers: impl Iterator<Item = u8>) -> String {
+        let layers: Vec<String> = layers.map(|number| named("m", number, 1)).collect();
+        format!(
+            r#"{{"schemaVersion":2,"config":{},"layers":[{}]}}"#,
+            layers[0],
+            layers.join(",")
+        )
+    }
+
+    fn blobs(numbers: std::ops::Range<u8>) -> impl Iterator<Item = ContentsEntry> {
+        numbers.map(|number| entry(&format!("blobs/sha256/{number}"), 1, number))
+    }
+
+    fn tags(count: usize, number: u8) -> impl Iterator<Item = ContentsEntry> {
+        (0..count).map(move |tag| entry(&format!("images/a/{tag}/manifest.json"), 1, number))
     }
 
     /// Every image refers to all contents: the pairs are what has no bound of its own.
     #[test]
     fn the_contents_of_all_images_are_bounded() {
-        let layer = |number: u8| {
-            let digest = Digest::new([number; 32]);
-            format!(r#"{{"mediaType":"m","digest":"{digest}","size":1}}"#)
-        };
-        let layers: Vec<String> = (0..200).map(layer).collect();
-        let document = format!(
-            r#"{{"schemaVersion":2,"config":{},"layers":[{}]}}"#,
-            layer(0),
-            layers.join(",")
-        );
-        let blobs = (0..200).map(|number| entry(&format!("blobs/sha256/{number}"), 1, number));
-        let roots = (0..2600).map(|tag| entry(&format!("images/a/{tag}/manifest.json"), 1, 255));
-        let found = ids(blobs.chain(roots).collect(), document.as_bytes());
+        let document = of_layers(0..200);
+        let others = (0..250_000).map(|number| entry(&format!("zzz/{number}"), 1, 254));
+        let entries = blobs(0..200).chain(tags(2600, 255)).chain(others);
+        let found = ids(entries.collect(), document.as_bytes());
         assert!(found.contains("images.budget"), "{found:?}");
+    }
+
+    /// What the images lack is not walked through, to say of each of half a million files that it is missing.
+    #[test]
+    fn images_with_more_contents_than_there_are_files_are_given_up() {
+        let document = of_layers(0..200);
+        let entries: Vec<ContentsEntry> = blobs(0..200).chain(tags(1000, 255)).collect();
+        let contents = Contents::new(entries).unwrap();
+        let read = |_: &str, _| Ok::<_, ReadProblem>(document.as_bytes().to_vec());
+        let files = Files::new(&contents, &read);
+        let mut findings = Findings::default();
+        let id = SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
+        let images = check(&files, &id, &mut findings).unwrap();
+        // Twelve images of 201 contents are the first with more than twice 1,200.
+        assert_eq!(images.list.len(), 12);
+        let found = findings.into_sorted();
+        let found = found
+            .iter()
+            .find(|it| it.id == "images.incomplete")
+            .unwrap();
+        assert_eq!(
+            found.message,
+            "the first images alone have 2412 contents; there are 1200 files"
+        );
+    }
+
+    /// One document for each platform that an index makes up, in each of very many images: it is compared once for each
+    /// platform, and each image has it once.
+    #[test]
+    fn an_index_is_gone_through_once_however_many_images_share_it() {
+        const PLATFORMS: usize = 1000;
+        let config = r#"{"os":"linux","architecture":"arm64","rootfs":{"diff_ids":[]}}"#;
+        let child = manifest(&named(CONFIG, 9, config.len()), "", 0);
+        let listed = |number: usize| {
+            let text = named(MANIFEST, 1, child.len());
+            let platform = format!(r#","platform":{{"os":"linux","architecture":"x{number}"}}}}"#);
+            text.trim_end_matches('}').to_owned() + &platform
+        };
+        let listed: Vec<String> = (0..PLATFORMS).map(listed).collect();
+        let index = format!(
+            r#"{{"schemaVersion":2,"manifests":[{}]}}"#,
+            listed.join(",")
+        );
+        let paths: Vec<String> = (0..500)
+            .map(|tag| format!("images/a/{tag}/manifest.json"))
+            .collect();
+        let mut files = vec![
+            ("blobs/sha256/config", 9, config),
+            ("blobs/sha256/child", 1, child.as_str()),
+        ];
+        files.extend(paths.iter().map(|path| (path.as_str(), 2, index.as_str())));
+        let mut archive = Counted::new(&files);
+        // As many files as the images need, so that they are not given up for that.
+        archive
+            .entries
+            .extend((0..1000).map(|number| entry(&format!("zzz/{number}"), 1, 3)));
+        let (images, found) = archive.check();
+        assert_eq!(images.list.len(), 500);
+        assert!(images.list.iter().all(|image| image.documents.len() == 2));
+        assert_eq!(archive.reads.borrow().values().sum::<usize>(), 3);
+        let compared = |finding: &Finding| match finding.message.strip_prefix("and ") {
+            Some(more) => more.trim_end_matches(" more").parse().unwrap(),
+            None => 1,
+        };
+        let found = found.iter().filter(|it| it.id == "images.platform");
+        assert_eq!(found.map(compared).sum::<usize>(), PLATFORMS);
+    }
+
+    /// Indexes of indexes: an image goes through each once, by whichever way it comes there.
+    #[test]
+    fn an_image_goes_through_each_of_its_documents_once() {
+        let text = |index: &[(u8, usize)]| {
+            let children: Vec<String> = index
+                .iter()
+                .map(|(number, size)| named(INDEX, *number, *size))
+                .collect();
+            format!(
+                r#"{{"schemaVersion":2,"manifests":[{}]}}"#,
+                children.join(",")
+            )
+        };
+        let leaf = format!(
+            r#"{{"schemaVersion":2,"manifests":[{}]}}"#,
+            named("m", 9, 1)
+        );
+        // Each of a level names all of the next.
+        let mut files = vec![("blobs/sha256/9".to_owned(), 9, "x".to_owned())];
+        let mut below = vec![];
+        for level in 0..4_u8 {
+            let numbers = (0..20).map(|number| 10 + level * 20 + number);
+            let pad = |number: u8| " ".repeat(usize::from(number));
+            let level: Vec<(u8, String)> = numbers
+                .map(|number| {
+                    let text = if below.is_empty() {
+                        leaf.clone()
+                    } else {
+                        text(&below)
+                    };
+                    (number, text + &pad(number))
+                })
+                .collect();
+            below = level
+                .iter()
+                .map(|(number, text)| (*number, text.len()))
+                .collect();
+            let named = |(number, text)| (format!("blobs/sha256/{number}"), number, text);
+            files.extend(level.into_iter().map(named));
+        }
+        files.push(("images/a/1/manifest.json".to_owned(), 100, text(&below)));
+        let borrowed: Vec<(&str, u8, &str)> = files
+            .iter()
+            .map(|(path, number, text)| (path.as_str(), *number, text.as_str()))
+            .collect();
+        let archive = Counted::new(&borrowed);
+        let (images, _) = archive.check();
+        assert_eq!(images.list[0].documents.len(), 81);
+        assert_eq!(images.list[0].blobs.len(), 1);
+        assert!(archive.reads.borrow().values().all(|reads| *reads == 1));
+    }
+
+    #[test]
+    fn a_check_ends_between_two_images_when_it_is_told_to() {
+        let entries: Vec<ContentsEntry> = blobs(0..3).chain(tags(2, 255)).collect();
+        let contents = Contents::new(entries).unwrap();
+        let (cancel, document) = (AtomicBool::new(false), of_layers(0..3));
+        let read = |_: &str, _| {
+            cancel.store(true, Ordering::Relaxed);
+            Ok::<_, ReadProblem>(document.as_bytes().to_vec())
+        };
+        let files = Files::new(&contents, &read).until(&cancel);
+        let id = SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
+        let error = check(&files, &id, &mut Findings::default()).unwrap_err();
+        assert!(matches!(
+            error,
+            CheckError::Read(archive::OpenError::Interrupted)
+        ));
     }
 }

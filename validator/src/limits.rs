@@ -10,6 +10,9 @@ pub const IMAGE_DOCUMENTS: u64 = 512 * 1024 * 1024;
 /// Pairs of an image and a content of it: each is a file of the image's directory, so a valid archive cannot have
 /// more than files.
 pub const IMAGE_CONTENTS: usize = schemas::limits::FILES;
+/// Pairs of an image and a content for each file of the archive. Each pair is a file, so that one for each is the most
+/// that can be right, and with two for each half of what the images need is missing: which half, nobody wants to know.
+pub const CONTENTS_PER_FILE: usize = 2;
 /// Bytes of all files below `operator/` together: ten times the largest operators in use.
 pub const OPERATOR_FILES: u64 = 64 * 1024 * 1024;
 /// Definitions: fifty times as many as the largest operators in use have, and as many as are packed.

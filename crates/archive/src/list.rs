@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use iso9660::{Extent, Layout, Plan, ReadAt as _};
 use schemas::{Contents, ContentsEntry, Digest, Statement};
@@ -41,8 +42,14 @@ pub struct Blob {
 impl Trusted {
     /// Reads the signed list, lays it out and compares the image with the result, byte for byte.
     pub fn list(self) -> Result<Listed, OpenError> {
+        self.list_unless(&AtomicBool::new(false))
+    }
+
+    /// Does what [`Trusted::list`] does, or fails with [`OpenError::Interrupted`] once `cancel` is set: both the list and
+    /// the metadata can be a quarter of a gigabyte on a slow disc.
+    pub fn list_unless(self, cancel: &AtomicBool) -> Result<Listed, OpenError> {
         let layout = negotiate(&self)?;
-        let contents = read_contents(&self)?;
+        let contents = read_contents(&self, cancel)?;
         let statement = self.statement();
         check_entries(statement, &contents)?;
         let predicate = &statement.predicate;
@@ -63,7 +70,8 @@ impl Trusted {
         drop(sums);
         let plan = order::plan(layout, &predicate.volume, predicate.time, &contents, own)
             .map_err(OpenError::Plan)?;
-        compare(&self.source, &plan)?;
+        go_on(cancel)?;
+        compare(&self.source, &plan, cancel)?;
         Ok(Listed {
             statement: statement.clone(),
             archive_id: self.archive_id(),
@@ -91,7 +99,14 @@ fn negotiate(trusted: &Trusted) -> Result<Layout, OpenError> {
     Ok(layout)
 }
 
-fn read_contents(trusted: &Trusted) -> Result<Contents, OpenError> {
+fn go_on(cancel: &AtomicBool) -> Result<(), OpenError> {
+    if cancel.load(Ordering::Relaxed) {
+        return Err(OpenError::Interrupted);
+    }
+    Ok(())
+}
+
+fn read_contents(trusted: &Trusted, cancel: &AtomicBool) -> Result<Contents, OpenError> {
     let predicate = &trusted.statement().predicate;
     let source = &trusted.source;
     let size = predicate.contents_size;
@@ -106,7 +121,13 @@ fn read_contents(trusted: &Trusted) -> Result<Contents, OpenError> {
         });
     }
     let mut bytes = vec![0; usize::try_from(size).expect("the limit fits every address space")];
-    source.read(&mut bytes, CONTENTS_OFFSET)?;
+    let mut offset = CONTENTS_OFFSET;
+    for piece in bytes.chunks_mut(limits::BUFFER) {
+        go_on(cancel)?;
+        source.read(piece, offset)?;
+        offset += piece.len() as u64;
+    }
+    go_on(cancel)?;
     let found = Digest::new(Sha256::digest(&bytes).into());
     if found != predicate.contents {
         return Err(OpenError::ContentsDigest {
@@ -149,7 +170,20 @@ fn check_entries(statement: &Statement, contents: &Contents) -> Result<(), OpenE
     }
 }
 
-fn compare(source: &Source, plan: &Plan) -> Result<(), OpenError> {
+/// A medium that is read until somebody does not want to wait for it.
+struct Until<'a> {
+    source: &'a Source,
+    cancel: &'a AtomicBool,
+}
+
+impl iso9660::ReadAt for Until<'_> {
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        go_on(self.cancel).map_err(io::Error::other)?;
+        self.source.read_exact_at(buf, offset)
+    }
+}
+
+fn compare(source: &Source, plan: &Plan, cancel: &AtomicBool) -> Result<(), OpenError> {
     let (expected, found) = (plan.image_size(), source.size);
     let path = || source.path.clone();
     if found < expected {
@@ -166,11 +200,12 @@ fn compare(source: &Source, plan: &Plan) -> Result<(), OpenError> {
             found,
         });
     }
-    let differences = iso9660::compare(plan, source, limits::DIFFERENCES).map_err(|error| {
-        OpenError::Compare {
-            path: path(),
-            source: error,
-        }
+    let medium = Until { source, cancel };
+    let compared = iso9660::compare(plan, &medium, limits::DIFFERENCES);
+    go_on(cancel)?;
+    let differences = compared.map_err(|error| OpenError::Compare {
+        path: path(),
+        source: error,
     })?;
     if differences.is_empty() {
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use schemas::{ArchivePath, ContentsEntry, ImageManifest, Platform};
+use schemas::{ArchivePath, ContentsEntry, ImageManifest, Platform, json, known_keys};
 use serde::Deserialize;
 
 use crate::catalogue::images::CONFIG;
@@ -11,10 +11,12 @@ use crate::files::Files;
 use crate::finding::Findings;
 use crate::limits::IMAGE_CONFIG;
 
+/// The fields of a platform are its own: serde keeps the whole document in memory to flatten another struct into it.
 #[derive(Deserialize)]
 struct Config {
-    #[serde(flatten)]
-    platform: Platform,
+    os: String,
+    architecture: String,
+    variant: Option<String>,
     rootfs: RootFs,
 }
 
@@ -39,15 +41,19 @@ pub(super) fn read(
     let Some(bytes) = files.read(entry, IMAGE_CONFIG, &CONFIG, findings)? else {
         return Ok(None);
     };
-    match serde_json::from_slice::<Config>(&bytes) {
+    match json::from_loose_slice_of::<Config>(&bytes, known_keys::IMAGE_CONFIG) {
         Err(error) => wrong(place, entry, error, findings),
-        Ok(config) if config.platform.os.is_empty() || config.platform.architecture.is_empty() => {
+        Ok(config) if config.os.is_empty() || config.architecture.is_empty() => {
             wrong(place, entry, "os or architecture is empty", findings);
         }
-        Ok(Config { platform, rootfs }) => {
+        Ok(config) => {
             return Ok(Some(Configuration {
-                platform,
-                layers: rootfs.diff_ids.len(),
+                platform: Platform {
+                    os: config.os,
+                    architecture: config.architecture,
+                    variant: config.variant,
+                },
+                layers: config.rootfs.diff_ids.len(),
             }));
         }
     }

@@ -1,7 +1,10 @@
-//! Reads each manifest and index once, however many images share it, and looks up everything that it refers to.
+//! Reads each manifest and index once, however many images share it, looks up everything that it refers to, and compares
+//! once what it says of other documents with what they are.
 
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use schemas::{
@@ -10,7 +13,9 @@ use schemas::{
 };
 
 use super::config::{self, Configuration};
-use crate::catalogue::images::{BUDGET, DOCUMENT, EMPTY, FOREIGN, MISSING, SIZE};
+use crate::catalogue::images::{
+    BUDGET, DOCUMENT, EMPTY, FOREIGN, MEDIA_TYPE, MISSING, PLATFORM, SIZE,
+};
 use crate::error::CheckError;
 use crate::files::Files;
 use crate::finding::{Chain, Findings};
@@ -18,20 +23,29 @@ use crate::limits::IMAGE_DOCUMENTS;
 
 /// A document, and what of it the walk needs.
 pub(super) struct Loaded {
+    /// The file that it was read from.
+    pub(super) path: ArchivePath,
+    pub(super) digest: Digest,
     pub(super) media_type: String,
     pub(super) bytes: Arc<[u8]>,
-    /// The documents that it names and that are there.
-    pub(super) children: Vec<Descriptor>,
-    /// The contents that it names and that are there, with their true sizes.
-    pub(super) blobs: BTreeMap<Digest, u64>,
+    /// The contents that it names and that are there, each once, by their numbers among the files.
+    pub(super) blobs: Vec<usize>,
     /// What its configuration says.
     pub(super) platform: Option<Platform>,
+    /// Whether it names documents that are there.
+    pub(super) names_documents: bool,
+    /// The last image in which the walk came here.
+    pub(super) last_image: Cell<usize>,
+    /// What it says of the documents that it names and that are there, until these are loaded.
+    said: RefCell<Vec<Descriptor>>,
+    /// These documents, each once.
+    children: OnceCell<Vec<Rc<Loaded>>>,
 }
 
 /// The documents read so far; none for those that cannot be read.
 pub(super) struct Documents<'a> {
     pub(super) files: &'a Files<'a>,
-    loaded: BTreeMap<Digest, Option<Arc<Loaded>>>,
+    loaded: BTreeMap<Digest, Option<Rc<Loaded>>>,
     /// The configurations read so far, likewise: any number of manifests may name one.
     configurations: BTreeMap<Digest, Option<Configuration>>,
     /// Bytes of all these so far.
@@ -65,16 +79,42 @@ impl<'a> Documents<'a> {
         &mut self,
         entry: &ContentsEntry,
         findings: &mut Findings,
-    ) -> Result<Option<Arc<Loaded>>, CheckError> {
+    ) -> Result<Option<Rc<Loaded>>, CheckError> {
         if let Some(known) = self.loaded.get(&entry.digest) {
             return Ok(known.clone());
         }
-        let loaded = self.read(entry, findings)?.map(Arc::new);
+        let loaded = self.read(entry, findings)?.map(Rc::new);
         self.complete &= loaded.is_some();
         if let Entry::Vacant(vacant) = self.loaded.entry(entry.digest) {
             vacant.insert(loaded.clone());
         }
         Ok(loaded)
+    }
+
+    /// The documents that an index names and that can be read. The first time, what it says of them is compared.
+    pub(super) fn children<'d>(
+        &mut self,
+        index: &'d Loaded,
+        findings: &mut Findings,
+    ) -> Result<&'d [Rc<Loaded>], CheckError> {
+        if let Some(known) = index.children.get() {
+            return Ok(known);
+        }
+        let mut children = Vec::new();
+        let mut named = BTreeSet::new();
+        for said in index.said.take() {
+            let Some(entry) = self.files.with_digest(&said.digest) else {
+                continue;
+            };
+            let Some(document) = self.load(entry, findings)? else {
+                continue;
+            };
+            compare(index, &said, &document, findings);
+            if named.insert(said.digest) {
+                children.push(document);
+            }
+        }
+        Ok(index.children.get_or_init(|| children))
     }
 
     fn read(
@@ -119,14 +159,40 @@ impl<'a> Documents<'a> {
         bytes: Vec<u8>,
         findings: &mut Findings,
     ) -> Result<Loaded, CheckError> {
+        let (said, blobs) = self.named(entry, document, findings);
         let mut loaded = Loaded {
+            path: entry.path.clone(),
+            digest: entry.digest,
             media_type: document.media_type().to_owned(),
             bytes: bytes.into(),
-            children: Vec::new(),
-            blobs: BTreeMap::new(),
+            blobs,
             platform: None,
+            names_documents: !said.is_empty(),
+            last_image: Cell::default(),
+            said: RefCell::new(said),
+            children: OnceCell::new(),
         };
+        match document {
+            ImageDocument::Index(index) if index.manifests.is_empty() => {
+                findings.add(&EMPTY, &entry.path, "`manifests` is empty");
+            }
+            ImageDocument::Index(_) => {}
+            ImageDocument::Manifest(manifest) => {
+                loaded.platform = self.platform(&entry.path, manifest, findings)?;
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// What a document names and the archive has: other documents, as it describes them, and the numbers of contents.
+    fn named(
+        &mut self,
+        entry: &ContentsEntry,
+        document: &ImageDocument,
+        findings: &mut Findings,
+    ) -> (Vec<Descriptor>, Vec<usize>) {
         let of_index = matches!(document, ImageDocument::Index(_));
+        let (mut documents, mut blobs) = (Vec::new(), BTreeSet::new());
         // What is said twice is looked up once: a small manifest may repeat one layer very many times.
         let mut said = BTreeSet::new();
         for descriptor in document.descriptors() {
@@ -140,25 +206,16 @@ impl<'a> Documents<'a> {
             if !said.insert((digest, size, media_type, platform)) {
                 continue;
             }
-            let Some(size) = self.find(entry, descriptor, findings) else {
+            let Some(number) = self.find(entry, descriptor, findings) else {
                 continue;
             };
             if of_index && descriptor.is_document() {
-                loaded.children.push(descriptor.clone());
+                documents.push(descriptor.clone());
             } else {
-                loaded.blobs.insert(*digest, size);
+                blobs.insert(number);
             }
         }
-        match document {
-            ImageDocument::Index(index) if index.manifests.is_empty() => {
-                findings.add(&EMPTY, &entry.path, "`manifests` is empty");
-            }
-            ImageDocument::Index(_) => {}
-            ImageDocument::Manifest(manifest) => {
-                loaded.platform = self.platform(&entry.path, manifest, findings)?;
-            }
-        }
-        Ok(loaded)
+        (documents, blobs.into_iter().collect())
     }
 
     /// What the image of a manifest runs on; none when it is an artifact, or its configuration is wrong.
@@ -190,15 +247,15 @@ impl<'a> Documents<'a> {
         Ok(platform.filter(|_| manifest.is_image()))
     }
 
-    /// The true size of a content; none when it is nowhere in the archive.
+    /// The number of a content; none when it is nowhere in the archive.
     fn find(
         &mut self,
         entry: &ContentsEntry,
         descriptor: &Descriptor,
         findings: &mut Findings,
-    ) -> Option<u64> {
+    ) -> Option<usize> {
         let Descriptor { digest, size, .. } = descriptor;
-        let Some(found) = self.files.with_digest(digest) else {
+        let Some(number) = self.files.number_of(digest) else {
             self.complete = false;
             findings.add(
                 &MISSING,
@@ -207,11 +264,27 @@ impl<'a> Documents<'a> {
             );
             return None;
         };
-        if found.size != *size {
-            let is = found.size;
+        let is = self.files.numbered(number).size;
+        if is != *size {
             let message = format_args!("{digest} has {is} bytes, not {size}");
             findings.add(&SIZE, &entry.path, message);
         }
-        Some(found.size)
+        Some(number)
+    }
+}
+
+/// Compares what an index says of a document with what it is.
+fn compare(index: &Loaded, said: &Descriptor, document: &Loaded, findings: &mut Findings) {
+    let place = format_args!("{} -> {}", index.path, index.digest);
+    if document.media_type != said.media_type {
+        let (says, is) = (&said.media_type, &document.media_type);
+        let message = format_args!("{} is called `{says}`, and is `{is}`", said.digest);
+        findings.add(&MEDIA_TYPE, place, message);
+    }
+    if let (Some(says), Some(is)) = (&said.platform, &document.platform)
+        && (says.os != is.os || says.architecture != is.architecture)
+    {
+        let message = format_args!("{} is listed for {says}, and is for {is}", said.digest);
+        findings.add(&PLATFORM, place, message);
     }
 }

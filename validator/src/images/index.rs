@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schemas::{IMAGE_REFERENCE_ANNOTATION, ImagePlace, ImageReference, json};
+use schemas::{ImagePlace, ImageReference, json, known_keys};
 use serde::Deserialize;
 
 use crate::catalogue::images::INDEX;
@@ -12,9 +12,6 @@ use crate::finding::Findings;
 use crate::limits::INDEX_SIZE;
 
 const PATH: &str = "index.json";
-/// The annotation by which OCI tools find an image in a layout.
-const NAME_ANNOTATION: &str = "org.opencontainers.image.ref.name";
-
 #[derive(Deserialize)]
 struct Index {
     manifests: Vec<Entry>,
@@ -23,7 +20,18 @@ struct Index {
 #[derive(Deserialize)]
 struct Entry {
     #[serde(default)]
-    annotations: BTreeMap<String, String>,
+    annotations: Annotations,
+}
+
+/// The two that are looked for: others are not kept.
+#[derive(Default, Deserialize)]
+struct Annotations {
+    /// By which OCI tools find an image in a layout.
+    #[serde(rename = "org.opencontainers.image.ref.name")]
+    name: Option<String>,
+    /// [`schemas::IMAGE_REFERENCE_ANNOTATION`].
+    #[serde(rename = "solutions.metalk8s.scality.com/ref")]
+    reference: Option<String>,
 }
 
 /// The `ref` of each image; none when the file is missing or wrong.
@@ -48,14 +56,15 @@ pub(super) fn references(
 }
 
 fn parse(bytes: &[u8]) -> Result<BTreeMap<ImagePlace, ImageReference>, String> {
-    let index: Index = json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let index: Index = json::from_slice_of(bytes, known_keys::IMAGE_DOCUMENT)
+        .map_err(|error| error.to_string())?;
     let mut references = BTreeMap::new();
-    for entry in index.manifests {
-        let Some(name) = entry.annotations.get(NAME_ANNOTATION) else {
+    for Entry { annotations } in index.manifests {
+        let Some(name) = annotations.name else {
             continue;
         };
         let place: ImagePlace = name.parse().map_err(|error| format!("{error}"))?;
-        if let Some(reference) = entry.annotations.get(IMAGE_REFERENCE_ANNOTATION) {
+        if let Some(reference) = annotations.reference {
             let reference = reference.parse().map_err(|error| format!("{error}"))?;
             references.insert(place, reference);
         }
