@@ -10,14 +10,13 @@ use crate::error::PackError;
 use crate::load::Loaded;
 use crate::source::{Blob, Collected};
 
-/// Every file of the archive but those that `archive` makes itself. Takes the images, so that their documents are in
-/// memory once.
+/// Every file of the archive but those that `archive` makes itself.
 pub(crate) fn files(
     loaded: &Loaded,
-    images: Vec<Collected>,
+    images: &[Collected],
     blobs: &BTreeMap<Digest, Blob>,
 ) -> Result<Vec<ArchiveFile>, PackError> {
-    let images: Vec<tree::Image> = images.into_iter().map(image).collect();
+    let images: Vec<tree::Image> = images.iter().map(image).collect();
     let derived = tree::derived(&loaded.id, &images)?;
     let manifest = manifest(loaded).to_bytes();
     // YAML's aliases can make a small `solution.yaml` stand for a large manifest.
@@ -49,8 +48,11 @@ pub(crate) fn files(
 
 /// Every blob once. Several images may have it in several files; which of them is read makes no difference.
 pub(crate) fn blobs(images: &[Collected]) -> BTreeMap<Digest, Blob> {
-    let all = images.iter().flat_map(|image| &image.blobs);
-    all.map(|blob| (blob.digest, blob.clone())).collect()
+    let mut blobs = BTreeMap::new();
+    for blob in images.iter().flat_map(|image| &image.contents.blobs) {
+        blobs.entry(blob.digest).or_insert_with(|| blob.clone());
+    }
+    blobs
 }
 
 fn own_path(path: &str) -> ArchivePath {
@@ -58,17 +60,18 @@ fn own_path(path: &str) -> ArchivePath {
         .expect("the format's own paths are inside the grammar")
 }
 
-fn image(image: Collected) -> tree::Image {
-    let blob = |blob: Blob| BlobSize {
+fn image(image: &Collected) -> tree::Image {
+    let blob = |blob: &Blob| BlobSize {
         digest: blob.digest,
         size: blob.size,
     };
+    let contents = &image.contents;
     tree::Image {
-        place: image.place,
-        reference: image.reference,
-        root: image.documents[0].digest,
-        documents: image.documents,
-        blobs: image.blobs.into_iter().map(blob).collect(),
+        place: image.place.clone(),
+        reference: image.reference.clone(),
+        root: contents.documents[0].digest,
+        documents: contents.documents.clone(),
+        blobs: contents.blobs.iter().map(blob).collect(),
     }
 }
 

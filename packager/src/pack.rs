@@ -128,10 +128,11 @@ fn pack_loaded(
     let by_blob = source::by_blob(&images);
     let blobs = assemble::blobs(&images);
     let pinned: Vec<Pinned> = images.iter().map(pinned).collect();
-    let files = assemble::files(loaded, images, &blobs)?;
+    let files = assemble::files(loaded, &images, &blobs)?;
     let unsigned = Unsigned::new(info(loaded, request.time), files)?;
     // Only now, when all is known to fit: this is what takes long.
     source::fetch(&network, &by_blob, |_| true)?;
+    source::check_configurations(&images, cancel)?;
     let signed = match &request.signing {
         Signing::Keys(keys) => unsigned.sign(keys)?,
         Signing::Unsigned => unsigned.leave_unsigned(),
@@ -154,7 +155,7 @@ fn pinned(image: &Collected) -> Pinned {
     Pinned {
         place: image.place.clone(),
         from: image.from.clone(),
-        digest: image.documents[0].digest,
+        digest: image.contents.documents[0].digest,
     }
 }
 

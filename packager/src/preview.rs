@@ -1,25 +1,22 @@
 //! What an archive would be: everything that packing does, short of reading the layers and writing the archive.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use archive::{ArchiveFile, Signed, Unsigned, WriteError};
 use rustix::fs::MemfdFlags;
-use schemas::{
-    ArchivePath, Digest, ImageDocument, ImageManifest, ImagePlace, ImageReference, Platform,
-    SolutionId,
-};
+use schemas::{ArchivePath, Digest, ImagePlace, ImageReference, Platform, SolutionId};
 
 use crate::cache::Lazy;
 use crate::error::PackError;
 use crate::pack::{self, Request};
 use crate::remote::Network;
-use crate::source::{self, Blob, Collected, Means};
-use crate::{Event, Progress, assemble, files, limits, load};
+use crate::source::{self, Collected, Contents, Means};
+use crate::{Event, Progress, assemble, limits, load};
 
 /// What would be packed.
 #[derive(Debug)]
@@ -111,6 +108,7 @@ pub fn preview(
     let configurations = configurations(&collected);
     let by_blob = source::by_blob(&collected);
     source::fetch(&network, &by_blob, |digest| configurations.contains(digest))?;
+    source::check_configurations(&collected, cancel)?;
     let sources = loaded.source.spec.images.iter();
     let sources = sources.map(|image| (image.place(), image.source.to_string()));
     let images = images(&collected, &sources.collect())?;
@@ -118,7 +116,7 @@ pub fn preview(
     // What is not in the cache yet has its place there already.
     let absent = blobs.values().filter(|blob| !blob.path.exists());
     let to_download = absent.map(|blob| blob.size).sum();
-    let files = assemble::files(&loaded, collected, &blobs)?;
+    let files = assemble::files(&loaded, &collected, &blobs)?;
     let list = files.iter().map(file).collect();
     let unsigned = Unsigned::new(pack::info(&loaded, request.time), files)?;
     let signed = match &request.signing {
@@ -165,18 +163,22 @@ fn outline(signed: Signed, wanted: &BTreeSet<Digest>) -> Result<File, PackError>
 /// The digests of all configurations that say what an image runs on: of all layers and configurations, what a check of
 /// documents reads.
 fn configurations(images: &[Collected]) -> BTreeSet<Digest> {
-    configurations_of(images, ImageManifest::has_image_config)
-}
-
-fn configurations_of(images: &[Collected], wanted: fn(&ImageManifest) -> bool) -> BTreeSet<Digest> {
-    let documents = images.iter().flat_map(|image| &image.documents);
-    let parsed = documents.filter_map(|document| ImageDocument::from_slice(&document.bytes).ok());
-    let configurations = parsed.filter_map(|document| match document {
-        ImageDocument::Manifest(manifest) if wanted(&manifest) => Some(manifest.config),
-        _ => None,
-    });
-    let small = configurations.filter(|config| config.size <= limits::CONFIG_SIZE);
-    small.map(|config| config.digest).collect()
+    let mut wanted = BTreeSet::new();
+    for Contents {
+        blobs,
+        configurations,
+        ..
+    } in images.iter().map(|image| &*image.contents)
+    {
+        let named: BTreeSet<Digest> = configurations.iter().map(|it| it.digest).collect();
+        let small = blobs.iter().filter(|blob| blob.size <= limits::CONFIG_SIZE);
+        wanted.extend(
+            small
+                .map(|blob| blob.digest)
+                .filter(|it| named.contains(it)),
+        );
+    }
+    wanted
 }
 
 fn images(
@@ -187,56 +189,54 @@ fn images(
     for (digest, _) in images.iter().flat_map(contents) {
         *users.entry(digest).or_default() += 1;
     }
-    let preview = |image: &Collected| {
-        let root = &image.documents[0];
-        let artifact_type = match ImageDocument::from_slice(&root.bytes) {
-            Ok(ImageDocument::Manifest(manifest)) if !manifest.is_image() => {
-                Some(manifest.kind().to_owned())
-            }
-            _ => None,
-        };
+    let mut known = BTreeMap::new();
+    let mut preview = |image: &Collected| {
         let own = contents(image).filter(|(digest, _)| users[digest] == 1);
         Ok(ImagePreview {
             place: image.place.clone(),
             reference: image.reference.clone(),
             source: sources.get(&image.place).cloned().unwrap_or_default(),
-            digest: root.digest,
-            artifact_type,
-            platforms: platforms(image)?,
+            digest: image.contents.documents[0].digest,
+            artifact_type: image.contents.artifact_type.clone(),
+            platforms: platforms(&image.contents, &mut known)?,
             size: contents(image).map(|(_, size)| size).sum(),
             own: own.map(|(_, size)| size).sum(),
         })
     };
-    images.iter().map(preview).collect()
+    images.iter().map(&mut preview).collect()
 }
 
 /// Every content of an image, once.
 fn contents(image: &Collected) -> impl Iterator<Item = (Digest, u64)> {
-    let documents = image.documents.iter();
+    let Contents {
+        documents, blobs, ..
+    } = &*image.contents;
+    let documents = documents.iter();
     let documents = documents.map(|it| (it.digest, it.bytes.len() as u64));
-    documents.chain(image.blobs.iter().map(|it| (it.digest, it.size)))
+    documents.chain(blobs.iter().map(|it| (it.digest, it.size)))
 }
 
-/// What an image runs on, as its configurations say.
-fn platforms(image: &Collected) -> Result<BTreeSet<Platform>, PackError> {
-    let wanted = configurations_of(std::slice::from_ref(image), ImageManifest::is_image);
+/// What an image runs on, as its configurations say: `known` are those of the images before.
+fn platforms(
+    contents: &Contents,
+    known: &mut BTreeMap<Digest, Option<Platform>>,
+) -> Result<BTreeSet<Platform>, PackError> {
+    let configurations = contents.configurations.iter();
+    let wanted: BTreeSet<Digest> = configurations
+        .filter(|it| it.of_image)
+        .map(|it| it.digest)
+        .collect();
+    let blobs = contents.blobs.iter();
     let mut platforms = BTreeSet::new();
-    for blob in image
-        .blobs
-        .iter()
-        .filter(|blob| wanted.contains(&blob.digest))
+    for blob in
+        blobs.filter(|blob| wanted.contains(&blob.digest) && blob.size <= limits::CONFIG_SIZE)
     {
-        let bytes = read(blob)?;
-        // One that cannot be understood is a finding of whoever checks the documents.
-        platforms.extend(serde_json::from_slice::<Platform>(&bytes).ok());
+        let platform = match known.entry(blob.digest) {
+            Entry::Occupied(known) => known.into_mut(),
+            // One that cannot be understood is a finding of whoever checks the documents.
+            Entry::Vacant(vacant) => vacant.insert(serde_json::from_slice(&blob.read()?).ok()),
+        };
+        platforms.extend(platform.clone());
     }
     Ok(platforms)
-}
-
-fn read(blob: &Blob) -> Result<Vec<u8>, PackError> {
-    let mut bytes = vec![0; usize::try_from(blob.size).unwrap_or(usize::MAX)];
-    File::open(&blob.path)
-        .and_then(|file| file.read_exact_at(&mut bytes, blob.offset))
-        .map_err(|source| files::failed(&blob.path, source))?;
-    Ok(bytes)
 }

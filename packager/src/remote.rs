@@ -318,7 +318,8 @@ impl BlobSink for Kept {
 struct Tally<'a> {
     progress: &'a Progress<'a>,
     total: u64,
-    positions: Mutex<HashMap<Digest, u64>>,
+    /// How far each download is, and all together.
+    positions: Mutex<(HashMap<Digest, u64>, u64)>,
 }
 
 impl<'a> Tally<'a> {
@@ -342,9 +343,11 @@ impl<'a> Tally<'a> {
             }
         };
         let done = {
-            let mut positions = self.positions.lock().expect("no panic while held");
-            positions.insert(digest, position);
-            positions.values().sum()
+            let mut held = self.positions.lock().expect("no panic while held");
+            let (positions, done) = &mut *held;
+            let before = positions.insert(digest, position).unwrap_or_default();
+            *done = *done + position - before;
+            *done
         };
         let total = self.total;
         (self.progress)(Event::Downloading { done, total });

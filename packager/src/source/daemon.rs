@@ -3,7 +3,8 @@
 
 use schemas::ImageReference;
 
-use super::{Found, Means, SourceError, docker_archive};
+use super::docker_archive::Archive;
+use super::{Found, Means, SourceError};
 
 /// Saves the image that a reference names, and finds it in what was saved.
 pub(super) fn open(
@@ -12,7 +13,7 @@ pub(super) fn open(
 ) -> Result<Found<'static>, SourceError> {
     let saved = means.network.save(reference)?;
     // Saved by its id, so that it is the only one and has no name.
-    let found = docker_archive::open(&saved, None, means)?;
+    let found = Archive::open(&saved, means)?.find(None, means)?;
     Ok(Found {
         reference: Some(reference.clone()).filter(names_a_registry),
         ..found

@@ -3,10 +3,8 @@
 
 use std::path::Path;
 
-use schemas::ImageDocument;
-
-use super::walk::Store;
-use super::{Document, Found, SourceError};
+use super::walk::{Parsed, Store};
+use super::{Found, SourceError};
 use crate::{files, limits};
 
 /// What every version that skopeo has written so far begins with; versions differ in what lies beside the blobs.
@@ -20,13 +18,7 @@ pub(super) fn open(directory: &Path) -> Result<Found<'static>, SourceError> {
     }
     let path = directory.join("manifest.json");
     let bytes = files::read(&path, schemas::limits::IMAGE_MANIFEST_SIZE)?;
-    let document = ImageDocument::from_slice(&bytes)
-        .map_err(|source| SourceError::Document { path, source })?;
-    let root = Document {
-        digest: files::digest(&bytes),
-        media_type: document.media_type().to_owned(),
-        bytes: bytes.into(),
-    };
+    let root = Parsed::new(path, files::digest(&bytes), bytes)?;
     Ok(Found {
         store: Store::Flat(directory.to_owned()),
         root,

@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 
 use registry::{Client, ImageLocation, Reference, Repository};
-use schemas::{Descriptor, Digest, ImageDocument, ImageReference};
+use schemas::{Descriptor, Digest, ImageReference};
 
-use super::walk::Store;
-use super::{Blob, Document, Found, SourceError};
+use super::walk::{Parsed, Store};
+use super::{Blob, Found, SourceError};
 use crate::remote::Network;
 
 /// A repository of a registry.
@@ -29,15 +29,7 @@ pub(super) fn open<'a>(
         repository: location.repository().clone(),
     };
     let (digest, bytes) = remote.read(location.reference())?;
-    let document = ImageDocument::from_slice(&bytes).map_err(|source| SourceError::Document {
-        path: remote.name(digest),
-        source,
-    })?;
-    let root = Document {
-        digest,
-        media_type: document.media_type().to_owned(),
-        bytes: bytes.into(),
-    };
+    let root = Parsed::new(remote.name(digest), digest, bytes)?;
     Ok(Found {
         store: Store::Registry(remote),
         root,

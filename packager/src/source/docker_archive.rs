@@ -1,15 +1,16 @@
 //! What `docker save` and `podman save` write: `manifest.json`, configurations, and layers as they are unpacked. There is
 //! no image manifest in it, so one is made here: always the same for the same archive and the same compression.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use schemas::{Digest, ImageDocument, ImageReference, json};
+use schemas::{Digest, ImageReference, json, known_keys};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::tar::Extent;
-use super::walk::Store;
-use super::{Blob, Document, Found, Means, SourceError};
+use super::walk::{Parsed, Store};
+use super::{Blob, Found, Means, SourceError};
 use crate::check::list;
 use crate::compress::{self, Coding, Compression};
 use crate::{files, limits};
@@ -17,7 +18,7 @@ use crate::{files, limits};
 const MANIFEST: &str = "manifest.json";
 
 /// An image of `manifest.json` (Docker image specification 1.2, "Combined Image JSON + Filesystem Changeset Format").
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Item {
     config: String,
@@ -35,68 +36,90 @@ struct RootFs {
     diff_ids: Vec<Digest>,
 }
 
-/// Finds the image of an archive: the one with the reference, or the only one.
-pub(super) fn open(
-    path: &Path,
-    reference: Option<&str>,
-    means: &Means<'_>,
-) -> Result<Found<'static>, SourceError> {
-    let archive = Archive {
-        tar: compress::open_tar(path, means)?,
-        path,
-        means,
-    };
-    let bytes = archive.read(MANIFEST, limits::LAYOUT_INDEX_SIZE)?;
-    let items: Vec<Item> = json::from_slice(&bytes).map_err(|source| SourceError::Json {
-        path: path.join(MANIFEST),
-        source,
-    })?;
-    let item = choose(path, &items, reference)?;
-    let (root, blobs) = archive.image(item)?;
-    Ok(Found {
-        store: Store::Made(blobs),
-        root,
-        reference: named(item, reference),
-    })
+/// An archive, whose list of images was read.
+#[derive(Debug)]
+pub(super) struct Archive {
+    tar: super::tar::Tar,
+    /// As it stands in `solution.yaml`: the tar may lie unpacked elsewhere.
+    path: PathBuf,
+    items: Vec<Item>,
+    /// Which items have each reference, in full.
+    by_name: BTreeMap<String, Vec<usize>>,
+}
+
+impl Archive {
+    /// Reads the list of an archive.
+    pub(super) fn open(path: &Path, means: &Means<'_>) -> Result<Self, SourceError> {
+        let mut archive = Self {
+            tar: compress::open_tar(path, means)?,
+            path: path.to_owned(),
+            items: Vec::new(),
+            by_name: BTreeMap::new(),
+        };
+        let bytes = archive.read(MANIFEST, limits::LAYOUT_INDEX_SIZE)?;
+        let items: Result<Vec<Item>, _> = json::from_slice_of(&bytes, known_keys::SAVED_IMAGES);
+        archive.items = items.map_err(|source| SourceError::Json {
+            path: path.join(MANIFEST),
+            source,
+        })?;
+        for (number, item) in archive.items.iter().enumerate() {
+            for tag in tags(item) {
+                let named = archive.by_name.entry(full(tag)).or_default();
+                if named.last() != Some(&number) {
+                    named.push(number);
+                }
+            }
+        }
+        Ok(archive)
+    }
+
+    /// Finds the image with the reference, or the only one.
+    pub(super) fn find(
+        &self,
+        reference: Option<&str>,
+        means: &Means<'_>,
+    ) -> Result<Found<'static>, SourceError> {
+        let item = self.choose(reference)?;
+        let (root, blobs) = self.image(item, means)?;
+        Ok(Found {
+            store: Store::Made(blobs),
+            root,
+            reference: named(item, reference),
+        })
+    }
+
+    fn choose(&self, reference: Option<&str>) -> Result<&Item, SourceError> {
+        let path = self.path.clone();
+        let all = || {
+            let all: Vec<&String> = self.items.iter().flat_map(tags).collect();
+            list(&all)
+        };
+        let Some(wanted) = reference else {
+            return match self.items.as_slice() {
+                [item] => Ok(item),
+                [] => Err(SourceError::Empty(path)),
+                _ => Err(SourceError::Ambiguous {
+                    path,
+                    notation: "docker-archive:FILE:REF",
+                    tags: all(),
+                }),
+            };
+        };
+        let tag = wanted.to_owned();
+        match self.by_name.get(&full(wanted)).map(Vec::as_slice) {
+            Some([number]) => Ok(&self.items[*number]),
+            None => Err(SourceError::NoSuchTag {
+                path,
+                tag,
+                tags: all(),
+            }),
+            Some(_) => Err(SourceError::TagTwice { path, tag }),
+        }
+    }
 }
 
 fn tags(item: &Item) -> &[String] {
     item.repo_tags.as_deref().unwrap_or_default()
-}
-
-fn choose<'a>(
-    path: &Path,
-    items: &'a [Item],
-    reference: Option<&str>,
-) -> Result<&'a Item, SourceError> {
-    let path = path.to_owned();
-    let all: Vec<&String> = items.iter().flat_map(tags).collect();
-    let found: Vec<&Item> = match reference {
-        Some(wanted) => {
-            let is_wanted = |tag: &String| full(tag) == full(wanted);
-            let named = items.iter().filter(|item| tags(item).iter().any(is_wanted));
-            named.collect()
-        }
-        None => items.iter().collect(),
-    };
-    match (found.as_slice(), reference) {
-        ([item], _) => Ok(item),
-        ([], None) => Err(SourceError::Empty(path)),
-        ([], Some(tag)) => Err(SourceError::NoSuchTag {
-            path,
-            tag: tag.to_owned(),
-            tags: list(&all),
-        }),
-        (_, None) => Err(SourceError::Ambiguous {
-            path,
-            notation: "docker-archive:FILE:REF",
-            tags: list(&all),
-        }),
-        (_, Some(tag)) => Err(SourceError::TagTwice {
-            path,
-            tag: tag.to_owned(),
-        }),
-    }
 }
 
 /// A reference as engines complete it, so that `app` finds what was saved as `docker.io/library/app:latest`.
@@ -132,55 +155,48 @@ fn named(item: &Item, wanted: Option<&str>) -> Option<ImageReference> {
     reference.and_then(Result::ok)
 }
 
-struct Archive<'a> {
-    tar: super::tar::Tar,
-    /// As it stands in `solution.yaml`: the tar may lie unpacked elsewhere.
-    path: &'a Path,
-    means: &'a Means<'a>,
-}
-
 /// A layer as it will lie in the Solution.
 struct Layer {
     coding: Coding,
     blob: Blob,
 }
 
-impl Archive<'_> {
+impl Archive {
     fn read(&self, name: &str, limit: u64) -> Result<Vec<u8>, SourceError> {
         let read = self.tar.read(name, limit)?;
         read.ok_or_else(|| self.missing(name))
     }
 
-    fn find(&self, name: &str) -> Result<Extent, SourceError> {
+    fn locate(&self, name: &str) -> Result<Extent, SourceError> {
         self.tar.find(name)?.ok_or_else(|| self.missing(name))
     }
 
     fn missing(&self, name: &str) -> SourceError {
         SourceError::NotInTar {
-            path: self.path.to_owned(),
+            path: self.path.clone(),
             name: name.chars().take(200).collect(),
         }
     }
 
     /// The image, with a manifest that is made for it.
-    fn image(&self, item: &Item) -> Result<(Document, Vec<Blob>), SourceError> {
+    fn image(&self, item: &Item, means: &Means<'_>) -> Result<(Parsed, Vec<Blob>), SourceError> {
         let bytes = self.read(&item.config, limits::CONFIG_SIZE)?;
         let path = self.path.join(&item.config);
-        let config: Config =
-            json::from_slice(&bytes).map_err(|source| SourceError::Json { path, source })?;
+        let config: Config = json::from_slice_of(&bytes, known_keys::IMAGE_CONFIG)
+            .map_err(|source| SourceError::Json { path, source })?;
         let diff_ids = config.rootfs.diff_ids;
         if diff_ids.len() != item.layers.len() {
             return Err(SourceError::Layers {
-                path: self.path.to_owned(),
+                path: self.path.clone(),
                 listed: diff_ids.len(),
                 found: item.layers.len(),
             });
         }
         let layers = item.layers.iter().zip(diff_ids);
-        let layers = layers.map(|(name, diff_id)| self.layer(name, diff_id));
+        let layers = layers.map(|(name, diff_id)| self.layer(name, diff_id, means));
         let layers = layers.collect::<Result<Vec<_>, _>>()?;
-        let config = self.blob(files::digest(&bytes), self.find(&item.config)?);
-        let root = manifest(self.path, &config, &layers)?;
+        let config = self.blob(files::digest(&bytes), self.locate(&item.config)?);
+        let root = manifest(&self.path, &config, &layers)?;
         let blobs = layers.into_iter().map(|layer| layer.blob);
         Ok((root, std::iter::once(config).chain(blobs).collect()))
     }
@@ -194,23 +210,23 @@ impl Archive<'_> {
         }
     }
 
-    fn layer(&self, name: &str, diff_id: Digest) -> Result<Layer, SourceError> {
-        let extent = self.find(name)?;
+    fn layer(&self, name: &str, diff_id: Digest, means: &Means<'_>) -> Result<Layer, SourceError> {
+        let extent = self.locate(name)?;
         let coding = compress::coding(&self.tar, extent)?;
         let plain = self.blob(diff_id, extent);
         if coding != Coding::Plain {
             // It is kept as it is.
-            let blob = compress::verified(&plain, coding, self.means)?;
+            let blob = compress::verified(&plain, coding, means)?;
             return Ok(Layer { coding, blob });
         }
-        let wanted = match self.means.compression {
+        let wanted = match means.compression {
             Compression::None => Coding::Plain,
             Compression::Gzip => Coding::Gzip,
             Compression::Zstd => Coding::Zstd,
         };
-        let made = match self.means.compression {
+        let made = match means.compression {
             Compression::None => None,
-            compression => compress::layer(&plain, compression, self.means)?,
+            compression => compress::layer(&plain, compression, means)?,
         };
         Ok(match made {
             Some(blob) => Layer {
@@ -235,7 +251,7 @@ fn media_type(coding: Coding) -> &'static str {
 }
 
 /// An OCI image manifest. Its bytes follow from the configuration and the layers alone.
-fn manifest(path: &Path, config: &Blob, layers: &[Layer]) -> Result<Document, SourceError> {
+fn manifest(path: &Path, config: &Blob, layers: &[Layer]) -> Result<Parsed, SourceError> {
     const MEDIA_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
     let descriptor = |media_type: &str, blob: &Blob| {
         let (digest, size) = (blob.digest, blob.size);
@@ -254,13 +270,6 @@ fn manifest(path: &Path, config: &Blob, layers: &[Layer]) -> Result<Document, So
         layers.join(",")
     );
     // What is too large for a registry is refused here too.
-    ImageDocument::from_slice(text.as_bytes()).map_err(|source| SourceError::Document {
-        path: path.to_owned(),
-        source,
-    })?;
-    Ok(Document {
-        digest: files::digest(text.as_bytes()),
-        media_type: MEDIA_TYPE.to_owned(),
-        bytes: text.into_bytes().into(),
-    })
+    let digest = files::digest(text.as_bytes());
+    Parsed::new(path.to_owned(), digest, text.into_bytes())
 }

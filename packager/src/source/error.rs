@@ -239,6 +239,9 @@ pub enum SourceError {
     /// More manifests than an image has.
     #[error("has more than {max} manifests below one tag", max = crate::limits::DOCUMENTS)]
     Documents,
+    /// More contents than an archive has files.
+    #[error("brings the documents, layers and configurations of all images, counted for each, above {max}", max = schemas::limits::FILES)]
+    Contents,
     /// More bytes of manifests than fit into memory.
     #[error("the manifests and indexes of all images have more than {max} bytes together", max = crate::limits::DOCUMENT_BYTES)]
     DocumentBytes,
@@ -248,7 +251,7 @@ pub enum SourceError {
         /// The file.
         path: PathBuf,
         /// The reason.
-        source: serde_json::Error,
+        source: schemas::json::JsonError,
     },
     /// A platform that the image does not have.
     #[error("has no platform `{wanted}`; it has: {available}")]

@@ -7,6 +7,7 @@ mod docker;
 mod docker_archive;
 mod error;
 mod oci;
+mod opened;
 mod place;
 pub(crate) mod tar;
 #[cfg(test)]
@@ -15,23 +16,29 @@ mod tests;
 mod tests_archive;
 mod walk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::num::NonZeroUsize;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use archive::tree::Document;
-use schemas::{Digest, ImagePlace, ImageReference, ImageSource, SourceImage};
+use schemas::{Digest, ImagePlace, ImageReference, ImageSource, SourceImage, json, known_keys};
+use serde::de::IgnoredAny;
 
 use crate::cache::Lazy;
-use crate::compress::{self, Compression};
+use crate::compress::Compression;
 use crate::error::PackError;
+use crate::files::{self, ReadError};
 use crate::load::Loaded;
 use crate::remote::Network;
-use crate::{Event, Progress, check};
+use crate::{Event, Progress, check, limits};
 pub use error::SourceError;
-use place::Place;
-use walk::{Reader, Session, Store};
+use oci::Layout;
+use opened::Chosen;
+use walk::{Parsed, Reader, Session, Store};
 
 /// An image, and where each of its contents is.
 #[derive(Debug)]
@@ -42,10 +49,29 @@ pub(crate) struct Collected {
     pub(crate) from: ImageSource,
     /// The reference that workloads ask for.
     pub(crate) reference: Option<ImageReference>,
+    /// What it consists of, which tags of one layout may share.
+    pub(crate) contents: Rc<Contents>,
+}
+
+/// What an image consists of.
+#[derive(Debug)]
+pub(crate) struct Contents {
     /// Every manifest and index, the one that the tag names first.
     pub(crate) documents: Vec<Document>,
     /// Every layer and configuration, once.
     pub(crate) blobs: Vec<Blob>,
+    /// Those of the blobs that say what something runs on.
+    pub(crate) configurations: Vec<Configuration>,
+    /// What an artifact is; none for images and indexes.
+    pub(crate) artifact_type: Option<String>,
+}
+
+/// A configuration of the kind that images have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Configuration {
+    pub(crate) digest: Digest,
+    /// Whether it is that of an image: some artifacts have one too.
+    pub(crate) of_image: bool,
 }
 
 /// A layer or configuration: a part of a file, whose content is not verified yet.
@@ -59,6 +85,17 @@ pub(crate) struct Blob {
     pub(crate) path: PathBuf,
     /// Bytes before it in the file.
     pub(crate) offset: u64,
+}
+
+impl Blob {
+    /// Its bytes, for one that is small enough to be in memory. They are not verified.
+    pub(crate) fn read(&self) -> Result<Vec<u8>, ReadError> {
+        let mut bytes = vec![0; usize::try_from(self.size).unwrap_or(usize::MAX)];
+        File::open(&self.path)
+            .and_then(|file| file.read_exact_at(&mut bytes, self.offset))
+            .map_err(|source| files::failed(&self.path, source))?;
+        Ok(bytes)
+    }
 }
 
 /// What sources may use.
@@ -83,7 +120,7 @@ struct Found<'a> {
     /// Where its contents are.
     store: Store<'a>,
     /// The document that the tag names.
-    root: Document,
+    root: Parsed,
     /// The reference that the source has for it.
     reference: Option<ImageReference>,
 }
@@ -98,6 +135,9 @@ pub(crate) fn collect(loaded: &Loaded, means: &Means<'_>) -> Result<Vec<Collecte
     let numbered = images.into_iter().enumerate();
     let collected = numbered.map(|(number, image)| {
         let place = image.place();
+        if means.cancel.load(Ordering::Relaxed) {
+            return Err(failed(place, &image.source, SourceError::Interrupted));
+        }
         (means.progress)(Event::Collecting {
             place: &place,
             number: number + 1,
@@ -125,12 +165,56 @@ pub(crate) fn fetch(
 
 /// An image for each blob.
 pub(crate) fn by_blob(images: &[Collected]) -> BTreeMap<Digest, (ImagePlace, ImageSource)> {
-    let all = images.iter().flat_map(|image| {
-        let named = || (image.place.clone(), image.from.clone());
-        let blobs = image.blobs.iter();
-        blobs.map(move |blob| (blob.digest, named()))
-    });
-    all.collect()
+    let mut by_blob = BTreeMap::new();
+    for image in images {
+        for blob in &image.contents.blobs {
+            let named = || (image.place.clone(), image.from.clone());
+            by_blob.entry(blob.digest).or_insert_with(named);
+        }
+    }
+    by_blob
+}
+
+/// Refuses configurations that readers could understand differently, once they are all here. Each is read once.
+pub(crate) fn check_configurations(
+    images: &[Collected],
+    cancel: &AtomicBool,
+) -> Result<(), PackError> {
+    let mut checked = BTreeSet::new();
+    for image in images {
+        let failed = |error| failed(image.place.clone(), &image.from, error);
+        let configurations = image.contents.configurations.iter();
+        let new: BTreeSet<Digest> = configurations
+            .filter_map(|it| checked.insert(it.digest).then_some(it.digest))
+            .collect();
+        if new.is_empty() {
+            continue;
+        }
+        if cancel.load(Ordering::Relaxed) {
+            return Err(failed(SourceError::Interrupted));
+        }
+        let blobs = image.contents.blobs.iter();
+        for blob in blobs.filter(|blob| new.contains(&blob.digest)) {
+            check_configuration(blob).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_configuration(blob: &Blob) -> Result<(), SourceError> {
+    if blob.size > limits::CONFIG_SIZE {
+        return Ok(());
+    }
+    let bytes = blob.read()?;
+    // One with another digest is found when it is written, which says whose fault it is.
+    if files::digest(&bytes) != blob.digest {
+        return Ok(());
+    }
+    let read = json::from_loose_slice_of::<IgnoredAny>(&bytes, known_keys::IMAGE_CONFIG);
+    read.map(drop).map_err(|source| SourceError::Json {
+        path: blob.path.clone(),
+        source,
+    })
 }
 
 fn failed(place: ImagePlace, from: &ImageSource, error: SourceError) -> PackError {
@@ -152,28 +236,80 @@ fn collect_one(
 ) -> Result<Collected, SourceError> {
     let found = match &image.source {
         ImageSource::Oci { directory, tag } => {
-            let place = Place::Directory(base.join(directory));
-            oci::open(place, tag.as_deref(), "oci:DIR:TAG")?
+            let layout = session.opened.directory(base.join(directory))?;
+            return collect_of(
+                &layout,
+                tag.as_deref(),
+                "oci:DIR:TAG",
+                image,
+                means,
+                session,
+            );
         }
         ImageSource::OciArchive { file, tag } => {
-            let place = Place::Tar(compress::open_tar(&base.join(file), means)?);
-            oci::open(place, tag.as_deref(), "oci-archive:FILE:TAG")?
+            let layout = session.opened.tar(base.join(file), means)?;
+            let notation = "oci-archive:FILE:TAG";
+            return collect_of(&layout, tag.as_deref(), notation, image, means, session);
         }
         ImageSource::DockerArchive { file, reference } => {
-            docker_archive::open(&base.join(file), reference.as_deref(), means)?
+            let archive = session.opened.archive(base.join(file), means)?;
+            archive.find(reference.as_deref(), means)?
         }
         ImageSource::Dir { directory } => dir::open(&base.join(directory))?,
         ImageSource::Docker(reference) => docker::open(reference, means.network)?,
         ImageSource::DockerDaemon(reference) => daemon::open(reference, means)?,
     };
-    let reader = Reader::new(&found.store, session);
-    let (documents, blobs) = reader.collect(found.root, &image.platforms)?;
+    let reader = Reader::new(&found.store, session, means.cancel);
+    let contents = reader.collect(found.root, &image.platforms)?;
+    collected(image, found.reference, Rc::new(contents), session)
+}
+
+/// Collects an image of a layout, unless another tag names it too.
+fn collect_of(
+    layout: &Layout,
+    tag: Option<&str>,
+    notation: &'static str,
+    image: &SourceImage,
+    means: &Means<'_>,
+    session: &mut Session,
+) -> Result<Collected, SourceError> {
+    let entry = layout.find(tag, notation)?;
+    let digest = entry.digest.parse();
+    let digest = digest.map_err(|source| SourceError::Digest {
+        path: layout.index(),
+        source,
+    })?;
+    let chosen = Chosen {
+        layout: layout.place.path().to_owned(),
+        root: digest,
+        said: (entry.size, entry.media_type.clone()),
+        platforms: image.platforms.clone(),
+    };
+    let contents = if let Some(known) = session.opened.image(&chosen) {
+        known
+    } else {
+        let store = Store::Layout(Rc::clone(&layout.place));
+        let root = walk::document(&store, digest, entry.size, &entry.media_type)?;
+        let reader = Reader::new(&store, session, means.cancel);
+        let contents = Rc::new(reader.collect(root, &image.platforms)?);
+        session.opened.keep(chosen, &contents);
+        contents
+    };
+    collected(image, entry.reference(), contents, session)
+}
+
+fn collected(
+    image: &SourceImage,
+    found: Option<ImageReference>,
+    contents: Rc<Contents>,
+    session: &mut Session,
+) -> Result<Collected, SourceError> {
+    session.count(&contents)?;
     Ok(Collected {
         place: image.place(),
         from: image.source.clone(),
-        reference: reference(image).or(found.reference),
-        documents,
-        blobs,
+        reference: reference(image).or(found),
+        contents,
     })
 }
 

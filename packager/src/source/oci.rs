@@ -1,22 +1,20 @@
 //! OCI image layouts (image specification, `image-layout.md`): `oci-layout`, `index.json`, `blobs/sha256/`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::btree_map::Entry::{Occupied, Vacant};
+use std::path::PathBuf;
+use std::rc::Rc;
 
-use schemas::{ImageReference, json};
+use schemas::json::{self, Kind};
+use schemas::{ImageReference, known_keys};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::SourceError;
 use super::place::Place;
-use super::walk::{self, Store};
-use super::{Found, SourceError};
 use crate::check::list;
 use crate::limits;
 
-/// The annotation that names an image of a layout.
-const TAG: &str = "org.opencontainers.image.ref.name";
-/// The annotation in which engines note the whole reference.
-const ENGINE_NAME: &str = "io.containerd.image.name";
 const MARKER: &str = "oci-layout";
 const INDEX: &str = "index.json";
 
@@ -33,30 +31,40 @@ struct Index {
 
 /// A descriptor of `index.json`. The digest stays a text until the entry is chosen: others may use algorithms that
 /// archives do not have.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
-    media_type: String,
-    digest: String,
-    size: u64,
+pub(super) struct Entry {
+    pub(super) media_type: String,
+    pub(super) digest: String,
+    pub(super) size: u64,
     #[serde(default)]
-    annotations: BTreeMap<String, String>,
+    annotations: Annotations,
+}
+
+/// The names of an image: other annotations are not kept.
+#[derive(Debug, Default, Deserialize)]
+struct Annotations {
+    /// By which tools find an image of a layout.
+    #[serde(rename = "org.opencontainers.image.ref.name")]
+    tag: Option<String>,
+    /// In which engines note the whole reference.
+    #[serde(rename = "io.containerd.image.name")]
+    engine_name: Option<String>,
 }
 
 impl Entry {
     fn tag(&self) -> Option<&str> {
-        self.annotations.get(TAG).map(String::as_str)
+        self.annotations.tag.as_deref()
     }
 
     /// The reference that engines note for it, if it is a whole one: a bare tag is no place that a workload could name.
-    fn reference(&self) -> Option<ImageReference> {
+    pub(super) fn reference(&self) -> Option<ImageReference> {
         let whole = |text: &&String| {
             let host = text.split_once('/').map_or("", |(host, _)| host);
             host.contains(['.', ':'])
         };
-        let noted = [ENGINE_NAME, TAG]
-            .iter()
-            .filter_map(|key| self.annotations.get(*key));
+        let Annotations { tag, engine_name } = &self.annotations;
+        let noted = engine_name.iter().chain(tag);
         noted.filter(whole).find_map(|text| text.parse().ok())
     }
 
@@ -66,37 +74,110 @@ impl Entry {
     }
 }
 
-/// Finds the image of a layout: the one with the tag, or the only one. `notation` says how `solution.yaml` names one of
-/// several.
-pub(super) fn open(
-    place: Place,
-    tag: Option<&str>,
-    notation: &'static str,
-) -> Result<Found<'static>, SourceError> {
-    check_version(&place)?;
-    let path = place.name(INDEX);
-    let index: Index = read_json(&place, INDEX, limits::LAYOUT_INDEX_SIZE)?;
-    let entry = match tag {
-        Some(tag) => by_tag(&path, &index.manifests, tag)?,
-        None => only(&path, &index.manifests, notation)?,
-    };
-    let reference = entry.reference();
-    let store = Store::Layout(place);
-    let digest = entry.digest.parse();
-    let digest = digest.map_err(|source| SourceError::Digest { path, source })?;
-    let root = walk::document(&store, digest, entry.size, &entry.media_type)?;
-    Ok(Found {
-        store,
-        root,
-        reference,
-    })
+/// A layout, whose list of images was read.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// Where its files are.
+    pub(super) place: Rc<Place>,
+    entries: Vec<Entry>,
+    /// The entry of each tag; none for tags of several images.
+    by_tag: BTreeMap<String, Option<usize>>,
+    /// Whether all entries are one image.
+    single: bool,
+}
+
+impl Layout {
+    /// Reads the list of a layout.
+    pub(super) fn open(place: Place) -> Result<Self, SourceError> {
+        check_version(&place)?;
+        let index: Index = read_json(
+            &place,
+            INDEX,
+            limits::LAYOUT_INDEX_SIZE,
+            known_keys::IMAGE_DOCUMENT,
+        )?;
+        let entries = index.manifests;
+        let mut by_tag = BTreeMap::new();
+        for (number, entry) in entries.iter().enumerate() {
+            let Some(tag) = entry.tag() else { continue };
+            match by_tag.entry(tag.to_owned()) {
+                Vacant(vacant) => drop(vacant.insert(Some(number))),
+                Occupied(mut known) => {
+                    // The same image listed twice is no question.
+                    let same = |first: &usize| entries[*first].digest == entry.digest;
+                    let first = known.get().filter(same);
+                    known.insert(first);
+                }
+            }
+        }
+        let first = entries.first();
+        let is_first = |entry: &Entry| first.is_some_and(|first| first.digest == entry.digest);
+        let single = entries.iter().all(is_first);
+        Ok(Self {
+            place: Rc::new(place),
+            single,
+            by_tag,
+            entries,
+        })
+    }
+
+    /// The image with the tag, or the only one. `notation` says how `solution.yaml` names one of several.
+    pub(super) fn find(
+        &self,
+        tag: Option<&str>,
+        notation: &'static str,
+    ) -> Result<&Entry, SourceError> {
+        let path = self.index();
+        let Some(first) = self.entries.first() else {
+            return Err(SourceError::Empty(path));
+        };
+        let Some(tag) = tag else {
+            return if self.single {
+                Ok(first)
+            } else {
+                let tags = self.labels();
+                Err(SourceError::Ambiguous {
+                    path,
+                    notation,
+                    tags,
+                })
+            };
+        };
+        match self.by_tag.get(tag) {
+            Some(Some(number)) => Ok(&self.entries[*number]),
+            Some(None) => Err(SourceError::TagTwice {
+                path,
+                tag: tag.to_owned(),
+            }),
+            None => Err(SourceError::NoSuchTag {
+                path,
+                tag: tag.to_owned(),
+                tags: self.labels(),
+            }),
+        }
+    }
+
+    /// The file that lists the images.
+    pub(super) fn index(&self) -> PathBuf {
+        self.place.name(INDEX)
+    }
+
+    fn labels(&self) -> String {
+        let labels: Vec<&str> = self.entries.iter().map(Entry::label).collect();
+        list(&labels)
+    }
 }
 
 fn check_version(place: &Place) -> Result<(), SourceError> {
     if !place.has(MARKER) {
         return Err(SourceError::NotALayout(place.path().to_owned()));
     }
-    let marker: Marker = read_json(place, MARKER, limits::MARKER_SIZE)?;
+    let marker: Marker = read_json(
+        place,
+        MARKER,
+        limits::MARKER_SIZE,
+        known_keys::LAYOUT_MARKER,
+    )?;
     if marker.image_layout_version == "1.0.0" {
         return Ok(());
     }
@@ -106,47 +187,14 @@ fn check_version(place: &Place) -> Result<(), SourceError> {
     })
 }
 
-fn read_json<T: DeserializeOwned>(place: &Place, name: &str, limit: u64) -> Result<T, SourceError> {
-    json::from_slice(&place.read(name, limit)?).map_err(|source| SourceError::Json {
+fn read_json<T: DeserializeOwned>(
+    place: &Place,
+    name: &str,
+    limit: u64,
+    kind: Kind,
+) -> Result<T, SourceError> {
+    json::from_slice_of(&place.read(name, limit)?, kind).map_err(|source| SourceError::Json {
         path: place.name(name),
         source,
-    })
-}
-
-fn by_tag<'a>(path: &Path, entries: &'a [Entry], tag: &str) -> Result<&'a Entry, SourceError> {
-    let mut found = entries.iter().filter(|entry| entry.tag() == Some(tag));
-    let (path, tag) = (PathBuf::from(path), tag.to_owned());
-    let Some(entry) = found.next() else {
-        let tags: Vec<&str> = entries.iter().map(Entry::label).collect();
-        return Err(if tags.is_empty() {
-            SourceError::Empty(path)
-        } else {
-            let tags = list(&tags);
-            SourceError::NoSuchTag { path, tag, tags }
-        });
-    };
-    // The same image listed twice is no question.
-    if found.any(|other| other.digest != entry.digest) {
-        return Err(SourceError::TagTwice { path, tag });
-    }
-    Ok(entry)
-}
-
-fn only<'a>(
-    path: &Path,
-    entries: &'a [Entry],
-    notation: &'static str,
-) -> Result<&'a Entry, SourceError> {
-    let Some(entry) = entries.first() else {
-        return Err(SourceError::Empty(path.to_owned()));
-    };
-    if entries.iter().all(|other| other.digest == entry.digest) {
-        return Ok(entry);
-    }
-    let tags: Vec<&str> = entries.iter().map(Entry::label).collect();
-    Err(SourceError::Ambiguous {
-        path: path.to_owned(),
-        notation,
-        tags: list(&tags),
     })
 }

@@ -130,7 +130,7 @@ impl Tree {
 }
 
 fn digests(collected: &Collected) -> Vec<String> {
-    let documents = collected.documents.iter();
+    let documents = collected.contents.documents.iter();
     documents
         .map(|document| document.digest.to_string())
         .collect()
@@ -146,10 +146,13 @@ fn an_index_comes_with_all_it_refers_to() {
     for source in ["oci:layout:1", "oci:layout", "dir:dir"] {
         let collected = tree.collect(source, &[]).unwrap();
         assert_eq!(digests(&collected), expected, "{source}");
-        assert_eq!(*collected.documents[0].bytes, *tree.artifact.manifest());
+        assert_eq!(
+            *collected.contents.documents[0].bytes,
+            *tree.artifact.manifest()
+        );
         // Two configurations, two layers of their own, one shared.
-        assert_eq!(collected.blobs.len(), 5, "{source}");
-        for blob in &collected.blobs {
+        assert_eq!(collected.contents.blobs.len(), 5, "{source}");
+        for blob in &collected.contents.blobs {
             let bytes = fs::read(&blob.path).unwrap();
             assert_eq!(
                 (files::digest(&bytes), bytes.len() as u64),
@@ -166,11 +169,11 @@ fn one_platform_becomes_the_image() {
     for source in ["oci:layout:1", "dir:dir"] {
         let collected = tree.collect(source, &["linux/arm64"]).unwrap();
         assert_eq!(digests(&collected), std::slice::from_ref(arm));
-        assert_eq!(collected.blobs.len(), 3);
+        assert_eq!(collected.contents.blobs.len(), 3);
         let all = tree
             .collect(source, &["linux/arm64", "linux/amd64"])
             .unwrap();
-        assert_eq!(all.documents.len(), 3);
+        assert_eq!(all.contents.documents.len(), 3);
     }
 }
 
@@ -316,7 +319,7 @@ fn a_document_is_compared_with_each_descriptor() {
         let text = format!(r#"{{"schemaVersion":2,"manifests":[{children}]}}"#);
         fs::write(tree.path("dir/manifest.json"), text).unwrap();
         match tree.collect("dir:dir", &[]) {
-            Ok(collected) => assert!(taken && collected.documents.len() == 2, "{again}"),
+            Ok(collected) => assert!(taken && collected.contents.documents.len() == 2, "{again}"),
             Err(error) => assert!(!taken && error.to_string().contains(other), "{error}"),
         }
     }
@@ -435,7 +438,7 @@ fn nested_indexes_are_followed_to_a_bound() {
         let image = source_image("oci:layout");
         let collected = collect_one(directory.path(), &image, &mut Session::new());
         match documents {
-            Some(number) => assert_eq!(collected.unwrap().documents.len(), number),
+            Some(number) => assert_eq!(collected.unwrap().contents.documents.len(), number),
             None => assert!(
                 collected
                     .unwrap_err()

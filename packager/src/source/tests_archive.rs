@@ -93,12 +93,13 @@ fn bytes(blob: &Blob) -> Vec<u8> {
 
 fn layers(collected: &Collected) -> Vec<(String, Vec<u8>)> {
     let ImageDocument::Manifest(manifest) =
-        ImageDocument::from_slice(&collected.documents[0].bytes).unwrap()
+        ImageDocument::from_slice(&collected.contents.documents[0].bytes).unwrap()
     else {
         panic!("not a manifest")
     };
     let of = |layer: &schemas::Descriptor| {
         let blob = collected
+            .contents
             .blobs
             .iter()
             .find(|blob| blob.digest == layer.digest)
@@ -122,11 +123,11 @@ fn a_saved_image_gets_one_manifest_from_both_layouts() {
     bench.save("single.tar", &images[1..], Names::Directories);
     let [old, new, single] = ["old.tar:r.test/two:1", "new.tar:r.test/two:1", "single.tar"]
         .map(|file| bench.collect(&format!("docker-archive:{file}")).unwrap());
-    assert_eq!(old.documents, new.documents);
-    assert_eq!(old.documents, single.documents);
+    assert_eq!(old.contents.documents, new.contents.documents);
+    assert_eq!(old.contents.documents, single.contents.documents);
     // Written down, since publishers compare digests.
     assert_eq!(
-        old.documents[0].digest.to_string(),
+        old.contents.documents[0].digest.to_string(),
         "sha256:a9d03bbbb38155b8e3a7756fa701cc811bb1c03b84007407fdcd54f368273e29"
     );
     for collected in [old, new, single] {
@@ -141,6 +142,7 @@ fn a_saved_image_gets_one_manifest_from_both_layouts() {
             .map(|layer| (plain.clone(), layer.clone()));
         assert_eq!(layers(&collected), expected.collect::<Vec<_>>());
         let config = collected
+            .contents
             .blobs
             .iter()
             .find(|blob| blob.digest == files::digest(&images[1].config()));
@@ -236,7 +238,7 @@ fn compressed_layers_are_the_same_whatever_the_number_of_threads() {
             );
         }
         // Written down, so that another encoder is noticed.
-        assert_eq!(first.documents[0].digest.to_string(), digest);
+        assert_eq!(first.contents.documents[0].digest.to_string(), digest);
         for threads in [1, 5] {
             fs::remove_dir_all(bench.path("cache")).unwrap();
             let image = source_image("docker-archive:a.tar");
@@ -247,7 +249,11 @@ fn compressed_layers_are_the_same_whatever_the_number_of_threads() {
                 threads,
                 &mut Session::new(),
             );
-            assert_eq!(again.unwrap().documents, first.documents, "{threads}");
+            assert_eq!(
+                again.unwrap().contents.documents,
+                first.contents.documents,
+                "{threads}"
+            );
         }
     }
 }
@@ -261,7 +267,12 @@ fn what_was_compressed_is_not_compressed_again() {
         .compressed("docker-archive:a.tar", Compression::Zstd)
         .unwrap();
     let written = |collected: &Collected| {
-        let blob = collected.blobs.iter().max_by_key(|blob| blob.size).unwrap();
+        let blob = collected
+            .contents
+            .blobs
+            .iter()
+            .max_by_key(|blob| blob.size)
+            .unwrap();
         fs::metadata(&blob.path).unwrap().created().unwrap()
     };
     let at_first = written(&first);
@@ -270,7 +281,7 @@ fn what_was_compressed_is_not_compressed_again() {
     let second = bench
         .compressed("docker-archive:a.tar", Compression::Zstd)
         .unwrap();
-    assert_ne!(first.documents, second.documents);
+    assert_ne!(first.contents.documents, second.contents.documents);
     assert_eq!(written(&second), at_first);
 }
 
@@ -352,10 +363,10 @@ fn compressed_archives_are_unpacked_once() {
     fs::write(bench.path("a.tgz"), &packed).unwrap();
     for _ in 0..2 {
         let collected = bench.collect("docker-archive:a.tgz").unwrap();
-        assert_eq!(collected.documents, plain.documents);
+        assert_eq!(collected.contents.documents, plain.contents.documents);
         assert_eq!(layers(&collected), layers(&plain));
         // What the cache has is not believed.
-        let path = &collected.blobs[0].path;
+        let path = &collected.contents.blobs[0].path;
         assert!(path.starts_with(bench.path("cache/contents")));
         let mut bytes = fs::read(path).unwrap();
         bytes[5000] ^= 1;
@@ -580,8 +591,18 @@ fn a_tar_of_a_layout_is_that_layout() {
         bench.collect("oci-archive:a.tar:2").unwrap(),
         bench.collect("oci:layout:2").unwrap(),
     );
-    assert_eq!(from_tar.documents, from_directory.documents);
-    let contents = |collected: &Collected| collected.blobs.iter().map(bytes).collect::<Vec<_>>();
+    assert_eq!(
+        from_tar.contents.documents,
+        from_directory.contents.documents
+    );
+    let contents = |collected: &Collected| {
+        collected
+            .contents
+            .blobs
+            .iter()
+            .map(bytes)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(contents(&from_tar), contents(&from_directory));
     assert_eq!(
         bench.refused("oci-archive:a.tar"),
@@ -596,7 +617,7 @@ fn a_tar_of_a_layout_is_that_layout() {
         bench.refused("oci-archive:b.tar"),
         "`DIR/b.tar` is not an OCI image layout: it has no file `oci-layout`"
     );
-    let blob = &from_directory.blobs[0];
+    let blob = &from_directory.contents.blobs[0];
     fs::remove_file(&blob.path).unwrap();
     saved::tar_of_directory(&bench.path("a.tar"), &bench.path("layout")).unwrap();
     assert!(
@@ -711,12 +732,12 @@ fn artifacts_are_taken_byte_for_byte() {
         for source in ["oci:layout", "oci-archive:layout.tar"] {
             let collected = bench.collect(&format!("{source}:{tag}")).unwrap();
             // Its subject lies elsewhere, and is not looked for.
-            assert_eq!(collected.documents.len(), 1);
+            assert_eq!(collected.contents.documents.len(), 1);
             assert_eq!(
-                *collected.documents[0].bytes, *document.bytes,
+                *collected.contents.documents[0].bytes, *document.bytes,
                 "{source}:{tag}"
             );
-            let mut contents: Vec<_> = collected.blobs.iter().map(bytes).collect();
+            let mut contents: Vec<_> = collected.contents.blobs.iter().map(bytes).collect();
             let mut expected = document.contents.clone();
             contents.sort();
             expected.sort();
@@ -765,8 +786,14 @@ fn an_index_may_list_content_of_any_kind() {
         .finish()
         .unwrap();
     let collected = bench.collect("oci:layout").unwrap();
-    assert_eq!(collected.documents.len(), 2);
-    assert!(collected.blobs.iter().any(|blob| blob.digest == digest));
+    assert_eq!(collected.contents.documents.len(), 2);
+    assert!(
+        collected
+            .contents
+            .blobs
+            .iter()
+            .any(|blob| blob.digest == digest)
+    );
 }
 
 #[test]
@@ -785,34 +812,43 @@ fn some_platforms_come_with_what_is_about_them() {
         .unwrap()
     };
     let whole = of(&[]);
-    assert_eq!((whole.documents.len(), whole.blobs.len()), (7, 13));
     assert_eq!(
-        of(&["linux/amd64", "linux/arm64", "linux/s390x"]).documents,
-        whole.documents
+        (whole.contents.documents.len(), whole.contents.blobs.len()),
+        (7, 13)
+    );
+    assert_eq!(
+        of(&["linux/amd64", "linux/arm64", "linux/s390x"])
+            .contents
+            .documents,
+        whole.contents.documents
     );
     let some = of(&["linux/s390x", "linux/amd64"]);
     assert_eq!(
-        some.documents,
-        of(&["linux/amd64", "linux/s390x"]).documents
+        some.contents.documents,
+        of(&["linux/amd64", "linux/s390x"]).contents.documents
     );
     // The new index, two images, and the attestation of each; layers of both and the one they share.
-    assert_eq!((some.documents.len(), some.blobs.len()), (5, 9));
-    for document in &some.documents[1..] {
-        assert!(whole.documents.contains(document));
+    assert_eq!(
+        (some.contents.documents.len(), some.contents.blobs.len()),
+        (5, 9)
+    );
+    for document in &some.contents.documents[1..] {
+        assert!(whole.contents.documents.contains(document));
     }
-    let ImageDocument::Index(index) = ImageDocument::from_slice(&some.documents[0].bytes).unwrap()
+    let ImageDocument::Index(index) =
+        ImageDocument::from_slice(&some.contents.documents[0].bytes).unwrap()
     else {
         panic!("not an index")
     };
     assert_eq!(index.manifests.len(), 4);
-    let text = String::from_utf8(some.documents[0].bytes.to_vec()).unwrap();
+    let text = String::from_utf8(some.contents.documents[0].bytes.to_vec()).unwrap();
     assert!(
-        text.contains(&whole.documents[0].digest.to_string()),
+        text.contains(&whole.contents.documents[0].digest.to_string()),
         "{text}"
     );
     // Written down, since publishers compare digests.
     assert_eq!(
-        some.documents[0].digest.to_string(),
+        some.contents.documents[0].digest.to_string(),
         "sha256:cce81fa61f8d9d356d7ce42aa6e09752c2d6014448326148f85f12aafb434c26"
     );
 }

@@ -6,15 +6,16 @@
 //! media types are compared; content elsewhere on the internet: `ImageDocument` refuses it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use schemas::{Descriptor, Digest, ImageDocument, ImageManifest, Platform};
+use schemas::{Descriptor, Digest, ImageDocument, ImageManifest, Platform, json, known_keys};
 
 use super::docker::Remote;
+use super::opened::Opened;
 use super::place::Place;
-use super::{Blob, Document, SourceError};
+use super::{Blob, Configuration, Contents, Document, SourceError};
 use crate::files;
 use crate::limits;
 use crate::platform::{self, Choice};
@@ -23,7 +24,7 @@ use crate::platform::{self, Choice};
 #[derive(Debug)]
 pub(super) enum Store<'a> {
     /// An OCI image layout.
-    Layout(Place),
+    Layout(Rc<Place>),
     /// skopeo's `dir:`.
     Flat(PathBuf),
     /// Only these, below a manifest that was made for them.
@@ -103,9 +104,34 @@ impl Store<'_> {
     }
 }
 
+/// A document, and what it says.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub(super) document: Document,
+    pub(super) content: ImageDocument,
+}
+
+impl Parsed {
+    /// Reads a document whose digest is right. `path` is what a message calls it.
+    pub(super) fn new(path: PathBuf, digest: Digest, bytes: Vec<u8>) -> Result<Self, SourceError> {
+        let content = ImageDocument::from_slice(&bytes)
+            .map_err(|source| SourceError::Document { path, source })?;
+        let document = Document {
+            digest,
+            media_type: content.media_type().to_owned(),
+            bytes: bytes.into(),
+        };
+        Ok(Self { document, content })
+    }
+}
+
 /// What all images of a Solution have in common.
 #[derive(Debug)]
 pub(super) struct Session {
+    /// The layouts and archives that images were taken from.
+    pub(super) opened: Opened,
+    /// Documents and blobs of all images, counted for each.
+    contents: usize,
     /// Bytes of documents that may still be read into memory.
     bytes: u64,
     /// The size of every content. One content has one place in the archive, so all who refer to it must agree.
@@ -115,9 +141,20 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn new() -> Self {
         Self {
+            opened: Opened::default(),
+            contents: 0,
             bytes: limits::DOCUMENT_BYTES,
             sizes: BTreeMap::new(),
         }
+    }
+
+    /// Counts the contents of an image: each will be a file, so that very many need not be looked for to their end.
+    pub(super) fn count(&mut self, contents: &Contents) -> Result<(), SourceError> {
+        self.contents += contents.documents.len() + contents.blobs.len();
+        if self.contents > schemas::limits::FILES {
+            return Err(SourceError::Contents);
+        }
+        Ok(())
     }
 
     fn keep(&mut self, document: &Document) -> Result<(), SourceError> {
@@ -143,7 +180,7 @@ pub(super) fn document(
     digest: Digest,
     size: u64,
     media_type: &str,
-) -> Result<Document, SourceError> {
+) -> Result<Parsed, SourceError> {
     let path = store.document(digest);
     let bytes = store.read(digest)?;
     check_size(&path, size, bytes.len() as u64)?;
@@ -155,13 +192,9 @@ pub(super) fn document(
             found,
         });
     }
-    let parsed = parse(&path, &bytes)?;
-    check_media_type(&path, media_type, parsed.media_type())?;
-    Ok(Document {
-        digest,
-        media_type: media_type.to_owned(),
-        bytes: bytes.into(),
-    })
+    let parsed = Parsed::new(path.clone(), digest, bytes)?;
+    check_media_type(&path, media_type, &parsed.document.media_type)?;
+    Ok(parsed)
 }
 
 fn check_media_type(path: &Path, expected: &str, found: &str) -> Result<(), SourceError> {
@@ -172,13 +205,6 @@ fn check_media_type(path: &Path, expected: &str, found: &str) -> Result<(), Sour
         path: path.to_owned(),
         expected: expected.chars().take(120).collect(),
         found: found.to_owned(),
-    })
-}
-
-fn parse(path: &Path, bytes: &[u8]) -> Result<ImageDocument, SourceError> {
-    ImageDocument::from_slice(bytes).map_err(|source| SourceError::Document {
-        path: path.to_owned(),
-        source,
     })
 }
 
@@ -198,22 +224,30 @@ fn check_size(path: &Path, expected: u64, found: u64) -> Result<(), SourceError>
 pub(super) struct Reader<'a> {
     store: &'a Store<'a>,
     session: &'a mut Session,
+    cancel: &'a AtomicBool,
     documents: Vec<Document>,
     /// Where in `documents` each one is.
     seen: BTreeMap<Digest, usize>,
     blobs: BTreeMap<Digest, Blob>,
+    configurations: Vec<Configuration>,
     /// Documents whose descriptors are not followed yet, with the number of indexes above them.
-    open: VecDeque<(usize, usize)>,
+    open: VecDeque<(Digest, ImageDocument, usize)>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(store: &'a Store<'a>, session: &'a mut Session) -> Self {
+    pub(super) fn new(
+        store: &'a Store<'a>,
+        session: &'a mut Session,
+        cancel: &'a AtomicBool,
+    ) -> Self {
         Self {
             store,
             session,
+            cancel,
             documents: Vec::new(),
             seen: BTreeMap::new(),
             blobs: BTreeMap::new(),
+            configurations: Vec::new(),
             open: VecDeque::new(),
         }
     }
@@ -221,16 +255,22 @@ impl<'a> Reader<'a> {
     /// Everything below `root`, or below the child that the platforms choose instead.
     pub(super) fn collect(
         mut self,
-        root: Document,
+        root: Parsed,
         platforms: &[String],
-    ) -> Result<(Vec<Document>, Vec<Blob>), SourceError> {
+    ) -> Result<Contents, SourceError> {
         let root = self.choose(root, platforms)?;
+        let artifact_type = match &root.content {
+            ImageDocument::Manifest(manifest) if !manifest.is_image() => {
+                Some(manifest.kind().to_owned())
+            }
+            _ => None,
+        };
         self.add(root, 0)?;
-        while let Some((number, depth)) = self.open.pop_front() {
-            match self.parsed(&self.documents[number])? {
+        while let Some((digest, document, depth)) = self.open.pop_front() {
+            match document {
                 ImageDocument::Index(index) => {
                     if index.manifests.is_empty() {
-                        return Err(SourceError::EmptyIndex(self.documents[number].digest));
+                        return Err(SourceError::EmptyIndex(digest));
                     }
                     for child in &index.manifests {
                         if child.is_document() {
@@ -241,32 +281,36 @@ impl<'a> Reader<'a> {
                         }
                     }
                 }
-                ImageDocument::Manifest(manifest) => self.add_blobs(&manifest)?,
+                ImageDocument::Manifest(manifest) => self.add_manifest(&manifest)?,
             }
         }
-        Ok((self.documents, self.blobs.into_values().collect()))
+        Ok(Contents {
+            documents: self.documents,
+            blobs: self.blobs.into_values().collect(),
+            configurations: self.configurations,
+            artifact_type,
+        })
     }
 
-    fn parsed(&self, document: &Document) -> Result<ImageDocument, SourceError> {
-        parse(&self.store.document(document.digest), &document.bytes)
-    }
-
-    fn choose(&self, root: Document, platforms: &[String]) -> Result<Document, SourceError> {
+    fn choose(&self, root: Parsed, platforms: &[String]) -> Result<Parsed, SourceError> {
         if platforms.is_empty() {
             return Ok(root);
         }
-        match self.parsed(&root)? {
+        match &root.content {
             ImageDocument::Index(index) => match platform::choose(&index.manifests, platforms)? {
                 Choice::Whole => Ok(root),
                 Choice::Child(child) => self.read(child),
-                Choice::Children(chosen) => Ok(platform::subset(&root, &chosen)),
+                Choice::Children(chosen) => {
+                    let (digest, bytes) = platform::subset(&root.document, &chosen);
+                    Parsed::new(self.store.document(digest), digest, bytes)
+                }
             },
             // What is no image runs on nothing.
             ImageDocument::Manifest(manifest) if !manifest.is_image() => {
-                Err(SourceError::NoPlatform(root.digest))
+                Err(SourceError::NoPlatform(root.document.digest))
             }
             ImageDocument::Manifest(manifest) => {
-                let available = self.platform(&manifest)?;
+                let available = self.platform(manifest)?;
                 platform::check(&[&available], platforms)?;
                 Ok(root)
             }
@@ -287,10 +331,7 @@ impl<'a> Reader<'a> {
         if let Store::Registry(remote) = self.store {
             remote.fetch_now(&manifest.config)?;
         }
-        let mut bytes = vec![0; usize::try_from(config.size).unwrap_or(usize::MAX)];
-        File::open(path)
-            .and_then(|file| file.read_exact_at(&mut bytes, config.offset))
-            .map_err(|source| files::failed(path, source))?;
+        let bytes = config.read()?;
         let found = files::digest(&bytes);
         if found != config.digest {
             return Err(SourceError::Content {
@@ -299,13 +340,14 @@ impl<'a> Reader<'a> {
                 found,
             });
         }
-        serde_json::from_slice(&bytes).map_err(|source| SourceError::Config {
+        let read = json::from_loose_slice_of(&bytes, known_keys::IMAGE_CONFIG);
+        read.map_err(|source| SourceError::Config {
             path: config.path,
             source,
         })
     }
 
-    fn read(&self, descriptor: &Descriptor) -> Result<Document, SourceError> {
+    fn read(&self, descriptor: &Descriptor) -> Result<Parsed, SourceError> {
         let Descriptor {
             digest,
             size,
@@ -329,18 +371,28 @@ impl<'a> Reader<'a> {
         self.add(document, depth)
     }
 
-    fn add(&mut self, document: Document, depth: usize) -> Result<(), SourceError> {
+    fn add(&mut self, parsed: Parsed, depth: usize) -> Result<(), SourceError> {
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(SourceError::Interrupted);
+        }
         if self.documents.len() == limits::DOCUMENTS {
             return Err(SourceError::Documents);
         }
+        let Parsed { document, content } = parsed;
         self.session.keep(&document)?;
         self.seen.insert(document.digest, self.documents.len());
-        self.open.push_back((self.documents.len(), depth));
+        self.open.push_back((document.digest, content, depth));
         self.documents.push(document);
         Ok(())
     }
 
-    fn add_blobs(&mut self, manifest: &ImageManifest) -> Result<(), SourceError> {
+    fn add_manifest(&mut self, manifest: &ImageManifest) -> Result<(), SourceError> {
+        if manifest.has_image_config() {
+            self.configurations.push(Configuration {
+                digest: manifest.config.digest,
+                of_image: manifest.is_image(),
+            });
+        }
         let mut all = std::iter::once(&manifest.config).chain(&manifest.layers);
         all.try_for_each(|descriptor| self.add_blob(descriptor))
     }

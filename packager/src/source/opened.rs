@@ -1,0 +1,89 @@
+//! Layouts and archives that several images may be taken from: each is opened, and its list of images read, once.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use schemas::Digest;
+
+use super::docker_archive::Archive;
+use super::oci::Layout;
+use super::place::Place;
+use super::{Contents, Means, SourceError};
+use crate::compress;
+
+/// What was opened so far, by its path.
+#[derive(Debug, Default)]
+pub(super) struct Opened {
+    layouts: BTreeMap<PathBuf, Rc<Layout>>,
+    archives: BTreeMap<PathBuf, Rc<Archive>>,
+    /// The images of layouts: any number of tags may name one.
+    images: BTreeMap<Chosen, Rc<Contents>>,
+}
+
+/// An image of a layout.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Chosen {
+    /// The layout.
+    pub(super) layout: PathBuf,
+    /// The document that the tag names.
+    pub(super) root: Digest,
+    /// Which size and media type it has by its list.
+    pub(super) said: (u64, String),
+    /// What is taken of it.
+    pub(super) platforms: Vec<String>,
+}
+
+impl Opened {
+    /// The layout in a directory.
+    pub(super) fn directory(&mut self, path: PathBuf) -> Result<Rc<Layout>, SourceError> {
+        self.layout(path, |path| Ok(Place::Directory(path)))
+    }
+
+    /// The layout in a tar.
+    pub(super) fn tar(
+        &mut self,
+        path: PathBuf,
+        means: &Means<'_>,
+    ) -> Result<Rc<Layout>, SourceError> {
+        self.layout(path, |path| {
+            Ok(Place::Tar(compress::open_tar(&path, means)?))
+        })
+    }
+
+    fn layout(
+        &mut self,
+        path: PathBuf,
+        place: impl FnOnce(PathBuf) -> Result<Place, SourceError>,
+    ) -> Result<Rc<Layout>, SourceError> {
+        if let Some(known) = self.layouts.get(&path) {
+            return Ok(Rc::clone(known));
+        }
+        let layout = Rc::new(Layout::open(place(path.clone())?)?);
+        self.layouts.insert(path, Rc::clone(&layout));
+        Ok(layout)
+    }
+
+    /// What an engine saved.
+    pub(super) fn archive(
+        &mut self,
+        path: PathBuf,
+        means: &Means<'_>,
+    ) -> Result<Rc<Archive>, SourceError> {
+        if let Some(known) = self.archives.get(&path) {
+            return Ok(Rc::clone(known));
+        }
+        let archive = Rc::new(Archive::open(&path, means)?);
+        self.archives.insert(path, Rc::clone(&archive));
+        Ok(archive)
+    }
+
+    /// An image that was collected already.
+    pub(super) fn image(&self, chosen: &Chosen) -> Option<Rc<Contents>> {
+        self.images.get(chosen).map(Rc::clone)
+    }
+
+    pub(super) fn keep(&mut self, chosen: Chosen, image: &Rc<Contents>) {
+        self.images.insert(chosen, Rc::clone(image));
+    }
+}
