@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod budgets;
 mod cat;
 #[path = "../common/mod.rs"]
 mod common;
@@ -10,6 +11,7 @@ mod earlier;
 mod future;
 mod help;
 mod input;
+mod keys;
 mod nonsense;
 mod output;
 mod packing;

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use iso9660::{Difference, PlanError, UnknownLayout};
+use schemas::json::JsonError;
 use schemas::{ArchivePath, Capability, ContentsError, Digest, EnvelopeError, StatementError};
 
 use crate::limits;
@@ -149,6 +150,14 @@ pub enum OpenError {
         offset: u64,
         /// What went wrong.
         source: io::Error,
+    },
+    /// A document or configuration of an image that readers could understand differently, or none at all.
+    #[error("image document `{path}` cannot be read")]
+    Document {
+        /// Its file.
+        path: String,
+        /// What is wrong.
+        source: JsonError,
     },
     /// The caller asked to stop.
     #[error("interrupted")]

@@ -148,6 +148,11 @@ pub fn is_blob(path: &str) -> bool {
     file == "manifest.json" || is_hex(file.strip_suffix(".manifest.json").unwrap_or(file))
 }
 
+/// Whether a path is that of a manifest or an index in an image's directory: every document of an archive has one.
+pub(crate) fn is_document(path: &str) -> bool {
+    is_blob(path) && path.ends_with("manifest.json")
+}
+
 fn is_hex(text: &str) -> bool {
     Digest::from_hex(text).is_ok()
 }

@@ -7,6 +7,7 @@
 //!
 //! Synchronous code without network, terminal or clock. What is acceptable as a Solution is the validator's business.
 
+mod documents;
 mod error;
 mod layout;
 pub mod limits;
@@ -24,6 +25,7 @@ mod unsigned;
 mod verify;
 mod write;
 
+pub use documents::Roots;
 pub use error::{Differences, OpenError, WriteError};
 pub use iso9660::Difference;
 pub use layout::{

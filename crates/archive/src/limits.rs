@@ -13,3 +13,6 @@ pub const BUFFERS: usize = 3;
 pub const THREADS: usize = 16;
 /// Places named when an image differs from its signed list: enough to see a pattern, and one screen.
 pub const DIFFERENCES: usize = 64;
+/// Bytes of the documents that the tags of an archive name, read to show what they are: what `solution validate` takes of
+/// all documents together.
+pub const ROOTS: u64 = 512 * 1024 * 1024;

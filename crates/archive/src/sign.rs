@@ -25,8 +25,8 @@ pub enum Destination {
     Nowhere,
 }
 
-/// An archive that gets signatures. The image is exactly what its list says; its data is not read, which is for the caller
-/// to do first. A key that signed already is refused. Nothing is written before [`Signable::write`].
+/// An archive that gets signatures. The image is exactly what its list says, and everybody reads the same in its images'
+/// documents; other data is not read, which is for the caller to do first. A key that signed already is refused. Nothing is written before [`Signable::write`].
 #[derive(Debug)]
 pub struct Signable {
     opened: Opened,
@@ -110,6 +110,7 @@ impl Signable {
         } else {
             let opened = Opened::from_source(source)?;
             let listed = opened.skip_signature()?.list()?;
+            listed.check_documents()?;
             let statement = listed.statement().clone();
             (opened, statement)
         };

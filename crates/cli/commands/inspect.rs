@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use archive::{Listed, Opened};
+use archive::{Listed, Opened, Roots};
 use clap::Args;
 use schemas::{ImageDocument, ImageIndex, ImagePlace, Solution, limits};
 use serde::Serialize;
@@ -12,6 +12,12 @@ use crate::args::Output;
 use crate::exit::Failure;
 use crate::exit::Outcome;
 use crate::render;
+
+/// Bytes that are shown of what images are, counted for each: a platform has some twelve, and as a rule there is a file
+/// for each.
+const SHOWN: usize = limits::FILES * (12 + ENTRY);
+/// Bytes that a text costs beside its own.
+const ENTRY: usize = 32;
 
 /// Show what is in an archive; nothing is verified but that it is whole where it is read
 #[derive(Args, Debug)]
@@ -101,6 +107,9 @@ fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
         Failure::no(error).context(format!("`{}`: manifest.yaml", arguments.archive.display()))
     })?;
     let predicate = &listed.statement().predicate;
+    let images = images(&listed, &manifest.spec.images).map_err(|failure| {
+        failure.context(format!("cannot show `{}`", arguments.archive.display()))
+    })?;
     Ok(Inspected {
         archive_id: listed.archive_id().to_string(),
         solution: predicate.id.name().to_string(),
@@ -108,38 +117,62 @@ fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
         time: predicate.time.to_string(),
         size: listed.image_size(),
         signatures,
-        images: manifest
-            .spec
-            .images
-            .iter()
-            .map(|place| image(&listed, place))
-            .collect(),
+        images,
         manifest,
         files: arguments.files.then(|| files(&listed)),
     })
 }
 
-fn image(listed: &Listed, place: &ImagePlace) -> ImageLine {
-    let path = format!("images/{}/{}/manifest.json", place.name, place.tag);
-    let entry = listed
-        .contents()
-        .entries()
-        .iter()
-        .find(|entry| entry.path.as_str() == path);
-    let document = entry.and_then(|_| listed.read(&path, limits::IMAGE_MANIFEST_SIZE).ok());
-    let document = document.and_then(|bytes| ImageDocument::from_slice(&bytes).ok());
-    let (artifact_type, platforms) = match document {
-        Some(ImageDocument::Manifest(manifest)) if !manifest.is_image() => {
-            (Some(manifest.kind().to_owned()), Vec::new())
+/// What the document that a tag names is.
+#[derive(Default)]
+struct Root {
+    artifact_type: Option<String>,
+    platforms: Vec<String>,
+}
+
+impl Root {
+    /// Bytes that a line about it needs.
+    fn cost(&self) -> usize {
+        let texts = self.artifact_type.iter().chain(&self.platforms);
+        texts.map(|text| text.len() + ENTRY).sum()
+    }
+}
+
+fn images(listed: &Listed, places: &[ImagePlace]) -> Result<Vec<ImageLine>, Failure> {
+    let mut roots = Roots::new(listed, root);
+    let mut shown = 0;
+    let line = |place: &ImagePlace| {
+        let found = roots.of(place);
+        let root = found.and_then(|(_, root)| root);
+        shown += root.map_or(0, Root::cost);
+        // A small index under very many tags would be very much to show.
+        if shown > SHOWN {
+            return Err(Failure::no(anyhow::anyhow!(
+                "the images are for more platforms than can be shown"
+            ))
+            .hint("`solution validate` says what is wrong with it, and what to do"));
         }
-        Some(ImageDocument::Index(index)) => (None, platforms(&index)),
-        _ => (None, Vec::new()),
+        Ok(ImageLine {
+            image: place.to_string(),
+            digest: found.map(|(digest, _)| digest.to_string()),
+            artifact_type: root.and_then(|root| root.artifact_type.clone()),
+            platforms: root.map(|root| root.platforms.clone()).unwrap_or_default(),
+        })
     };
-    ImageLine {
-        image: place.to_string(),
-        digest: entry.map(|entry| entry.digest.to_string()),
-        artifact_type,
-        platforms,
+    places.iter().map(line).collect()
+}
+
+fn root(document: &ImageDocument) -> Root {
+    match document {
+        ImageDocument::Manifest(manifest) if !manifest.is_image() => Root {
+            artifact_type: Some(manifest.kind().to_owned()),
+            platforms: Vec::new(),
+        },
+        ImageDocument::Index(index) => Root {
+            artifact_type: None,
+            platforms: platforms(index),
+        },
+        ImageDocument::Manifest(_) => Root::default(),
     }
 }
 

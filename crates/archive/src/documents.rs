@@ -1,0 +1,91 @@
+//! The images' documents of an archive for those who do not check it as a whole: who shows what is in it, and who signs
+//! it. Each is read once, however many images share it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemas::json::{self, Kind};
+use schemas::{Digest, ImageDocument, ImagePlace, known_keys};
+use serde::de::IgnoredAny;
+
+use crate::layout::{blob_path, image_manifest_path, is_document};
+use crate::{Listed, OpenError, limits};
+
+/// What the tags of an archive name, as far as it is looked at.
+#[derive(Debug)]
+pub struct Roots<'a, T> {
+    listed: &'a Listed,
+    look: fn(&ImageDocument) -> T,
+    known: BTreeMap<Digest, Option<T>>,
+    /// Bytes of documents that may still be read.
+    left: u64,
+}
+
+impl<'a, T> Roots<'a, T> {
+    /// Nothing is read yet. Of each document only what `look` makes of it is kept.
+    #[must_use]
+    pub fn new(listed: &'a Listed, look: fn(&ImageDocument) -> T) -> Self {
+        Self {
+            listed,
+            look,
+            known: BTreeMap::new(),
+            left: limits::ROOTS,
+        }
+    }
+
+    /// The digest of what the tag of an image names, and what it is; the latter is none when it cannot be read, or when
+    /// those before it had [`limits::ROOTS`] together. None for an image that is not in the archive.
+    pub fn of(&mut self, place: &ImagePlace) -> Option<(Digest, Option<&T>)> {
+        let entry = self
+            .listed
+            .contents()
+            .get(image_manifest_path(place).as_str())?;
+        if !self.known.contains_key(&entry.digest) {
+            let known = self.read(entry.path.as_str(), entry.size);
+            self.known.insert(entry.digest, known);
+        }
+        let known = self.known.get(&entry.digest);
+        Some((entry.digest, known.and_then(Option::as_ref)))
+    }
+
+    fn read(&mut self, path: &str, size: u64) -> Option<T> {
+        self.left = self.left.checked_sub(size)?;
+        let limit = schemas::limits::IMAGE_MANIFEST_SIZE;
+        let bytes = self.listed.read(path, limit).ok()?;
+        let document = ImageDocument::from_slice(&bytes).ok()?;
+        Some((self.look)(&document))
+    }
+}
+
+impl Listed {
+    /// Refuses an archive with images that readers could understand differently: it reads all documents, and the
+    /// configurations that they name.
+    pub(crate) fn check_documents(&self) -> Result<(), OpenError> {
+        let mut read = BTreeSet::new();
+        let entries = self.contents().entries().iter();
+        for entry in entries.filter(|entry| is_document(entry.path.as_str())) {
+            if !read.insert(entry.digest) {
+                continue;
+            }
+            let bytes = self.check_keys(entry.path.as_str(), known_keys::IMAGE_DOCUMENT)?;
+            let Ok(ImageDocument::Manifest(manifest)) = ImageDocument::from_slice(&bytes) else {
+                continue;
+            };
+            let path = blob_path(&manifest.config.digest);
+            let is_there = self.contents().get(path.as_str()).is_some();
+            if manifest.has_image_config() && is_there && read.insert(manifest.config.digest) {
+                self.check_keys(path.as_str(), known_keys::IMAGE_CONFIG)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_keys(&self, path: &str, kind: Kind) -> Result<Vec<u8>, OpenError> {
+        let bytes = self.read(path, schemas::limits::IMAGE_MANIFEST_SIZE)?;
+        let read = json::from_loose_slice_of::<IgnoredAny>(&bytes, kind);
+        read.map_err(|source| OpenError::Document {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(bytes)
+    }
+}

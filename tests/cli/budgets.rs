@@ -1,0 +1,141 @@
+//! Small archives that would be much work: what the program spends on one follows from its size. Each runs with as much
+//! memory as a small virtual machine has left, and more than that would end it.
+
+use std::process::Command;
+use std::sync::Arc;
+
+use archive::tree::{self, BlobSize, DerivedContent, DerivedFile, Document};
+use archive::{ArchiveFile, FileSource, Info};
+use schemas::{Digest, SolutionId, StatementTime};
+
+use crate::common::{Answer, Desk};
+use crate::stages;
+
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+
+/// KiB of data, stacks included.
+const MEMORY: u32 = 128 * 1024;
+
+fn digest(bytes: &[u8]) -> Digest {
+    ArchiveFile::from_bytes("x".parse().unwrap(), bytes.to_vec()).digest
+}
+
+fn named(media_type: &str, bytes: &[u8], more: &str) -> String {
+    let (digest, size) = (digest(bytes), bytes.len());
+    format!(r#"{{"mediaType":"{media_type}","digest":"{digest}","size":{size}{more}}}"#)
+}
+
+fn document(media_type: &str, bytes: &[u8]) -> Document {
+    Document {
+        digest: digest(bytes),
+        media_type: media_type.to_owned(),
+        bytes: bytes.into(),
+    }
+}
+
+/// An index of 4 MiB that lists one manifest for very many platforms, under as many tags, and a `manifest.yaml` that
+/// lists each so many times.
+fn one_index(desk: &Desk, tags: usize, listed: usize) {
+    let config =
+        br#"{"os":"linux","architecture":"arm64","rootfs":{"type":"layers","diff_ids":[]}}"#;
+    let manifest = format!(
+        r#"{{"schemaVersion":2,"mediaType":"{MANIFEST}","config":{},"layers":[]}}"#,
+        named(CONFIG, config, "")
+    );
+    let child = |number| {
+        let platform = format!(r#","platform":{{"os":"linux","architecture":"x{number}"}}"#);
+        named(MANIFEST, manifest.as_bytes(), &platform)
+    };
+    let children: Vec<String> = (0..18_000).map(child).collect();
+    let index = format!(
+        r#"{{"schemaVersion":2,"mediaType":"{INDEX}","manifests":[{}]}}"#,
+        children.join(",")
+    );
+    let documents = vec![
+        document(INDEX, index.as_bytes()),
+        document(MANIFEST, manifest.as_bytes()),
+    ];
+    let image = |tag: usize| tree::Image {
+        place: format!("a:{tag}").parse().unwrap(),
+        reference: None,
+        root: documents[0].digest,
+        documents: documents.clone(),
+        blobs: vec![BlobSize {
+            digest: digest(config),
+            size: config.len() as u64,
+        }],
+    };
+    let images: Vec<tree::Image> = (0..tags).map(image).collect();
+    let info = Info {
+        id: SolutionId::new("demo".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap(),
+        time: StatementTime::DEFAULT,
+        upgrade_from: None,
+        expires: None,
+        requires: Vec::new(),
+        optional: Vec::new(),
+    };
+    // The index is in memory once, and is hashed once.
+    let config: Arc<[u8]> = config.as_slice().into();
+    let file = |file: DerivedFile| ArchiveFile {
+        path: file.path,
+        size: file.size,
+        digest: file.digest,
+        source: FileSource::Bytes(match file.content {
+            DerivedContent::Bytes(bytes) => bytes,
+            DerivedContent::Blob => Arc::clone(&config),
+        }),
+    };
+    let derived = tree::derived(&info.id, &images).unwrap();
+    let mut files: Vec<ArchiveFile> = derived.into_iter().map(file).collect();
+    let lines = (0..listed).map(|number| format!("  - a:{}\n", number % tags));
+    let text = format!(
+        "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Solution\nmetadata: {{name: demo}}\nspec:\n  version: 1.0.0\n  images:\n{}",
+        lines.collect::<String>()
+    );
+    files.push(ArchiveFile::from_bytes(
+        "manifest.yaml".parse().unwrap(),
+        text.into_bytes(),
+    ));
+    let unsigned = stages::unsigned(info, files);
+    stages::write(unsigned.leave_unsigned(), &desk.path("small.iso"));
+}
+
+/// Runs the program with [`MEMORY`].
+fn bounded(desk: &Desk, arguments: &[&str]) -> Answer {
+    let program = env!("CARGO_BIN_EXE_solution");
+    let script = format!("ulimit -d {MEMORY} && exec \"$0\" \"$@\"");
+    let mut command = Command::new("sh");
+    let command = command.current_dir(desk.path("")).arg("-c").arg(script);
+    Answer::of(command.arg(program).args(arguments))
+}
+
+#[test]
+fn a_small_index_under_many_tags_is_little_work() {
+    let desk = Desk::new();
+    one_index(&desk, 2000, 2000);
+    let said = bounded(&desk, &["validate", "small.iso", "--skip-signature"]);
+    // Of what each platform is wrong for, one finding, and not one for each tag.
+    assert!(said.stdout.starts_with("archive id"), "{said:?}");
+    assert!(said.stderr.contains("and 17980 more"), "{said:?}");
+    let said = bounded(&desk, &["inspect", "small.iso"]).failure(1);
+    assert!(said.contains("more platforms than can be shown"), "{said}");
+}
+
+#[test]
+fn an_image_that_is_listed_very_often_is_read_once() {
+    let desk = Desk::new();
+    one_index(&desk, 1, 100_000);
+    let said = bounded(&desk, &["inspect", "small.iso"]).failure(1);
+    assert!(said.contains("more platforms than can be shown"), "{said}");
+    let said = bounded(&desk, &["validate", "small.iso", "--skip-signature"]).failure(1);
+    assert!(said.contains("manifest.image-repeated"), "{said}");
+}
+
+#[test]
+fn an_ordinary_index_is_shown_under_each_of_its_tags() {
+    let desk = Desk::with_archive();
+    let said = bounded(&desk, &["inspect", "example.iso"]).success();
+    assert!(said.contains("image       "), "{said}");
+}

@@ -1,0 +1,287 @@
+//! Keys of JSON that only some readers take for a known one: what runs images is written in Go, and takes `Layers` for
+//! `layers`. Nobody packs, signs, accepts or imports what two readers see differently.
+
+use archive::ArchiveFile;
+use archive::tree::{self, BlobSize, DerivedContent, Document};
+use fixtures::image::ImageBuilder;
+use fixtures::layout::OciLayout;
+use schemas::{Digest, Envelope};
+use signing::SecretKey;
+
+use crate::common::Desk;
+use crate::stages;
+
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
+
+fn key(desk: &Desk) -> SecretKey {
+    let pem = String::from_utf8(desk.read("publisher.key")).unwrap();
+    SecretKey::from_pem(&pem).unwrap()
+}
+
+fn digest(bytes: &[u8]) -> Digest {
+    ArchiveFile::from_bytes("x".parse().unwrap(), bytes.to_vec()).digest
+}
+
+fn named(media_type: &str, bytes: &[u8]) -> String {
+    let (digest, size) = (digest(bytes), bytes.len());
+    format!(r#"{{"mediaType":"{media_type}","digest":"{digest}","size":{size}}}"#)
+}
+
+/// A signed archive with one image of a manifest that says more, and whose configuration says more. Everything else in it
+/// is as it should be.
+fn archive(manifest_says: &str, config_says: &str) -> Desk {
+    let desk = Desk::with_archive();
+    let path = desk.path("example.iso");
+    let listed = stages::list(&path);
+    let layer = b"a layer";
+    let config = format!(
+        r#"{{"os":"linux","architecture":"amd64","rootfs":{{"type":"layers","diff_ids":["{}"]}}{config_says}}}"#,
+        digest(layer)
+    );
+    let manifest = format!(
+        r#"{{"schemaVersion":2,"mediaType":"{MANIFEST}","config":{},"layers":[{}]{manifest_says}}}"#,
+        named(CONFIG, config.as_bytes()),
+        named(LAYER, layer)
+    );
+    let blobs = [config.as_bytes(), layer];
+    let size = |bytes: &&[u8]| BlobSize {
+        digest: digest(bytes),
+        size: bytes.len() as u64,
+    };
+    let image = tree::Image {
+        place: "app:1".parse().unwrap(),
+        reference: None,
+        root: digest(manifest.as_bytes()),
+        documents: vec![Document {
+            digest: digest(manifest.as_bytes()),
+            media_type: MANIFEST.to_owned(),
+            bytes: manifest.as_bytes().into(),
+        }],
+        blobs: blobs.iter().map(size).collect(),
+    };
+    let info = stages::info(&listed);
+    let mut files: Vec<ArchiveFile> = tree::derived(&info.id, &[image])
+        .unwrap()
+        .into_iter()
+        .map(|file| {
+            let bytes = match file.content {
+                DerivedContent::Bytes(bytes) => bytes.to_vec(),
+                DerivedContent::Blob => {
+                    let mut blobs = blobs.iter();
+                    blobs.find(|it| digest(it) == file.digest).unwrap().to_vec()
+                }
+            };
+            ArchiveFile::from_bytes(file.path, bytes)
+        })
+        .collect();
+    let text = format!(
+        "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Solution\nmetadata: {{name: {}, annotations: {{solutions.metalk8s.scality.com/display-name: X}}}}\nspec: {{version: {}, images: ['app:1']}}\n",
+        info.id.name(),
+        info.id.version()
+    );
+    files.push(ArchiveFile::from_bytes(
+        "manifest.yaml".parse().unwrap(),
+        text.into_bytes(),
+    ));
+    let signed = stages::unsigned(info, files).sign(&[key(&desk)]).unwrap();
+    stages::write(signed, &path);
+    desk
+}
+
+/// `sign`, `validate` and `import` say no, name the key, and change nothing.
+#[track_caller]
+fn refused(desk: &Desk, finding: &str, word: &str) {
+    let before = (desk.names(), desk.read("example.iso"));
+    desk.refused(&[finding], &[word, "only in case"]);
+    desk.solution(&["keygen", "reviewer"]).success();
+    let import: [&str; 4] = ["--key", "publisher.pub", "--registry", "registry.invalid"];
+    let verbs: [(&str, &[&str]); 3] = [
+        ("sign", &["--key", "reviewer.key"]),
+        ("sign", &["--payload-out", "payload"]),
+        ("import", &import),
+    ];
+    for (verb, more) in verbs {
+        let arguments = [&[verb, "example.iso"], more].concat();
+        let said = desk.solution(&arguments).failure(1);
+        assert!(
+            said.contains(word) && said.contains("only in case"),
+            "{said}"
+        );
+    }
+    for name in ["reviewer.key", "reviewer.pub"] {
+        std::fs::remove_file(desk.path(name)).unwrap();
+    }
+    assert!(
+        (desk.names(), desk.read("example.iso")) == before,
+        "it was touched"
+    );
+}
+
+/// What all cases below start from.
+#[test]
+fn keys_that_nobody_knows_and_those_of_maps_are_free() {
+    let annotations = r#","annotations":{"Digest":"x","digest":"y","layers":"","Layers":""}"#;
+    let config = r#","config":{"Labels":{"Env":"","env":""},"Volumes":{"/A":{},"/a":{}},"Mood":1},"mood":1.5"#;
+    let desk = archive(annotations, config);
+    let report = desk.report(&["--key", "publisher.pub"], 0);
+    assert_eq!(report["verdict"], "accepted", "{report:#}");
+    desk.solution(&["keygen", "reviewer"]).success();
+    desk.solution(&["sign", "example.iso", "--key", "reviewer.key"])
+        .success();
+}
+
+#[test]
+fn layers_that_only_go_sees_are_refused() {
+    let evil = named(LAYER, b"a layer");
+    for key in ["Layers", "layer\u{17f}", "LAYERS"] {
+        let desk = archive(&format!(r#","{key}":[{evil}]"#), "");
+        refused(&desk, "images.document", &format!("`{key}`"));
+    }
+}
+
+#[test]
+fn a_configuration_that_go_reads_differently_is_refused() {
+    for says in [
+        r#","config":{"Entrypoint":["/good"],"entrypoint":["/evil"]}"#,
+        r#","Config":{"Entrypoint":["/evil"]}"#,
+        r#","config":{"Healthcheck":{"Test":[],"test":["CMD","/evil"]}}"#,
+        r#","RootFS":{}"#,
+    ] {
+        let desk = archive("", says);
+        let key = ["`entrypoint`", "`Config`", "`test`", "`RootFS`"];
+        let key = key
+            .into_iter()
+            .find(|key| says.contains(&key.replace('`', "\"")));
+        refused(&desk, "images.config", key.unwrap());
+    }
+}
+
+#[test]
+fn a_statement_that_go_reads_differently_is_refused() {
+    let desk = archive("", "");
+    let mut image = desk.read("example.iso");
+    let place = 65_536..131_072;
+    let envelope = Envelope::from_slice(&image[place.clone()]).unwrap();
+    let payload = String::from_utf8(envelope.payload().to_vec()).unwrap();
+    let payload = payload.replacen(r#""layout":1"#, r#""layout":1,"Layout":2"#, 1);
+    let mut envelope = Envelope::new(payload.into_bytes()).unwrap();
+    envelope.add(key(&desk).sign(envelope.payload())).unwrap();
+    image[place].copy_from_slice(&envelope.to_bytes());
+    desk.write("example.iso", image);
+    refused(&desk, "signature.statement", "`Layout`");
+    let statement = desk.read("example.iso")[65_536..131_072].to_vec();
+    desk.write("statement.dsse.json", statement);
+    let said = desk.solution(&["sign", "statement.dsse.json", "--payload-out", "payload"]);
+    assert!(said.failure(1).contains("`Layout`"));
+}
+
+/// A source whose image has this text in its layout's place.
+fn packing(file: fn(&Desk) -> String, from: &str, to: &str) -> String {
+    let desk = Desk::with_key();
+    let image = ImageBuilder::new().file("/app", "x", 0o755).build();
+    let layout = OciLayout::create(desk.path("source/layout")).unwrap();
+    layout
+        .add(&image.into(), Some("1"))
+        .unwrap()
+        .finish()
+        .unwrap();
+    desk.write(
+        "source/solution.yaml",
+        "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionSource
+metadata: {name: demo}
+spec: {version: 1.0.0, images: [{name: app, tag: '1', source: 'oci:layout:1'}]}
+",
+    );
+    let arguments = ["pack", "source", "-o", "demo.iso", "--key", "publisher.key"];
+    desk.solution(&[&arguments[..], &["--check"]].concat())
+        .success();
+    let file = file(&desk);
+    let text = String::from_utf8(desk.read(&file)).unwrap();
+    assert!(text.contains(from), "{text}");
+    let text = text.replacen(from, to, 1);
+    // Whatever names it by its digest does so again.
+    let old = file.rsplit('/').next().unwrap().to_owned();
+    if old.len() == 64 {
+        let (size, new) = (desk.read(&file).len(), digest(text.as_bytes()).hex());
+        desk.write(&format!("source/layout/blobs/sha256/{new}"), &text);
+        rename(&desk, &old, size, &new, text.len());
+    } else {
+        desk.write(&file, &text);
+    }
+    let refused = desk
+        .solution(&[&arguments[..], &["--check"]].concat())
+        .failure(1);
+    let said = desk.solution(&arguments).failure(1);
+    assert!(refused.contains("only in case"), "{refused}");
+    assert!(!desk.path("demo.iso").exists());
+    said
+}
+
+/// Lets everything in the layout that names one blob name another, from the bottom to the top.
+fn rename(desk: &Desk, old: &str, size: usize, new: &str, new_size: usize) {
+    let folder = "source/layout/blobs/sha256";
+    let renamed = |text: &str| {
+        let text = text.replace(old, new);
+        text.replace(
+            &format!(r#""size":{size}"#),
+            &format!(r#""size":{new_size}"#),
+        )
+    };
+    for entry in std::fs::read_dir(desk.path(folder)).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let bytes = desk.read(&format!("{folder}/{name}"));
+        let Ok(text) = String::from_utf8(bytes) else {
+            continue;
+        };
+        if text.contains(old) {
+            let above = renamed(&text);
+            let hex = digest(above.as_bytes()).hex();
+            desk.write(&format!("{folder}/{hex}"), &above);
+            return rename(desk, &name, text.len(), &hex, above.len());
+        }
+    }
+    let index = String::from_utf8(desk.read("source/layout/index.json")).unwrap();
+    desk.write("source/layout/index.json", renamed(&index));
+}
+
+/// The blob of the layout that has this text.
+fn blob(desk: &Desk, with: &str) -> String {
+    let folder = "source/layout/blobs/sha256";
+    let mut entries = std::fs::read_dir(desk.path(folder)).unwrap();
+    let found = entries.find_map(|entry| {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let path = format!("{folder}/{name}");
+        let text = String::from_utf8(desk.read(&path)).ok()?;
+        text.contains(with).then_some(path)
+    });
+    found.unwrap()
+}
+
+#[test]
+fn what_go_reads_differently_is_not_packed() {
+    let said = packing(
+        |desk| blob(desk, "\"layers\":["),
+        "\"layers\":[",
+        "\"Layers\":[],\"layers\":[",
+    );
+    assert!(said.contains("`Layers`"), "{said}");
+    let said = packing(
+        |desk| blob(desk, "\"diff_ids\""),
+        "\"rootfs\"",
+        "\"RootFs\":{},\"rootfs\"",
+    );
+    assert!(said.contains("`RootFs`"), "{said}");
+    let index = |_: &Desk| "source/layout/index.json".to_owned();
+    let said = packing(index, "\"manifests\"", "\"Manifests\":[],\"manifests\"");
+    assert!(said.contains("`Manifests`"), "{said}");
+    let marker = |_: &Desk| "source/layout/oci-layout".to_owned();
+    let said = packing(
+        marker,
+        "{\"imageLayoutVersion\"",
+        "{\"imagelayoutversion\":\"9\",\"imageLayoutVersion\"",
+    );
+    assert!(said.contains("`imagelayoutversion`"), "{said}");
+}
