@@ -107,6 +107,9 @@ fn distinct(
     Ok(())
 }
 
+/// The images of each name.
+type ByName<'a> = BTreeMap<&'a ImageName, Vec<&'a ImagePlace>>;
+
 /// Checks the operator's block against the images.
 pub(crate) fn operator(operator: &Operator, images: &[SourceImage]) -> Result<(), PackError> {
     let places: Vec<ImagePlace> = images.iter().map(SourceImage::place).collect();
@@ -121,8 +124,12 @@ pub(crate) fn operator(operator: &Operator, images: &[SourceImage]) -> Result<()
         let references = images.iter().filter_map(source::reference);
         check_related_images(operator, references.collect::<Vec<_>>().iter())?;
     }
+    let mut by_name: ByName<'_> = BTreeMap::new();
+    for place in &places {
+        by_name.entry(&place.name).or_default().push(place);
+    }
     for (field, text) in operator.expandable() {
-        check_expansions(&field, text, &places)?;
+        check_expansions(&field, text, &places, &by_name)?;
     }
     Ok(())
 }
@@ -170,20 +177,29 @@ fn check_related_images<'a>(
     })
 }
 
-fn check_expansions(field: &str, text: &str, places: &[ImagePlace]) -> Result<(), PackError> {
+fn check_expansions(
+    field: &str,
+    text: &str,
+    places: &[ImagePlace],
+    by_name: &ByName<'_>,
+) -> Result<(), PackError> {
     let pieces = split_expansions(text).map_err(|problem| PackError::Expansion {
         field: field.to_owned(),
         problem,
     })?;
     pieces.into_iter().try_for_each(|piece| match piece {
         Piece::Text(_) => Ok(()),
-        Piece::Image(name) => check_expansion(field, name, places),
+        Piece::Image(name) => check_expansion(field, name, places, by_name),
     })
 }
 
-fn check_expansion(field: &str, name: ImageName, places: &[ImagePlace]) -> Result<(), PackError> {
-    let same = places.iter().filter(|place| place.name == name);
-    let found: Vec<ImagePlace> = same.cloned().collect();
+fn check_expansion(
+    field: &str,
+    name: ImageName,
+    places: &[ImagePlace],
+    by_name: &ByName<'_>,
+) -> Result<(), PackError> {
+    let found = by_name.get(&name).map_or(&[][..], Vec::as_slice);
     let field = field.to_owned();
     match found.len() {
         1 => Ok(()),
@@ -195,7 +211,7 @@ fn check_expansion(field: &str, name: ImageName, places: &[ImagePlace]) -> Resul
         _ => Err(PackError::AmbiguousExpansion {
             field,
             name,
-            places: list(&found),
+            places: list(found),
         }),
     }
 }

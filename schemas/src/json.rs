@@ -231,6 +231,33 @@ mod tests {
         }
     }
 
+    /// Whatever is in a document is asked for once, at any depth, and whoever asks keeps nothing but the keys of objects
+    /// that are open.
+    #[test]
+    fn every_value_is_looked_at_once() {
+        use std::cell::Cell;
+
+        use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
+        const EACH: usize = 200;
+        let asked = Cell::new(0);
+        let count = |number: usize| {
+            asked.set(asked.get() + 1);
+            number
+        };
+        let layer = || {
+            let fields = (0..EACH).map(|number| (format!("key {}", count(number)), 1_u64));
+            MapDeserializer::<_, Error>::new(fields)
+        };
+        let layers = SeqDeserializer::<_, Error>::new((0..EACH).map(|_| layer()));
+        let whole = Walk {
+            rules: Rules::Strict,
+            kind: Kind::List(&[("known", Kind::Plain)]),
+            depth: 0,
+        };
+        whole.deserialize(layers).unwrap();
+        assert_eq!(asked.get(), EACH * EACH);
+    }
+
     #[test]
     fn depth_is_bounded() {
         let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);

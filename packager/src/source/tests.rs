@@ -472,6 +472,67 @@ fn the_reference_is_where_the_image_came_from_when_that_is_a_registry() {
     assert_eq!(reference(&given).unwrap().to_string(), "r.test/app:1");
 }
 
+/// Very many images of one layout are as much work as the layout is large.
+#[test]
+fn a_layout_is_opened_once_for_all_its_images() {
+    let directory = tempfile::tempdir().unwrap();
+    let layout = OciLayout::create(directory.path().join("layout")).unwrap();
+    let (one, other) = (image("amd64").into(), index());
+    let layout = layout.add(&one, Some("1")).unwrap();
+    let layout = layout.add(&one, Some("2")).unwrap();
+    layout.add(&other, Some("3")).unwrap().finish().unwrap();
+    let mut session = Session::new();
+    let mut collect = |tag: u8| {
+        let image = source_image(&format!("oci:layout:{tag}"));
+        collect_one(directory.path(), &image, &mut session).unwrap()
+    };
+    let first = collect(1);
+    // What was read is not read again, and a document that two tags name is gone through once.
+    for name in ["oci-layout", "index.json"] {
+        fs::remove_file(directory.path().join("layout").join(name)).unwrap();
+    }
+    assert!(Rc::ptr_eq(&first.contents, &collect(2).contents));
+    assert_eq!(collect(3).contents.documents.len(), 3);
+}
+
+#[test]
+fn images_with_more_contents_than_archives_have_are_not_looked_for_to_their_end() {
+    let tree = Tree::new(index());
+    let mut session = Session::new();
+    let image = source_image("oci:layout:1");
+    // Three documents and five blobs each.
+    let most = schemas::limits::FILES / 8;
+    for _ in 0..most {
+        collect_one(tree.directory.path(), &image, &mut session).unwrap();
+    }
+    let error = collect_one(tree.directory.path(), &image, &mut session).unwrap_err();
+    assert!(matches!(error, SourceError::Contents), "{error}");
+}
+
+#[test]
+fn collecting_ends_when_it_is_told_to() {
+    let tree = Tree::new(index());
+    let (remote, cancel) = (Remote::default(), AtomicBool::new(true));
+    let cache = Lazy::new(&tree.path("cache"));
+    let means = Means {
+        cache: &cache,
+        network: &Network::new(&remote, &cache, &|_| {}, &cancel),
+        compression: Compression::None,
+        threads: NonZeroUsize::MIN,
+        progress: &|_| {},
+        cancel: &cancel,
+        postponed: None,
+    };
+    for source in ["oci:layout:1", "dir:dir"] {
+        let (base, image) = (tree.directory.path(), source_image(source));
+        let error = super::collect_one(base, &image, &means, &mut Session::new()).unwrap_err();
+        assert!(
+            matches!(error, SourceError::Interrupted),
+            "{source}: {error}"
+        );
+    }
+}
+
 #[test]
 fn an_index_of_nothing_is_refused() {
     let tree = Tree::new(Index::new(Format::Oci, Vec::new()).into());

@@ -150,6 +150,37 @@ fn a_saved_image_gets_one_manifest_from_both_layouts() {
     }
 }
 
+/// An engine's whole store, or a layout of very many images, is one file.
+#[test]
+fn a_tar_is_opened_once_for_all_its_images() {
+    let bench = Bench::new();
+    bench.save("a.tar", &two_images(), Names::Directories);
+    let layout = OciLayout::create(bench.path("layout")).unwrap();
+    let layout = layout.add(&image("amd64").into(), Some("1")).unwrap();
+    let layout = layout.add(&image("arm64").into(), Some("2")).unwrap();
+    layout.finish().unwrap();
+    saved::tar_of_directory(&bench.path("b.tar"), &bench.path("layout")).unwrap();
+    for (tar, one, two) in [
+        (
+            "a.tar",
+            "docker-archive:a.tar:one",
+            "docker-archive:a.tar:r.test/two:1",
+        ),
+        ("b.tar", "oci-archive:b.tar:1", "oci-archive:b.tar:2"),
+    ] {
+        let mut session = Session::new();
+        let mut collect = |source: &str| {
+            let image = source_image(source);
+            collect_with(bench.0.path(), &image, Compression::None, &mut session).unwrap()
+        };
+        let one = collect(one);
+        // Whoever opened it again would not find it.
+        fs::remove_file(bench.path(tar)).unwrap();
+        let two = collect(two);
+        assert_ne!(one.contents.documents, two.contents.documents, "{tar}");
+    }
+}
+
 #[test]
 fn one_of_several_is_named_as_engines_complete_names() {
     let bench = Bench::new();

@@ -1,0 +1,88 @@
+//! Reading the images' documents, and how much of it there is at most.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends at the first thing that fails"
+)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use archive::tree::{DerivedContent, Image, derived};
+use archive::{ArchiveFile, FileSource, MANIFEST, OpenError, Opened, Roots, image_manifest_path};
+use common::{Place, digest, id, images, info, trust};
+use schemas::{Digest, ImageDocument, ImagePlace};
+
+#[test]
+fn a_document_that_very_many_tags_name_is_looked_at_once() {
+    static LOOKED: AtomicUsize = AtomicUsize::new(0);
+    fn look(document: &ImageDocument) -> usize {
+        LOOKED.fetch_add(1, Ordering::Relaxed);
+        document.descriptors().count()
+    }
+    let (images, blobs) = images();
+    let places: Vec<ImagePlace> = (0..500)
+        .map(|tag| format!("many:{tag}").parse().unwrap())
+        .collect();
+    let tagged = places.iter().map(|place| Image {
+        place: place.clone(),
+        ..images[1].clone()
+    });
+    let tagged: Vec<Image> = tagged.collect();
+    let blobs = blobs
+        .into_iter()
+        .map(|bytes| (digest(&bytes), bytes.into()));
+    let blobs: BTreeMap<Digest, Arc<[u8]>> = blobs.collect();
+    let files = derived(&id(), &tagged).unwrap().into_iter();
+    let files = files.map(|file| ArchiveFile {
+        source: FileSource::Bytes(match file.content {
+            DerivedContent::Bytes(bytes) => bytes,
+            DerivedContent::Blob => Arc::clone(&blobs[&file.digest]),
+        }),
+        path: file.path,
+        size: file.size,
+        digest: file.digest,
+    });
+    let manifest = ArchiveFile::from_bytes(MANIFEST.parse().unwrap(), b"x".to_vec());
+    let place = Place::new();
+    place
+        .write_with(info(), files.chain([manifest]).collect(), 2)
+        .unwrap();
+    let listed = place.list().unwrap();
+    let mut roots = Roots::new(&listed, look);
+    for place in &places {
+        let (digest, descriptors) = roots.of(place).unwrap();
+        assert_eq!((digest, descriptors), (images[1].root, Some(&3)));
+    }
+    assert_eq!(LOOKED.load(Ordering::Relaxed), 1);
+    assert!(roots.of(&"other:1".parse().unwrap()).is_none());
+}
+
+#[test]
+fn a_document_that_cannot_be_read_is_nothing_known() {
+    let place = Place::new();
+    let mut files = place.files();
+    let app: ImagePlace = "app:1.0".parse().unwrap();
+    let path = image_manifest_path(&app);
+    let file = files.iter_mut().find(|file| file.path == path).unwrap();
+    *file = ArchiveFile::from_bytes(path, b"{".to_vec());
+    place.write_with(info(), files, 2).unwrap();
+    let listed = place.list().unwrap();
+    let mut roots = Roots::new(&listed, |_| ());
+    assert_eq!(roots.of(&app), Some((digest(b"{"), None)));
+}
+
+#[test]
+fn listing_ends_when_it_is_told_to() {
+    let place = Place::new();
+    place.write();
+    let opened = Opened::open(&place.archive()).unwrap();
+    let trusted = opened.verify(&trust()).unwrap();
+    let listed = trusted.clone().list_unless(&AtomicBool::new(false));
+    assert!(listed.is_ok());
+    let listed = trusted.list_unless(&AtomicBool::new(true));
+    assert!(matches!(listed, Err(OpenError::Interrupted)));
+}
