@@ -52,7 +52,7 @@ fn pattern(text: &str) -> String {
 }
 
 /// The locations of all images, by name and tag.
-pub(crate) fn registry_config(place: &Place, images: &[Image]) -> Vec<u8> {
+pub(crate) fn registry_config(place: &Place, images: &[&Image]) -> Vec<u8> {
     let mut names: BTreeMap<&ImageName, BTreeMap<&Tag, &Image>> = BTreeMap::new();
     for image in images {
         let tags = names.entry(&image.place.name).or_default();
@@ -96,7 +96,9 @@ fn manifest_locations(
 ) {
     let mut seen: BTreeSet<Digest> = BTreeSet::new();
     for (tag, image) in tags {
-        for document in &image.documents {
+        let mut documents: Vec<&Document> = image.documents.iter().collect();
+        documents.sort_by_key(|document| document.digest);
+        for document in documents {
             let (digest, hex) = (document.digest, document.digest.hex());
             let is_root = digest == image.root;
             let file = if is_root {

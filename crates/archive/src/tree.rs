@@ -121,11 +121,7 @@ struct IndexEntry<'a> {
 /// Every file that follows from the images, sorted by path, each once. The order of the images, and of what is in
 /// them, makes no difference.
 pub fn derived(id: &SolutionId, images: &[Image]) -> Result<Vec<DerivedFile>, TreeError> {
-    let mut images = images.to_vec();
-    for image in &mut images {
-        image.documents.sort_by_key(|document| document.digest);
-        image.blobs.sort_unstable();
-    }
+    let mut images: Vec<&Image> = images.iter().collect();
     images.sort_by(|a, b| a.place.cmp(&b.place));
     check(&images)?;
     let mut files = vec![
@@ -140,15 +136,16 @@ pub fn derived(id: &SolutionId, images: &[Image]) -> Result<Vec<DerivedFile>, Tr
             registry_config(&Place::template(), &images),
         ),
     ];
+    let mut in_layout = BTreeSet::new();
     for image in &images {
-        image_files(image, &mut files);
+        image_files(image, &mut in_layout, &mut files);
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     files.dedup_by(|a, b| a.path == b.path);
     Ok(files)
 }
 
-fn check(images: &[Image]) -> Result<(), TreeError> {
+fn check(images: &[&Image]) -> Result<(), TreeError> {
     let mut directories = BTreeSet::new();
     for Image {
         place,
@@ -180,8 +177,13 @@ fn check(images: &[Image]) -> Result<(), TreeError> {
     Ok(())
 }
 
-fn image_files(image: &Image, files: &mut Vec<DerivedFile>) {
+/// The files of an image in its own directory, and in the layout those that no image before has brought.
+fn image_files(image: &Image, in_layout: &mut BTreeSet<Digest>, files: &mut Vec<DerivedFile>) {
     let place = &image.place;
+    let mut paths = |own: ArchivePath, digest: &Digest| {
+        let layout = in_layout.insert(*digest).then(|| blob_path(digest));
+        std::iter::once(own).chain(layout)
+    };
     let version = image_version_path(place);
     files.push(from_bytes(version.as_str(), DIRECTORY_VERSION.to_vec()));
     for document in &image.documents {
@@ -190,7 +192,7 @@ fn image_files(image: &Image, files: &mut Vec<DerivedFile>) {
         } else {
             image_child_path(place, &document.digest)
         };
-        for path in [own, blob_path(&document.digest)] {
+        for path in paths(own, &document.digest) {
             files.push(DerivedFile {
                 path,
                 size: document.bytes.len() as u64,
@@ -200,7 +202,7 @@ fn image_files(image: &Image, files: &mut Vec<DerivedFile>) {
         }
     }
     for &BlobSize { digest, size } in &image.blobs {
-        for path in [image_blob_path(place, &digest), blob_path(&digest)] {
+        for path in paths(image_blob_path(place, &digest), &digest) {
             files.push(DerivedFile {
                 path,
                 size,
@@ -223,11 +225,14 @@ fn from_bytes(path: &str, bytes: Vec<u8>) -> DerivedFile {
 }
 
 /// `index.json`: one descriptor for each place, in their order.
-fn index(images: &[Image]) -> Vec<u8> {
+fn index(images: &[&Image]) -> Vec<u8> {
     let index = Index {
         schema_version: 2,
         media_type: "application/vnd.oci.image.index.v1+json",
-        manifests: images.iter().filter_map(index_entry).collect(),
+        manifests: images
+            .iter()
+            .filter_map(|image| index_entry(image))
+            .collect(),
     };
     serde_json::to_vec(&index).expect("an index has a JSON form")
 }
