@@ -15,7 +15,7 @@ use crate::cache::Lazy;
 use crate::error::PackError;
 use crate::pack::{self, Request};
 use crate::remote::Network;
-use crate::source::{self, Collected, Contents, Means};
+use crate::source::{self, Collected, ImageContents, Means};
 use crate::{Event, Progress, assemble, limits, load};
 
 /// What would be packed.
@@ -164,7 +164,7 @@ fn outline(signed: Signed, wanted: &BTreeSet<Digest>) -> Result<File, PackError>
 /// documents reads.
 fn configurations(images: &[Collected]) -> BTreeSet<Digest> {
     let mut wanted = BTreeSet::new();
-    for Contents {
+    for ImageContents {
         blobs,
         configurations,
         ..
@@ -208,7 +208,7 @@ fn images(
 
 /// Every content of an image, once.
 fn contents(image: &Collected) -> impl Iterator<Item = (Digest, u64)> {
-    let Contents {
+    let ImageContents {
         documents, blobs, ..
     } = &*image.contents;
     let documents = documents.iter();
@@ -218,7 +218,7 @@ fn contents(image: &Collected) -> impl Iterator<Item = (Digest, u64)> {
 
 /// What an image runs on, as its configurations say: `known` are those of the images before.
 fn platforms(
-    contents: &Contents,
+    contents: &ImageContents,
     known: &mut BTreeMap<Digest, Option<Platform>>,
 ) -> Result<BTreeSet<Platform>, PackError> {
     let configurations = contents.configurations.iter();

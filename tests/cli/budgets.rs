@@ -132,10 +132,3 @@ fn an_image_that_is_listed_very_often_is_read_once() {
     let said = bounded(&desk, &["validate", "small.iso", "--skip-signature"]).failure(1);
     assert!(said.contains("manifest.image-repeated"), "{said}");
 }
-
-#[test]
-fn an_ordinary_index_is_shown_under_each_of_its_tags() {
-    let desk = Desk::with_archive();
-    let said = bounded(&desk, &["inspect", "example.iso"]).success();
-    assert!(said.contains("image       "), "{said}");
-}

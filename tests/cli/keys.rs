@@ -177,7 +177,7 @@ fn a_statement_that_go_reads_differently_is_refused() {
     assert!(said.failure(1).contains("`Layout`"));
 }
 
-/// A source whose image has this text in its layout's place.
+/// What `pack` says of a layout in which a file has another text. The same layout without it is packed.
 fn packing(file: fn(&Desk) -> String, from: &str, to: &str) -> String {
     let desk = Desk::with_key();
     let image = ImageBuilder::new().file("/app", "x", 0o755).build();

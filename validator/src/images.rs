@@ -444,11 +444,25 @@ mod tests {
     /// Every image refers to all contents: the pairs are what has no bound of its own.
     #[test]
     fn the_contents_of_all_images_are_bounded() {
-        let document = of_layers(0..200);
-        let others = (0..250_000).map(|number| entry(&format!("zzz/{number}"), 1, 254));
-        let entries = blobs(0..200).chain(tags(2600, 255)).chain(others);
-        let found = ids(entries.collect(), document.as_bytes());
-        assert!(found.contains("images.budget"), "{found:?}");
+        let contents = Contents::new(blobs(0..1).collect()).unwrap();
+        let read = |_: &str, _| Ok::<_, ReadProblem>(Vec::new());
+        let files = Files::new(&contents, &read);
+        for (pairs, expected) in [
+            (2, None),
+            (IMAGE_CONTENTS, Some("images.incomplete")),
+            (IMAGE_CONTENTS + 1, Some("images.budget")),
+        ] {
+            let walk = Walk {
+                documents: Documents::new(&files),
+                last_image: Vec::new(),
+                image: 0,
+                contents: pairs,
+            };
+            let mut findings = Findings::default();
+            assert_eq!(walk.affordable(&mut findings), expected.is_none());
+            let found = findings.into_sorted().first().map(|it| it.id);
+            assert_eq!(found, expected, "{pairs}");
+        }
     }
 
     /// What the images lack is not walked through, to say of each of half a million files that it is missing.

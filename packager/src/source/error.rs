@@ -240,7 +240,7 @@ pub enum SourceError {
     #[error("has more than {max} manifests below one tag", max = crate::limits::DOCUMENTS)]
     Documents,
     /// More contents than an archive has files.
-    #[error("brings the documents, layers and configurations of all images, counted for each, above {max}", max = schemas::limits::FILES)]
+    #[error("the images up to this one have more than {max} documents, layers and configurations, counted for each", max = schemas::limits::FILES)]
     Contents,
     /// More bytes of manifests than fit into memory.
     #[error("the manifests and indexes of all images have more than {max} bytes together", max = crate::limits::DOCUMENT_BYTES)]

@@ -50,12 +50,12 @@ pub(crate) struct Collected {
     /// The reference that workloads ask for.
     pub(crate) reference: Option<ImageReference>,
     /// What it consists of, which tags of one layout may share.
-    pub(crate) contents: Rc<Contents>,
+    pub(crate) contents: Rc<ImageContents>,
 }
 
 /// What an image consists of.
 #[derive(Debug)]
-pub(crate) struct Contents {
+pub(crate) struct ImageContents {
     /// Every manifest and index, the one that the tag names first.
     pub(crate) documents: Vec<Document>,
     /// Every layer and configuration, once.
@@ -301,7 +301,7 @@ fn collect_of(
 fn collected(
     image: &SourceImage,
     found: Option<ImageReference>,
-    contents: Rc<Contents>,
+    contents: Rc<ImageContents>,
     session: &mut Session,
 ) -> Result<Collected, SourceError> {
     session.count(&contents)?;

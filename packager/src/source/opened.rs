@@ -9,7 +9,7 @@ use schemas::Digest;
 use super::docker_archive::Archive;
 use super::oci::Layout;
 use super::place::Place;
-use super::{Contents, Means, SourceError};
+use super::{ImageContents, Means, SourceError};
 use crate::compress;
 
 /// What was opened so far, by its path.
@@ -18,7 +18,7 @@ pub(super) struct Opened {
     layouts: BTreeMap<PathBuf, Rc<Layout>>,
     archives: BTreeMap<PathBuf, Rc<Archive>>,
     /// The images of layouts: any number of tags may name one.
-    images: BTreeMap<Chosen, Rc<Contents>>,
+    images: BTreeMap<Chosen, Rc<ImageContents>>,
 }
 
 /// An image of a layout.
@@ -79,11 +79,11 @@ impl Opened {
     }
 
     /// An image that was collected already.
-    pub(super) fn image(&self, chosen: &Chosen) -> Option<Rc<Contents>> {
+    pub(super) fn image(&self, chosen: &Chosen) -> Option<Rc<ImageContents>> {
         self.images.get(chosen).map(Rc::clone)
     }
 
-    pub(super) fn keep(&mut self, chosen: Chosen, image: &Rc<Contents>) {
+    pub(super) fn keep(&mut self, chosen: Chosen, image: &Rc<ImageContents>) {
         self.images.insert(chosen, Rc::clone(image));
     }
 }

@@ -15,7 +15,7 @@ use schemas::{Descriptor, Digest, ImageDocument, ImageManifest, Platform, json, 
 use super::docker::Remote;
 use super::opened::Opened;
 use super::place::Place;
-use super::{Blob, Configuration, Contents, Document, SourceError};
+use super::{Blob, Configuration, Document, ImageContents, SourceError};
 use crate::files;
 use crate::limits;
 use crate::platform::{self, Choice};
@@ -149,7 +149,7 @@ impl Session {
     }
 
     /// Counts the contents of an image: each will be a file, so that very many need not be looked for to their end.
-    pub(super) fn count(&mut self, contents: &Contents) -> Result<(), SourceError> {
+    pub(super) fn count(&mut self, contents: &ImageContents) -> Result<(), SourceError> {
         self.contents += contents.documents.len() + contents.blobs.len();
         if self.contents > schemas::limits::FILES {
             return Err(SourceError::Contents);
@@ -257,7 +257,7 @@ impl<'a> Reader<'a> {
         mut self,
         root: Parsed,
         platforms: &[String],
-    ) -> Result<Contents, SourceError> {
+    ) -> Result<ImageContents, SourceError> {
         let root = self.choose(root, platforms)?;
         let artifact_type = match &root.content {
             ImageDocument::Manifest(manifest) if !manifest.is_image() => {
@@ -284,7 +284,7 @@ impl<'a> Reader<'a> {
                 ImageDocument::Manifest(manifest) => self.add_manifest(&manifest)?,
             }
         }
-        Ok(Contents {
+        Ok(ImageContents {
             documents: self.documents,
             blobs: self.blobs.into_values().collect(),
             configurations: self.configurations,

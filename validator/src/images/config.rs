@@ -11,7 +11,8 @@ use crate::files::Files;
 use crate::finding::Findings;
 use crate::limits::IMAGE_CONFIG;
 
-/// The fields of a platform are its own: serde keeps the whole document in memory to flatten another struct into it.
+/// The platform's fields stand here by themselves: to flatten one struct into another, serde keeps the whole document in
+/// memory.
 #[derive(Deserialize)]
 struct Config {
     os: String,
