@@ -1,15 +1,18 @@
 //! What an administrator should know before an import, and no reason to stop.
 
 use deployer::{Cluster, Node};
+use registry::Client;
 use schemas::SolutionId;
 use validator::{Accepted, AcceptedImage};
 
 use crate::error::Error;
 use crate::state::State;
 
-/// Versions that are newer than this one, images that no node runs, and what is not done for the operator.
+/// Who else than the registry gets the login, versions that are newer than this one, images that no node runs, and what
+/// is not done for the operator.
 pub(crate) async fn notes(
     accepted: &Accepted,
+    client: &Client,
     cluster: &Cluster,
     state: &State,
     id: &SolutionId,
@@ -40,7 +43,15 @@ pub(crate) async fn notes(
         .filter(|metrics| metrics.enabled);
     let metrics = metrics
         .map(|_| "the manifest asks for metrics of the operator: set them up yourself".to_owned());
-    Ok(newer.into_iter().chain(homeless).chain(metrics).collect())
+    let token_server = client
+        .token_server()
+        .map(|host| format!("the registry has logins checked by {host}: the login is sent there"));
+    Ok(token_server
+        .into_iter()
+        .chain(newer)
+        .chain(homeless)
+        .chain(metrics)
+        .collect())
 }
 
 /// Whether some node runs the image. Artifacts name no platform, and a cluster without nodes says nothing.

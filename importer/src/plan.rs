@@ -109,7 +109,7 @@ impl<'a> Plan<'a> {
         let deployment = decision.deployment.as_ref();
         rights::check_writing(cluster, id.name(), &decision.crds, deployment, obstacles).await?;
         self.summary.recorded = state.record(id.name(), id.version()).is_some();
-        self.summary.notes = notes(accepted, cluster, state, id).await?;
+        self.summary.notes = notes(accepted, client, cluster, state, id).await?;
         self.summary.defaults = defaults(request, &decision, &self.summary.pull_registry);
         self.summary.target = deployment.map(planned_target);
         self.decision = decision;

@@ -513,7 +513,10 @@ fn images_with_more_contents_than_archives_have_are_not_looked_for_to_their_end(
 fn collecting_ends_when_it_is_told_to() {
     let tree = Tree::new(index());
     let (remote, cancel) = (Remote::default(), AtomicBool::new(true));
-    let cache = Lazy::new(&tree.path("cache"));
+    let cache = Lazy::new(&CacheOptions {
+        directory: tree.path("cache"),
+        unpack_limit: crate::UNPACK_LIMIT,
+    });
     let means = Means {
         cache: &cache,
         network: &Network::new(&remote, &cache, &|_| {}, &cancel),
