@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::Answer;
 use crate::site::{Site, eventually, variable};
+use crate::terminal::Terminal;
 
 /// Packs 1.1.0 as another version, with another command of its operator if one is given.
 fn release(site: &Site, version: &str, command: Option<&str>) {
@@ -305,5 +306,70 @@ fn whoever_is_ended_gives_the_lease_back_and_others_are_told_who_holds_it() {
         began.elapsed() < Duration::from_secs(5),
         "{:?}",
         began.elapsed()
+    );
+}
+
+/// A process that does nothing until this is dropped.
+struct Frozen(String);
+
+impl Frozen {
+    fn new(program: &str) -> Self {
+        let process = Answer::of(Command::new("pidof").arg(program)).success();
+        let process = process.trim().to_owned();
+        Answer::of(Command::new("kill").args(["-s", "STOP", &process])).success();
+        Self(process)
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        Answer::of(Command::new("kill").args(["-s", "CONT", &self.0]));
+    }
+}
+
+#[test]
+fn a_cluster_that_answers_no_more_delays_no_end() {
+    let site = Site::new("frozen");
+    site.environment("signals");
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut import = waiting_import(&site, &silent);
+    let frozen = Frozen::new("kube-apiserver");
+    import.signal("TERM");
+    let (code, took) = import.end();
+    drop(frozen);
+    assert_eq!(code, Some(143), "{}", import.said());
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    // The Lease could not be given back, and its holder is known to be gone.
+    eventually("the cluster answers again", || {
+        let answer = Answer::of(&mut create(&site, &[]));
+        assert!(!answer.stderr.contains("has been changing"), "{answer:?}");
+        (answer.code == 0).then_some(())
+    });
+}
+
+#[test]
+fn ctrl_c_at_a_terminal_takes_the_spinner_away_and_says_what_is_done() {
+    let site = Site::new("spinner");
+    site.environment("spinner");
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let line = format!(
+        "solution import 1.0.0.iso --key publisher.pub -e spinner --registry {} --ca-file {} --pull-registry {}/nothing",
+        site.registry(),
+        variable("SOLUTION_TEST_REGISTRY_CA"),
+        silent.local_addr().unwrap(),
+    );
+    let [config, login] = ["KUBECONFIG", "REGISTRY_AUTH_FILE"].map(|name| (name, variable(name)));
+    let variables = [config, login, ("TERM", "xterm".to_owned())];
+    let shown = Terminal::run(&site.desk, &line, &variables)
+        .at(
+            "waiting for Deployment spinner/example-operator: 0 of 1",
+            "\u{3}",
+        )
+        .ended(130);
+    let clear = "\u{1b}[2K";
+    let end = shown.rsplit(clear).next().unwrap();
+    assert!(
+        end.starts_with("error: interrupted while the operator was awaited: "),
+        "{shown:?}"
     );
 }
