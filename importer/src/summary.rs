@@ -252,3 +252,71 @@ fn planned_beyond(deployment: &Deployment) -> Option<PlannedBeyond> {
         lines: beyond.lines.iter().map(line).collect(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use validator::rules::{self, Reach};
+
+    use super::*;
+
+    fn right(group: &str, resource: &str, verb: &str) -> Right {
+        let role = json!({ "kind": "Role", "rules": [
+            { "apiGroups": [group], "resources": [resource], "verbs": [verb] },
+        ] });
+        let reach = Reach::Namespace("prod".to_owned());
+        rules::rights(&role, &reach).unwrap().remove(0)
+    }
+
+    #[test]
+    fn making_pods_is_dangerous_where_others_run() {
+        let deployments = right("apps", "deployments", "create");
+        assert_eq!(danger(&deployments, false), None);
+        assert!(
+            danger(&deployments, true)
+                .unwrap()
+                .contains("ServiceAccount")
+        );
+        let secrets = right("", "secrets", "get");
+        assert_eq!(danger(&secrets, false), danger(&secrets, true));
+        assert!(danger(&secrets, false).unwrap().contains("password"));
+    }
+
+    #[test]
+    fn what_goes_or_becomes_narrower_is_a_loss() {
+        let change = |path: &str, before: Option<&str>, after: Option<&str>| FieldChange {
+            path: path.to_owned(),
+            before: before.map(str::to_owned),
+            after: after.map(str::to_owned),
+        };
+        let schema = ".spec.versions[name=v1].schema.openAPIV3Schema.properties.spec";
+        for (change, loss) in [
+            (
+                change(&format!("{schema}.properties.size"), Some("{}"), None),
+                true,
+            ),
+            (
+                change(&format!("{schema}.properties.size"), None, Some("{}")),
+                false,
+            ),
+            (
+                change(&format!("{schema}.required[0]"), None, Some("\"size\"")),
+                true,
+            ),
+            (
+                change(
+                    ".spec.versions[name=v1].served",
+                    Some("true"),
+                    Some("false"),
+                ),
+                true,
+            ),
+            (
+                change(".metadata.labels.version", Some("1"), Some("2")),
+                false,
+            ),
+        ] {
+            assert_eq!(is_loss(&change), loss, "{change}");
+        }
+    }
+}

@@ -19,6 +19,14 @@ fn a_mistyped_name_makes_no_environment() {
     }
     assert_eq!(site.snapshot(), before);
     assert_eq!(site.tag("example-1.0.0/example-operator", "1.0.0"), None);
+    // Meant, it is made; what cannot be known before is said.
+    let plan = ["-e", "other", "--create-environment", "--dry-run"];
+    let plan = site.import("1.0.0.iso", &plan).success();
+    assert!(
+        plan.contains("namespace other does not exist yet") && plan.contains("could not be tried"),
+        "{plan}"
+    );
+    assert_eq!(site.snapshot(), before);
 }
 
 #[test]
