@@ -31,19 +31,7 @@ fn a_namespace_of_others_is_adopted_and_given_back() {
         .success();
     site.solution(&["environment", "create", "adopted", "--adopt", "namespace"])
         .success();
-    let login = format!(
-        "--from-file=.dockerconfigjson={}",
-        crate::site::variable("SOLUTION_TEST_PULL_SECRET")
-    );
-    let secret = [
-        "create",
-        "secret",
-        "generic",
-        "login",
-        "--type=kubernetes.io/dockerconfigjson",
-        &login,
-    ];
-    site.kubectl("adopted", &secret).success();
+    site.login("adopted");
     site.import("1.0.0.iso", &["-e", "adopted", "--pull-secret", "login"])
         .success();
     undo(&site, "adopted");

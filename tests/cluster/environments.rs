@@ -40,19 +40,7 @@ fn what_stands_in_an_environment_stays() {
         "elsewhere",
     ])
     .success();
-    let login = format!(
-        "--from-file=.dockerconfigjson={}",
-        variable("SOLUTION_TEST_PULL_SECRET")
-    );
-    let secret = [
-        "create",
-        "secret",
-        "generic",
-        "login",
-        "--type=kubernetes.io/dockerconfigjson",
-    ];
-    site.kubectl("elsewhere", &[&secret[..], &[&login]].concat())
-        .success();
+    site.login("elsewhere");
     site.import("1.0.0.iso", &["-e", "stands", "--pull-secret", "login"])
         .success();
     // Neither the namespace, nor the Secret, nor the name by which nodes pull.

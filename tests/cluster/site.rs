@@ -144,6 +144,11 @@ impl Site {
     /// Makes an environment whose nodes can log in to the registry.
     pub(crate) fn environment(&self, name: &str) {
         self.solution(&["environment", "create", name]).success();
+        self.login(name);
+    }
+
+    /// Makes the Secret `login` in a namespace, with which nodes can log in to the registry.
+    pub(crate) fn login(&self, namespace: &str) {
         let login = format!(
             "--from-file=.dockerconfigjson={}",
             variable("SOLUTION_TEST_PULL_SECRET")
@@ -156,7 +161,7 @@ impl Site {
             "--type=kubernetes.io/dockerconfigjson",
             &login,
         ];
-        self.kubectl(name, &secret).success();
+        self.kubectl(namespace, &secret).success();
     }
 
     /// Runs kubectl in a namespace.
