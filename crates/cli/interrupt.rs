@@ -18,7 +18,7 @@ use crate::exit::{Failure, Outcome};
 use crate::render;
 
 /// How long a command has to notice a signal and to end: less than the second in which people expect it.
-const GRACE: Duration = Duration::from_millis(850);
+const GRACE: Duration = Duration::from_millis(750);
 
 /// Set once the program was asked to end.
 static FLAG: AtomicBool = AtomicBool::new(false);

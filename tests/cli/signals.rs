@@ -155,11 +155,18 @@ fn a_verb_that_cannot_notice_is_ended_all_the_same() {
 #[test]
 fn a_second_signal_ends_at_once() {
     let desk = Desk::new();
-    let (child, _stdin) = deaf(&desk);
+    let (mut child, _stdin) = deaf(&desk);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    // Two signals of one number may become one; these do not.
-    let ended = Ended::by(child, Signal::TERM);
-    assert!(ended.took < Duration::from_millis(500), "{ended:?}");
-    assert!([Some(130), Some(143)].contains(&ended.code), "{ended:?}");
-    assert_eq!(ended.stderr, "", "it took its time for words");
+    let began = Instant::now();
+    // One that comes while the first is being taken, on another thread, may count as the first too.
+    while child.try_wait().unwrap().is_none() {
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    let took = began.elapsed();
+    assert!(took < Duration::from_millis(500), "{took:?}");
+    let output = child.wait_with_output().unwrap();
+    let code = output.status.code();
+    assert!([Some(130), Some(143)].contains(&code), "{output:?}");
+    assert_eq!(output.stderr, b"", "it took its time for words");
 }
