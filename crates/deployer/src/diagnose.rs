@@ -95,7 +95,8 @@ pub(crate) fn diagnose(scene: &Scene) -> Option<Finding> {
 pub(crate) fn wants_events(pod: &Value) -> bool {
     let unclear = |status: &Value| {
         let message = status["state"]["waiting"]["message"].as_str();
-        cannot_pull(status) && classify_pull(message.unwrap_or_default()) == PullProblem::Other
+        let problem = classify_pull(message.unwrap_or_default());
+        cannot_pull(status) && matches!(problem, PullProblem::Other | PullProblem::Unauthorized)
     };
     containers(pod).any(|status| unclear(status) || is_being_set_up(status))
 }
@@ -237,8 +238,25 @@ fn start_problem(message: &str) -> Option<Stuck> {
     }
 }
 
-/// Older kubelets tell the cause in an event only, and while backing off in no status at all.
+/// What a kubelet says that had to pull without a secret which the pod names: it does not wait longer than a second for
+/// one that it has not seen yet.
+const SECRET_UNREAD: &str = "FailedToRetrieveImagePullSecret";
+
+/// Why an image cannot be pulled, and in whose words.
 fn pull_problem(pod: &Value, message: &str, events: &[Value]) -> (PullProblem, String) {
+    let uid = &pod["metadata"]["uid"];
+    let unread =
+        |event: &Value| event["involvedObject"]["uid"] == *uid && event["reason"] == SECRET_UNREAD;
+    match told_problem(pod, message, events) {
+        (PullProblem::Unauthorized, words) if events.iter().any(unread) => {
+            (PullProblem::SecretUnread, words)
+        }
+        other => other,
+    }
+}
+
+/// Older kubelets tell the cause in an event only, and while backing off in no status at all.
+fn told_problem(pod: &Value, message: &str, events: &[Value]) -> (PullProblem, String) {
     let of_message = classify_pull(message);
     if of_message != PullProblem::Other {
         return (of_message, message.to_owned());
@@ -405,6 +423,26 @@ mod tests {
             (finding.pod.as_deref(), finding.container.as_deref()),
             (Some("app-1"), Some("main"))
         );
+    }
+
+    /// The node did not have the secret yet when it pulled, and has it the next time.
+    #[test]
+    fn a_secret_that_the_node_could_not_read_is_no_wrong_login() {
+        let unread = |uid: &str| json!({"reason": SECRET_UNREAD, "involvedObject": {"uid": uid}, "message": "login"});
+        let refused = || vec![waiting("ErrImagePull", "401 Unauthorized")];
+        for (events, problem) in [
+            (vec![], PullProblem::Unauthorized),
+            (vec![unread("u2")], PullProblem::Unauthorized),
+            (vec![unread("u1")], PullProblem::SecretUnread),
+        ] {
+            let finding = diagnose(&scene(refused(), events)).unwrap();
+            assert_eq!(finding.stuck, Stuck::Pull(problem));
+        }
+        assert!(wants_events(&refused()[0]));
+        assert!(Stuck::Pull(PullProblem::SecretUnread).is_temporary());
+        let elsewhere = vec![waiting("ErrImagePull", "x509: unknown authority")];
+        let finding = diagnose(&scene(elsewhere, vec![unread("u1")])).unwrap();
+        assert_eq!(finding.stuck, Stuck::Pull(PullProblem::UnknownAuthority));
     }
 
     fn ended(restarts: u64, last: &Value) -> Value {

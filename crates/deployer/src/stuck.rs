@@ -49,6 +49,8 @@ pub enum PullProblem {
     PlainHttp,
     /// The registry wants credentials, or others.
     Unauthorized,
+    /// The registry wants credentials, and the node could not read the pull secret when it tried.
+    SecretUnread,
     /// The registry does not have the image.
     NotFound,
     /// The image has nothing for the node's platform.
@@ -169,6 +171,9 @@ impl PullProblem {
             Self::Unauthorized => {
                 "name a Secret of type kubernetes.io/dockerconfigjson with `--pull-secret`, or correct its credentials"
             }
+            Self::SecretUnread => {
+                "see that the pull secret is in the namespace; a node that was only slow to read it tries again by itself"
+            }
             Self::NotFound => {
                 "import the archive again: the registry the nodes use lacks the image; check `--pull-registry` too"
             }
@@ -196,7 +201,11 @@ impl PullProblem {
             | Self::NotFound
             | Self::Platform
             | Self::BadReference => Passing::Never,
-            Self::Refused | Self::NoSuchHost | Self::TimedOut | Self::Other => Passing::Perhaps,
+            Self::SecretUnread
+            | Self::Refused
+            | Self::NoSuchHost
+            | Self::TimedOut
+            | Self::Other => Passing::Perhaps,
         }
     }
 }
@@ -208,6 +217,7 @@ impl fmt::Display for PullProblem {
             Self::Certificate => "the registry's certificate is not valid (x509)",
             Self::PlainHttp => "the registry speaks plain HTTP and the node HTTPS",
             Self::Unauthorized => "the registry does not accept the credentials",
+            Self::SecretUnread => "the node could not read the pull secret",
             Self::NotFound => "the registry does not have it",
             Self::Platform => "it has nothing for the node's platform",
             Self::Refused => "the registry refuses the connection",
