@@ -297,7 +297,9 @@ impl Planner<'_> {
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<BTreeMap<ObjectRef, String>, Error> {
         let mut uids = BTreeMap::new();
-        for object in objects {
+        // The default account comes some time after its namespace; that changes nothing of a plan.
+        let ours = |object: &&Object| !is_default_account(object.reference());
+        for object in objects.iter().filter(ours) {
             let Some(live) = look(self.cluster, object.reference()).await? else {
                 continue;
             };
