@@ -3,11 +3,12 @@
 //! and a mark tells what was added.
 
 use deployer::{Cluster, Object, ObjectRef};
-use schemas::Namespace;
+use schemas::{Namespace, SolutionName};
 use serde_json::{Value, json};
 
 use crate::deployment::look;
 use crate::error::Error;
+use crate::namespace_record::NamespaceRecord;
 use crate::vocabulary as v;
 
 /// What the default ServiceAccount of a namespace has.
@@ -48,8 +49,29 @@ impl DefaultAccount {
         }
     }
 
+    /// As a deployment leaves it: with its secret; without one, what was added goes, unless another Solution of the
+    /// namespace pulls with it.
+    pub(crate) fn deployed(
+        self,
+        solution: &SolutionName,
+        secret: Option<&str>,
+        place: &NamespaceRecord,
+    ) -> Self {
+        let others = || place.solutions.iter().filter(|(name, _)| *name != solution);
+        let needed = |added: &str| {
+            others()
+                .filter_map(|(_, other)| other.pull_secret.as_ref())
+                .any(|other| other.as_str() == added)
+        };
+        match secret {
+            Some(secret) => self.with(secret),
+            None if self.added.as_deref().is_some_and(needed) => self,
+            None => self.without_added(),
+        }
+    }
+
     /// With a Solution's secret instead of one that was added before.
-    pub(crate) fn with(mut self, secret: &str) -> Self {
+    fn with(mut self, secret: &str) -> Self {
         if self.added.as_deref() == Some(secret) {
             return self;
         }
@@ -94,6 +116,8 @@ impl DefaultAccount {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::namespace_record::Deployed;
+    use crate::namespace_record::tests::namespace_record;
 
     fn account(secrets: &[&str], added: Option<&str>) -> DefaultAccount {
         DefaultAccount {
@@ -115,6 +139,29 @@ mod tests {
         assert_eq!(ours.without_added(), theirs);
         // One that was there before is nobody's to take away.
         assert_eq!(theirs.clone().with("corp"), theirs);
+    }
+
+    #[test]
+    fn a_secret_goes_with_the_last_solution_that_pulls_with_it() {
+        let mut place = namespace_record("prod", "prod");
+        for name in ["shop", "cart"] {
+            let deployed = Deployed {
+                version: "1.0.0".parse().unwrap(),
+                pull_secret: Some("login".parse().unwrap()),
+                accepted: None,
+            };
+            place.solutions.insert(name.parse().unwrap(), deployed);
+        }
+        let shop = "shop".parse().unwrap();
+        let live = account(&["corp", "login"], Some("login"));
+        let deployed = |secret, place: &_| live.clone().deployed(&shop, secret, place);
+        assert_eq!(deployed(Some("login"), &place), live);
+        assert_eq!(deployed(None, &place), live);
+        place.solutions.remove(&"cart".parse().unwrap());
+        assert_eq!(deployed(None, &place), account(&["corp"], None));
+        // What others put there is theirs.
+        let theirs = account(&["login"], None);
+        assert_eq!(theirs.clone().deployed(&shop, None, &place), theirs);
     }
 
     #[test]

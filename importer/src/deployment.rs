@@ -95,12 +95,12 @@ impl Deployment {
     ) -> Result<(), Error> {
         let decide = |live: Option<&Object>| {
             if is_default_account(object.reference()) {
-                let account = live.map(DefaultAccount::of).unwrap_or_default();
                 let secret = self.deployed.pull_secret.as_ref();
-                let account = match secret {
-                    Some(secret) => account.with(secret.as_str()),
-                    None => account.without_added(),
-                };
+                let account = live.map(DefaultAccount::of).unwrap_or_default().deployed(
+                    solution,
+                    secret.map(KubernetesName::as_str),
+                    &self.place,
+                );
                 return Ok(Some(Object::new(account.object(&self.namespace))?));
             }
             check_owner(object, live, solution).map_err(Error::Refused)?;
@@ -178,7 +178,7 @@ impl Planner<'_> {
         Ok(Some(deployment))
     }
 
-    /// The operator's objects in the order to apply them, after the login that it pulls with.
+    /// The operator's objects in the order to apply them, after what its pods pull with.
     async fn objects(
         &self,
         operator: &Operator,
@@ -191,6 +191,12 @@ impl Planner<'_> {
         if let PullLogin::Made(made) = &target.pull_login {
             objects.push(login::secret(id.name(), place, made));
         }
+        let pull_secret = deployed.pull_secret.as_ref().map(KubernetesName::as_str);
+        let live = DefaultAccount::read(self.cluster, &place.namespace).await?;
+        let account = live.clone().deployed(id.name(), pull_secret, place);
+        if account != live {
+            objects.push(account.object(&place.namespace));
+        }
         let rendering = Rendering {
             id,
             operator,
@@ -199,8 +205,7 @@ impl Planner<'_> {
             namespace: &place.namespace,
             config: &record::operator_config(self.records()),
             images: &self.images(),
-            pull_secret: deployed.pull_secret.as_ref().map(KubernetesName::as_str),
-            default_account: &DefaultAccount::read(self.cluster, &place.namespace).await?,
+            pull_secret,
         };
         objects.extend(rendering.objects()?);
         Ok(objects

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::rules;
 
-use crate::default_account::DefaultAccount;
 use crate::expand::{Expand, ExpandError};
 use crate::vocabulary as v;
 
@@ -33,8 +32,6 @@ pub(crate) struct Rendering<'a> {
     pub(crate) images: &'a Expand,
     /// The Secret that nodes log in with, when the registry wants a login.
     pub(crate) pull_secret: Option<&'a str>,
-    /// The namespace's default ServiceAccount as it is.
-    pub(crate) default_account: &'a DefaultAccount,
 }
 
 impl Rendering<'_> {
@@ -46,10 +43,6 @@ impl Rendering<'_> {
     /// All objects, in the order to apply them.
     pub(crate) fn objects(&self) -> Result<Vec<Value>, ExpandError> {
         let mut objects = vec![self.service_account()];
-        if let Some(secret) = self.pull_secret {
-            let account = self.default_account.clone().with(secret);
-            objects.push(account.object(self.namespace));
-        }
         for role in self.roles {
             objects.push(self.role(role));
             objects.push(self.binding(role));
@@ -347,7 +340,6 @@ spec:
                 config: &OperatorConfig::new(BTreeMap::new()),
                 images: &images,
                 pull_secret: self.pull_secret,
-                default_account: &DefaultAccount::default(),
             };
             rendering.objects().unwrap()
         }
@@ -489,20 +481,12 @@ spec:
     }
 
     #[test]
-    fn a_pull_secret_goes_to_both_accounts() {
+    fn the_operator_pulls_with_the_secret() {
         let mut case = Case::new();
         case.pull_secret = Some("login");
         let objects = case.objects();
-        let accounts: Vec<&Value> = objects
-            .iter()
-            .filter(|object| kind(object) == "ServiceAccount")
-            .collect();
-        assert_eq!(accounts.len(), 2);
-        for account in accounts {
-            assert_eq!(account["imagePullSecrets"], json!([{ "name": "login" }]));
-        }
-        // The namespace's own account is not the Solution's: no label, so no prune.
-        assert!(objects[1]["metadata"].get("labels").is_none());
+        let account = find(&objects, "ServiceAccount");
+        assert_eq!(account["imagePullSecrets"], json!([{ "name": "login" }]));
     }
 
     #[test]

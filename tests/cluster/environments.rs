@@ -78,6 +78,8 @@ fn what_stands_in_an_environment_stays() {
         )
         .success();
     assert!(plan.contains("imagePullSecrets"), "{plan}");
+    // The namespace's own account, to which the secret was added, too.
+    assert!(plan.contains("ServiceAccount elsewhere/default"), "{plan}");
 }
 
 #[test]

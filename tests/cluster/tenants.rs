@@ -2,8 +2,9 @@
 //! where they may write, or say that something is an environment's.
 
 use crate::gate::Gate;
-use crate::site::Site;
+use crate::site::{Site, eventually};
 
+const UID: &str = "--output=jsonpath={.metadata.uid}";
 const INTO: [&str; 4] = ["-e", "tenant", "--pull-secret", "login"];
 
 fn role(site: &Site, name: &str) {
@@ -46,6 +47,31 @@ fn an_object_made_in_the_moment_of_writing_is_not_taken() {
     let delete = ["delete", "role", "example-operator"];
     site.kubectl("tenant", &delete).success();
     site.import("1.0.0.iso", &INTO).success();
+}
+
+/// Kubernetes makes it some time after its namespace, and anew whenever it goes.
+#[test]
+fn a_default_account_made_while_images_are_pushed_changes_no_plan() {
+    let site = Site::new("race-account");
+    site.environment("tenant");
+    let gate = Gate::before(&site, "/leases");
+    let answer = gate.during(&mut site.import_command("1.0.0.iso", &INTO), || {
+        let account = || site.kubectl("tenant", &["get", "serviceaccount/default", UID]);
+        let before = account().success();
+        let delete = ["delete", "serviceaccount", "default"];
+        site.kubectl("tenant", &delete).success();
+        // Its name is free between the one and the other.
+        eventually("the default account is made anew", || {
+            let made = account();
+            (made.code == 0 && made.stdout != before).then_some(())
+        });
+    });
+    answer.success();
+    let secrets = "{.imagePullSecrets[*].name}";
+    assert_eq!(
+        site.field("tenant", "serviceaccount/default", secrets),
+        "login"
+    );
 }
 
 /// A CRD of the same name that others make in that moment is theirs, too.
