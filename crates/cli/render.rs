@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 
+use importer::Run;
 use schemas::{is_unprintable, printable};
 use serde::Serialize;
 use serde_json::ser::Formatter;
@@ -95,6 +96,13 @@ pub(crate) fn result<T: Serialize>(output: Output, value: &T, human: impl FnOnce
     match output {
         Output::Human => human(value),
         Output::Json => json(value),
+    }
+}
+
+/// Says of a run that only showed what it would do that it did no more.
+pub(crate) fn dry(run: Run) {
+    if run == Run::Dry {
+        line("nothing was changed (--dry-run)");
     }
 }
 

@@ -75,6 +75,9 @@ fn a_policy_takes_the_place_of_a_key() {
         text.contains("exists") && text.contains("--extend"),
         "{text}"
     );
+    let shown = trust(&desk, &["remove", "acme", "--dry-run"]).success();
+    assert!(shown.contains("nothing was changed"), "{shown}");
+    validate(&desk).success();
     trust(&desk, &["remove", "acme"]).success();
     validate(&desk).failure(2);
     assert_eq!(
@@ -207,7 +210,10 @@ fn keys_are_changed_one_by_one() {
     assert_eq!(ids.len(), 2);
     let text = trust(&desk, &["remove", &ids[0][..7]]).failure(1);
     assert!(text.contains("8 characters"), "{text}");
-    trust(&desk, &["remove", &ids[0][..12]]).success();
+    let remove = ["remove", &ids[0][..12], "--dry-run"];
+    trust(&desk, &remove).success();
+    assert_eq!(keys(&desk), ids);
+    trust(&desk, &remove[..2]).success();
     assert_eq!(keys(&desk), ids[1..]);
     let report = desk.report(&[], 1);
     assert_eq!(report["findings"][0]["id"], "signature.untrusted");

@@ -195,9 +195,7 @@ fn show_deleted(deleted: &DeletedEnvironment, run: Run) {
             Left::Gone(namespace) => format!("namespace {namespace} was gone already"),
         });
     }
-    if run == Run::Dry {
-        render::line("nothing was changed (--dry-run)");
-    }
+    render::dry(run);
 }
 
 fn list(arguments: &ListArguments, output: Output) -> Result<Outcome, Failure> {

@@ -535,9 +535,7 @@ pub(crate) fn undo(
         for note in &undone.notes {
             render::line(format!("note: {note}"));
         }
-        if run == Run::Dry {
-            render::line("nothing was changed (--dry-run)");
-        }
+        render::dry(run);
     });
     Ok(Outcome::Yes)
 }

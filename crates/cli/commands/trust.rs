@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
+use importer::Run;
 use schemas::{KeyId, KubernetesName, SolutionPattern, TrustPolicy, TrustSpec, TrustedKey};
 use serde::Serialize;
 use signing::{Policy, PolicyError, PublicKey, TrustError};
 
 use super::support;
-use crate::args::Output;
+use crate::args::{DryRunArguments, Output};
 use crate::exit::{Failure, Outcome};
 use crate::render;
 use crate::trust::{self, Scope, Stored, Write};
@@ -84,7 +85,7 @@ pub(crate) struct List {}
 #[command(after_help = "\
 Examples:
   solution trust remove acme
-  solution trust remove 91a7e27ec25e")]
+  solution trust remove 91a7e27ec25e --dry-run")]
 pub(crate) struct Remove {
     /// The name of a policy, or the beginning of a key's id
     what: String,
@@ -92,6 +93,9 @@ pub(crate) struct Remove {
     /// A policy for everybody on this machine, instead of yours
     #[arg(long)]
     system: bool,
+
+    #[command(flatten)]
+    dry_run: DryRunArguments,
 }
 
 /// A policy, as it is shown.
@@ -114,8 +118,10 @@ struct ShownKey {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Removed {
     removed: PathBuf,
+    dry_run: bool,
 }
 
 pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> {
@@ -273,12 +279,20 @@ fn remove(arguments: &Remove, output: Output) -> Result<Outcome, Failure> {
     let name: Option<KubernetesName> = arguments.what.parse().ok();
     let file = name.map(|name| trust::file(&folder, &name));
     if let Some(path) = file.filter(|path| path.symlink_metadata().is_ok()) {
-        std::fs::remove_file(&path)
-            .with_context(|| format!("cannot remove `{}`", path.display()))
-            .map_err(Failure::unknown)?;
-        let removed = Removed { removed: path };
-        render::result(output, &removed, |removed| {
-            render::line(format!("removed     {}", removed.removed.display()));
+        let run = arguments.dry_run.run();
+        if run == Run::Real {
+            std::fs::remove_file(&path)
+                .with_context(|| format!("cannot remove `{}`", path.display()))
+                .map_err(Failure::unknown)?;
+        }
+        let removed = Removed {
+            removed: path,
+            dry_run: run == Run::Dry,
+        };
+        render::result(output, &removed, |Removed { removed, dry_run }| {
+            let would = if *dry_run { "would be " } else { "" };
+            render::line(format!("{would}removed     {}", removed.display()));
+            render::dry(run);
         });
         return Ok(Outcome::Yes);
     }
@@ -340,7 +354,13 @@ fn remove_key(arguments: &Remove, stored: Vec<Stored>, output: Output) -> Result
         document,
         policy,
     };
-    trust::write(&stored.path, &stored.document, Write::Replace)?;
-    render::result(output, &shown(&stored), show);
+    let run = arguments.dry_run.run();
+    if run == Run::Real {
+        trust::write(&stored.path, &stored.document, Write::Replace)?;
+    }
+    render::result(output, &shown(&stored), |shown| {
+        show(shown);
+        render::dry(run);
+    });
     Ok(Outcome::Yes)
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use clap::{Args, ValueEnum};
 use deployer::Cluster;
-use importer::{Event, Plan, Ready, Receipt, Watch};
+use importer::{Event, Plan, Ready, Receipt, Run, Watch};
 use registry::{Client, RegistryAddress};
 use schemas::{EnvironmentName, KubernetesName, Namespace};
 
@@ -200,9 +200,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
                 Err(plan) => return Ok(show::refusal(output, &plan)),
             };
             if arguments.dry_run {
-                render::result(output, ready.summary(), |_| {
-                    render::line("nothing was changed (--dry-run)");
-                });
+                render::result(output, ready.summary(), |_| render::dry(Run::Dry));
                 return Ok(Outcome::Yes);
             }
             let receipt = match apply(ready, &client, &cluster, output).await {
