@@ -246,7 +246,7 @@ fn a_cluster_forges_no_line() {
 /// The one way to the terminal, so that nothing is forgotten: clippy refuses printing in words, and here is the rest.
 #[test]
 fn only_one_file_of_the_program_prints() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/cli");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut open = vec![root.clone()];
     let mut read = 0;
     while let Some(path) = open.pop() {
