@@ -16,7 +16,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("archive", &["iso9660", "schemas", "signing"]),
     ("registry", &["schemas"]),
     ("deployer", &["schemas"]),
-    ("packager", &["archive", "registry", "schemas", "signing"]),
+    (
+        "packager",
+        &["archive", "registry", "schemas", "signing", "validator"],
+    ),
     ("validator", &["archive", "schemas", "signing"]),
     (
         "importer",

@@ -103,6 +103,7 @@ pub fn write(path: &Path, texts: &Texts<'_>) {
     signed
         .expect("a key signs once")
         .write(path, Overwrite::Replace, one, &|_| (), &never)
+        .and_then(|draft| draft.publish(&never))
         .expect("the disk has room");
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use archive::Medium;
+use archive::Drive;
 use bytes::Bytes;
 use registry::{
     BlobPush, Client, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress,
@@ -206,15 +206,15 @@ fn job(
         blobs,
         manifests,
         mount_from: Vec::new(),
-        reads: reads(accepted.listed().medium()),
+        reads: reads(accepted.listed().drive()),
     })
 }
 
 /// Media with heads lose more by seeking than several readers gain.
-fn reads(medium: Medium) -> ReadConcurrency {
-    match medium {
-        Medium::Random => ReadConcurrency::Many,
-        Medium::Rotational | Medium::Optical => ReadConcurrency::One,
+fn reads(drive: Drive) -> ReadConcurrency {
+    match drive {
+        Drive::Random => ReadConcurrency::Many,
+        Drive::Rotational | Drive::Optical => ReadConcurrency::One,
     }
 }
 

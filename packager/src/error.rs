@@ -209,6 +209,12 @@ pub enum PackError {
     /// The archive cannot be planned, signed or written.
     #[error(transparent)]
     Write(#[from] archive::WriteError),
+    /// What was written cannot be checked.
+    #[error(transparent)]
+    Check(validator::CheckError),
+    /// A site would refuse the archive.
+    #[error("the archive would be refused")]
+    Refused(Box<validator::Report>),
     /// `init` would overwrite a file.
     #[error("`{}` exists already; nothing was written", .0.display())]
     Exists(PathBuf),
@@ -243,7 +249,7 @@ impl PackError {
             Self::Read(error) => error.is_refusal(),
             Self::Image { source, .. } => source.is_refusal(),
             Self::Write(error) => error.is_refusal(),
-            Self::Cached { .. } | Self::Init { .. } => false,
+            Self::Cached { .. } | Self::Check(_) | Self::Init { .. } => false,
             _ => true,
         }
     }

@@ -5,9 +5,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use archive::{Info, Overwrite, Signed, Unsigned, WriteError, Written};
+use archive::{Draft, Info, Medium, Overwrite, Signed, Unsigned, WriteError};
 use schemas::{Digest, ImagePlace, ImageSource, SolutionId, StatementTime};
 use signing::SecretKey;
+use validator::{Report, Verdict};
 
 use crate::cache::{CacheOptions, Lazy};
 use crate::compress::Compression;
@@ -30,6 +31,8 @@ pub struct Request {
     pub signing: Signing,
     /// The one time in the image.
     pub time: StatementTime,
+    /// When to judge whether the archive expires.
+    pub now: StatementTime,
     /// Where contents are kept that were expensive to get, so that the next pack has them.
     pub cache: CacheOptions,
     /// What to do with layers that are not compressed, where that changes no digest that the source has.
@@ -50,7 +53,7 @@ pub enum Signing {
 }
 
 /// What was made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Packed {
     /// The archive.
     pub path: PathBuf,
@@ -68,6 +71,8 @@ pub struct Packed {
     pub blobs: usize,
     /// The bytes of these together.
     pub blob_bytes: u64,
+    /// What a check says of it: warnings.
+    pub report: Report,
 }
 
 /// What an image of the archive is, whatever its source says by now.
@@ -83,7 +88,7 @@ pub struct Pinned {
 
 /// Makes an archive. Nothing is written to the output's directory before everything was checked that can be without
 /// reading the layers; these are verified while they are written. Whatever goes wrong, and when `cancel` becomes true,
-/// nothing is left behind.
+/// nothing is left behind. What a check would refuse gets no name ([`PackError::Refused`]).
 ///
 /// The same request gives the same bytes on any machine, wherever the directories are.
 pub fn pack(
@@ -91,6 +96,7 @@ pub fn pack(
     progress: &Progress<'_>,
     cancel: &AtomicBool,
 ) -> Result<Packed, PackError> {
+    archive::check_target(&request.output, request.overwrite)?;
     let loaded = load::load(&request.directory)?;
     for path in &loaded.unused {
         progress(Event::Unused(path));
@@ -137,8 +143,13 @@ fn pack_loaded(
         Signing::Keys(keys) => unsigned.sign(keys)?,
         Signing::Unsigned => unsigned.leave_unsigned(),
     };
-    let written = write(signed, request, progress, cancel);
-    let written = written.map_err(|error| blame(error, &blobs, cache))?;
+    let draft = write(signed, request, progress, cancel);
+    let draft = draft.map_err(|error| blame(error, &blobs, cache))?;
+    let report = check(draft.medium()?, request, cancel)?;
+    if report.verdict() == Verdict::Refused {
+        return Err(PackError::Refused(Box::new(report)));
+    }
+    let written = draft.publish(cancel)?;
     Ok(Packed {
         path: written.path,
         size: written.size,
@@ -148,7 +159,18 @@ fn pack_loaded(
         pinned,
         blobs: blobs.len(),
         blob_bytes: blobs.values().map(|blob| blob.size).sum(),
+        report,
     })
+}
+
+/// What a site would say of it.
+pub(crate) fn check(
+    medium: Medium,
+    request: &Request,
+    cancel: &AtomicBool,
+) -> Result<Report, PackError> {
+    let report = validator::check_draft(medium, request.threads, request.now, cancel);
+    report.map_err(PackError::Check)
 }
 
 fn pinned(image: &Collected) -> Pinned {
@@ -175,7 +197,7 @@ fn write(
     request: &Request,
     progress: &Progress<'_>,
     cancel: &AtomicBool,
-) -> Result<Written, WriteError> {
+) -> Result<Draft, WriteError> {
     let total = signed.data_size();
     let done = |done| progress(Event::Writing { done, total });
     signed.write(

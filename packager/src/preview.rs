@@ -2,14 +2,11 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::os::fd::AsRawFd as _;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use archive::{ArchiveFile, Signed, Unsigned, WriteError};
-use rustix::fs::MemfdFlags;
+use archive::{ArchiveFile, Unsigned};
 use schemas::{ArchivePath, Digest, ImagePlace, ImageReference, Platform, SolutionId};
+use validator::Report;
 
 use crate::cache::Lazy;
 use crate::error::PackError;
@@ -38,7 +35,8 @@ pub struct Preview {
     pub to_compress: u64,
     /// Bytes of layers that packing would download first.
     pub to_download: u64,
-    outline: File,
+    /// What a check says of it.
+    pub report: Report,
 }
 
 /// An image that would be packed.
@@ -71,14 +69,6 @@ pub struct FilePreview {
     pub size: u64,
     /// The SHA-256 of its bytes.
     pub digest: Digest,
-}
-
-impl Preview {
-    /// The archive without its layers, in memory: for whoever checks its documents. Lives as long as this value.
-    #[must_use]
-    pub fn outline(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}", self.outline.as_raw_fd()))
-    }
 }
 
 /// Does all that [`crate::pack()`] would but read or download the layers and write the archive, and nothing to the disk
@@ -124,7 +114,8 @@ pub fn preview(
         pack::Signing::Unsigned => unsigned.leave_unsigned(),
     };
     let size = signed.image_size();
-    let outline = outline(signed, &configurations)?;
+    let outline = signed.outline(&request.output, &configurations)?;
+    let report = pack::check(outline, request, cancel)?;
     if let Err(error) = cache.close() {
         progress(Event::Untidy(&error));
     }
@@ -137,7 +128,7 @@ pub fn preview(
         blob_bytes: blobs.values().map(|blob| blob.size).sum(),
         to_compress: to_compress.load(Ordering::Relaxed),
         to_download,
-        outline,
+        report,
     })
 }
 
@@ -147,17 +138,6 @@ fn file(file: &ArchiveFile) -> FilePreview {
         size: file.size,
         digest: file.digest,
     }
-}
-
-fn outline(signed: Signed, wanted: &BTreeSet<Digest>) -> Result<File, PackError> {
-    let failed = |source: rustix::io::Errno| WriteError::Target {
-        path: PathBuf::from("memory"),
-        source: source.into(),
-    };
-    let file = rustix::fs::memfd_create("solution", MemfdFlags::CLOEXEC).map_err(failed)?;
-    let file = File::from(file);
-    signed.write_outline(&file, wanted)?;
-    Ok(file)
 }
 
 /// The digests of all configurations that say what an image runs on: of all layers and configurations, what a check of

@@ -40,6 +40,7 @@ fn request(tree: &Path, output: &Path) -> Request {
         compression: Compression::None,
         signing: Signing::Keys(vec![key()]),
         time: StatementTime::DEFAULT,
+        now: StatementTime::DEFAULT,
         threads: NonZeroUsize::new(2).unwrap(),
         cache: CacheOptions {
             directory: tree.join("../cache"),

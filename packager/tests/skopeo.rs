@@ -63,6 +63,7 @@ spec:
         compression,
         signing: Signing::Unsigned,
         time: StatementTime::DEFAULT,
+        now: StatementTime::DEFAULT,
         threads: NonZeroUsize::MIN,
         cache: CacheOptions {
             directory: directory.join("cache"),

@@ -7,10 +7,12 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use archive::WriteError;
 use deployer::{
     Account, Applied, Cluster, Connect, Gone, Leases, ObjectRef, Restart, RolloutState,
 };
 use importer::{Change, Event, Run, Status, Turn, Undone, Watch, Writer};
+use packager::PackError;
 use registry::PlainHttp;
 use signing::{KeyError, PublicKey, SecretKey, Trust, TrustError};
 use zeroize::Zeroizing;
@@ -339,8 +341,14 @@ pub(crate) fn detached_failure(archive: &Path, error: archive::OpenError) -> Fai
 }
 
 /// A packager's error as the end of a command.
-pub(crate) fn pack_failure(error: packager::PackError) -> Failure {
-    let hint = error.hint();
+pub(crate) fn pack_failure(error: PackError) -> Failure {
+    let hint = match &error {
+        PackError::Write(WriteError::Exists(_)) => {
+            Some("choose another name with `-o`, or replace it with `--force`")
+        }
+        PackError::Write(WriteError::NotAFile(_)) => Some("choose another name with `-o`"),
+        error => error.hint(),
+    };
     let failure = if error.is_refusal() {
         Failure::no(error)
     } else {

@@ -60,6 +60,7 @@ fn repacked(change: impl FnOnce(&mut Files)) -> Desk {
             &|_| {},
             &cancel,
         )
+        .and_then(|draft| draft.publish(&cancel))
         .unwrap();
     desk
 }

@@ -34,13 +34,25 @@ impl Ended {
         }
     }
 
+    /// Ends so each time, and within a second: on a machine with so much else to do that it takes longer, in one of
+    /// some tries.
     #[track_caller]
-    fn must(&self, code: i32, stderr: &str) {
-        assert_eq!(self.code, Some(code), "{self:?}");
-        assert_eq!(self.stderr, stderr, "{self:?}");
-        assert!(self.took < Duration::from_secs(1), "{self:?}");
+    fn must(code: i32, stderr: &str, mut end: impl FnMut() -> Self) -> Self {
+        for _ in 0..TRIES {
+            let ended = end();
+            assert_eq!(ended.code, Some(code), "{ended:?}");
+            assert_eq!(ended.stderr, stderr, "{ended:?}");
+            if ended.took < Duration::from_secs(1) {
+                return ended;
+            }
+        }
+        panic!("it took longer than a second, {TRIES} times in a row");
     }
 }
+
+const TRIES: usize = 5;
+/// Less than the grace that one signal leaves.
+const AT_ONCE: Duration = Duration::from_millis(500);
 
 /// What an import says before.
 const JUDGED: &str = "signatures judged by --key: 1 of 1 key signed, 1 needed\n";
@@ -112,17 +124,17 @@ fn every_verb_that_waits_for_a_cluster_ends_at_a_signal() {
     ];
     for verb in verbs {
         for (signal, code) in BOTH {
-            let ended = silent.interrupt(verb, signal);
             let talk = if verb == import { JUDGED } else { "" };
-            ended.must(code, &format!("{talk}{NOTHING}"));
+            let said = format!("{talk}{NOTHING}");
+            Ended::must(code, &said, || silent.interrupt(verb, signal));
         }
     }
 }
 
 #[test]
 fn the_sentence_has_a_form_for_programs() {
-    let ended = Silent::new().interrupt(&["status", "--output", "json"], Signal::TERM);
-    ended.must(143, "");
+    let (silent, verb) = (Silent::new(), ["status", "--output", "json"]);
+    let ended = Ended::must(143, "", || silent.interrupt(&verb, Signal::TERM));
     let said: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(said["error"], "interrupted: nothing was changed");
     assert_eq!(said["answer"], "unknown");
@@ -147,15 +159,23 @@ fn deaf(desk: &Desk) -> (Child, ChildStdin) {
 fn a_verb_that_cannot_notice_is_ended_all_the_same() {
     let desk = Desk::new();
     for (signal, code) in BOTH {
-        let (child, _stdin) = deaf(&desk);
-        Ended::by(child, signal).must(code, NOTHING);
+        Ended::must(code, NOTHING, || {
+            let (child, _stdin) = deaf(&desk);
+            Ended::by(child, signal)
+        });
     }
 }
 
 #[test]
 fn a_second_signal_ends_at_once() {
     let desk = Desk::new();
-    let (mut child, _stdin) = deaf(&desk);
+    let at_once = (0..TRIES).any(|_| second_signal(&desk) < AT_ONCE);
+    assert!(at_once, "it took its time {TRIES} times in a row");
+}
+
+/// How long a program takes to end at its second signal.
+fn second_signal(desk: &Desk) -> Duration {
+    let (mut child, _stdin) = deaf(desk);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let began = Instant::now();
     // One that comes while the first is being taken, on another thread, may count as the first too.
@@ -164,9 +184,11 @@ fn a_second_signal_ends_at_once() {
         std::thread::park_timeout(Duration::from_millis(20));
     }
     let took = began.elapsed();
-    assert!(took < Duration::from_millis(500), "{took:?}");
     let output = child.wait_with_output().unwrap();
     let code = output.status.code();
     assert!([Some(130), Some(143)].contains(&code), "{output:?}");
-    assert_eq!(output.stderr, b"", "it took its time for words");
+    if took < AT_ONCE {
+        assert_eq!(output.stderr, b"", "it took its time for words");
+    }
+    took
 }

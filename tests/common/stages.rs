@@ -44,5 +44,6 @@ pub(crate) fn write(signed: Signed, path: &Path) {
     let (one, never) = (NonZeroUsize::MIN, AtomicBool::new(false));
     signed
         .write(path, Overwrite::Replace, one, &|_| (), &never)
+        .and_then(|draft| draft.publish(&never))
         .unwrap();
 }

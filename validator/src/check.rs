@@ -2,11 +2,12 @@
 //! list, read the documents, read all data. A stage that fails ends the check, since what comes later would rest on it;
 //! within a stage everything is collected.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use archive::{Listed, OpenError, Opened, Trusted};
-use schemas::{KeyId, KubernetesName, SolutionId};
+use archive::{Listed, Medium, OpenError, Opened, Trusted};
+use schemas::{KeyId, KubernetesName, SolutionId, StatementTime};
 use signing::{Policies, Trust};
 
 use crate::accepted::Accepted;
@@ -36,6 +37,35 @@ pub fn check(
     progress: &(dyn Fn(Progress) + Sync),
     cancel: &AtomicBool,
 ) -> Result<Report, CheckError> {
+    check_opened(path, Opened::open(path), options, progress, cancel)
+}
+
+/// Checks the documents of what is to be an archive, under the name that it will get; its data was hashed while it was
+/// written. Who signs is decided by who makes it.
+pub fn check_draft(
+    medium: Medium,
+    threads: NonZeroUsize,
+    now: StatementTime,
+    cancel: &AtomicBool,
+) -> Result<Report, CheckError> {
+    let options = Options {
+        signatures: Signatures::Later,
+        detached: Vec::new(),
+        depth: Depth::Documents,
+        threads,
+        now: Some(now),
+    };
+    let path = medium.path().to_owned();
+    check_opened(&path, Opened::read(medium), &options, &|_| (), cancel)
+}
+
+fn check_opened(
+    path: &Path,
+    opened: Result<Opened, OpenError>,
+    options: &Options,
+    progress: &(dyn Fn(Progress) + Sync),
+    cancel: &AtomicBool,
+) -> Result<Report, CheckError> {
     let mut checking = Checking {
         options,
         progress,
@@ -43,7 +73,7 @@ pub fn check(
         summary: Summary::new(path),
         findings: Findings::default(),
     };
-    let accepted = match checking.run(path) {
+    let accepted = match checking.run(path, opened) {
         Ok(accepted) => accepted,
         Err(Stop::Refused) => None,
         Err(Stop::Failed(error)) => return Err(error),
@@ -81,8 +111,12 @@ struct Checking<'a> {
 }
 
 impl Checking<'_> {
-    fn run(&mut self, path: &Path) -> Result<Option<Accepted>, Stop> {
-        let mut opened = Opened::open(path).map_err(|error| self.refuse(error))?;
+    fn run(
+        &mut self,
+        path: &Path,
+        opened: Result<Opened, OpenError>,
+    ) -> Result<Option<Accepted>, Stop> {
+        let mut opened = opened.map_err(|error| self.refuse(error))?;
         self.summary.archive_id = Some(opened.archive_id());
         self.attach(&mut opened, path)?;
         let (trusted, vouched) = self.decide(&opened)?;
@@ -137,6 +171,7 @@ impl Checking<'_> {
                     .add(&SKIPPED, "", "signatures were not checked");
                 Ok((self.skip(opened)?, Vouched::No))
             }
+            Signatures::Later => Ok((self.skip(opened)?, Vouched::No)),
             Signatures::Check {
                 trust,
                 allow_unsigned,

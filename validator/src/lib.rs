@@ -25,7 +25,7 @@ pub mod rules;
 
 pub use accepted::Accepted;
 pub use catalogue::FINDINGS;
-pub use check::{Progress, check};
+pub use check::{Progress, check, check_draft};
 pub use error::CheckError;
 pub use finding::{Finding, FindingInfo, Severity};
 pub use images::{AcceptedDocument, AcceptedImage};

@@ -17,6 +17,8 @@ pub enum Signatures {
     },
     /// Everything but the signatures is checked, and the archive is never accepted.
     Skip,
+    /// The same, and nothing is said of it: who signs is not decided yet.
+    Later,
 }
 
 /// In whom a site trusts.

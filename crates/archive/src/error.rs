@@ -67,6 +67,12 @@ pub enum WriteError {
     /// The target exists.
     #[error("`{}` exists already", .0.display())]
     Exists(PathBuf),
+    /// Something else than a file has the target's name.
+    #[error("`{}` is not a file, and only files are replaced", .0.display())]
+    NotAFile(PathBuf),
+    /// What was written cannot be read.
+    #[error("cannot read what was written")]
+    Draft(#[source] OpenError),
     /// The target could not be written.
     #[error("cannot write `{}`", .path.display())]
     Target {
@@ -86,7 +92,11 @@ impl WriteError {
     pub fn is_refusal(&self) -> bool {
         !matches!(
             self,
-            Self::Source { .. } | Self::Changed { .. } | Self::Target { .. } | Self::Interrupted
+            Self::Source { .. }
+                | Self::Changed { .. }
+                | Self::Draft(_)
+                | Self::Target { .. }
+                | Self::Interrupted
         )
     }
 }

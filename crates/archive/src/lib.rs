@@ -1,5 +1,5 @@
 //! How a Solution lies in an ISO image: paths, data order and derived files, and the stages of writing
-//! ([`Unsigned`] → [`Signed`] → [`Written`]) and reading ([`Opened`] → [`Trusted`] → [`Listed`]).
+//! ([`Unsigned`] → [`Signed`] → [`Draft`] → [`Written`]) and reading ([`Opened`] → [`Trusted`] → [`Listed`]).
 //!
 //! Each stage has only the verbs that its proof allows: data cannot be read before the list of files was verified, and
 //! the list not before somebody decided about the signatures. After [`Trusted::list`], no name, size or place comes
@@ -35,11 +35,11 @@ pub use layout::{
     image_version_path, is_blob, volume_names,
 };
 pub use list::{Blob, Listed};
-pub use medium::Medium;
+pub use medium::{Drive, Medium};
 pub use open::{Opened, Trusted};
 pub use pieces::Pieces;
 pub use readme::readme;
 pub use sign::{Destination, Signable, Subject, detached_path, read_detached};
 pub use unsigned::{ArchiveFile, FileSource, Info, Unsigned};
 pub use verify::Damaged;
-pub use write::{Overwrite, Signed, Written};
+pub use write::{Draft, Overwrite, Signed, Written, check_target};

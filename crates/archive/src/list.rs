@@ -14,15 +14,15 @@ use crate::error::Differences;
 use crate::layout::{
     self, CONTENTS_OFFSET, MANIFEST, SHA256SUMS, TopLevel, UNLISTED, blob_path, top_level,
 };
-use crate::medium::{Kind, Source};
+use crate::medium::{Drive, Kind, Medium};
 use crate::order::{self, Own};
-use crate::{Medium, OpenError, Trusted, limits};
+use crate::{OpenError, Trusted, limits};
 
 /// An archive whose image is exactly what the statement's list of files gives, except for file data, which is
 /// verified as it is read.
 #[derive(Debug)]
 pub struct Listed {
-    pub(crate) source: Arc<Source>,
+    pub(crate) medium: Arc<Medium>,
     statement: Statement,
     archive_id: Digest,
     signers: Option<Signers>,
@@ -33,7 +33,7 @@ pub struct Listed {
 /// The place of a content on the medium. What is read from it is not verified.
 #[derive(Clone, Debug)]
 pub struct Blob {
-    source: Arc<Source>,
+    medium: Arc<Medium>,
     offset: u64,
     digest: Digest,
     size: u64,
@@ -71,12 +71,12 @@ impl Trusted {
         let plan = order::plan(layout, &predicate.volume, predicate.time, &contents, own)
             .map_err(OpenError::Plan)?;
         go_on(cancel)?;
-        compare(&self.source, &plan, cancel)?;
+        compare(&self.medium, &plan, cancel)?;
         Ok(Listed {
             statement: statement.clone(),
             archive_id: self.archive_id(),
             signers: self.signers().cloned(),
-            source: self.source,
+            medium: self.medium,
             contents,
             plan,
         })
@@ -108,23 +108,23 @@ fn go_on(cancel: &AtomicBool) -> Result<(), OpenError> {
 
 fn read_contents(trusted: &Trusted, cancel: &AtomicBool) -> Result<Contents, OpenError> {
     let predicate = &trusted.statement().predicate;
-    let source = &trusted.source;
+    let medium = &trusted.medium;
     let size = predicate.contents_size;
     if size == 0 || size > schemas::limits::CONTENTS_SIZE {
         return Err(OpenError::ContentsSize(size));
     }
-    if CONTENTS_OFFSET + size > source.size {
+    if CONTENTS_OFFSET + size > medium.size {
         return Err(OpenError::Truncated {
-            path: source.path.clone(),
+            path: medium.path.clone(),
             expected: CONTENTS_OFFSET + size,
-            found: source.size,
+            found: medium.size,
         });
     }
     let mut bytes = vec![0; usize::try_from(size).expect("the limit fits every address space")];
     let mut offset = CONTENTS_OFFSET;
     for piece in bytes.chunks_mut(limits::BUFFER) {
         go_on(cancel)?;
-        source.read(piece, offset)?;
+        medium.read(piece, offset)?;
         offset += piece.len() as u64;
     }
     go_on(cancel)?;
@@ -172,20 +172,20 @@ fn check_entries(statement: &Statement, contents: &Contents) -> Result<(), OpenE
 
 /// A medium that is read until somebody does not want to wait for it.
 struct Until<'a> {
-    source: &'a Source,
+    medium: &'a Medium,
     cancel: &'a AtomicBool,
 }
 
 impl iso9660::ReadAt for Until<'_> {
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         go_on(self.cancel).map_err(io::Error::other)?;
-        self.source.read_exact_at(buf, offset)
+        self.medium.read_exact_at(buf, offset)
     }
 }
 
-fn compare(source: &Source, plan: &Plan, cancel: &AtomicBool) -> Result<(), OpenError> {
-    let (expected, found) = (plan.image_size(), source.size);
-    let path = || source.path.clone();
+fn compare(medium: &Medium, plan: &Plan, cancel: &AtomicBool) -> Result<(), OpenError> {
+    let (expected, found) = (plan.image_size(), medium.size);
+    let path = || medium.path.clone();
     if found < expected {
         return Err(OpenError::Truncated {
             path: path(),
@@ -193,14 +193,14 @@ fn compare(source: &Source, plan: &Plan, cancel: &AtomicBool) -> Result<(), Open
             found,
         });
     }
-    if found > expected && source.kind == Kind::File {
+    if found > expected && medium.kind == Kind::File {
         return Err(OpenError::TooLong {
             path: path(),
             expected,
             found,
         });
     }
-    let medium = Until { source, cancel };
+    let medium = Until { medium, cancel };
     let compared = iso9660::compare(plan, &medium, limits::DIFFERENCES);
     go_on(cancel)?;
     let differences = compared.map_err(|error| OpenError::Compare {
@@ -254,13 +254,13 @@ impl Listed {
     /// Bytes of a block device behind the end of the image. They are never read.
     #[must_use]
     pub fn bytes_behind(&self) -> u64 {
-        self.source.size - self.plan.image_size()
+        self.medium.size - self.plan.image_size()
     }
 
-    /// What lies under the archive.
+    /// What the archive lies on.
     #[must_use]
-    pub fn medium(&self) -> Medium {
-        self.source.medium()
+    pub fn drive(&self) -> Drive {
+        self.medium.drive()
     }
 
     /// Reads a listed file or `SHA256SUMS` once into memory, and verifies it. `limit` is in bytes.
@@ -274,7 +274,7 @@ impl Listed {
             }
         };
         if let Some(extent) = self.plan.extent_of(path) {
-            self.source.read(&mut bytes, extent.offset)?;
+            self.medium.read(&mut bytes, extent.offset)?;
         }
         let found = Digest::new(Sha256::digest(&bytes).into());
         if found == expected {
@@ -305,7 +305,7 @@ impl Listed {
         let entry = self.contents.get(blob_path(digest).as_str())?;
         let extent = self.plan.extent_of(entry.path.as_str());
         Some(Blob {
-            source: Arc::clone(&self.source),
+            medium: Arc::clone(&self.medium),
             offset: extent.map_or(0, |extent| extent.offset),
             digest: entry.digest,
             size: entry.size,
@@ -338,6 +338,6 @@ impl Blob {
         if end.is_none_or(|end| end > self.size) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        self.source.read_exact_at(buf, self.offset + offset)
+        self.medium.read_exact_at(buf, self.offset + offset)
     }
 }

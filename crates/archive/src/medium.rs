@@ -9,9 +9,9 @@ use iso9660::ReadAt;
 
 use crate::OpenError;
 
-/// What lies under an archive, as far as the system tells.
+/// What a medium lies on, as far as the system tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Medium {
+pub enum Drive {
     /// Several readers are as good as one, or nothing is known.
     Random,
     /// A disk with heads: one reader at a time.
@@ -29,9 +29,9 @@ pub(crate) enum Kind {
     BlockDevice,
 }
 
-/// An open archive. It is opened once; everything is read through this one handle.
+/// What an archive is read from. It is opened once; everything is read through this one handle.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub struct Medium {
     file: File,
     pub(crate) path: PathBuf,
     pub(crate) size: u64,
@@ -45,28 +45,47 @@ pub(crate) enum Access {
     Write,
 }
 
-impl Source {
-    pub(crate) fn open(path: &Path, access: Access) -> Result<Self, OpenError> {
+impl Medium {
+    /// Opens a regular file or a block device.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        Self::open_for(path, Access::Read)
+    }
+
+    pub(crate) fn open_for(path: &Path, access: Access) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Open {
             path: path.to_owned(),
             source,
         };
         // Opening a pipe would wait for a writer, so look first.
         kind_of(path, &fs::metadata(path).map_err(failed)?)?;
-        let mut file = OpenOptions::new()
+        let file = OpenOptions::new()
             .read(true)
             .write(access == Access::Write)
             .open(path)
             .map_err(failed)?;
-        let kind = kind_of(path, &file.metadata().map_err(failed)?)?;
+        Self::of(file, path.to_owned())
+    }
+
+    /// A file that is open, under the path that messages give it.
+    pub(crate) fn of(mut file: File, path: PathBuf) -> Result<Self, OpenError> {
+        let metadata = file.metadata();
         // The length of a block device is where its end is; its metadata says zero.
-        let size = file.seek(SeekFrom::End(0)).map_err(failed)?;
-        Ok(Self {
-            file,
-            path: path.to_owned(),
-            size,
-            kind,
-        })
+        let size = file.seek(SeekFrom::End(0));
+        match metadata.and_then(|metadata| Ok((metadata, size?))) {
+            Ok((metadata, size)) => Ok(Self {
+                kind: kind_of(&path, &metadata)?,
+                file,
+                path,
+                size,
+            }),
+            Err(source) => Err(OpenError::Open { path, source }),
+        }
+    }
+
+    /// The path that it was opened by, or is to have.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Fills `buf`, or says at which byte of which file that failed.
@@ -102,19 +121,19 @@ impl Source {
             })
     }
 
-    pub(crate) fn medium(&self) -> Medium {
+    pub(crate) fn drive(&self) -> Drive {
         let Ok(metadata) = self.file.metadata() else {
-            return Medium::Random;
+            return Drive::Random;
         };
         let device = match self.kind {
             Kind::File => metadata.dev(),
             Kind::BlockDevice => metadata.rdev(),
         };
-        medium_of(device)
+        drive_of(device)
     }
 }
 
-impl ReadAt for Source {
+impl ReadAt for Medium {
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> std::io::Result<()> {
         ReadAt::read_exact_at(&self.file, buf, offset)
     }
@@ -132,20 +151,20 @@ fn kind_of(path: &Path, metadata: &fs::Metadata) -> Result<Kind, OpenError> {
 }
 
 /// Asks sysfs about a block device. File systems on several devices (btrfs, overlays, network) have none there.
-fn medium_of(device: u64) -> Medium {
+fn drive_of(device: u64) -> Drive {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     let Ok(mut directory) = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")) else {
-        return Medium::Random;
+        return Drive::Random;
     };
     if directory.join("partition").exists() {
         directory.pop();
     }
     let name = directory.file_name().unwrap_or_default();
     if name.to_string_lossy().starts_with("sr") {
-        return Medium::Optical;
+        return Drive::Optical;
     }
     match fs::read_to_string(directory.join("queue/rotational")).as_deref() {
-        Ok("1\n") => Medium::Rotational,
-        _ => Medium::Random,
+        Ok("1\n") => Drive::Rotational,
+        _ => Drive::Random,
     }
 }

@@ -8,9 +8,9 @@ use schemas::{Digest, Envelope, EnvelopeSignature, SolutionId, Statement};
 use sha2::{Digest as _, Sha256};
 use signing::{Signers, Trust};
 
+use crate::OpenError;
 use crate::layout::{CONTENTS_OFFSET, STATEMENT_OFFSET};
-use crate::medium::{Access, Kind, Source};
-use crate::{Medium, OpenError};
+use crate::medium::{Drive, Kind, Medium};
 
 /// Where the primary volume descriptor lies, in bytes (ECMA-119 6.7.1).
 const DESCRIPTOR_OFFSET: u64 = 16 * iso9660::SECTOR_SIZE;
@@ -18,14 +18,14 @@ const DESCRIPTOR_OFFSET: u64 = 16 * iso9660::SECTOR_SIZE;
 /// An archive with an envelope in its one spelling. Nothing in it is trusted yet.
 #[derive(Clone, Debug)]
 pub struct Opened {
-    pub(crate) source: Arc<Source>,
+    pub(crate) medium: Arc<Medium>,
     pub(crate) envelope: Envelope,
 }
 
 /// An archive about whose signatures somebody has decided.
 #[derive(Clone, Debug)]
 pub struct Trusted {
-    pub(crate) source: Arc<Source>,
+    pub(crate) medium: Arc<Medium>,
     statement: Statement,
     archive_id: Digest,
     signers: Option<Signers>,
@@ -34,40 +34,41 @@ pub struct Trusted {
 impl Opened {
     /// Opens a regular file or a block device and reads the envelope.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
-        Self::from_source(Source::open(path, Access::Read)?)
+        Self::read(Medium::open(path)?)
     }
 
-    pub(crate) fn from_source(source: Source) -> Result<Self, OpenError> {
-        let claimed = claimed_size(&source)?;
-        if source.kind == Kind::File && source.size < claimed.max(CONTENTS_OFFSET) {
+    /// Reads the envelope of what is open.
+    pub fn read(medium: Medium) -> Result<Self, OpenError> {
+        let claimed = claimed_size(&medium)?;
+        if medium.kind == Kind::File && medium.size < claimed.max(CONTENTS_OFFSET) {
             // An image by another tool may well be smaller than our smallest; it is not cut off.
-            if claimed <= source.size {
-                return Err(OpenError::Foreign(source.path));
+            if claimed <= medium.size {
+                return Err(OpenError::Foreign(medium.path));
             }
             return Err(OpenError::Truncated {
                 expected: claimed,
-                found: source.size,
-                path: source.path,
+                found: medium.size,
+                path: medium.path,
             });
         }
         let mut bytes = vec![0; schemas::limits::ENVELOPE_SIZE];
-        source.read(&mut bytes, STATEMENT_OFFSET)?;
+        medium.read(&mut bytes, STATEMENT_OFFSET)?;
         // Either end suffices, so that one damaged byte does not make our archive somebody else's.
         if !bytes.starts_with(b"{\"payload\":\"") && !bytes.ends_with(b" \n") {
-            return Err(OpenError::Foreign(source.path));
+            return Err(OpenError::Foreign(medium.path));
         }
         match Envelope::from_slice(&bytes) {
-            Ok(envelope) => Ok(Self::from_envelope(source, envelope)),
+            Ok(envelope) => Ok(Self::from_envelope(medium, envelope)),
             Err(error) => Err(OpenError::Envelope {
-                path: source.path,
+                path: medium.path,
                 source: error,
             }),
         }
     }
 
-    pub(crate) fn from_envelope(source: Source, envelope: Envelope) -> Self {
+    pub(crate) fn from_envelope(medium: Medium, envelope: Envelope) -> Self {
         Self {
-            source: Arc::new(source),
+            medium: Arc::new(medium),
             envelope,
         }
     }
@@ -84,10 +85,10 @@ impl Opened {
         Digest::new(Sha256::digest(self.envelope.payload()).into())
     }
 
-    /// What lies under the archive.
+    /// What the archive lies on.
     #[must_use]
-    pub fn medium(&self) -> Medium {
-        self.source.medium()
+    pub fn drive(&self) -> Drive {
+        self.medium.drive()
     }
 
     /// Counts the signatures of another envelope too, one that lies beside the archive. Its payload must be the same
@@ -128,7 +129,7 @@ impl Opened {
         let statement =
             Statement::from_slice(self.envelope.payload()).map_err(OpenError::Statement)?;
         Ok(Trusted {
-            source: Arc::clone(&self.source),
+            medium: Arc::clone(&self.medium),
             statement,
             archive_id: self.archive_id(),
             signers,
@@ -158,14 +159,14 @@ impl Trusted {
 
 /// The size of the volume that the primary volume descriptor claims (ECMA-119 8.4.8), in bytes. Only used to tell
 /// a file that was cut off from one of another kind; the size that counts follows from the signed list.
-fn claimed_size(source: &Source) -> Result<u64, OpenError> {
+fn claimed_size(medium: &Medium) -> Result<u64, OpenError> {
     let mut descriptor = [0; 84];
-    if source.size < DESCRIPTOR_OFFSET + descriptor.len() as u64 {
-        return Err(OpenError::NotIso(source.path.clone()));
+    if medium.size < DESCRIPTOR_OFFSET + descriptor.len() as u64 {
+        return Err(OpenError::NotIso(medium.path.clone()));
     }
-    source.read(&mut descriptor, DESCRIPTOR_OFFSET)?;
+    medium.read(&mut descriptor, DESCRIPTOR_OFFSET)?;
     if &descriptor[1..6] != b"CD001" {
-        return Err(OpenError::NotIso(source.path.clone()));
+        return Err(OpenError::NotIso(medium.path.clone()));
     }
     let [a, b, c, d] = [80, 81, 82, 83].map(|index| descriptor[index]);
     Ok(u64::from(u32::from_le_bytes([a, b, c, d])) * iso9660::SECTOR_SIZE)

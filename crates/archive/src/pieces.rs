@@ -48,7 +48,7 @@ impl Pieces<'_> {
         }
         let len = usize::try_from(left).map_or(limits::BUFFER, |left| left.min(limits::BUFFER));
         let piece = &mut self.buffer[..len];
-        self.listed.source.read(piece, offset)?;
+        self.listed.medium.read(piece, offset)?;
         self.hasher.update(&*piece);
         self.rest = (offset + len as u64, left - len as u64);
         Ok(Some(piece))

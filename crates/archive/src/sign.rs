@@ -11,7 +11,7 @@ use schemas::{Digest, Envelope, EnvelopeSignature, SolutionId, Statement, limits
 use signing::{PublicKey, SecretKey};
 
 use crate::layout::STATEMENT_OFFSET;
-use crate::medium::{Access, Kind, Source};
+use crate::medium::{Access, Kind, Medium};
 use crate::{OpenError, Opened};
 
 /// What gets signatures.
@@ -65,29 +65,29 @@ pub fn detached_path(archive: &Path) -> PathBuf {
 /// The signatures beside an archive, if there are any.
 pub fn read_detached(archive: &Path) -> Result<Option<Envelope>, OpenError> {
     let path = detached_path(archive);
-    let source = match Source::open(&path, Access::Read) {
-        Ok(source) => source,
+    let medium = match Medium::open(&path) {
+        Ok(medium) => medium,
         Err(OpenError::Open { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             return Ok(None);
         }
         Err(error) => return Err(error),
     };
-    let envelope = read_envelope(&source)?;
+    let envelope = read_envelope(&medium)?;
     Ok(Some(envelope))
 }
 
 /// The envelope that is all of a file.
-fn read_envelope(source: &Source) -> Result<Envelope, OpenError> {
+fn read_envelope(medium: &Medium) -> Result<Envelope, OpenError> {
     let malformed = |error| OpenError::Detached {
-        path: source.path.clone(),
+        path: medium.path.clone(),
         source: error,
     };
-    if source.size != limits::ENVELOPE_SIZE as u64 {
-        let size = usize::try_from(source.size).unwrap_or(usize::MAX);
+    if medium.size != limits::ENVELOPE_SIZE as u64 {
+        let size = usize::try_from(medium.size).unwrap_or(usize::MAX);
         return Err(malformed(schemas::EnvelopeError::Size(size)));
     }
     let mut bytes = vec![0; limits::ENVELOPE_SIZE];
-    source.read(&mut bytes, 0)?;
+    medium.read(&mut bytes, 0)?;
     Envelope::from_slice(&bytes).map_err(malformed)
 }
 
@@ -99,16 +99,16 @@ impl Signable {
             Destination::Inside => Access::Write,
             Destination::Beside | Destination::Nowhere => Access::Read,
         };
-        let source = Source::open(path, access)?;
-        source.lock()?;
-        let alone = source.kind == Kind::File && source.size == limits::ENVELOPE_SIZE as u64;
+        let medium = Medium::open_for(path, access)?;
+        medium.lock()?;
+        let alone = medium.kind == Kind::File && medium.size == limits::ENVELOPE_SIZE as u64;
         let (mut opened, statement) = if alone {
-            let envelope = read_envelope(&source)?;
-            let opened = Opened::from_envelope(source, envelope);
+            let envelope = read_envelope(&medium)?;
+            let opened = Opened::from_envelope(medium, envelope);
             let statement = opened.skip_signature()?.statement().clone();
             (opened, statement)
         } else {
-            let opened = Opened::from_source(source)?;
+            let opened = Opened::read(medium)?;
             let listed = opened.skip_signature()?.list()?;
             listed.check_documents()?;
             let statement = listed.statement().clone();
@@ -192,7 +192,7 @@ impl Signable {
         match &self.target {
             Target::Inside(offset) => self
                 .opened
-                .source
+                .medium
                 .write_and_sync(&self.opened.envelope.to_bytes(), *offset),
             Target::Beside(path, envelope) => {
                 replace(path, &envelope.to_bytes()).map_err(|source| OpenError::Detach {

@@ -7,7 +7,7 @@ use iso9660::Extent;
 use schemas::Digest;
 
 use crate::layout::STATEMENT_OFFSET;
-use crate::medium::{Medium, Source};
+use crate::medium::{Drive, Medium};
 use crate::pipeline::{self, Fetch, Stopped, Turns, Watch};
 use crate::{Listed, OpenError};
 
@@ -37,8 +37,8 @@ impl Listed {
     ) -> Result<Vec<Damaged>, OpenError> {
         let watch = Watch { progress, cancel };
         let extents = self.data();
-        let turns = turns(self.medium());
-        let differing = pipeline::hash_all(&*self.source, extents, threads, turns, watch);
+        let turns = turns(self.drive());
+        let differing = pipeline::hash_all(&*self.medium, extents, threads, turns, watch);
         let differing = differing.map_err(|stopped| match stopped {
             Stopped::Interrupted => OpenError::Interrupted,
             Stopped::Failed(error) => error,
@@ -70,14 +70,14 @@ impl Listed {
     }
 }
 
-fn turns(medium: Medium) -> Turns {
-    match medium {
-        Medium::Random => Turns::Free,
-        Medium::Rotational | Medium::Optical => Turns::OneByOne,
+fn turns(drive: Drive) -> Turns {
+    match drive {
+        Drive::Random => Turns::Free,
+        Drive::Rotational | Drive::Optical => Turns::OneByOne,
     }
 }
 
-impl Fetch for Source {
+impl Fetch for Medium {
     type Reader = ();
     type Error = OpenError;
 

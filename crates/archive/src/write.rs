@@ -1,7 +1,8 @@
-//! The last stages of writing: [`Signed`] becomes [`Written`], or leaves nothing behind.
+//! The last stages of writing: [`Signed`] becomes a [`Draft`], which can be read as the archive that it is to be, and
+//! that becomes [`Written`], or leaves nothing behind.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, Permissions};
+use std::fs::{File, Permissions};
 use std::io;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
@@ -9,20 +10,32 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use iso9660::{Extent, Plan};
-use rustix::fs::{Advice, FallocateFlags};
+use rustix::fs::{Advice, FallocateFlags, MemfdFlags};
 use schemas::{Digest, Envelope};
 use signing::SecretKey;
 use tempfile::NamedTempFile;
 
 use crate::layout::STATEMENT;
 use crate::pipeline::{self, Fetch, Stopped, Turns, Watch};
-use crate::{FileSource, Unsigned, WriteError, limits};
+use crate::{FileSource, Medium, Unsigned, WriteError, limits};
 
 /// An archive that can be written.
 #[derive(Debug)]
 pub struct Signed {
     unsigned: Unsigned,
     envelope: Envelope,
+}
+
+/// An archive that is whole and on the disk, but has no name yet. Goes away by itself unless it gets one.
+#[derive(Debug)]
+pub struct Draft {
+    temporary: NamedTempFile,
+    /// The directory of the target; none where names may not be read.
+    directory: Option<File>,
+    target: PathBuf,
+    overwrite: Overwrite,
+    size: u64,
+    archive_id: Digest,
 }
 
 /// An archive that lies on a disk.
@@ -79,9 +92,9 @@ impl Signed {
         self.unsigned.data_size()
     }
 
-    /// Writes the archive to a temporary file beside the target and renames it at the end; whatever goes wrong leaves
-    /// nothing behind. Each content is read once, by one of `threads` threads, written at its final place and hashed on
-    /// the way. `progress` gets the bytes done so far, out of [`Signed::data_size`], from several threads.
+    /// Writes the archive to a temporary file beside the target; whatever goes wrong leaves nothing behind. Each content
+    /// is read once, by one of `threads` threads, written at its final place and hashed on the way. `progress` gets the
+    /// bytes done so far, out of [`Signed::data_size`], from several threads.
     pub fn write(
         mut self,
         target: &Path,
@@ -89,20 +102,17 @@ impl Signed {
         threads: NonZeroUsize,
         progress: &(dyn Fn(u64) + Sync),
         cancel: &AtomicBool,
-    ) -> Result<Written, WriteError> {
-        if overwrite == Overwrite::Refuse && fs::symlink_metadata(target).is_ok() {
-            return Err(WriteError::Exists(target.to_owned()));
-        }
+    ) -> Result<Draft, WriteError> {
+        check_target(target, overwrite)?;
         let failed = |source| WriteError::Target {
             path: target.to_owned(),
             source,
         };
-        let directory = match target.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let handle = unless_denied(File::open(directory)).map_err(failed)?;
-        let temporary = temporary_file(directory, self.image_size()).map_err(failed)?;
+        let parent = target.parent();
+        let parent = parent.filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        let directory = unless_denied(File::open(parent)).map_err(failed)?;
+        let temporary = temporary_file(parent, self.image_size()).map_err(failed)?;
         self.fill_in_statement();
         let plan = &self.unsigned.plan;
         iso9660::write_metadata(plan, temporary.as_file()).map_err(failed)?;
@@ -114,39 +124,38 @@ impl Signed {
         };
         writing.write_data(threads, Watch { progress, cancel })?;
         temporary.as_file().sync_all().map_err(failed)?;
-        // Waiting for the disk takes long enough for somebody to change their mind.
-        if cancel.load(Ordering::Relaxed) {
-            return Err(WriteError::Interrupted);
-        }
-        rename(temporary, target, overwrite)?;
-        // The name must be on the disk too.
-        handle.map_or(Ok(()), |it| it.sync_all()).map_err(failed)?;
-        Ok(Written {
-            path: target.to_owned(),
+        Ok(Draft {
+            temporary,
+            directory,
+            target: target.to_owned(),
+            overwrite,
             size: self.image_size(),
             archive_id: self.archive_id(),
         })
     }
 
-    /// Writes all but the contents of files into an empty file: every document that was given as bytes, and the `wanted`
-    /// contents. Everything else reads as zeros. Enough to check the documents of an archive that is not made.
-    pub fn write_outline(
+    /// The archive in memory, all but the contents of files: every document that was given as bytes, and the `wanted`
+    /// contents. Everything else reads as zeros. Enough to check the documents of an archive that is not made, under
+    /// the name that it would get.
+    pub fn outline(
         mut self,
-        file: &File,
+        target: &Path,
         wanted: &BTreeSet<Digest>,
-    ) -> Result<(), WriteError> {
+    ) -> Result<Medium, WriteError> {
         let failed = |source| WriteError::Target {
             path: PathBuf::from("memory"),
             source,
         };
+        let file = rustix::fs::memfd_create("solution", MemfdFlags::CLOEXEC);
+        let file = File::from(file.map_err(|error| failed(error.into()))?);
         file.set_len(self.image_size()).map_err(failed)?;
         self.fill_in_statement();
         let Unsigned { plan, sources, .. } = &self.unsigned;
-        iso9660::write_metadata(plan, file).map_err(failed)?;
+        iso9660::write_metadata(plan, &file).map_err(failed)?;
         let writing = Writing {
             plan,
             sources,
-            file,
+            file: &file,
             target: Path::new("memory"),
         };
         for (extent, source) in plan.extents().iter().zip(sources) {
@@ -160,7 +169,7 @@ impl Signed {
                 writing.fetch(&mut reader, extent, &mut vec![0; size], 0)?;
             }
         }
-        Ok(())
+        Medium::of(file, target.to_owned()).map_err(WriteError::Draft)
     }
 
     fn fill_in_statement(&mut self) {
@@ -172,6 +181,68 @@ impl Signed {
         {
             *source = FileSource::Bytes(self.envelope.to_bytes().into());
         }
+    }
+}
+
+impl Draft {
+    /// What is to be the archive, under the name that it will get.
+    pub fn medium(&self) -> Result<Medium, WriteError> {
+        let file = self.temporary.as_file().try_clone();
+        let file = file.map_err(|source| self.failed(source))?;
+        Medium::of(file, self.target.clone()).map_err(WriteError::Draft)
+    }
+
+    /// Gives the archive its name, at once. Setting `cancel` before that leaves nothing behind.
+    pub fn publish(self, cancel: &AtomicBool) -> Result<Written, WriteError> {
+        // Writing took long enough for somebody to change their mind, or to make a file of this name.
+        if cancel.load(Ordering::Relaxed) {
+            return Err(WriteError::Interrupted);
+        }
+        check_target(&self.target, self.overwrite)?;
+        let Self {
+            temporary, target, ..
+        } = self;
+        let renamed = match self.overwrite {
+            Overwrite::Refuse => temporary.persist_noclobber(&target),
+            Overwrite::Replace => temporary.persist(&target),
+        };
+        // The name must be on the disk too.
+        let named = renamed.map_err(|failed| failed.error).and_then(|_| {
+            let directory = self.directory.as_ref();
+            directory.map_or(Ok(()), File::sync_all)
+        });
+        match named {
+            Ok(()) => Ok(Written {
+                path: target,
+                size: self.size,
+                archive_id: self.archive_id,
+            }),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(WriteError::Exists(target))
+            }
+            Err(source) => Err(WriteError::Target {
+                path: target,
+                source,
+            }),
+        }
+    }
+
+    fn failed(&self, source: io::Error) -> WriteError {
+        WriteError::Target {
+            path: self.target.clone(),
+            source,
+        }
+    }
+}
+
+/// Refuses a name that cannot become the archive's.
+pub fn check_target(target: &Path, overwrite: Overwrite) -> Result<(), WriteError> {
+    match (target.symlink_metadata(), overwrite) {
+        (Err(_), _) => Ok(()),
+        (Ok(_), Overwrite::Refuse) => Err(WriteError::Exists(target.to_owned())),
+        (Ok(there), Overwrite::Replace) if there.is_file() => Ok(()),
+        // A rename would put a file in the place of the device, the link or the directory.
+        (Ok(_), Overwrite::Replace) => Err(WriteError::NotAFile(target.to_owned())),
     }
 }
 
@@ -192,28 +263,13 @@ fn temporary_file(directory: &Path, size: u64) -> io::Result<NamedTempFile> {
         .prefix(".solution-")
         .suffix(".part")
         .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(directory)?;
+        .tempfile_in(directory)
+        // Its kind only: `tempfile` adds a path that nobody chose to the rest.
+        .map_err(|error| io::Error::from(error.kind()))?;
     temporary.as_file().set_len(size)?;
     match rustix::fs::fallocate(temporary.as_file(), FallocateFlags::empty(), 0, size) {
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(temporary),
         Err(error) => Err(error.into()),
-    }
-}
-
-fn rename(temporary: NamedTempFile, target: &Path, overwrite: Overwrite) -> Result<(), WriteError> {
-    let renamed = match overwrite {
-        Overwrite::Refuse => temporary.persist_noclobber(target),
-        Overwrite::Replace => temporary.persist(target),
-    };
-    match renamed {
-        Ok(_) => Ok(()),
-        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(WriteError::Exists(target.to_owned()))
-        }
-        Err(failed) => Err(WriteError::Target {
-            path: target.to_owned(),
-            source: failed.error,
-        }),
     }
 }
 

@@ -28,6 +28,7 @@ fn write(case: &Case) -> [String; 2] {
     let (one, never) = (NonZeroUsize::MIN, AtomicBool::new(false));
     let written = signed
         .write(&path, Overwrite::Refuse, one, &|_| (), &never)
+        .and_then(|draft| draft.publish(&never))
         .unwrap();
     // What is pinned is an archive.
     let opened = Opened::open(&path).unwrap();

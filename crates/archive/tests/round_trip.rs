@@ -162,13 +162,9 @@ fn an_existing_file_is_replaced_only_when_told() {
         let signed = Unsigned::new(info(), place.files())
             .unwrap()
             .leave_unsigned();
-        signed.write(
-            &place.archive(),
-            overwrite,
-            TWO,
-            &|_| (),
-            &AtomicBool::new(false),
-        )
+        let never = AtomicBool::new(false);
+        let draft = signed.write(&place.archive(), overwrite, TWO, &|_| (), &never)?;
+        draft.publish(&never)
     };
     assert!(matches!(
         write(Overwrite::Refuse),
@@ -230,6 +226,24 @@ fn an_interrupt_leaves_nothing_behind() {
     let progress = |_| cancel.store(true, Ordering::Relaxed);
     let one = NonZeroUsize::MIN;
     let stopped = signed.write(&place.archive(), Overwrite::Refuse, one, &progress, &cancel);
+    assert!(matches!(stopped, Err(WriteError::Interrupted)));
+    assert_eq!(place.left_behind(), [""; 0]);
+    // Or when all is written, and only the name is missing.
+    let never = AtomicBool::new(false);
+    let signed = Unsigned::new(info(), place.files())
+        .unwrap()
+        .leave_unsigned();
+    let draft = signed.write(&place.archive(), Overwrite::Refuse, one, &|_| (), &never);
+    let draft = draft.unwrap();
+    assert_eq!(
+        Opened::read(draft.medium().unwrap())
+            .unwrap()
+            .envelope()
+            .signatures()
+            .len(),
+        0
+    );
+    let stopped = draft.publish(&cancel);
     assert!(matches!(stopped, Err(WriteError::Interrupted)));
     assert_eq!(place.left_behind(), [""; 0]);
 }

@@ -3,10 +3,8 @@
 mod preview;
 mod size;
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use archive::{Overwrite, WriteError};
 use clap::{Args, ValueEnum};
@@ -14,8 +12,8 @@ use packager::{CacheOptions, Event, PackError, Remote, Request, Signing};
 use schemas::ImageSource;
 use serde::Serialize;
 use signing::SecretKey;
-use tempfile::{NamedTempFile, TempDir, TempPath};
-use validator::{Depth, Finding, Report, Signatures, Verdict};
+use tempfile::TempDir;
+use validator::{Finding, Report, Verdict};
 
 use super::{support, validate};
 use crate::args::{Output, PassphraseArguments, RegistryArguments};
@@ -188,19 +186,19 @@ fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, F
         "interrupted: `{}` is not written; run the same command again: what is in the cache is not fetched anew",
         out.display()
     ));
-    let draft = draft(arguments, out)?;
     let cache = cache(arguments, directory(out))?;
-    let request = request(arguments, keys, &draft, cache.path())?;
+    let request = request(arguments, keys, out, cache.path())?;
     let bar = progress::bytes(output, "pack", 0);
     let packed = packager::pack(&request, &|event| show_event(&bar, event), cancel);
     bar.finish_and_clear();
-    let packed = packed.map_err(|error| support::pack_failure(name_target(error, out)))?;
-    let report = check(&draft, cancel)?;
-    let findings = findings(&report, output);
-    if report.verdict() == Verdict::Refused {
-        return Ok(refuse(out, findings, output));
-    }
-    publish(draft, arguments, out, cancel)?;
+    let packed = match packed {
+        Ok(packed) => packed,
+        Err(PackError::Refused(report)) => {
+            return Ok(refuse(out, findings(&report, output), output));
+        }
+        Err(error) => return Err(support::pack_failure(error)),
+    };
+    let findings = findings(&packed.report, output);
     let packed = Packed {
         archive: out,
         archive_id: packed.archive_id.to_string(),
@@ -216,47 +214,10 @@ fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, F
 
 /// What `solution validate` would say, shown if a person reads.
 fn findings(report: &Report, output: Output) -> Vec<&Finding> {
-    // Who signs is decided here, and so is not a finding.
-    let findings = report.findings().iter();
-    let findings: Vec<&Finding> = findings.filter(|finding| finding.id != SKIPPED).collect();
     if output == Output::Human {
-        for finding in &findings {
-            validate::show_finding(finding);
-        }
+        validate::show_findings(report);
     }
-    findings
-}
-
-/// The id of the warning that signatures were not checked.
-const SKIPPED: &str = "signature.skipped";
-
-/// Refuses a name that cannot become the archive's.
-fn check_target(arguments: &Arguments, out: &Path) -> Result<(), Failure> {
-    let Ok(there) = out.symlink_metadata() else {
-        return Ok(());
-    };
-    if !arguments.force {
-        return Err(exists(out));
-    }
-    // A rename would put a file in the place of the device, the link or the directory.
-    if !there.is_file() {
-        let path = out.display();
-        let message = anyhow::anyhow!("`{path}` is not a file, and only files are replaced");
-        return Err(Failure::no(message).hint("choose another name with `-o`"));
-    }
-    Ok(())
-}
-
-/// A name beside the archive, for what is not checked yet. Goes away by itself unless it becomes the archive.
-fn draft(arguments: &Arguments, out: &Path) -> Result<TempPath, Failure> {
-    check_target(arguments, out)?;
-    tempfile::Builder::new()
-        .prefix(".solution-")
-        .suffix(".draft")
-        .tempfile_in(directory(out))
-        .map(NamedTempFile::into_temp_path)
-        // Its kind only: `tempfile` adds the draft's path to the rest.
-        .map_err(|error| cannot_write(out, error.kind().into()))
+    report.findings().iter().collect()
 }
 
 /// Where contents are kept.
@@ -302,21 +263,22 @@ fn directory(path: &Path) -> &Path {
 fn request(
     arguments: &Arguments,
     keys: Vec<SecretKey>,
-    draft: &Path,
+    out: &Path,
     cache: &Path,
 ) -> Result<Request, Failure> {
     Ok(Request {
         directory: arguments.directory.clone(),
-        output: draft.to_owned(),
+        output: out.to_owned(),
         // Only a check may go without both.
         signing: if keys.is_empty() {
             Signing::Unsigned
         } else {
             Signing::Keys(keys)
         },
-        overwrite: Overwrite::Replace,
+        overwrite: overwrite(arguments),
         compression: arguments.compression.into(),
         time: environment::source_date()?,
+        now: environment::now()?,
         threads: environment::threads(),
         cache: CacheOptions {
             directory: cache.to_owned(),
@@ -333,17 +295,12 @@ fn request(
     })
 }
 
-/// Whether `solution validate` would accept what was written. The data was hashed while it was written, so that only
-/// documents are read again.
-fn check(draft: &Path, cancel: &AtomicBool) -> Result<Report, Failure> {
-    let options = validator::Options {
-        signatures: Signatures::Skip,
-        detached: Vec::new(),
-        depth: Depth::Documents,
-        threads: environment::threads(),
-        now: Some(environment::now()?),
-    };
-    validator::check(draft, &options, &|_| {}, cancel).map_err(Failure::unknown)
+fn overwrite(arguments: &Arguments) -> Overwrite {
+    if arguments.force {
+        Overwrite::Replace
+    } else {
+        Overwrite::Refuse
+    }
 }
 
 fn refuse(archive: &Path, findings: Vec<&Finding>, output: Output) -> Outcome {
@@ -361,53 +318,9 @@ fn refuse(archive: &Path, findings: Vec<&Finding>, output: Output) -> Outcome {
     Outcome::No
 }
 
-/// Gives the draft the archive's name.
-fn publish(
-    draft: TempPath,
-    arguments: &Arguments,
-    out: &Path,
-    cancel: &AtomicBool,
-) -> Result<(), Failure> {
-    if cancel.load(Ordering::Relaxed) {
-        return Err(Failure::unknown(WriteError::Interrupted));
-    }
-    let directory = draft.parent().map(Path::to_owned).unwrap_or_default();
-    let renamed = if arguments.force {
-        draft.persist(out)
-    } else {
-        draft.persist_noclobber(out)
-    };
-    renamed.map_err(|failed| match failed.error.kind() {
-        io::ErrorKind::AlreadyExists => exists(out),
-        _ => cannot_write(out, failed.error),
-    })?;
-    // The name must be on the disk too.
-    File::open(directory)
-        .and_then(|directory| directory.sync_all())
-        .map_err(|error| cannot_write(out, error))
-}
-
-fn exists(path: &Path) -> Failure {
-    Failure::no(WriteError::Exists(path.to_owned()))
-        .hint("choose another name with `-o`, or replace it with `--force`")
-}
-
 fn cannot_write(path: &Path, source: io::Error) -> Failure {
     let path = path.to_owned();
     Failure::unknown(WriteError::Target { path, source })
-}
-
-/// The archive's name instead of the draft's, which nobody chose.
-fn name_target(error: PackError, target: &Path) -> PackError {
-    match error {
-        PackError::Write(WriteError::Target { source, .. }) => {
-            PackError::Write(WriteError::Target {
-                path: target.to_owned(),
-                source,
-            })
-        }
-        other => other,
-    }
 }
 
 fn show_event(bar: &progress::Bar, event: Event<'_>) {

@@ -6,7 +6,7 @@ use packager::{FilePreview, ImagePreview, Preview};
 use serde::Serialize;
 use validator::{Finding, Verdict};
 
-use super::{Arguments, cache, check, check_target, findings, request, show_event};
+use super::{Arguments, cache, findings, overwrite, request, show_event};
 use crate::args::Output;
 use crate::commands::support;
 use crate::exit::{Failure, Outcome};
@@ -59,7 +59,8 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let keys = support::secret_keys(&arguments.keys, &arguments.passphrase)?;
     let cancel = interrupt::flag();
     if let Some(out) = &arguments.out {
-        check_target(arguments, out)?;
+        archive::check_target(out, overwrite(arguments))
+            .map_err(|error| support::pack_failure(error.into()))?;
     }
     let cache = cache(arguments, &environment::scratch())?;
     let request = request(arguments, keys, Path::new(""), cache.path())?;
@@ -67,9 +68,8 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let preview = packager::preview(&request, &|event| show_event(&bar, event), cancel);
     bar.finish_and_clear();
     let preview = preview.map_err(support::pack_failure)?;
-    let report = check(&preview.outline(), cancel)?;
-    let findings = findings(&report, output);
-    let checked = checked(&preview, report.verdict(), findings, arguments.files);
+    let findings = findings(&preview.report, output);
+    let checked = checked(&preview, findings, arguments.files);
     render::result(output, &checked, show);
     Ok(match checked.verdict {
         Verdict::Refused => Outcome::No,
@@ -77,16 +77,11 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     })
 }
 
-fn checked<'a>(
-    preview: &Preview,
-    verdict: Verdict,
-    findings: Vec<&'a Finding>,
-    files: bool,
-) -> Checked<'a> {
+fn checked<'a>(preview: &Preview, findings: Vec<&'a Finding>, files: bool) -> Checked<'a> {
     Checked {
         solution: preview.id.to_string(),
         // That nobody signed is not for a check to say.
-        verdict: match verdict {
+        verdict: match preview.report.verdict() {
             Verdict::Refused => Verdict::Refused,
             _ => Verdict::Accepted,
         },

@@ -73,6 +73,7 @@ impl Subject {
         let never = AtomicBool::new(false);
         signed
             .write(&path, Overwrite::Refuse, NonZeroUsize::MIN, &|_| {}, &never)
+            .and_then(|draft| draft.publish(&never))
             .unwrap();
         Self::new(fs::read(&path).unwrap(), &list(&path))
     }

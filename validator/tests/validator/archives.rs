@@ -55,6 +55,7 @@ impl Archive {
                 &|_| {},
                 &cancel,
             )
+            .and_then(|draft| draft.publish(&cancel))
             .unwrap();
         archive
     }

@@ -214,13 +214,9 @@ impl Place {
         let signed = Unsigned::new(info, files)?.sign(&[key()])?;
         let threads = NonZeroUsize::new(threads).unwrap();
         let never = AtomicBool::new(false);
-        signed.write(
-            &self.archive(),
-            Overwrite::Replace,
-            threads,
-            &|_| (),
-            &never,
-        )
+        let path = self.archive();
+        let draft = signed.write(&path, Overwrite::Replace, threads, &|_| (), &never)?;
+        draft.publish(&never)
     }
 
     pub(crate) fn write(&self) -> Written {
