@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{
-    ImageName, ImagePlace, ImageReference, Operator, Piece, SourceImage, split_expansions,
+    ImageName, ImagePlace, ImageReference, Operator, Piece, SourceImage, listed, split_expansions,
 };
 
 use crate::error::PackError;
 use crate::source::Collected;
-use crate::{limits, platform, source};
+use crate::{platform, source};
 
 /// Checks the list of images: places, references and platforms.
 pub(crate) fn images(images: &[SourceImage]) -> Result<(), PackError> {
@@ -116,7 +116,7 @@ pub(crate) fn operator(operator: &Operator, images: &[SourceImage]) -> Result<()
     if !places.contains(&operator.image.place()) {
         return Err(PackError::OperatorImage {
             image: operator.image.place(),
-            images: list(&places),
+            images: listed(&places),
         });
     }
     check_variables(operator)?;
@@ -206,26 +206,13 @@ fn check_expansion(
         0 => Err(PackError::UnknownExpansion {
             field,
             name,
-            images: list(places),
+            images: listed(places),
         }),
         _ => Err(PackError::AmbiguousExpansion {
             field,
             name,
-            places: list(found),
+            places: listed(found),
         }),
-    }
-}
-
-/// Values for a message, as `` `a`, `b` and 3 more ``.
-pub(crate) fn list<T: std::fmt::Display>(values: &[T]) -> String {
-    let shown: Vec<String> = values
-        .iter()
-        .take(limits::LISTED)
-        .map(|value| format!("`{value}`"))
-        .collect();
-    match values.len().saturating_sub(limits::LISTED) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 
@@ -380,11 +367,5 @@ mod tests {
             with("quay.io/app:2").unwrap_err().to_string(),
             "`spec.operator.env.RELATED_IMAGE_A` is `quay.io/app:2`, the `ref` of no image; write `$(image:NAME)`, or add the image with this `ref`"
         );
-    }
-
-    #[test]
-    fn long_lists_are_cut() {
-        let numbers: Vec<usize> = (0..30).collect();
-        assert!(list(&numbers).ends_with("`19` and 10 more"));
     }
 }

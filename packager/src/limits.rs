@@ -18,8 +18,6 @@ pub(crate) const CRD_FILES: usize = 10_000;
 /// Bytes of all CRDs and roles, since they are kept in memory: ten times the largest operators in use, and what
 /// `solution validate` reads.
 pub(crate) const OPERATOR_BYTES: u64 = 64 * 1024 * 1024;
-/// Tags that an error message lists before it says how many more there are.
-pub(crate) const LISTED: usize = 20;
 /// Bytes of an image that an engine saves: far more than registries take, and less than a disk that should not be filled.
 pub(crate) const ENGINE_SAVE: u64 = 512 * 1024 * 1024 * 1024;
 /// How soon a wait for something outside ends when the user does not want to wait: people notice more.

@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use archive::tree::Document;
-use schemas::{Descriptor, Digest, Platform};
+use schemas::{Descriptor, Digest, Platform, listed};
 use serde_json::Value;
 
-use crate::check::list;
 use crate::files;
 use crate::source::SourceError;
 
@@ -159,7 +158,7 @@ pub(crate) fn check(available: &[&Platform], wanted: &[String]) -> Result<(), So
     missing.map_or(Ok(()), |wanted| {
         Err(SourceError::NoSuchPlatform {
             wanted: wanted.clone(),
-            available: list(available),
+            available: listed(available),
         })
     })
 }

@@ -14,6 +14,7 @@ mod image;
 pub mod json;
 pub mod known_keys;
 pub mod limits;
+mod listed;
 mod manifest;
 mod name;
 mod operator_config;
@@ -35,6 +36,7 @@ pub use expansion::{ExpansionError, Piece, split_expansions};
 pub use image::{
     Descriptor, ImageDocument, ImageDocumentError, ImageIndex, ImageManifest, Platform,
 };
+pub use listed::listed;
 pub use manifest::{
     EnvVar, IMAGE_REFERENCE_ANNOTATION, ManifestError, Metadata, Metrics, MetricsScheme, Operator,
     OperatorImage, OperatorScope, SecurityContext, Solution, SolutionSpec,

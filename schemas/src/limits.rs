@@ -51,3 +51,5 @@ pub const TRUST_PATTERNS: usize = 256;
 pub const TRUST_POLICY_SIZE: u64 = 64 * 1024;
 /// Trust policies of a site, in all places together: one for each of very many publishers.
 pub const TRUST_POLICIES: usize = 256;
+/// Values that a message lists before it says how many more there are.
+pub const LISTED: usize = 20;

@@ -48,5 +48,5 @@ pub(super) fn shown(text: &str) -> String {
 /// Names for a message, as `` `a`, `b` and 3 more ``.
 pub(super) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.into_iter().map(shown).collect();
-    crate::check::list(&names)
+    schemas::listed(&names)
 }

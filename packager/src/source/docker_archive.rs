@@ -4,14 +4,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use schemas::{Digest, ImageReference, json, known_keys};
+use schemas::{Digest, ImageReference, json, known_keys, listed};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::tar::Extent;
 use super::walk::{Parsed, Store};
 use super::{Blob, Found, Means, SourceError};
-use crate::check::list;
 use crate::compress::{self, Coding, Compression};
 use crate::{files, limits};
 
@@ -92,7 +91,7 @@ impl Archive {
         let path = self.path.clone();
         let all = || {
             let all: Vec<&String> = self.items.iter().flat_map(tags).collect();
-            list(&all)
+            listed(&all)
         };
         let Some(wanted) = reference else {
             return match self.items.as_slice() {

@@ -6,13 +6,12 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use schemas::json::{self, Kind};
-use schemas::{ImageReference, known_keys};
+use schemas::{ImageReference, known_keys, listed};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::SourceError;
 use super::place::Place;
-use crate::check::list;
 use crate::limits;
 
 const MARKER: &str = "oci-layout";
@@ -164,7 +163,7 @@ impl Layout {
 
     fn labels(&self) -> String {
         let labels: Vec<&str> = self.entries.iter().map(Entry::label).collect();
-        list(&labels)
+        listed(&labels)
     }
 }
 
