@@ -13,7 +13,7 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
-use packager::ownership::{self, PathError, Target};
+use files::ownership::{self, PathError, Target};
 use schemas::{KubernetesName, TrustPolicy, limits};
 use serde::Serialize;
 use signing::{Policies, Policy};

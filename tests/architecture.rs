@@ -12,13 +12,14 @@ use serde_json::Value;
 const ARROWS: &[(&str, &[&str])] = &[
     ("schemas", &[]),
     ("iso9660", &[]),
+    ("files", &["schemas"]),
     ("signing", &["schemas"]),
     ("archive", &["iso9660", "schemas", "signing"]),
     ("registry", &["schemas"]),
     ("deployer", &["schemas"]),
     (
         "packager",
-        &["archive", "registry", "schemas", "signing", "validator"],
+        &["archive", "files", "registry", "schemas", "signing", "validator"],
     ),
     ("validator", &["archive", "schemas", "signing"]),
     (
@@ -30,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "archive",
             "deployer",
+            "files",
             "importer",
             "packager",
             "registry",

@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use crate::cache::Made;
 use crate::source::tar::Extent;
 use crate::source::{Blob, Means, SourceError};
-use crate::{Event, files, limits};
+use crate::{Event, limits};
 pub(crate) use unpack::{Coding, Unpacking, coding, open_tar, verified};
 
 /// What to do with layers that are not compressed, of images whose manifest is made here.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use schemas::{Digest, ImageName, ImagePlace, ImageReference, ImageSource};
 
-use crate::files::ReadError;
+use files::ReadError;
 use crate::source::SourceError;
 
 /// Why there is no archive.

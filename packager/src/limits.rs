@@ -65,7 +65,5 @@ pub const UNPACK_LIMIT: u64 = 64 * 1024 * 1024 * 1024;
 /// Bytes that unpacking leaves free on the cache's file system: what a machine's logs and databases need to go on until
 /// somebody looks.
 pub(crate) const FREE_RESERVE: u64 = 256 * 1024 * 1024;
-/// Links on the way to a directory: what Linux follows (`path_resolution(7)`).
-pub(crate) const PATH_LINKS: usize = 40;
 /// Blocks that are compressed at once, since they are in memory: half a gigabyte with their results.
 pub(crate) const COMPRESS_THREADS: usize = 64;

@@ -7,7 +7,7 @@ use schemas::{SolutionId, SolutionSource};
 
 use crate::error::PackError;
 use crate::operator::{self, OperatorFile};
-use crate::{check, files};
+use crate::check;
 
 /// A source directory whose texts are in order.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use schemas::{ArchivePath, yaml};
 use serde_json::Value;
 
 use crate::error::PackError;
-use crate::files::{self, ReadError};
+use files::{self, ReadError};
 use crate::limits;
 
 /// A file of the operator as it will lie in the archive.

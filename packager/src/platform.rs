@@ -8,7 +8,6 @@ use archive::tree::Document;
 use schemas::{Descriptor, Digest, Platform, listed};
 use serde_json::Value;
 
-use crate::files;
 use crate::source::SourceError;
 
 /// Where an index that was made here says which index it was made from.

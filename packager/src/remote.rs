@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 
 use crate::cache::{Begun, Cache, Lazy, Partial};
 use crate::source::SourceError;
-use crate::{Event, Progress, files, limits};
+use crate::{Event, Progress, limits};
 
 /// How images that are not on the disk are reached. Only the caller can know.
 #[derive(Clone, Debug, Default)]

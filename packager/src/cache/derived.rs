@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use schemas::Digest;
 
 use super::{Cache, CacheError, DERIVED, Made, NEW, failed, read_own};
-use crate::files;
 use crate::limits;
 
 impl Cache {

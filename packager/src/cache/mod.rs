@@ -19,7 +19,7 @@
 //! What is not hashed again must be our own word: that a content is the one of its recipe, how far a download has come,
 //! and that a file that was hashed is still the same when it is read. So only the user who runs the program may be able
 //! to write to the cache: its directories are his, and nobody else could have put others in their place
-//! ([`crate::ownership`]). A file in it that belongs to somebody else, or that others may write to, counts as absent and
+//! ([`files::ownership`]). A file in it that belongs to somebody else, or that others may write to, counts as absent and
 //! is replaced: it is only a copy, and an error would have to be mended by hand for nothing.
 
 mod derived;
@@ -40,7 +40,7 @@ use tempfile::NamedTempFile;
 
 use crate::compress::Unpacking;
 use crate::limits;
-use crate::ownership::{self, Exposure, PathError, Target};
+use files::ownership::{self, Exposure, PathError, Target};
 pub use writing::{Begun, Made, New, Partial};
 
 /// Why the cache cannot be used.

@@ -4,7 +4,6 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use tempfile::TempDir;
 
 use super::*;
-use crate::files;
 
 const LIMIT: u64 = 1000;
 

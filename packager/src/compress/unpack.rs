@@ -19,7 +19,7 @@ use super::{Part, compare, failed};
 use crate::cache::New;
 use crate::source::tar::{Extent, Tar};
 use crate::source::{Blob, Means, SourceError};
-use crate::{Event, files, limits};
+use crate::{Event, limits};
 
 /// How a layer is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

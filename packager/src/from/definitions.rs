@@ -8,7 +8,6 @@ use super::FromError;
 use super::notes::{Note, Weight};
 use super::objects::{Object, text};
 use super::rights;
-use crate::files;
 
 /// The definitions of a release.
 #[derive(Debug)]

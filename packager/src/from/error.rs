@@ -4,7 +4,7 @@ use schemas::yaml::{StreamError, YamlError};
 
 use super::objects::Place;
 use crate::error::PackError;
-use crate::files::ReadError;
+use files::ReadError;
 use crate::limits;
 
 /// Why there is no draft.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::ReleaseFile;
 use super::error::FromError;
 use super::notes::{Note, Weight, shown};
-use crate::{files, limits};
+use crate::limits;
 
 /// What was read, and what was passed over.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::walk::{Parsed, Store};
 use super::{Found, SourceError};
-use crate::{files, limits};
+use crate::limits;
 
 /// What every version that skopeo has written so far begins with; versions differ in what lies beside the blobs.
 const VERSION: &[u8] = b"Directory Transport Version: 1.";

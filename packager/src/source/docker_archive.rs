@@ -12,7 +12,7 @@ use super::tar::Extent;
 use super::walk::{Parsed, Store};
 use super::{Blob, Found, Means, SourceError};
 use crate::compress::{self, Coding, Compression};
-use crate::{files, limits};
+use crate::limits;
 
 const MANIFEST: &str = "manifest.json";
 

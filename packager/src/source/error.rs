@@ -7,7 +7,7 @@ use schemas::{Digest, DigestError, ImageDocumentError};
 
 use super::tar::TarError;
 use crate::cache::CacheError;
-use crate::files::ReadError;
+use files::ReadError;
 
 /// Why an image cannot be taken from its source.
 #[derive(Debug, thiserror::Error)]

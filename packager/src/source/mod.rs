@@ -31,7 +31,7 @@ use serde::de::IgnoredAny;
 use crate::cache::Lazy;
 use crate::compress::Compression;
 use crate::error::PackError;
-use crate::files::{self, ReadError};
+use files::{self, ReadError};
 use crate::load::Loaded;
 use crate::remote::Network;
 use crate::{Event, Progress, check, limits};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::SourceError;
 use super::tar::{Extent, Tar};
-use crate::files::{self, ReadError};
+use files::{self, ReadError};
 
 /// A directory, or a tar.
 #[derive(Debug)]

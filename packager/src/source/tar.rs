@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use tar::{EntryType, Header};
 
-use crate::{files, limits};
+use crate::limits;
 
 /// Why a tar file cannot be read.
 #[derive(Debug, thiserror::Error)]

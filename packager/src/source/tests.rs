@@ -12,7 +12,7 @@ pub(super) use super::Compression;
 use super::*;
 use crate::cache::CacheOptions;
 use crate::remote::Remote;
-use crate::{files, limits};
+use crate::limits;
 
 struct Tree {
     directory: TempDir,

@@ -17,7 +17,7 @@ use super::walk::Session;
 use super::{Blob, Collected, SourceError, collect_one};
 use crate::cache::Lazy;
 use crate::compress::Unpacking;
-use crate::{Event, files};
+use crate::Event;
 
 /// More than one block of the encoders.
 const LARGE: usize = 5_000_000;

@@ -16,7 +16,6 @@ use super::docker::Remote;
 use super::opened::Opened;
 use super::place::Place;
 use super::{Blob, Configuration, Document, ImageContents, SourceError};
-use crate::files;
 use crate::limits;
 use crate::platform::{self, Choice};
 

@@ -1,4 +1,10 @@
-//! Reading a small file whole, within a limit.
+//! Small files of this machine: reading one whole, within a limit, making a new one; and in [`ownership`], who else could
+//! change what a path leads to.
+//!
+//! This crate must not know archives or the network.
+
+mod limits;
+pub mod ownership;
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -35,18 +41,20 @@ pub enum ReadError {
 
 impl ReadError {
     /// Whether the file itself is at fault, not the reading of it.
-    pub(crate) fn is_refusal(&self) -> bool {
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
         !matches!(self, Self::Io { .. }) || self.is_missing()
     }
 
     /// Whether the file or directory does not exist.
-    pub(crate) fn is_missing(&self) -> bool {
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 }
 
 /// The size in bytes of a regular file. Asked before opening, since opening a pipe would wait for its other end.
-pub(crate) fn size(path: &Path) -> Result<u64, ReadError> {
+pub fn size(path: &Path) -> Result<u64, ReadError> {
     let metadata = fs::metadata(path).map_err(|source| failed(path, source))?;
     if metadata.is_file() {
         Ok(metadata.len())
@@ -56,7 +64,7 @@ pub(crate) fn size(path: &Path) -> Result<u64, ReadError> {
 }
 
 /// The bytes of a regular file of at most `limit` bytes.
-pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let too_large = |size| ReadError::Size {
         path: path.to_owned(),
         size,
@@ -79,7 +87,8 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
 }
 
 /// The error of a file system call on `path`.
-pub(crate) fn failed(path: &Path, source: io::Error) -> ReadError {
+#[must_use]
+pub fn failed(path: &Path, source: io::Error) -> ReadError {
     ReadError::Io {
         path: path.to_owned(),
         source,
@@ -87,7 +96,8 @@ pub(crate) fn failed(path: &Path, source: io::Error) -> ReadError {
 }
 
 /// The SHA-256 of bytes in memory.
-pub(crate) fn digest(bytes: &[u8]) -> Digest {
+#[must_use]
+pub fn digest(bytes: &[u8]) -> Digest {
     Digest::new(sha2::Sha256::digest(bytes).into())
 }
 
