@@ -19,7 +19,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("deployer", &["schemas"]),
     (
         "packager",
-        &["archive", "files", "registry", "schemas", "signing", "validator"],
+        &[
+            "archive",
+            "files",
+            "registry",
+            "schemas",
+            "signing",
+            "sources",
+            "validator",
+        ],
     ),
     ("validator", &["archive", "schemas", "signing"]),
     (
@@ -37,6 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "registry",
             "schemas",
             "signing",
+            "sources",
             "validator",
         ],
     ),

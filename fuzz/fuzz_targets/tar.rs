@@ -5,8 +5,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use packager::TarEntries;
 use solution_fuzz::Choices;
+use sources::tar::Entries;
 
 const BLOCK: usize = 512;
 
@@ -27,7 +27,7 @@ const KEYS: [&str; 8] = [
 fuzz_target!(|bytes: &[u8]| {
     let mut choices = Choices::new(bytes);
     let (tar, names) = tar(&mut choices);
-    let Ok(entries) = TarEntries::of_bytes(&tar) else {
+    let Ok(entries) = Entries::of_bytes(&tar) else {
         return;
     };
     for name in names {

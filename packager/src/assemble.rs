@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use archive::tree::{self, BlobSize, DerivedContent};
 use archive::{ArchiveFile, FileSource};
 use schemas::{API_VERSION, ArchivePath, Digest, ImagePlace, Solution, SolutionSpec};
+use sources::{Blob, Collected};
 
 use crate::error::PackError;
 use crate::load::Loaded;
-use crate::source::{Blob, Collected};
 
 /// Every file of the archive but those that `archive` makes itself.
 pub(crate) fn files(

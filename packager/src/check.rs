@@ -6,10 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemas::{
     ImageName, ImagePlace, ImageReference, Operator, Piece, SourceImage, listed, split_expansions,
 };
+use sources::Collected;
 
 use crate::error::PackError;
-use crate::source::Collected;
-use crate::{platform, source};
 
 /// Checks the list of images: places, references and platforms.
 pub(crate) fn images(images: &[SourceImage]) -> Result<(), PackError> {
@@ -21,7 +20,7 @@ pub(crate) fn images(images: &[SourceImage]) -> Result<(), PackError> {
     check_directories(&places)?;
     check_references(images)?;
     images.iter().try_for_each(|image| {
-        let bad = platform::not_a_platform(&image.platforms);
+        let bad = sources::not_a_platform(&image.platforms);
         bad.map_or(Ok(()), |text| {
             Err(PackError::Platform {
                 place: image.place(),
@@ -67,7 +66,7 @@ fn directory(place: &ImagePlace) -> String {
 fn check_references(images: &[SourceImage]) -> Result<(), PackError> {
     let known = images
         .iter()
-        .map(|image| (image.place(), source::reference(image)));
+        .map(|image| (image.place(), sources::reference(image)));
     distinct(known)
 }
 
@@ -120,8 +119,8 @@ pub(crate) fn operator(operator: &Operator, images: &[SourceImage]) -> Result<()
         });
     }
     check_variables(operator)?;
-    if images.iter().all(source::reference_is_known) {
-        let references = images.iter().filter_map(source::reference);
+    if images.iter().all(sources::reference_is_known) {
+        let references = images.iter().filter_map(sources::reference);
         check_related_images(operator, references.collect::<Vec<_>>().iter())?;
     }
     let mut by_name: ByName<'_> = BTreeMap::new();

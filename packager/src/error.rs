@@ -4,10 +4,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use schemas::{Digest, ImageName, ImagePlace, ImageReference, ImageSource};
-
 use files::ReadError;
-use crate::source::SourceError;
+use schemas::{Digest, ImageName, ImagePlace, ImageReference, ImageSource};
+use sources::{FailedImage, SourceError};
 
 /// Why there is no archive.
 #[derive(Debug, thiserror::Error)]
@@ -251,6 +250,19 @@ impl PackError {
             Self::Write(error) => error.is_refusal(),
             Self::Cached { .. } | Self::Check(_) | Self::Init { .. } => false,
             _ => true,
+        }
+    }
+}
+
+impl From<FailedImage> for PackError {
+    fn from(FailedImage { place, from, error }: FailedImage) -> Self {
+        match *error {
+            SourceError::Interrupted => archive::WriteError::Interrupted.into(),
+            _ => Self::Image {
+                place,
+                from,
+                source: error,
+            },
         }
     }
 }

@@ -5,9 +5,9 @@ use std::path::{Component, Path, PathBuf};
 
 use schemas::{SolutionId, SolutionSource};
 
+use crate::check;
 use crate::error::PackError;
 use crate::operator::{self, OperatorFile};
-use crate::check;
 
 /// A source directory whose texts are in order.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use schemas::{ArchivePath, yaml};
 use serde_json::Value;
 
 use crate::error::PackError;
-use files::{self, ReadError};
 use crate::limits;
+use files::{self, ReadError};
 
 /// A file of the operator as it will lie in the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]

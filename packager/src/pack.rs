@@ -8,15 +8,12 @@ use std::sync::atomic::AtomicBool;
 use archive::{Draft, Info, Medium, Overwrite, Signed, Unsigned, WriteError};
 use schemas::{Digest, ImagePlace, ImageSource, SolutionId, StatementTime};
 use signing::SecretKey;
+use sources::{Blob, CacheOptions, Collected, Compression, Lazy, Means, Network, Remote};
 use validator::{Report, Verdict};
 
-use crate::cache::{CacheOptions, Lazy};
-use crate::compress::Compression;
 use crate::error::PackError;
 use crate::load::{self, Loaded};
-use crate::remote::{Network, Remote};
-use crate::source::{self, Blob, Collected, Means};
-use crate::{Event, Progress, assemble};
+use crate::{Event, Progress, assemble, check};
 
 /// What is to be made from what.
 #[derive(Debug)]
@@ -104,7 +101,7 @@ pub fn pack(
     let cache = Lazy::new(&request.cache);
     let mut packed = pack_loaded(request, &loaded, &cache, progress, cancel);
     if let Err(PackError::Cached { digest }) = packed {
-        progress(Event::Damaged(digest));
+        progress(Event::Sources(sources::Event::Damaged(digest)));
         packed = pack_loaded(request, &loaded, &cache, progress, cancel);
     }
     if let Err(error) = cache.close() {
@@ -120,25 +117,28 @@ fn pack_loaded(
     progress: &Progress<'_>,
     cancel: &AtomicBool,
 ) -> Result<Packed, PackError> {
-    let network = Network::new(&request.remote, cache, progress, cancel);
+    let tell = |event: sources::Event<'_>| progress(Event::Sources(event));
+    let network = Network::new(&request.remote, cache, &tell, cancel);
     let means = Means {
         cache,
         network: &network,
         compression: request.compression,
         threads: request.threads,
-        progress,
+        progress: &tell,
         cancel,
         postponed: None,
     };
-    let images = source::collect(loaded, &means)?;
-    let by_blob = source::by_blob(&images);
+    let spec = &loaded.source.spec;
+    let images = sources::collect(&loaded.directory, &spec.images, &means)?;
+    check::collected(&images, spec.operator.as_ref())?;
+    let by_blob = sources::by_blob(&images);
     let blobs = assemble::blobs(&images);
     let pinned: Vec<Pinned> = images.iter().map(pinned).collect();
     let files = assemble::files(loaded, &images, &blobs)?;
     let unsigned = Unsigned::new(info(loaded, request.time), files)?;
     // Only now, when all is known to fit: this is what takes long.
-    source::fetch(&network, &by_blob, |_| true)?;
-    source::check_configurations(&images, cancel)?;
+    sources::fetch(&network, &by_blob, |_| true)?;
+    sources::check_configurations(&images, cancel)?;
     let signed = match &request.signing {
         Signing::Keys(keys) => unsigned.sign(keys)?,
         Signing::Unsigned => unsigned.leave_unsigned(),

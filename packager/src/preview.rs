@@ -6,14 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use archive::{ArchiveFile, Unsigned};
 use schemas::{ArchivePath, Digest, ImagePlace, ImageReference, Platform, SolutionId};
+use sources::{CONFIG_SIZE, Collected, ImageContents, Lazy, Means, Network};
 use validator::Report;
 
-use crate::cache::Lazy;
 use crate::error::PackError;
 use crate::pack::{self, Request};
-use crate::remote::Network;
-use crate::source::{self, Collected, ImageContents, Means};
-use crate::{Event, Progress, assemble, limits, load};
+use crate::{Event, Progress, assemble, check, load};
 
 /// What would be packed.
 #[derive(Debug)]
@@ -84,24 +82,27 @@ pub fn preview(
     }
     let cache = Lazy::new(&request.cache);
     let to_compress = AtomicU64::new(0);
-    let network = Network::new(&request.remote, &cache, progress, cancel);
+    let tell = |event: sources::Event<'_>| progress(Event::Sources(event));
+    let network = Network::new(&request.remote, &cache, &tell, cancel);
     let means = Means {
         cache: &cache,
         network: &network,
         compression: request.compression,
         threads: request.threads,
-        progress,
+        progress: &tell,
         cancel,
         postponed: Some(&to_compress),
     };
-    let collected = source::collect(&loaded, &means)?;
+    let spec = &loaded.source.spec;
+    let collected = sources::collect(&loaded.directory, &spec.images, &means)?;
+    check::collected(&collected, spec.operator.as_ref())?;
     let configurations = configurations(&collected);
-    let by_blob = source::by_blob(&collected);
-    source::fetch(&network, &by_blob, |digest| configurations.contains(digest))?;
-    source::check_configurations(&collected, cancel)?;
-    let sources = loaded.source.spec.images.iter();
-    let sources = sources.map(|image| (image.place(), image.source.to_string()));
-    let images = images(&collected, &sources.collect())?;
+    let by_blob = sources::by_blob(&collected);
+    sources::fetch(&network, &by_blob, |digest| configurations.contains(digest))?;
+    sources::check_configurations(&collected, cancel)?;
+    let named = spec.images.iter();
+    let named = named.map(|image| (image.place(), image.source.to_string()));
+    let images = images(&collected, &named.collect())?;
     let blobs = assemble::blobs(&collected);
     // What is not in the cache yet has its place there already.
     let absent = blobs.values().filter(|blob| !blob.path.exists());
@@ -151,7 +152,7 @@ fn configurations(images: &[Collected]) -> BTreeSet<Digest> {
     } in images.iter().map(|image| &*image.contents)
     {
         let named: BTreeSet<Digest> = configurations.iter().map(|it| it.digest).collect();
-        let small = blobs.iter().filter(|blob| blob.size <= limits::CONFIG_SIZE);
+        let small = blobs.iter().filter(|blob| blob.size <= CONFIG_SIZE);
         wanted.extend(
             small
                 .map(|blob| blob.digest)
@@ -208,9 +209,7 @@ fn platforms(
         .collect();
     let blobs = contents.blobs.iter();
     let mut platforms = BTreeSet::new();
-    for blob in
-        blobs.filter(|blob| wanted.contains(&blob.digest) && blob.size <= limits::CONFIG_SIZE)
-    {
+    for blob in blobs.filter(|blob| wanted.contains(&blob.digest) && blob.size <= CONFIG_SIZE) {
         let platform = match known.entry(blob.digest) {
             Entry::Occupied(known) => known.into_mut(),
             // One that cannot be understood is a finding of whoever checks the documents.

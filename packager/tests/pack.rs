@@ -15,11 +15,10 @@ use fixtures::example::{Programs, Release};
 use fixtures::image::{Format, Image, ImageBuilder, Index, Platform};
 use fixtures::layer::Layer;
 use fixtures::layout::{self, OciLayout};
-use packager::{
-    CacheOptions, Compression, Event, PackError, Packed, Remote, Request, Signing, init, pack,
-};
+use packager::{Event, PackError, Packed, Request, Signing, init, pack};
 use schemas::{Digest, StatementTime};
 use signing::{SecretKey, Trust};
+use sources::{CacheOptions, Compression, Event as Source, Remote};
 use tempfile::TempDir;
 
 /// A key that is the same in every run (RFC 8410, 10.3), since archives must be.
@@ -44,7 +43,7 @@ fn request(tree: &Path, output: &Path) -> Request {
         threads: NonZeroUsize::new(2).unwrap(),
         cache: CacheOptions {
             directory: tree.join("../cache"),
-            unpack_limit: packager::UNPACK_LIMIT,
+            unpack_limit: sources::UNPACK_LIMIT,
         },
         remote: Remote::default(),
     }
@@ -240,13 +239,19 @@ fn what_happens_is_told() {
     let progress = |event: Event<'_>| {
         let text = match event {
             Event::Unused(path) => format!("unused {}", path.display()),
-            Event::Collecting { place, number, of } => format!("{number}/{of} {place}"),
+            Event::Sources(Source::Collecting { place, number, of }) => {
+                format!("{number}/{of} {place}")
+            }
             Event::Writing { done, total } => format!("{done} of {total}"),
-            Event::Preparing { done, total } => format!("{done} prepared of {total}"),
-            Event::Damaged(digest) => format!("damaged {digest}"),
+            Event::Sources(Source::Preparing { done, total }) => {
+                format!("{done} prepared of {total}")
+            }
+            Event::Sources(Source::Damaged(digest)) => format!("damaged {digest}"),
             Event::Untidy(error) => format!("untidy {error}"),
-            Event::Downloading { done, total } => format!("downloaded {done} of {total}"),
-            Event::Retrying { reason, .. } => format!("again: {reason}"),
+            Event::Sources(Source::Downloading { done, total }) => {
+                format!("downloaded {done} of {total}")
+            }
+            Event::Sources(Source::Retrying { reason, .. }) => format!("again: {reason}"),
         };
         told.lock().unwrap().push(text);
     };

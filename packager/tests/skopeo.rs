@@ -14,8 +14,9 @@ use fixtures::image::{Artifact, Format, ImageBuilder, Index, Platform};
 use fixtures::layer::Layer;
 use fixtures::layout::{self, OciLayout};
 use fixtures::saved::{self, Names, Saved};
-use packager::{CacheOptions, Compression, Packed, Request, Signing, pack};
+use packager::{Packed, Request, Signing, pack};
 use schemas::StatementTime;
+use sources::{CacheOptions, Compression};
 
 fn skopeo_copy(directory: &Path, options: &[&str], from: &str, to: &str) {
     let output = Command::new("skopeo")
@@ -67,9 +68,9 @@ spec:
         threads: NonZeroUsize::MIN,
         cache: CacheOptions {
             directory: directory.join("cache"),
-            unpack_limit: packager::UNPACK_LIMIT,
+            unpack_limit: sources::UNPACK_LIMIT,
         },
-        remote: packager::Remote::default(),
+        remote: sources::Remote::default(),
     };
     pack(&request, &|_| {}, &AtomicBool::new(false)).unwrap()
 }

@@ -4,8 +4,8 @@ use schemas::yaml::{StreamError, YamlError};
 
 use super::objects::Place;
 use crate::error::PackError;
-use files::ReadError;
 use crate::limits;
+use files::ReadError;
 
 /// Why there is no draft.
 #[derive(Debug, thiserror::Error)]

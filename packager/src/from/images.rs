@@ -7,7 +7,6 @@ use std::ops::Range;
 use schemas::{ImageName, ImageReference, ImageSource, SourceImage, Tag};
 use serde_json::{Map, Value};
 
-
 /// The registry that container engines mean when a reference names none.
 const DEFAULT_REGISTRY: &str = "docker.io";
 /// What stands around references in arguments, variables and files.

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use archive::{Overwrite, WriteError};
 use clap::{Args, ValueEnum};
-use packager::{CacheOptions, Event, PackError, Remote, Request, Signing};
+use packager::{Event, PackError, Request, Signing};
 use schemas::ImageSource;
 use serde::Serialize;
 use signing::SecretKey;
+use sources::{CacheOptions, Remote};
 use tempfile::TempDir;
 use validator::{Finding, Report, Verdict};
 
@@ -98,7 +99,7 @@ pub(crate) struct Arguments {
     no_cache: bool,
 
     /// How much all sources together may unpack to, such as `500M`, `10G` or `10Gi`
-    #[arg(long, value_name = "SIZE", default_value_t = Size(packager::UNPACK_LIMIT))]
+    #[arg(long, value_name = "SIZE", default_value_t = Size(sources::UNPACK_LIMIT))]
     unpack_limit: Size,
 
     #[command(flatten)]
@@ -117,7 +118,7 @@ enum Compression {
     Zstd,
 }
 
-impl From<Compression> for packager::Compression {
+impl From<Compression> for sources::Compression {
     fn from(compression: Compression) -> Self {
         match compression {
             Compression::None => Self::None,
@@ -325,6 +326,29 @@ fn cannot_write(path: &Path, source: io::Error) -> Failure {
 
 fn show_event(bar: &progress::Bar, event: Event<'_>) {
     match event {
+        Event::Sources(event) => show_source(bar, event),
+        Event::Writing { done, total } => {
+            bar.set_message("write");
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+        Event::Unused(path) => bar.suspend(|| {
+            render::note(format!(
+                "warning: `{}` is not used: solution.yaml has no operator",
+                path.display()
+            ));
+        }),
+        Event::Untidy(error) => bar.suspend(|| {
+            render::note(format!(
+                "warning: the cache keeps more than it should: {error}"
+            ));
+        }),
+    }
+}
+
+fn show_source(bar: &progress::Bar, event: sources::Event<'_>) {
+    use sources::Event;
+    match event {
         Event::Collecting { place, number, of } => {
             bar.set_message(format!("image {number}/{of} {place}"));
         }
@@ -344,24 +368,10 @@ fn show_event(bar: &progress::Bar, event: Event<'_>) {
                 wait.as_secs_f32().ceil()
             ));
         }),
-        Event::Writing { done, total } => {
-            bar.set_message("write");
-            bar.set_length(total);
-            bar.set_position(done);
-        }
-        Event::Unused(path) => bar.suspend(|| {
-            render::note(format!(
-                "warning: `{}` is not used: solution.yaml has no operator",
-                path.display()
-            ));
-        }),
         Event::Damaged(digest) => bar.suspend(|| {
             render::note(format!(
                 "note: the cache's copy of {digest} was damaged; it was removed, and packing begins anew"
             ));
-        }),
-        Event::Untidy(error) => bar.suspend(|| {
-            render::note(format!("warning: the cache keeps more than it should: {error}"));
         }),
     }
 }

@@ -14,10 +14,10 @@ use tempfile::TempDir;
 
 use super::tests::{Compression, collect_with, image, source_image, with_means};
 use super::walk::Session;
-use super::{Blob, Collected, SourceError, collect_one};
+use super::{Blob, Collected, collect_one};
 use crate::cache::Lazy;
 use crate::compress::Unpacking;
-use crate::Event;
+use crate::{Event, SourceError};
 
 /// More than one block of the encoders.
 const LARGE: usize = 5_000_000;

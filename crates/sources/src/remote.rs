@@ -18,8 +18,7 @@ use tempfile::TempPath;
 use tokio::runtime::Runtime;
 
 use crate::cache::{Begun, Cache, Lazy, Partial};
-use crate::source::SourceError;
-use crate::{Event, Progress, limits};
+use crate::{Event, Progress, SourceError, limits};
 
 /// How images that are not on the disk are reached. Only the caller can know.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +33,7 @@ pub struct Remote {
 }
 
 /// Everything outside, as far as one pack has come with it.
-pub(crate) struct Network<'a> {
+pub struct Network<'a> {
     remote: &'a Remote,
     cache: &'a Lazy,
     progress: &'a Progress<'a>,
@@ -57,7 +56,8 @@ struct Wanted {
 }
 
 impl<'a> Network<'a> {
-    pub(crate) fn new(
+    /// Nothing is asked yet.
+    pub fn new(
         remote: &'a Remote,
         cache: &'a Lazy,
         progress: &'a Progress<'a>,
@@ -271,7 +271,7 @@ struct Kept {
 impl Kept {
     fn open(cache: &Cache, digest: Digest, size: u64) -> io::Result<Option<Box<dyn BlobSink>>> {
         match cache.begin(digest, size).map_err(io::Error::other)? {
-            Begun::There(_) => Ok(None),
+            Begun::There => Ok(None),
             Begun::Partial(partial) => Ok(Some(Box::new(Self {
                 partial: Some(partial),
                 digest,

@@ -8,7 +8,7 @@ use archive::tree::Document;
 use schemas::{Descriptor, Digest, Platform, listed};
 use serde_json::Value;
 
-use crate::source::SourceError;
+use crate::SourceError;
 
 /// Where an index that was made here says which index it was made from.
 const SUBSET_OF: &str = "solutions.metalk8s.scality.com/subset-of";
@@ -27,7 +27,8 @@ pub(crate) enum Choice<'a> {
 }
 
 /// The first of these texts that is not `os/architecture[/variant]`.
-pub(crate) fn not_a_platform(texts: &[String]) -> Option<&str> {
+#[must_use]
+pub fn not_a_platform(texts: &[String]) -> Option<&str> {
     texts
         .iter()
         .map(String::as_str)

@@ -11,8 +11,8 @@ use tempfile::TempDir;
 pub(super) use super::Compression;
 use super::*;
 use crate::cache::CacheOptions;
-use crate::remote::Remote;
 use crate::limits;
+use crate::remote::Remote;
 
 struct Tree {
     directory: TempDir,

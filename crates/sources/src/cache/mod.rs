@@ -41,7 +41,7 @@ use tempfile::NamedTempFile;
 use crate::compress::Unpacking;
 use crate::limits;
 use files::ownership::{self, Exposure, PathError, Target};
-pub use writing::{Begun, Made, New, Partial};
+pub(crate) use writing::{Begun, Made, New, Partial};
 
 /// Why the cache cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -87,7 +87,8 @@ pub enum CacheError {
 
 impl CacheError {
     /// Whether trying again without changing anything gives the same error.
-    pub(crate) fn is_refusal(&self) -> bool {
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
         match self {
             Self::Exposed { source, .. } => !matches!(source, PathError::Io { .. }),
             _ => false,
@@ -95,7 +96,8 @@ impl CacheError {
     }
 
     /// What the user can do next, where one step is likely to help.
-    pub(crate) fn hint(&self) -> Option<&'static str> {
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
         self.is_refusal().then_some(
             "give a folder that only you can write to with `--cache-dir`, or take the right to write from others with `chmod go-w`",
         )
@@ -104,7 +106,7 @@ impl CacheError {
 
 /// A cache that is in use. As long as this value lives, no process removes anything that it might have found.
 #[derive(Debug)]
-pub struct Cache {
+pub(crate) struct Cache {
     directory: PathBuf,
     limit: u64,
     lock: File,
@@ -123,7 +125,7 @@ const TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55\n# Contents of 
 impl Cache {
     /// Opens the cache in `directory`, which is made if it does not exist. It keeps at most `limit` bytes when nobody
     /// uses it.
-    pub fn open(directory: &Path, limit: u64) -> Result<Self, CacheError> {
+    pub(crate) fn open(directory: &Path, limit: u64) -> Result<Self, CacheError> {
         Self::open_as(directory, limit, rustix::process::geteuid().as_raw())
     }
 
@@ -160,7 +162,7 @@ impl Cache {
     /// The file of a content, if the cache has one of this size. Its bytes are not verified: whoever reads them
     /// hashes them, and calls [`Cache::discard`] when they are others.
     #[must_use]
-    pub fn find(&self, digest: Digest, size: u64) -> Option<PathBuf> {
+    pub(crate) fn find(&self, digest: Digest, size: u64) -> Option<PathBuf> {
         let path = self.content(digest);
         let metadata = path.symlink_metadata().ok()?;
         if !is_own_file(&metadata, self.user) || metadata.len() != size {
@@ -172,26 +174,26 @@ impl Cache {
     }
 
     /// Removes a content that is not what its name says.
-    pub fn discard(&self, digest: Digest) {
+    pub(crate) fn discard(&self, digest: Digest) {
         // If it stays, the next who reads it finds the same.
         fs::remove_file(self.content(digest)).unwrap_or_default();
     }
 
     /// Begins to write a content, or goes on where a process that was killed ended. Nobody waits: while another process
     /// writes the same content, a second copy is written.
-    pub fn begin(&self, digest: Digest, size: u64) -> Result<Begun, CacheError> {
+    pub(crate) fn begin(&self, digest: Digest, size: u64) -> Result<Begun, CacheError> {
         let (file, path) = self.slot(PARTIAL, &format!("{}.", digest.hex()))?;
         // Asked under the lock: the one who held it before may just have finished.
-        if let Some(there) = self.find(digest, size) {
+        if self.find(digest, size).is_some() {
             fs::remove_file(&path).map_err(|error| failed(&path, error))?;
-            return Ok(Begun::There(there));
+            return Ok(Begun::There);
         }
         let partial = Partial::resume(file, path, self.content(digest), digest, size)?;
         Ok(Begun::Partial(partial))
     }
 
     /// Begins to write a content whose digest is not known yet. It goes away unless it is finished.
-    pub fn create(&self) -> Result<New, CacheError> {
+    pub(crate) fn create(&self) -> Result<New, CacheError> {
         let (file, path) = self.slot(NEW, "")?;
         New::begin(file, path, self.directory.join(CONTENTS))
     }
@@ -239,7 +241,7 @@ pub struct CacheOptions {
 
 /// A cache that is opened when it is first needed: most packs need none.
 #[derive(Debug)]
-pub(crate) struct Lazy {
+pub struct Lazy {
     directory: PathBuf,
     cache: OnceLock<Arc<Cache>>,
     unpacking: Unpacking,
@@ -247,7 +249,8 @@ pub(crate) struct Lazy {
 
 impl Lazy {
     /// A cache that is not touched yet.
-    pub(crate) fn new(options: &CacheOptions) -> Self {
+    #[must_use]
+    pub fn new(options: &CacheOptions) -> Self {
         let unpacking = Unpacking::new(options.unpack_limit, limits::FREE_RESERVE);
         Self::with(&options.directory, unpacking)
     }
@@ -277,7 +280,7 @@ impl Lazy {
     }
 
     /// Removes a content that was found to be damaged. Whether it came from the cache.
-    pub(crate) fn discard(&self, path: &Path) -> bool {
+    pub fn discard(&self, path: &Path) -> bool {
         let contents = self.cache.get().map(|cache| cache.directory.join(CONTENTS));
         let ours = contents.is_some_and(|contents| path.starts_with(contents));
         if ours {
@@ -292,7 +295,7 @@ impl Lazy {
     }
 
     /// Ends the use of the cache, if it was used.
-    pub(crate) fn close(self) -> Result<(), CacheError> {
+    pub fn close(self) -> Result<(), CacheError> {
         // Whoever still has it makes no room, and the next pack does.
         let cache = self.cache.into_inner().and_then(Arc::into_inner);
         cache.map_or(Ok(()), Cache::close)

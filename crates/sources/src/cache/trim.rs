@@ -19,7 +19,7 @@ struct Entry {
 impl Cache {
     /// Ends the use of the cache and removes what it holds beyond its limit, unless another process uses it: then that
     /// one does.
-    pub fn close(self) -> Result<(), CacheError> {
+    pub(crate) fn close(self) -> Result<(), CacheError> {
         match self.lock.try_lock() {
             Ok(()) => self.make_room(),
             Err(TryLockError::WouldBlock) => Ok(()),

@@ -16,9 +16,9 @@ use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
 use crate::cache::Made;
-use crate::source::tar::Extent;
-use crate::source::{Blob, Means, SourceError};
-use crate::{Event, limits};
+use crate::collect::{Blob, Means};
+use crate::tar::Extent;
+use crate::{Event, SourceError, limits};
 pub(crate) use unpack::{Coding, Unpacking, coding, open_tar, verified};
 
 /// What to do with layers that are not compressed, of images whose manifest is made here.
@@ -231,7 +231,7 @@ mod tests {
     /// The recipe names the encoder, so that the cache never gives what another version made.
     #[test]
     fn the_version_of_the_encoder_is_the_one_that_is_built_in() {
-        let lock = include_str!("../../Cargo.lock");
+        let lock = include_str!("../../../Cargo.lock");
         let package = format!("name = \"miniz_oxide\"\nversion = \"{MINIZ_OXIDE}\"\n");
         assert!(lock.contains(&package), "{package}");
         assert_eq!(lock.matches("name = \"miniz_oxide\"").count(), 1);

@@ -5,11 +5,9 @@ mod daemon;
 mod dir;
 mod docker;
 mod docker_archive;
-mod error;
 mod oci;
 mod opened;
 mod place;
-pub(crate) mod tar;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -30,66 +28,63 @@ use serde::de::IgnoredAny;
 
 use crate::cache::Lazy;
 use crate::compress::Compression;
-use crate::error::PackError;
-use files::{self, ReadError};
-use crate::load::Loaded;
 use crate::remote::Network;
-use crate::{Event, Progress, check, limits};
-pub use error::SourceError;
+use crate::{Event, FailedImage, Progress, SourceError, limits};
+use files::{self, ReadError};
 use oci::Layout;
 use opened::Chosen;
 use walk::{Parsed, Reader, Session, Store};
 
 /// An image, and where each of its contents is.
 #[derive(Debug)]
-pub(crate) struct Collected {
+pub struct Collected {
     /// The place in the archive.
-    pub(crate) place: ImagePlace,
+    pub place: ImagePlace,
     /// Where it came from.
-    pub(crate) from: ImageSource,
+    pub from: ImageSource,
     /// The reference that workloads ask for.
-    pub(crate) reference: Option<ImageReference>,
+    pub reference: Option<ImageReference>,
     /// What it consists of, which tags of one layout may share.
-    pub(crate) contents: Rc<ImageContents>,
+    pub contents: Rc<ImageContents>,
 }
 
 /// What an image consists of.
 #[derive(Debug)]
-pub(crate) struct ImageContents {
+pub struct ImageContents {
     /// Every manifest and index, the one that the tag names first.
-    pub(crate) documents: Vec<Document>,
+    pub documents: Vec<Document>,
     /// Every layer and configuration, once.
-    pub(crate) blobs: Vec<Blob>,
+    pub blobs: Vec<Blob>,
     /// Those of the blobs that say what something runs on.
-    pub(crate) configurations: Vec<Configuration>,
+    pub configurations: Vec<Configuration>,
     /// What an artifact is; none for images and indexes.
-    pub(crate) artifact_type: Option<String>,
+    pub artifact_type: Option<String>,
 }
 
 /// A configuration of the kind that images have.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Configuration {
-    pub(crate) digest: Digest,
+pub struct Configuration {
+    pub digest: Digest,
     /// Whether it is that of an image: some artifacts have one too.
-    pub(crate) of_image: bool,
+    pub of_image: bool,
 }
 
 /// A layer or configuration: a part of a file, whose content is not verified yet.
 #[derive(Clone, Debug)]
-pub(crate) struct Blob {
+pub struct Blob {
     /// The digest it must have.
-    pub(crate) digest: Digest,
+    pub digest: Digest,
     /// Its size in bytes.
-    pub(crate) size: u64,
+    pub size: u64,
     /// The file.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// Bytes before it in the file.
-    pub(crate) offset: u64,
+    pub offset: u64,
 }
 
 impl Blob {
     /// Its bytes, for one that is small enough to be in memory. They are not verified.
-    pub(crate) fn read(&self) -> Result<Vec<u8>, ReadError> {
+    pub fn read(&self) -> Result<Vec<u8>, ReadError> {
         let mut bytes = vec![0; usize::try_from(self.size).unwrap_or(usize::MAX)];
         File::open(&self.path)
             .and_then(|file| file.read_exact_at(&mut bytes, self.offset))
@@ -99,19 +94,19 @@ impl Blob {
 }
 
 /// What sources may use.
-pub(crate) struct Means<'a> {
+pub struct Means<'a> {
     /// Where they keep what they had to unpack or to compress.
-    pub(crate) cache: &'a Lazy,
+    pub cache: &'a Lazy,
     /// How they reach what is not on the disk.
-    pub(crate) network: &'a Network<'a>,
+    pub network: &'a Network<'a>,
     /// What is done with layers that are not compressed, where a manifest is made here.
-    pub(crate) compression: Compression,
+    pub compression: Compression,
     /// How many threads compress.
-    pub(crate) threads: NonZeroUsize,
-    pub(crate) progress: &'a Progress<'a>,
-    pub(crate) cancel: &'a AtomicBool,
+    pub threads: NonZeroUsize,
+    pub progress: &'a Progress<'a>,
+    pub cancel: &'a AtomicBool,
     /// Bytes that are left for later, if nobody wants to wait for an encoder now.
-    pub(crate) postponed: Option<&'a AtomicU64>,
+    pub postponed: Option<&'a AtomicU64>,
 }
 
 /// The image that a source names.
@@ -125,9 +120,13 @@ struct Found<'a> {
     reference: Option<ImageReference>,
 }
 
-/// Collects every image of a Solution, sorted by place.
-pub(crate) fn collect(loaded: &Loaded, means: &Means<'_>) -> Result<Vec<Collected>, PackError> {
-    let mut images: Vec<&SourceImage> = loaded.source.spec.images.iter().collect();
+/// Collects images, sorted by place. Relative sources begin at `base`.
+pub fn collect(
+    base: &Path,
+    images: &[SourceImage],
+    means: &Means<'_>,
+) -> Result<Vec<Collected>, FailedImage> {
+    let mut images: Vec<&SourceImage> = images.iter().collect();
     images.sort_by_key(|image| image.place());
     let mut session = Session::new();
     means.cache.unpacking().restart();
@@ -143,20 +142,18 @@ pub(crate) fn collect(loaded: &Loaded, means: &Means<'_>) -> Result<Vec<Collecte
             number: number + 1,
             of,
         });
-        let collected = collect_one(&loaded.directory, image, means, &mut session);
+        let collected = collect_one(base, image, means, &mut session);
         collected.map_err(|error| failed(place, &image.source, error))
     });
-    let collected = collected.collect::<Result<Vec<_>, _>>()?;
-    check::collected(&collected, loaded.source.spec.operator.as_ref())?;
-    Ok(collected)
+    collected.collect()
 }
 
 /// Downloads those of the blobs that are not here yet. `images` says which image has each of them.
-pub(crate) fn fetch(
+pub fn fetch(
     network: &Network<'_>,
     images: &BTreeMap<Digest, (ImagePlace, ImageSource)>,
     which: impl Fn(&Digest) -> bool,
-) -> Result<(), PackError> {
+) -> Result<(), FailedImage> {
     network.fetch(which).map_err(|(digest, error)| {
         let (place, from) = &images[&digest];
         failed(place.clone(), from, error)
@@ -164,7 +161,7 @@ pub(crate) fn fetch(
 }
 
 /// An image for each blob.
-pub(crate) fn by_blob(images: &[Collected]) -> BTreeMap<Digest, (ImagePlace, ImageSource)> {
+pub fn by_blob(images: &[Collected]) -> BTreeMap<Digest, (ImagePlace, ImageSource)> {
     let mut by_blob = BTreeMap::new();
     for image in images {
         for blob in &image.contents.blobs {
@@ -176,10 +173,7 @@ pub(crate) fn by_blob(images: &[Collected]) -> BTreeMap<Digest, (ImagePlace, Ima
 }
 
 /// Refuses configurations that readers could understand differently, once they are all here. Each is read once.
-pub(crate) fn check_configurations(
-    images: &[Collected],
-    cancel: &AtomicBool,
-) -> Result<(), PackError> {
+pub fn check_configurations(images: &[Collected], cancel: &AtomicBool) -> Result<(), FailedImage> {
     let mut checked = BTreeSet::new();
     for image in images {
         let failed = |error| failed(image.place.clone(), &image.from, error);
@@ -217,14 +211,11 @@ fn check_configuration(blob: &Blob) -> Result<(), SourceError> {
     })
 }
 
-fn failed(place: ImagePlace, from: &ImageSource, error: SourceError) -> PackError {
-    if matches!(error, SourceError::Interrupted) {
-        return archive::WriteError::Interrupted.into();
-    }
-    PackError::Image {
+fn failed(place: ImagePlace, from: &ImageSource, error: SourceError) -> FailedImage {
+    FailedImage {
         place,
         from: from.clone(),
-        source: Box::new(error),
+        error: Box::new(error),
     }
 }
 
@@ -315,7 +306,7 @@ fn collected(
 
 /// The reference that workloads ask for, as far as `solution.yaml` says it: as such, or by where the image comes from.
 /// Files and directories may know more.
-pub(crate) fn reference(image: &SourceImage) -> Option<ImageReference> {
+pub fn reference(image: &SourceImage) -> Option<ImageReference> {
     image.reference.clone().or_else(|| match &image.source {
         ImageSource::Docker(reference) => Some(reference.clone()),
         _ => None,
@@ -323,7 +314,7 @@ pub(crate) fn reference(image: &SourceImage) -> Option<ImageReference> {
 }
 
 /// Whether the reference is known before the source is read.
-pub(crate) fn reference_is_known(image: &SourceImage) -> bool {
+pub fn reference_is_known(image: &SourceImage) -> bool {
     image.reference.is_some()
         || matches!(
             image.source,

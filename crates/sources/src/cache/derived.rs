@@ -13,7 +13,7 @@ use crate::limits;
 impl Cache {
     /// What a recipe gave, if that is still here.
     #[must_use]
-    pub fn derived(&self, recipe: &str) -> Option<Made> {
+    pub(crate) fn derived(&self, recipe: &str) -> Option<Made> {
         let note = read(&self.note(recipe), self.user)?;
         if note.recipe != recipe {
             return None;
@@ -27,7 +27,7 @@ impl Cache {
     }
 
     /// Notes what a recipe gave. A recipe is one line that names everything the result depends on.
-    pub fn remember(&self, recipe: &str, made: &Made) -> Result<(), CacheError> {
+    pub(crate) fn remember(&self, recipe: &str, made: &Made) -> Result<(), CacheError> {
         let (mut file, path) = self.slot(NEW, "")?;
         let body = format!("{} {} {recipe}\n", made.digest.hex(), made.size);
         let sum = files::digest(body.as_bytes()).hex();

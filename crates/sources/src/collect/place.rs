@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::SourceError;
-use super::tar::{Extent, Tar};
+use crate::tar::{Extent, Tar};
 use files::{self, ReadError};
 
 /// A directory, or a tar.

@@ -8,11 +8,11 @@ use schemas::{Digest, ImageReference, json, known_keys, listed};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tar::Extent;
 use super::walk::{Parsed, Store};
 use super::{Blob, Found, Means, SourceError};
 use crate::compress::{self, Coding, Compression};
 use crate::limits;
+use crate::tar::{Extent, Tar};
 
 const MANIFEST: &str = "manifest.json";
 
@@ -38,7 +38,7 @@ struct RootFs {
 /// An archive, whose list of images was read.
 #[derive(Debug)]
 pub(super) struct Archive {
-    tar: super::tar::Tar,
+    tar: Tar,
     /// As it stands in `solution.yaml`: the tar may lie unpacked elsewhere.
     path: PathBuf,
     items: Vec<Item>,

@@ -19,7 +19,7 @@ fn begin(cache: &Cache, content: &[u8]) -> Partial {
         .unwrap()
     {
         Begun::Partial(partial) => partial,
-        Begun::There(path) => panic!("{} is there", path.display()),
+        Begun::There => panic!("it is there"),
     }
 }
 
@@ -50,7 +50,7 @@ fn what_was_put_is_found_until_it_is_discarded() {
     assert_eq!(find(&cache, b"content"), Some(path));
     assert_eq!(cache.find(files::digest(b"other"), 7), None);
     let digest = files::digest(b"content");
-    assert!(matches!(cache.begin(digest, 7).unwrap(), Begun::There(_)));
+    assert!(matches!(cache.begin(digest, 7).unwrap(), Begun::There));
     assert_eq!(files_below(&cache.directory), 0);
     cache.discard(digest);
     assert_eq!(find(&cache, b"content"), None);

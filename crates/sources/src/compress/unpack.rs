@@ -17,9 +17,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Part, compare, failed};
 use crate::cache::New;
-use crate::source::tar::{Extent, Tar};
-use crate::source::{Blob, Means, SourceError};
-use crate::{Event, limits};
+use crate::collect::{Blob, Means};
+use crate::tar::{Extent, Tar};
+use crate::{Event, SourceError, limits};
 
 /// How a layer is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,22 @@
 use std::io;
 use std::path::PathBuf;
 
-use schemas::{Digest, DigestError, ImageDocumentError};
+use schemas::{Digest, DigestError, ImageDocumentError, ImagePlace, ImageSource};
 
-use super::tar::TarError;
 use crate::cache::CacheError;
+use crate::tar::TarError;
 use files::ReadError;
+
+/// The first image that cannot be taken from its source.
+#[derive(Debug)]
+pub struct FailedImage {
+    /// The image.
+    pub place: ImagePlace,
+    /// Where it should come from.
+    pub from: ImageSource,
+    /// Why.
+    pub error: Box<SourceError>,
+}
 
 /// Why an image cannot be taken from its source.
 #[derive(Debug, thiserror::Error)]
@@ -265,7 +276,8 @@ pub enum SourceError {
 
 impl SourceError {
     /// Whether trying again without changing anything gives the same error.
-    pub(crate) fn is_refusal(&self) -> bool {
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
         match self {
             Self::Read(error) => error.is_refusal(),
             Self::Registry(error) => {
@@ -279,7 +291,8 @@ impl SourceError {
     }
 
     /// What the user can do next, where one step is likely to help.
-    pub(crate) fn hint(&self) -> Option<&'static str> {
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Registry(error) => error.hint(),
             Self::Engine(error) => error.hint(),

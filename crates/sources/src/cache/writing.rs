@@ -12,16 +12,16 @@ use crate::limits;
 
 /// What [`super::Cache::begin`] found.
 #[derive(Debug)]
-pub enum Begun {
+pub(crate) enum Begun {
     /// The content is there by now.
-    There(PathBuf),
+    There,
     /// It is to be written.
     Partial(Partial),
 }
 
 /// A content that is being fetched. Dropped, it stays as far as it came, and the next who begins it goes on there.
 #[derive(Debug)]
-pub struct Partial {
+pub(crate) struct Partial {
     writing: Writing,
     digest: Digest,
     size: u64,
@@ -29,14 +29,14 @@ pub struct Partial {
 
 /// A content that is being made. Dropped, it is gone.
 #[derive(Debug)]
-pub struct New {
+pub(crate) struct New {
     writing: Writing,
     finished: bool,
 }
 
 /// A content that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Made {
+pub(crate) struct Made {
     /// Its digest.
     pub digest: Digest,
     /// Its size in bytes.
@@ -134,23 +134,23 @@ impl Partial {
 
     /// How many bytes there are already: the next byte to be written.
     #[must_use]
-    pub fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.writing.written
     }
 
     /// The digest of the bytes that there are.
     #[must_use]
-    pub fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         Digest::new(self.writing.hasher.clone().finalize().into())
     }
 
     /// Begins anew, for a source that cannot continue in the middle.
-    pub fn restart(&mut self) -> Result<(), CacheError> {
+    pub(crate) fn restart(&mut self) -> Result<(), CacheError> {
         self.writing.restart()
     }
 
     /// Verifies size and digest, and makes the content one that can be found. A wrong one is removed.
-    pub fn finish(self) -> Result<PathBuf, CacheError> {
+    pub(crate) fn finish(self) -> Result<PathBuf, CacheError> {
         let Self {
             writing,
             digest,
@@ -212,7 +212,7 @@ impl New {
     }
 
     /// Bytes that are free for this user where it is written. Without bound if the file system does not say.
-    pub fn free(&self) -> Result<u64, CacheError> {
+    pub(crate) fn free(&self) -> Result<u64, CacheError> {
         let stat = rustix::fs::fstatvfs(&self.writing.file);
         let stat = stat.map_err(|error| failed(&self.writing.path, error.into()))?;
         Ok(match stat.f_blocks {
@@ -222,7 +222,7 @@ impl New {
     }
 
     /// Makes the content one that can be found.
-    pub fn finish(mut self) -> Result<Made, CacheError> {
+    pub(crate) fn finish(mut self) -> Result<Made, CacheError> {
         let writing = &self.writing;
         let digest = Digest::new(writing.hasher.clone().finalize().into());
         let made = Made {

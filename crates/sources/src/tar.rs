@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use tar::{EntryType, Header};
 
-use crate::limits;
+use crate::{SourceError, limits};
 
 /// Why a tar file cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +100,7 @@ pub(crate) struct Tar {
 
 impl Tar {
     /// Reads the headers of a tar file.
-    pub(crate) fn open(path: &Path) -> Result<Self, super::SourceError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
         let size = files::size(path)?;
         let file = File::open(path).map_err(|source| files::failed(path, source))?;
         let entries = Entries::scan(size, &|buf, at| file.read_exact_at(buf, at));
@@ -113,23 +113,19 @@ impl Tar {
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Where a file lies; none if there is none of this name.
-    pub(super) fn find(&self, name: &str) -> Result<Option<Extent>, super::SourceError> {
+    pub(crate) fn find(&self, name: &str) -> Result<Option<Extent>, SourceError> {
         self.entries
             .find(name)
             .map_err(|error| refused(&self.path, error))
     }
 
     /// The bytes of a file of at most `limit` bytes; none if there is none of this name.
-    pub(super) fn read(
-        &self,
-        name: &str,
-        limit: u64,
-    ) -> Result<Option<Vec<u8>>, super::SourceError> {
+    pub(crate) fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, SourceError> {
         let Some(Extent { offset, size }) = self.find(name)? else {
             return Ok(None);
         };
@@ -143,14 +139,14 @@ impl Tar {
     }
 
     /// Fills `buf` from a place in the tar.
-    pub(crate) fn read_at(&self, buf: &mut [u8], at: u64) -> Result<(), super::SourceError> {
+    pub(crate) fn read_at(&self, buf: &mut [u8], at: u64) -> Result<(), SourceError> {
         let read = self.file.read_exact_at(buf, at);
         read.map_err(|source| refused(&self.path, TarError::Io { at, source }))
     }
 }
 
-fn refused(path: &Path, source: TarError) -> super::SourceError {
-    super::SourceError::Tar {
+fn refused(path: &Path, source: TarError) -> SourceError {
+    SourceError::Tar {
         path: path.to_owned(),
         source,
     }

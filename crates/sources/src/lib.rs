@@ -1,0 +1,71 @@
+//! Where images come from: layouts, directories and archives on the disk, registries and container engines; and what is
+//! kept of them, so that it need not be had twice.
+//!
+//! [`collect`] pins every image to a digest and finds each of its contents, [`fetch`] downloads what is in registries
+//! only, and [`check_configurations`] judges what is here then.
+//!
+//! This crate must not know what an operator or an archive is, nor the terminal, the environment or the clock.
+
+mod cache;
+mod collect;
+mod compress;
+mod error;
+mod limits;
+mod platform;
+mod remote;
+pub mod tar;
+
+use std::time::Duration;
+
+use schemas::{Digest, ImagePlace};
+
+pub use cache::{CacheError, CacheOptions, Lazy};
+pub use collect::{
+    Blob, Collected, Configuration, ImageContents, Means, by_blob, check_configurations, collect,
+    fetch, reference, reference_is_known,
+};
+pub use compress::Compression;
+pub use error::{FailedImage, SourceError};
+pub use limits::{CONFIG_SIZE, UNPACK_LIMIT};
+pub use platform::not_a_platform;
+pub use remote::{Network, Remote};
+
+/// What happens while images are collected and fetched.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// An image is looked for.
+    Collecting {
+        /// The image.
+        place: &'a ImagePlace,
+        /// Which one it is, from 1.
+        number: usize,
+        /// How many there are.
+        of: usize,
+    },
+    /// A content of the cache was damaged and is removed.
+    Damaged(Digest),
+    /// A layer is compressed, or something is unpacked.
+    Preparing {
+        /// Bytes so far.
+        done: u64,
+        /// Bytes in all, or 0 if that is not known.
+        total: u64,
+    },
+    /// Layers come from a registry, or an image from an engine.
+    Downloading {
+        /// Bytes so far.
+        done: u64,
+        /// Bytes in all, as far as that is known.
+        total: u64,
+    },
+    /// Something outside failed for now and is tried again after a wait.
+    Retrying {
+        /// What could not be done, and why.
+        reason: &'a str,
+        /// The wait.
+        wait: Duration,
+    },
+}
+
+/// Is told what happens; called from several threads.
+pub type Progress<'a> = dyn Fn(Event<'_>) + Sync + 'a;
