@@ -43,6 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "importer",
             "packager",
             "registry",
+            "release",
             "schemas",
             "signing",
             "sources",

@@ -4,11 +4,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{
-    ImageName, ImagePlace, ImageReference, Operator, Piece, SourceImage, listed, split_expansions,
+    ImageName, ImagePlace, ImageReference, Operator, Piece, SourceImage, SourceSpec, listed,
+    split_expansions,
 };
 use sources::Collected;
 
 use crate::error::PackError;
+
+/// Checks what `solution.yaml` says of images and operator: all that can be known without reading another file.
+pub fn check(spec: &SourceSpec) -> Result<(), PackError> {
+    images(&spec.images)?;
+    let operator = spec.operator.as_ref();
+    operator.map_or(Ok(()), |it| self::operator(it, &spec.images))
+}
 
 /// Checks the list of images: places, references and platforms.
 pub(crate) fn images(images: &[SourceImage]) -> Result<(), PackError> {

@@ -217,9 +217,6 @@ pub enum PackError {
     /// `init` would overwrite a file.
     #[error("`{}` exists already; nothing was written", .0.display())]
     Exists(PathBuf),
-    /// `init` would write among files of others.
-    #[error("`{}` is not an empty directory; nothing was written; give another, or empty it", .0.display())]
-    NotEmpty(PathBuf),
     /// `init` could not write a file.
     #[error("cannot write `{}`", path.display())]
     Init {

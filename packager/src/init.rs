@@ -1,14 +1,10 @@
 //! A source directory to begin with: what `solution pack` reads, with every field explained where it stands.
 
-use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use schemas::{SolutionId, SolutionName};
 
 use crate::error::PackError;
-use crate::from::Draft;
 
 /// The files, by their path in the directory.
 const FILES: [(&str, &str); 5] = [
@@ -42,64 +38,12 @@ pub fn init(directory: &Path) -> Result<Vec<PathBuf>, PackError> {
         let text = template
             .replace("@NAME@", name.as_str())
             .replace("@PLURAL@", "examples");
-        write(path, text.as_bytes()).map_err(|source| PackError::Init {
+        files::create(path, text.as_bytes()).map_err(|source| PackError::Init {
             path: path.clone(),
             source,
         })?;
     }
     Ok(paths)
-}
-
-/// Writes a draft into a directory that is empty or not there. Gives the paths written. When one cannot be written, all
-/// that were are removed.
-pub fn write_draft(draft: &Draft, directory: &Path) -> Result<Vec<PathBuf>, PackError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        |source| PackError::Init { path, source }
-    };
-    match fs::read_dir(directory) {
-        Ok(mut entries) => {
-            if entries.next().is_some() {
-                return Err(PackError::NotEmpty(directory.to_owned()));
-            }
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) if error.kind() == ErrorKind::NotADirectory => {
-            return Err(PackError::NotEmpty(directory.to_owned()));
-        }
-        Err(error) => return Err(failed(directory)(error)),
-    }
-    let mut written = Vec::new();
-    for (name, bytes) in &draft.files {
-        let path = directory.join(name);
-        if let Err(source) = write(&path, bytes) {
-            undo(directory, &draft.files);
-            return Err(failed(&path)(source));
-        }
-        written.push(path);
-    }
-    Ok(written)
-}
-
-/// Removes what a draft wrote into a directory that was empty before.
-fn undo(directory: &Path, files: &BTreeMap<String, Vec<u8>>) {
-    for name in files.keys() {
-        // What is not there was not written; what cannot be removed is named by the next attempt.
-        let _ = fs::remove_file(directory.join(name));
-        let directories = Path::new(name).ancestors().skip(1);
-        for above in directories.filter(|above| !above.as_os_str().is_empty()) {
-            let _ = fs::remove_dir(directory.join(above));
-        }
-    }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    path.parent().map_or(Ok(()), fs::create_dir_all)?;
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(path)?
-        .write_all(bytes)
 }
 
 /// The directory's name as that of the Solution, when name and version together are short enough.
@@ -117,6 +61,8 @@ fn name(directory: &Path) -> SolutionName {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::load::load;
 

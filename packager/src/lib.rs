@@ -7,7 +7,6 @@
 mod assemble;
 mod check;
 mod error;
-pub mod from;
 mod init;
 mod limits;
 mod load;
@@ -21,8 +20,9 @@ use std::path::Path;
 
 use sources::CacheError;
 
+pub use check::check;
 pub use error::PackError;
-pub use init::{init, write_draft};
+pub use init::init;
 pub use pack::{Packed, Pinned, Request, Signing, pack};
 pub use preview::{FilePreview, ImagePreview, Preview, preview};
 

@@ -6,23 +6,3 @@ pub(crate) const CRD_FILES: usize = 10_000;
 /// Bytes of all CRDs and roles, since they are kept in memory: ten times the largest operators in use, and what
 /// `solution validate` reads.
 pub(crate) const OPERATOR_BYTES: u64 = 64 * 1024 * 1024;
-/// Bytes of all files of a release together, since they are kept in memory: ten times the largest in use.
-pub(crate) const RELEASE_BYTES: u64 = 64 * 1024 * 1024;
-/// Files of a release: the largest directories of manifests in use have some five hundred.
-pub(crate) const RELEASE_FILES: usize = 2_000;
-/// Entries that are looked at in a release's directories, so that a home directory given by mistake ends soon.
-pub(crate) const RELEASE_ENTRIES: usize = 20_000;
-/// Levels of directories below a release's: bundles have one.
-pub(crate) const RELEASE_DEPTH: usize = 8;
-/// Objects of a release: the largest in use have some five hundred.
-pub(crate) const RELEASE_OBJECTS: usize = 10_000;
-/// Values in all documents of a release, aliases expanded: what `solution validate` reads.
-pub(crate) const RELEASE_VALUES: usize = 2_000_000;
-/// Bytes of text in all documents of a release, aliases expanded: what `solution validate` reads.
-pub(crate) const RELEASE_TEXT: usize = 64 * 1024 * 1024;
-/// Images that a draft finds: the largest operators in use name some hundred.
-pub(crate) const RELEASE_IMAGES: usize = 2_000;
-/// Deployments among which the operator is looked for: the largest releases in use have ten.
-pub(crate) const RELEASE_WORKLOADS: usize = 100;
-/// Arguments, variables, volumes of one operator: the largest in use have two hundred.
-pub(crate) const RELEASE_FIELDS: usize = 10_000;

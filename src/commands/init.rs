@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use packager::from::{self, Draft, Note, Weight, Wishes};
+use release::{Draft, Note, Weight, Wishes};
 use schemas::{SolutionName, Version};
 use serde::Serialize;
 
@@ -114,7 +114,7 @@ fn from_release(arguments: &Arguments, release: &Path, output: Output) -> Result
         .directory
         .clone()
         .unwrap_or_else(|| PathBuf::from(draft.id.name().as_str()));
-    let written = packager::write_draft(&draft, &directory).map_err(support::pack_failure)?;
+    let written = draft.write(&directory).map_err(support::from_failure)?;
     let made = Made {
         solution: draft.id.name().to_string(),
         version: draft.id.version().to_string(),
@@ -139,8 +139,9 @@ fn draft(arguments: &Arguments, release: &Path) -> Result<Draft, Failure> {
         version: arguments.version.clone(),
         deployment: arguments.deployment.clone(),
     };
-    let read = from::read(release).map_err(support::from_failure)?;
-    from::draft(&read, &wishes).map_err(support::from_failure)
+    let read = release::read(release).map_err(support::from_failure)?;
+    let draft = release::draft(&read, &wishes, &|spec| Ok(packager::check(spec)?));
+    draft.map_err(support::from_failure)
 }
 
 /// What to know, the weightiest in full and the rest by number.

@@ -361,7 +361,7 @@ pub(crate) fn pack_failure(error: PackError) -> Failure {
 }
 
 /// What is wrong with a release, as the end of a command.
-pub(crate) fn from_failure(error: packager::from::FromError) -> Failure {
+pub(crate) fn from_failure(error: release::ReleaseError) -> Failure {
     if error.is_refusal() {
         Failure::no(error)
     } else {

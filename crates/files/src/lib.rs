@@ -7,7 +7,7 @@ mod limits;
 pub mod ownership;
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use schemas::Digest;
@@ -84,6 +84,12 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
         return Err(too_large(read));
     }
     Ok(bytes)
+}
+
+/// Makes a file with these bytes where there is none, and the directories above it.
+pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    File::create_new(path)?.write_all(bytes)
 }
 
 /// The error of a file system call on `path`.

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use super::error::FromError;
-use super::notes::{Note, Weight, names, shown};
-use super::objects::{Object, text};
-use super::rights::{Account, Roles};
+use crate::error::ReleaseError;
 use crate::limits;
+use crate::notes::{Note, Weight, names, shown};
+use crate::objects::{Object, text};
+use crate::rights::{Account, Roles};
 
 /// The operator, and why it is this one.
 #[derive(Debug)]
-pub(super) struct Choice<'a> {
-    pub(super) workload: &'a Object<'a>,
-    pub(super) account: Account,
-    pub(super) note: Note,
+pub(crate) struct Choice<'a> {
+    pub(crate) workload: &'a Object<'a>,
+    pub(crate) account: Account,
+    pub(crate) note: Note,
 }
 
 /// Whether an object runs containers for good.
@@ -23,11 +23,11 @@ fn is_workload(object: &Object<'_>, kind: &str) -> bool {
 
 /// Chooses the wished one; the only one; the one whose account may change most of the release's own resources; the one
 /// whose name says so.
-pub(super) fn choose<'a>(
+pub(crate) fn choose<'a>(
     objects: &'a [Object<'a>],
     groups: &BTreeSet<&str>,
     wished: Option<&str>,
-) -> Result<Choice<'a>, FromError> {
+) -> Result<Choice<'a>, ReleaseError> {
     let of_kind = |kind| {
         objects
             .iter()
@@ -45,19 +45,19 @@ pub(super) fn choose<'a>(
         candidates.retain(|candidate| candidate.name() == wished);
         return match candidates.as_slice() {
             [one] => Ok(chosen(one, "was asked for")),
-            _ => Err(FromError::NoSuchDeployment {
+            _ => Err(ReleaseError::NoSuchDeployment {
                 wished: shown(wished),
                 names: all,
             }),
         };
     }
     match candidates.as_slice() {
-        [] => return Err(FromError::NoOperator),
+        [] => return Err(ReleaseError::NoOperator),
         [one] => return Ok(chosen(one, "is the only one of the release")),
         _ => {}
     }
     if candidates.len() > limits::RELEASE_WORKLOADS {
-        return Err(FromError::Ambiguous { names: all });
+        return Err(ReleaseError::Ambiguous { names: all });
     }
     let roles = Roles::of(objects);
     let mut scored: Vec<(usize, &Object<'_>)> = candidates
@@ -83,7 +83,7 @@ pub(super) fn choose<'a>(
             one,
             "is the only one that is called operator, controller or manager; `--deployment` chooses another",
         )),
-        _ => Err(FromError::Ambiguous { names: all }),
+        _ => Err(ReleaseError::Ambiguous { names: all }),
     }
 }
 

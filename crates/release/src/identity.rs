@@ -2,20 +2,20 @@
 
 use schemas::{ImageReference, SolutionId};
 
-use super::bundle::About;
-use super::container::Container;
-use super::notes;
-use super::objects::{Object, Objects};
-use super::{FromError, Wishes};
+use crate::bundle::About;
+use crate::container::Container;
+use crate::notes;
+use crate::objects::{Object, Objects};
+use crate::{ReleaseError, Wishes};
 
 /// Name and version: as wished, else as the release says.
-pub(super) fn identity(
+pub(crate) fn identity(
     objects: &Objects<'_>,
     about: Option<&About>,
     workload: &Object<'_>,
     container: &Container,
     wishes: &Wishes,
-) -> Result<SolutionId, FromError> {
+) -> Result<SolutionId, ReleaseError> {
     let labels = ["/metadata/labels", "/spec/template/metadata/labels"];
     let label = |name: &str| {
         labels
@@ -61,7 +61,7 @@ pub(super) fn identity(
         .name
         .clone()
         .or_else(|| names.iter().find_map(|name| name.parse().ok()));
-    let name = name.ok_or_else(|| FromError::NoName {
+    let name = name.ok_or_else(|| ReleaseError::NoName {
         found: found(&names),
     })?;
     let version = |text: &&str| text.strip_prefix('v').unwrap_or(text).parse().ok();
@@ -69,8 +69,8 @@ pub(super) fn identity(
         .version
         .clone()
         .or_else(|| versions.iter().find_map(version));
-    let version = version.ok_or_else(|| FromError::NoVersion {
+    let version = version.ok_or_else(|| ReleaseError::NoVersion {
         found: found(&versions),
     })?;
-    SolutionId::new(name, version).map_err(FromError::Id)
+    SolutionId::new(name, version).map_err(ReleaseError::Id)
 }

@@ -51,7 +51,7 @@ fn lists_are_unpacked_with_every_value() {
         ("a.yaml", DEPLOYMENT.as_bytes()),
         ("b.json", list.as_bytes()),
     ];
-    let draft = draft(&release(&files), &Wishes::default()).unwrap();
+    let draft = checked(&release(&files), &Wishes::default()).unwrap();
     let file = &draft.files["operator/deploy/crds/tests.app.test_crd.yaml"];
     let read: serde_json::Value = schemas::yaml::from_slice(file).unwrap();
     let whole: serde_json::Value = serde_json::from_str(list).unwrap();
@@ -155,7 +155,7 @@ fn the_operator_is_chosen_by_rights_then_by_name_else_asked_for() {
         deployment: Some("app-operator".to_owned()),
         ..Wishes::default()
     };
-    let chosen = crate::from::draft(&release(&[("a", owner.as_bytes())]), &wishes).unwrap();
+    let chosen = checked(&release(&[("a", owner.as_bytes())]), &wishes).unwrap();
     assert_eq!(chosen.id.name().as_str(), "app-operator");
 }
 

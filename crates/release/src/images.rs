@@ -14,7 +14,7 @@ const SEPARATORS: &[char] = &[',', '=', ';', '"', '\'', '(', ')', '[', ']', '{',
 
 /// How a text is known to be about images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hint {
+pub(crate) enum Hint {
     /// It is a reference: `image` of a container, `RELATED_IMAGE_*`.
     Image,
     /// Its name says so: `--web-image`, `DEFAULT_IMAGE`.
@@ -25,7 +25,7 @@ pub(super) enum Hint {
 
 impl Hint {
     /// What the name of a variable, flag or field says about its value.
-    pub(super) fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         const OTHERS: [&str; 6] = ["policy", "registr", "repositor", "prefix", "secret", "base"];
         let name = name.to_lowercase();
         if name.starts_with("related_image_") {
@@ -40,7 +40,7 @@ impl Hint {
 
 /// Which texts of a document can be references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(crate) enum Extent {
     /// All: it runs containers, or configures what does.
     All,
     /// Those in fields whose name says so.
@@ -66,25 +66,25 @@ const ASKERS: usize = 5;
 
 /// The images found so far, each with who asks for it, in the order in which they were found.
 #[derive(Debug, Default)]
-pub(super) struct Images {
+pub(crate) struct Images {
     found: Vec<(ImageReference, Vec<String>)>,
     index: BTreeMap<String, usize>,
     /// How often an image was named.
     named: usize,
     /// References that were written otherwise than they are kept, with what they became.
-    pub(super) rewritten: BTreeMap<String, ImageReference>,
+    pub(crate) rewritten: BTreeMap<String, ImageReference>,
 }
 
 impl Images {
     /// Looks for references in a text, and remembers who asks for them.
-    pub(super) fn scan(&mut self, text: &str, hint: Hint, asker: &str) {
+    pub(crate) fn scan(&mut self, text: &str, hint: Hint, asker: &str) {
         for range in references(text, hint) {
             self.add(&text[range], asker);
         }
     }
 
     /// Looks for references in the texts of a document.
-    pub(super) fn scan_document(&mut self, document: &Value, extent: Extent, asker: &str) {
+    pub(crate) fn scan_document(&mut self, document: &Value, extent: Extent, asker: &str) {
         let mut open = vec![(document, Hint::None)];
         while let Some((value, hint)) = open.pop() {
             match value {
@@ -102,7 +102,7 @@ impl Images {
     }
 
     /// Looks for references among the default values of a schema, by the names of the properties.
-    pub(super) fn scan_defaults(&mut self, schema: &Value, asker: &str) -> bool {
+    pub(crate) fn scan_defaults(&mut self, schema: &Value, asker: &str) -> bool {
         let before = self.named;
         let mut open = vec![(schema, Hint::None, false)];
         while let Some((value, hint, default)) = open.pop() {
@@ -150,12 +150,12 @@ impl Images {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.found.len()
     }
 
     /// Gives every image its name and tag.
-    pub(super) fn named(self) -> Named {
+    pub(crate) fn named(self) -> Named {
         let references: Vec<&ImageReference> =
             self.found.iter().map(|(reference, _)| reference).collect();
         let names = names(&references);
@@ -184,30 +184,30 @@ impl Images {
 
 /// An image of the draft.
 #[derive(Debug)]
-pub(super) struct NamedImage {
-    pub(super) image: SourceImage,
+pub(crate) struct NamedImage {
+    pub(crate) image: SourceImage,
     /// Who asks for it.
-    pub(super) askers: Vec<String>,
+    pub(crate) askers: Vec<String>,
 }
 
 /// The images of the draft.
 #[derive(Debug)]
-pub(super) struct Named {
-    pub(super) images: Vec<NamedImage>,
+pub(crate) struct Named {
+    pub(crate) images: Vec<NamedImage>,
     /// Where the image of a reference is among them.
     index: BTreeMap<String, usize>,
-    pub(super) rewritten: BTreeMap<String, ImageReference>,
+    pub(crate) rewritten: BTreeMap<String, ImageReference>,
 }
 
 impl Named {
     /// The image that a reference of the release means.
-    pub(super) fn get(&self, written: &str) -> Option<&SourceImage> {
+    pub(crate) fn get(&self, written: &str) -> Option<&SourceImage> {
         let index = self.index.get(normal(written)?.as_str())?;
         Some(&self.images.get(*index)?.image)
     }
 
     /// The text with `$(image:NAME)` for every reference.
-    pub(super) fn expandable(&self, text: &str, hint: Hint) -> String {
+    pub(crate) fn expandable(&self, text: &str, hint: Hint) -> String {
         let mut written = String::with_capacity(text.len());
         let mut end = 0;
         for range in references(text, hint) {

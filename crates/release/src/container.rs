@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use schemas::{EnvVar, ImageReference, SecurityContext};
 use serde_json::Value;
 
-use super::error::FromError;
-use super::fields;
-use super::images::{Hint, Images, Named};
-use super::naming;
-use super::notes::{Note, Weight, shown};
-use super::objects::{Object, list, text};
+use crate::error::ReleaseError;
+use crate::fields;
+use crate::images::{Hint, Images, Named};
 use crate::limits;
+use crate::naming;
+use crate::notes::{Note, Weight, shown};
+use crate::objects::{Object, list, text};
 
 /// What an import tells every operator about where it runs.
 const NAMESPACE: &str = "POD_NAMESPACE";
@@ -45,17 +45,17 @@ impl Text {
 
 /// What runs in the operator's container.
 #[derive(Debug)]
-pub(super) struct Container {
-    pub(super) image: String,
+pub(crate) struct Container {
+    pub(crate) image: String,
     command: Vec<Text>,
     args: Vec<Text>,
     env: Vec<Text>,
-    pub(super) security: SecurityContext,
+    pub(crate) security: SecurityContext,
     /// Whether the operator is told to watch one namespace only.
-    pub(super) watches_own: bool,
+    pub(crate) watches_own: bool,
     /// Whether the release has a word on `WATCH_NAMESPACE`.
-    pub(super) says_what_to_watch: bool,
-    pub(super) notes: Vec<Note>,
+    pub(crate) says_what_to_watch: bool,
+    pub(crate) notes: Vec<Note>,
 }
 
 /// Whether the pod has more of anything than is looked at.
@@ -72,12 +72,12 @@ fn is_too_large(pod: &Value) -> bool {
 }
 
 /// Reads the container of a workload.
-pub(super) fn read(
+pub(crate) fn read(
     workload: &Object<'_>,
     objects: &[Object<'_>],
     own_allowed: bool,
-) -> Result<Container, FromError> {
-    let none = || FromError::Workload {
+) -> Result<Container, ReleaseError> {
+    let none = || ReleaseError::Workload {
         place: workload.place.clone(),
         what: format!(
             "{} has no container with an image; choose another with `--deployment`",
@@ -89,7 +89,7 @@ pub(super) fn read(
         .pointer("/spec/template/spec")
         .ok_or_else(none)?;
     if is_too_large(pod) {
-        return Err(FromError::Weight {
+        return Err(ReleaseError::Weight {
             place: workload.place.clone(),
             what: format!(
                 "{} arguments, variables or volumes of one operator",
@@ -103,7 +103,7 @@ pub(super) fn read(
         return Err(none());
     }
     if image.parse::<ImageReference>().is_err() {
-        return Err(FromError::Workload {
+        return Err(ReleaseError::Workload {
             place: workload.place.clone(),
             what: format!(
                 "{} has `{}` for an image, which is no reference; write one",
@@ -335,7 +335,7 @@ impl Reading<'_> {
 
 impl Container {
     /// Finds the images that the operator's texts name.
-    pub(super) fn scan(&self, images: &mut Images, title: &str) {
+    pub(crate) fn scan(&self, images: &mut Images, title: &str) {
         images.scan(&self.image, Hint::Image, &format!("{title}, its container"));
         for text in self.command.iter().chain(&self.args) {
             let flag = text.value.split('=').next().unwrap_or_default();
@@ -349,15 +349,15 @@ impl Container {
     }
 
     /// The command, if the release has one.
-    pub(super) fn command(&self, images: &Named) -> Vec<String> {
+    pub(crate) fn command(&self, images: &Named) -> Vec<String> {
         expanded(&self.command, images)
     }
 
-    pub(super) fn args(&self, images: &Named) -> Vec<String> {
+    pub(crate) fn args(&self, images: &Named) -> Vec<String> {
         expanded(&self.args, images)
     }
 
-    pub(super) fn env(&self, images: &Named) -> Vec<EnvVar> {
+    pub(crate) fn env(&self, images: &Named) -> Vec<EnvVar> {
         let variable = |text: &Text| EnvVar {
             name: text.name.clone(),
             value: images.expandable(&text.value, text.hint()),
@@ -366,7 +366,7 @@ impl Container {
     }
 
     /// Says which arguments and variables name one of these namespaces, which the site will call otherwise.
-    pub(super) fn note_namespaces(&self, namespaces: &BTreeSet<&str>, notes: &mut Vec<Note>) {
+    pub(crate) fn note_namespaces(&self, namespaces: &BTreeSet<&str>, notes: &mut Vec<Note>) {
         let texts = self.command.iter().chain(&self.args);
         let arguments = texts.map(|text| ("argument", &text.value, text));
         let variables = self.env.iter();

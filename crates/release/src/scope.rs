@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use schemas::OperatorScope;
 
-use super::container::Container;
-use super::objects::Object;
-use super::rights::{Reach, Rights};
+use crate::container::Container;
+use crate::objects::Object;
+use crate::rights::{Reach, Rights};
 
 /// Where the operator works, and why.
-pub(super) fn scope(
+pub(crate) fn scope(
     rights: &Rights<'_>,
     container: &Container,
     own: &BTreeSet<(&str, &str)>,
@@ -35,7 +35,7 @@ pub(super) fn scope(
 }
 
 /// The namespaces of the release, which a site will call otherwise.
-pub(super) fn namespaces<'a>(workload: &'a Object<'_>, rights: &Rights<'a>) -> BTreeSet<&'a str> {
+pub(crate) fn namespaces<'a>(workload: &'a Object<'_>, rights: &Rights<'a>) -> BTreeSet<&'a str> {
     let reaches = rights.granted.iter().map(|granted| match granted.reach {
         Reach::Namespace(namespace) => namespace,
         Reach::Cluster | Reach::Unbound => "",

@@ -5,74 +5,54 @@
 //! name: refused here unless they are equal; names that are paths: never used as file names before they are checked.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use schemas::DocumentCost;
 use schemas::yaml::{self, Part};
 use serde_json::Value;
 
-use super::ReleaseFile;
-use super::error::FromError;
-use super::notes::{Note, Weight, shown};
+use crate::ReleaseFile;
+use crate::error::{Place, ReleaseError};
 use crate::limits;
-
-/// Where an object stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    file: Arc<str>,
-    document: usize,
-    line: usize,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            file,
-            document,
-            line,
-        } = self;
-        write!(f, "`{file}`, document {document} (line {line})")
-    }
-}
+use crate::notes::{Note, Weight, shown};
 
 /// One object of the release.
 #[derive(Clone, Debug)]
-pub(super) struct Object<'a> {
+pub(crate) struct Object<'a> {
     /// Where it stands.
-    pub(super) place: Place,
+    pub(crate) place: Place,
     /// Its text, when it has one of its own.
-    pub(super) text: Option<&'a str>,
+    pub(crate) text: Option<&'a str>,
     /// What it says.
-    pub(super) value: Value,
+    pub(crate) value: Value,
 }
 
 impl Object<'_> {
-    pub(super) fn kind(&self) -> &str {
+    pub(crate) fn kind(&self) -> &str {
         text(&self.value, "/kind")
     }
 
-    pub(super) fn group(&self) -> &str {
+    pub(crate) fn group(&self) -> &str {
         let api_version = text(&self.value, "/apiVersion");
         api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         text(&self.value, "/metadata/name")
     }
 
-    pub(super) fn namespace(&self) -> &str {
+    pub(crate) fn namespace(&self) -> &str {
         text(&self.value, "/metadata/namespace")
     }
 
     /// Kind and name, for people.
-    pub(super) fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         format!("{} `{}`", shown(self.kind()), shown(self.name()))
     }
 }
 
 /// The text at a JSON pointer, or none.
-pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value
         .pointer(pointer)
         .and_then(Value::as_str)
@@ -80,7 +60,7 @@ pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
 }
 
 /// The list at a JSON pointer, or an empty one.
-pub(super) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+pub(crate) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
     value
         .pointer(pointer)
         .and_then(Value::as_array)
@@ -89,20 +69,20 @@ pub(super) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
 
 /// Everything that the files hold.
 #[derive(Debug, Default)]
-pub(super) struct Objects<'a> {
-    pub(super) all: Vec<Object<'a>>,
+pub(crate) struct Objects<'a> {
+    pub(crate) all: Vec<Object<'a>>,
     /// The package's name, as an OLM bundle's annotations give it.
-    pub(super) package: Option<String>,
-    pub(super) notes: Vec<Note>,
+    pub(crate) package: Option<String>,
+    pub(crate) notes: Vec<Note>,
     cost: DocumentCost,
 }
 
 /// Reads the objects of all files, in order.
-pub(super) fn parse(files: &[ReleaseFile]) -> Result<Objects<'_>, FromError> {
+pub(crate) fn parse(files: &[ReleaseFile]) -> Result<Objects<'_>, ReleaseError> {
     let mut objects = Objects::default();
     for file in files {
         let name: Arc<str> = shown(&file.name).into();
-        let parts = yaml::parts(&file.bytes).map_err(|source| FromError::Stream {
+        let parts = yaml::parts(&file.bytes).map_err(|source| ReleaseError::Stream {
             file: name.to_string(),
             source,
         })?;
@@ -120,8 +100,8 @@ pub(super) fn parse(files: &[ReleaseFile]) -> Result<Objects<'_>, FromError> {
 }
 
 impl<'a> Objects<'a> {
-    fn read(&mut self, place: &Place, part: Part<'a>) -> Result<(), FromError> {
-        let documents = part.documents().map_err(|source| FromError::Yaml {
+    fn read(&mut self, place: &Place, part: Part<'a>) -> Result<(), ReleaseError> {
+        let documents = part.documents().map_err(|source| ReleaseError::Yaml {
             place: place.clone(),
             source,
         })?;
@@ -129,13 +109,13 @@ impl<'a> Objects<'a> {
         for value in documents {
             self.cost.add(&value);
             if self.cost.values > limits::RELEASE_VALUES || self.cost.text > limits::RELEASE_TEXT {
-                return Err(FromError::weight(place, self.cost.values));
+                return Err(ReleaseError::weight(place, self.cost.values));
             }
             self.take(place, alone.then(|| own_text(part.text)).flatten(), value);
             if self.all.len() > limits::RELEASE_OBJECTS {
                 let what = format!("{} objects", limits::RELEASE_OBJECTS);
                 let place = place.clone();
-                return Err(FromError::Weight { place, what });
+                return Err(ReleaseError::Weight { place, what });
             }
         }
         Ok(())
@@ -178,7 +158,7 @@ impl<'a> Objects<'a> {
     }
 
     /// Keeps one of several equal objects of one name, and refuses different ones.
-    fn drop_repeated(&mut self) -> Result<(), FromError> {
+    fn drop_repeated(&mut self) -> Result<(), ReleaseError> {
         let mut seen: BTreeMap<[String; 4], usize> = BTreeMap::new();
         let mut kept: Vec<Object<'a>> = Vec::new();
         for object in std::mem::take(&mut self.all) {
@@ -204,7 +184,7 @@ impl<'a> Objects<'a> {
                     self.notes.push(Note::new(Weight::Lost, what, told));
                 }
                 Some(one) => {
-                    return Err(FromError::Twice {
+                    return Err(ReleaseError::Twice {
                         one: one.place.clone(),
                         other: object.place.clone(),
                         what: object.title(),

@@ -65,11 +65,14 @@ fn release(files: &[(&str, &[u8])]) -> Release {
     }
 }
 
-fn try_draft(text: &str) -> Result<Draft, FromError> {
-    draft(
-        &release(&[("release.yaml", text.as_bytes())]),
-        &Wishes::default(),
-    )
+/// A draft that the packager takes.
+fn checked(release: &Release, wishes: &Wishes) -> Result<Draft, ReleaseError> {
+    draft(release, wishes, &|spec| Ok(packager::check(spec)?))
+}
+
+fn try_draft(text: &str) -> Result<Draft, ReleaseError> {
+    let release = release(&[("release.yaml", text.as_bytes())]);
+    checked(&release, &Wishes::default())
 }
 
 #[track_caller]

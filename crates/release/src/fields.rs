@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use schemas::SecurityContext;
 use serde_json::Value;
 
-use super::notes::{Note, Weight, shown};
-use super::objects::{list, text};
+use crate::notes::{Note, Weight, shown};
+use crate::objects::{list, text};
 
 /// What stands where an import sets the same, or where nothing is lost.
 const SAME: [&str; 34] = [
@@ -136,7 +136,7 @@ const LOST: [(&str, Weight, &str); 17] = [
 ];
 
 /// Notes every field that is not taken over.
-pub(super) fn unfit(workload: &Value, pod: &Value, container: &Value, notes: &mut Vec<Note>) {
+pub(crate) fn unfit(workload: &Value, pod: &Value, container: &Value, notes: &mut Vec<Note>) {
     let spec = workload.get("spec").unwrap_or(&Value::Null);
     for (above, value) in [("spec", spec), ("pod", pod), ("container", container)] {
         for (key, value) in value.as_object().into_iter().flatten() {
@@ -248,7 +248,7 @@ fn volumes(pod: &Value, container: &Value, notes: &mut Vec<Note>) {
 }
 
 /// What the operator promises to do without, and which of its other wishes are not granted.
-pub(super) fn security(pod: &Value, container: &Value, notes: &mut Vec<Note>) -> SecurityContext {
+pub(crate) fn security(pod: &Value, container: &Value, notes: &mut Vec<Note>) -> SecurityContext {
     let own = |field: &str| container.pointer(&format!("/securityContext/{field}"));
     let both =
         |field: &str| own(field).or_else(|| pod.pointer(&format!("/securityContext/{field}")));

@@ -4,23 +4,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::KubernetesName;
 
-use super::FromError;
-use super::notes::{Note, Weight};
-use super::objects::{Object, text};
-use super::rights;
+use crate::ReleaseError;
+use crate::notes::{Note, Weight};
+use crate::objects::{Object, text};
+use crate::rights;
 
 /// The definitions of a release.
 #[derive(Debug)]
-pub(super) struct Definitions<'a>(Vec<&'a Object<'a>>);
+pub(crate) struct Definitions<'a>(Vec<&'a Object<'a>>);
 
 /// Whether an object is a definition that clusters take.
-pub(super) fn is_definition(object: &Object<'_>) -> bool {
+pub(crate) fn is_definition(object: &Object<'_>) -> bool {
     text(&object.value, "/apiVersion") == "apiextensions.k8s.io/v1"
         && object.kind() == "CustomResourceDefinition"
 }
 
 impl<'a> Definitions<'a> {
-    pub(super) fn of(objects: &'a [Object<'a>]) -> Self {
+    pub(crate) fn of(objects: &'a [Object<'a>]) -> Self {
         Self(
             objects
                 .iter()
@@ -41,31 +41,31 @@ impl<'a> Definitions<'a> {
     }
 
     /// The API groups.
-    pub(super) fn groups(&self) -> BTreeSet<&'a str> {
+    pub(crate) fn groups(&self) -> BTreeSet<&'a str> {
         self.fields("/spec/group")
             .map(|(_, group, _)| group)
             .collect()
     }
 
     /// The kinds, each with its group.
-    pub(super) fn kinds(&self) -> BTreeSet<(&'a str, &'a str)> {
+    pub(crate) fn kinds(&self) -> BTreeSet<(&'a str, &'a str)> {
         self.fields("/spec/names/kind")
             .map(|(_, group, kind)| (group, kind))
             .collect()
     }
 
     /// The resources of the whole cluster, by group and plural.
-    pub(super) fn cluster_scoped(&self) -> BTreeSet<(&'a str, &'a str)> {
+    pub(crate) fn cluster_scoped(&self) -> BTreeSet<(&'a str, &'a str)> {
         let plurals = self.fields("/spec/names/plural");
         let wide = plurals.filter(|(object, ..)| text(&object.value, "/spec/scope") == "Cluster");
         wide.map(|(_, group, plural)| (group, plural)).collect()
     }
 
     /// Each definition in a file of its own, as it stands.
-    pub(super) fn files(
+    pub(crate) fn files(
         &self,
         notes: &mut Vec<Note>,
-    ) -> Result<BTreeMap<String, Vec<u8>>, FromError> {
+    ) -> Result<BTreeMap<String, Vec<u8>>, ReleaseError> {
         let mut files = BTreeMap::new();
         for object in &self.0 {
             let conversion = &object.value["spec"]["conversion"];
@@ -83,8 +83,8 @@ impl<'a> Definitions<'a> {
 }
 
 /// The file of a definition, named after it. The name is checked first, since it becomes a path.
-fn path(object: &Object<'_>) -> Result<String, FromError> {
-    let refuse = || FromError::Name {
+fn path(object: &Object<'_>) -> Result<String, ReleaseError> {
+    let refuse = || ReleaseError::Name {
         place: object.place.clone(),
         what: object.title(),
     };

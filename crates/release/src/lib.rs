@@ -1,7 +1,9 @@
 //! `solution init --from`: a source tree made from the rendered manifests of an operator's release. Bytes in, files and
-//! notes out; only [`read`] touches the disk, and only `init` writes.
+//! notes out; only [`read`] reads from the disk, and only [`Draft::write`] writes to it.
 //!
 //! What a Solution has a place for is taken as it stands; what has none is said, never changed silently.
+//!
+//! This crate must not know how archives are packed, nor the network, the terminal, the environment or the clock.
 
 mod bundle;
 mod choose;
@@ -13,6 +15,7 @@ mod find;
 mod identity;
 mod images;
 mod left;
+mod limits;
 mod naming;
 mod notes;
 mod objects;
@@ -21,9 +24,11 @@ mod rights;
 mod scope;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod write;
 
 use std::collections::BTreeMap;
+use std::error::Error;
 
 use schemas::{
     API_VERSION, EnvVar, Metadata, Operator, OperatorImage, OperatorScope, SolutionId,
@@ -37,9 +42,8 @@ use images::Named;
 use objects::{Object, Objects};
 use rights::{Rights, Roles};
 
-pub use error::FromError;
+pub use error::{Place, ReleaseError};
 pub use notes::{Note, Weight};
-pub use objects::Place;
 pub use read::{Release, read};
 
 /// One file of a release.
@@ -75,8 +79,11 @@ pub struct Draft {
     pub notes: Vec<Note>,
 }
 
-/// Makes a source tree of a release.
-pub fn draft(release: &Release, wishes: &Wishes) -> Result<Draft, FromError> {
+/// Judges what `solution.yaml` says, as a pack does.
+pub type Check<'a> = dyn Fn(&SourceSpec) -> Result<(), Box<dyn Error + Send + Sync>> + 'a;
+
+/// Makes a source tree of a release, one that passes the check.
+pub fn draft(release: &Release, wishes: &Wishes, check: &Check<'_>) -> Result<Draft, ReleaseError> {
     let mut objects = objects::parse(&release.files)?;
     let about = bundle::expand(&mut objects);
     let mut notes = release.notes.clone();
@@ -114,6 +121,7 @@ pub fn draft(release: &Release, wishes: &Wishes) -> Result<Draft, FromError> {
         .map(|about| about.display_name)
         .filter(|name| !name.is_empty());
     let source = source(&id, &images, operator, display_name);
+    check(&source.spec).map_err(ReleaseError::Unfit)?;
     let release = release.name.as_str();
     for (path, bytes) in [
         (archive::ROLE, roles.into_bytes()),
@@ -156,8 +164,8 @@ fn operator(
     container: &Container,
     images: &Named,
     scope: OperatorScope,
-) -> Result<Operator, FromError> {
-    let image = images.get(&container.image).ok_or(FromError::Spelling)?;
+) -> Result<Operator, ReleaseError> {
+    let image = images.get(&container.image).ok_or(ReleaseError::Spelling)?;
     let mut env = container.env(images);
     // An import tells every operator to watch its namespace, unless the manifest says otherwise.
     if scope == OperatorScope::Cluster && !container.says_what_to_watch {

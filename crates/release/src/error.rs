@@ -1,15 +1,38 @@
 //! Why no source tree can be made of a release. Each says which file and document, and what to do.
 
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use files::ReadError;
 use schemas::yaml::{StreamError, YamlError};
 
-use super::objects::Place;
-use crate::error::PackError;
 use crate::limits;
-use files::ReadError;
+
+/// Where an object stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub(crate) file: Arc<str>,
+    pub(crate) document: usize,
+    pub(crate) line: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            file,
+            document,
+            line,
+        } = self;
+        write!(f, "`{file}`, document {document} (line {line})")
+    }
+}
 
 /// Why there is no draft.
 #[derive(Debug, thiserror::Error)]
-pub enum FromError {
+pub enum ReleaseError {
     /// A file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -125,25 +148,37 @@ pub enum FromError {
     Id(#[source] schemas::NameError),
     /// What the release asks for is nothing that a Solution can have.
     #[error("the release does not fit a Solution")]
-    Unfit(#[source] Box<PackError>),
+    Unfit(#[source] Box<dyn Error + Send + Sync>),
     /// What would be written is not what was meant.
     #[error(
         "`solution.yaml` would not be read back as it was meant: a name in the release holds characters that it may not"
     )]
     Spelling,
+    /// The draft would lie among files of others.
+    #[error("`{}` is not an empty directory; nothing was written; give another, or empty it", .0.display())]
+    NotEmpty(PathBuf),
+    /// A file of the draft could not be written.
+    #[error("cannot write `{}`", path.display())]
+    Write {
+        /// The file or directory.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
 }
 
-impl FromError {
+impl ReleaseError {
     /// Whether the input is at fault, so that trying again gives the same error.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::Read(error) => error.is_refusal(),
+            Self::Write { .. } => false,
             _ => true,
         }
     }
 
-    pub(super) fn weight(place: &Place, values: usize) -> Self {
+    pub(crate) fn weight(place: &Place, values: usize) -> Self {
         let what = if values > limits::RELEASE_VALUES {
             format!("{} values", limits::RELEASE_VALUES)
         } else {

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::notes::{Note, Weight, names};
-use super::objects::Object;
-use super::rights::Account;
+use crate::notes::{Note, Weight, names};
+use crate::objects::Object;
+use crate::rights::Account;
 
 /// What becomes of a kind. The group is empty for Kubernetes' core and where it makes no difference.
 const REASONS: [(&str, Weight, &str); 32] = [
@@ -171,7 +171,7 @@ const REASONS: [(&str, Weight, &str); 32] = [
 ];
 
 /// One note for all objects of a kind that are left out.
-pub(super) fn notes<'a>(
+pub(crate) fn notes<'a>(
     left: impl IntoIterator<Item = &'a Object<'a>>,
     own: &BTreeSet<(&str, &str)>,
 ) -> Vec<Note> {
@@ -186,7 +186,7 @@ pub(super) fn notes<'a>(
         let (weight, why) = reason(kind, group, own);
         let about = format!(
             "{} {}",
-            super::notes::shown(kind),
+            crate::notes::shown(kind),
             names(objects.iter().map(|object| object.name()))
         );
         Note::new(weight, about, why)
@@ -218,12 +218,12 @@ fn reason(kind: &str, group: &str, own: &BTreeSet<(&str, &str)>) -> (Weight, &'s
 }
 
 /// Roles that the operator's account is not bound to.
-pub(super) fn other_roles(roles: &[&Object<'_>], account: &Account) -> Option<Note> {
+pub(crate) fn other_roles(roles: &[&Object<'_>], account: &Account) -> Option<Note> {
     if roles.is_empty() {
         return None;
     }
     let names = names(roles.iter().map(|role| role.name()));
-    let account = super::notes::shown(&account.name);
+    let account = crate::notes::shown(&account.name);
     Some(Note::new(
         Weight::Lost,
         format!("Roles {names}"),

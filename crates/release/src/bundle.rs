@@ -2,26 +2,26 @@
 
 use serde_json::{Value, json};
 
-use super::notes::{Note, Weight, names, shown};
-use super::objects::{Object, Objects, list, text};
+use crate::notes::{Note, Weight, names, shown};
+use crate::objects::{Object, Objects, list, text};
 
 /// What a `ClusterServiceVersion` says of its release.
 #[derive(Debug, Default)]
-pub(super) struct About {
+pub(crate) struct About {
     /// Its name without the version.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Its version.
-    pub(super) version: String,
+    pub(crate) version: String,
     /// What people call it.
-    pub(super) display_name: String,
+    pub(crate) display_name: String,
     /// The images it lists.
-    pub(super) images: Vec<(String, String)>,
+    pub(crate) images: Vec<(String, String)>,
     /// Whether its operator can watch the namespace that it runs in only.
-    pub(super) own_namespace: bool,
+    pub(crate) own_namespace: bool,
 }
 
 /// Takes every `ClusterServiceVersion` apart. Gives what the first says of the release.
-pub(super) fn expand(objects: &mut Objects<'_>) -> Option<About> {
+pub(crate) fn expand(objects: &mut Objects<'_>) -> Option<About> {
     let is_bundle = |object: &Object<'_>| {
         object.group() == "operators.coreos.com" && object.kind() == "ClusterServiceVersion"
     };

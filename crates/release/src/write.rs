@@ -4,27 +4,21 @@ use std::fmt::Write as _;
 
 use schemas::{OperatorScope, SolutionId, SolutionSource};
 
-use super::error::FromError;
-use super::images::Named;
-use super::notes::{Note, Weight, shown};
-use crate::check;
+use crate::error::ReleaseError;
+use crate::images::Named;
+use crate::notes::{Note, Weight, shown};
 
 /// `solution.yaml`. What is written is read back and compared, so that no name of the release can mean something else
-/// in it, and checked as `pack` does.
-pub(super) fn source(
+/// in it.
+pub(crate) fn source(
     source: &SolutionSource,
     images: &Named,
     release: &str,
-) -> Result<Vec<u8>, FromError> {
-    let unfit = |error| FromError::Unfit(Box::new(error));
-    check::images(&source.spec.images).map_err(unfit)?;
-    if let Some(operator) = &source.spec.operator {
-        check::operator(operator, &source.spec.images).map_err(unfit)?;
-    }
+) -> Result<Vec<u8>, ReleaseError> {
     let text = text(source, images, release);
     match SolutionSource::from_slice(text.as_bytes()) {
         Ok(read) if read == *source => Ok(text.into_bytes()),
-        _ => Err(FromError::Spelling),
+        _ => Err(ReleaseError::Spelling),
     }
 }
 
@@ -157,7 +151,7 @@ fn operator(source: &SolutionSource, text: &mut String) {
 }
 
 /// NOTES.md.
-pub(super) fn notes(id: &SolutionId, release: &str, images: &Named, notes: &[Note]) -> Vec<u8> {
+pub(crate) fn notes(id: &SolutionId, release: &str, images: &Named, notes: &[Note]) -> Vec<u8> {
     let mut text = String::new();
     push!(text, "# {} {}\n", id.name(), id.version());
     push!(

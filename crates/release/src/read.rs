@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::ReleaseFile;
-use super::error::FromError;
-use super::notes::{Note, Weight, shown};
+use crate::ReleaseFile;
+use crate::error::ReleaseError;
 use crate::limits;
+use crate::notes::{Note, Weight, shown};
 
 /// What was read, and what was passed over.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Release {
 }
 
 /// Reads a file, or the `.yaml`, `.yml` and `.json` files below a directory.
-pub fn read(path: &Path) -> Result<Release, FromError> {
+pub fn read(path: &Path) -> Result<Release, ReleaseError> {
     let root = fs::canonicalize(path).map_err(|source| files::failed(path, source))?;
     let name = root
         .file_name()
@@ -36,7 +36,7 @@ pub fn read(path: &Path) -> Result<Release, FromError> {
     if !root.is_dir() {
         let bytes = files::read(path, schemas::limits::YAML_STREAM_SIZE)?;
         if is_packed(&bytes) {
-            return Err(FromError::Packed(path.display().to_string()));
+            return Err(ReleaseError::Packed(path.display().to_string()));
         }
         let name = release.name.clone();
         release.files.push(ReleaseFile { name, bytes });
@@ -44,7 +44,7 @@ pub fn read(path: &Path) -> Result<Release, FromError> {
     }
     let shown_path = path.display().to_string();
     if root.join("Chart.yaml").exists() {
-        return Err(FromError::Chart(shown_path));
+        return Err(ReleaseError::Chart(shown_path));
     }
     let mut left = limits::RELEASE_BYTES;
     for path in paths(&root, &mut release.notes, &shown_path)? {
@@ -59,7 +59,7 @@ pub fn read(path: &Path) -> Result<Release, FromError> {
     }
     if release.files.is_empty() {
         let what = "no `.yaml`, `.yml` or `.json` file".to_owned();
-        return Err(FromError::Directory {
+        return Err(ReleaseError::Directory {
             directory: shown_path,
             what,
         });
@@ -83,8 +83,12 @@ fn is_packed(bytes: &[u8]) -> bool {
 }
 
 /// The files with manifests below a directory, sorted by path.
-fn paths(root: &Path, notes: &mut Vec<Note>, shown_root: &str) -> Result<Vec<PathBuf>, FromError> {
-    let too_much = |what: String| FromError::Directory {
+fn paths(
+    root: &Path,
+    notes: &mut Vec<Note>,
+    shown_root: &str,
+) -> Result<Vec<PathBuf>, ReleaseError> {
+    let too_much = |what: String| ReleaseError::Directory {
         directory: shown_root.to_owned(),
         what,
     };

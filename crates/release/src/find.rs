@@ -1,24 +1,24 @@
 //! Where a release names images.
 
-use super::FromError;
-use super::bundle::About;
-use super::choose::Choice;
-use super::container::Container;
-use super::images::{Extent, Hint, Images, Named};
-use super::notes::{Note, Weight, names, shown};
-use super::objects::Objects;
-use super::rights;
+use crate::ReleaseError;
+use crate::bundle::About;
+use crate::choose::Choice;
+use crate::container::Container;
+use crate::images::{Extent, Hint, Images, Named};
 use crate::limits;
+use crate::notes::{Note, Weight, names, shown};
+use crate::objects::Objects;
+use crate::rights;
 
 /// Everything that names images: the operator first, then what the release lists, its other workloads, the defaults of
 /// its definitions, and its other objects.
-pub(super) fn images(
+pub(crate) fn images(
     objects: &Objects<'_>,
     about: Option<&About>,
     choice: &Choice<'_>,
     container: &Container,
     notes: &mut Vec<Note>,
-) -> Result<Named, FromError> {
+) -> Result<Named, ReleaseError> {
     let mut images = Images::default();
     container.scan(&mut images, &choice.workload.title());
     for (name, image) in about.into_iter().flat_map(|about| &about.images) {
@@ -39,7 +39,7 @@ pub(super) fn images(
         }
         if images.len() > limits::RELEASE_IMAGES {
             let what = format!("{} images", limits::RELEASE_IMAGES);
-            return Err(FromError::Weight {
+            return Err(ReleaseError::Weight {
                 place: object.place.clone(),
                 what,
             });
@@ -68,7 +68,7 @@ fn extent(kind: &str) -> Extent {
 }
 
 /// Which images only programs ask for that an import does not run.
-pub(super) fn of_others(images: &Named, choice: &Choice<'_>) -> Option<Note> {
+pub(crate) fn of_others(images: &Named, choice: &Choice<'_>) -> Option<Note> {
     let own = format!("{}, ", choice.workload.title());
     let wanted = |asker: &String| {
         asker.starts_with(&own)
@@ -89,7 +89,7 @@ pub(super) fn of_others(images: &Named, choice: &Choice<'_>) -> Option<Note> {
 }
 
 /// Which references were completed.
-pub(super) fn rewritten(images: &Named) -> Option<Note> {
+pub(crate) fn rewritten(images: &Named) -> Option<Note> {
     let completed = images
         .rewritten
         .iter()

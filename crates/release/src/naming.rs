@@ -10,7 +10,7 @@ const OTHERS: [&str; 6] = ["class", "id", "label", "name", "selector", "user"];
 
 /// The namespace that a text names: alone, as NAMESPACE/NAME, or in a list of either. `name` is that of the flag or
 /// variable whose value the text is, empty if there is none; the text may also have flags in it.
-pub(super) fn namespace<'a>(
+pub(crate) fn namespace<'a>(
     name: &str,
     text: &'a str,
     namespaces: &BTreeSet<&str>,

@@ -121,7 +121,7 @@ fn what_is_no_release_is_refused_with_its_place() {
         &["does not fit a Solution", "Kubernetes refuses"],
     );
     let bytes = release(&[("a.yaml", b"a: 1\nb: \xff\n")]);
-    let error = draft(&bytes, &Wishes::default()).unwrap_err();
+    let error = checked(&bytes, &Wishes::default()).unwrap_err();
     let cause = error.source().unwrap().to_string();
     assert!(
         error.to_string().starts_with("`a.yaml`") && cause.contains("line 2"),

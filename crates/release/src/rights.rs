@@ -6,21 +6,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemas::{OperatorScope, is_cluster_scoped, yaml};
 use serde_json::Value;
 
-use super::notes::{Note, Weight, names, shown};
-use super::objects::{Object, list, text};
+use crate::notes::{Note, Weight, names, shown};
+use crate::objects::{Object, list, text};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// The account that a workload runs as.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Account {
-    pub(super) name: String,
-    pub(super) namespace: String,
+pub(crate) struct Account {
+    pub(crate) name: String,
+    pub(crate) namespace: String,
 }
 
 /// Where a role holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach<'a> {
+pub(crate) enum Reach<'a> {
     /// Everywhere.
     Cluster,
     /// In this namespace, or in the operator's if it is empty.
@@ -31,32 +31,32 @@ pub(super) enum Reach<'a> {
 
 /// A role of the operator.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Granted<'a> {
-    pub(super) role: &'a Object<'a>,
-    pub(super) reach: Reach<'a>,
+pub(crate) struct Granted<'a> {
+    pub(crate) role: &'a Object<'a>,
+    pub(crate) reach: Reach<'a>,
 }
 
 /// What an account may do.
 #[derive(Debug, Default)]
-pub(super) struct Rights<'a> {
-    pub(super) granted: Vec<Granted<'a>>,
+pub(crate) struct Rights<'a> {
+    pub(crate) granted: Vec<Granted<'a>>,
     /// Roles that are bound but not in the release, by kind and name.
-    pub(super) missing: BTreeSet<String>,
+    pub(crate) missing: BTreeSet<String>,
 }
 
 /// Whether an object is a Role or `ClusterRole`.
-pub(super) fn is_role(object: &Object<'_>) -> bool {
+pub(crate) fn is_role(object: &Object<'_>) -> bool {
     object.group() == RBAC && matches!(object.kind(), "Role" | "ClusterRole")
 }
 
 /// Whether an object is a binding.
-pub(super) fn is_binding(object: &Object<'_>) -> bool {
+pub(crate) fn is_binding(object: &Object<'_>) -> bool {
     object.group() == RBAC && matches!(object.kind(), "RoleBinding" | "ClusterRoleBinding")
 }
 
 impl Account {
     /// Whether a binding gives its role to this account.
-    pub(super) fn is_bound_by(&self, binding: &Object<'_>) -> bool {
+    pub(crate) fn is_bound_by(&self, binding: &Object<'_>) -> bool {
         let home = binding.namespace();
         list(&binding.value, "/subjects").iter().any(|subject| {
             let namespace = match text(subject, "/namespace") {
@@ -77,14 +77,14 @@ fn same(one: &str, other: &str) -> bool {
 
 /// The roles and bindings of a release.
 #[derive(Debug)]
-pub(super) struct Roles<'a> {
+pub(crate) struct Roles<'a> {
     all: Vec<&'a Object<'a>>,
     by_name: BTreeMap<(&'a str, &'a str), Vec<&'a Object<'a>>>,
     bindings: Vec<&'a Object<'a>>,
 }
 
 impl<'a> Roles<'a> {
-    pub(super) fn of(objects: &'a [Object<'a>]) -> Self {
+    pub(crate) fn of(objects: &'a [Object<'a>]) -> Self {
         let all: Vec<&Object<'_>> = objects.iter().filter(|object| is_role(object)).collect();
         let mut by_name: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for role in &all {
@@ -102,7 +102,7 @@ impl<'a> Roles<'a> {
     }
 
     /// What the release gives to an account. A release without any binding gives all of its roles.
-    pub(super) fn rights(&self, account: &Account) -> Rights<'a> {
+    pub(crate) fn rights(&self, account: &Account) -> Rights<'a> {
         let mut rights = Rights::default();
         if self.bindings.is_empty() {
             let unbound = |role: &&'a Object<'a>| Granted {
@@ -155,7 +155,7 @@ impl<'a> Rights<'a> {
     }
 
     /// How many of the release's own resources the account may change.
-    pub(super) fn owned(&self, groups: &BTreeSet<&str>) -> usize {
+    pub(crate) fn owned(&self, groups: &BTreeSet<&str>) -> usize {
         let rules = self
             .granted
             .iter()
@@ -179,7 +179,7 @@ impl<'a> Rights<'a> {
     }
 
     /// The first thing granted that only works in the whole cluster, for people.
-    pub(super) fn cluster_wide(&self, own: &BTreeSet<(&str, &str)>) -> Option<String> {
+    pub(crate) fn cluster_wide(&self, own: &BTreeSet<(&str, &str)>) -> Option<String> {
         let roles = self.granted.iter().filter(|granted| {
             granted.role.kind() == "ClusterRole" && !matches!(granted.reach, Reach::Namespace(_))
         });
@@ -189,7 +189,7 @@ impl<'a> Rights<'a> {
     }
 
     /// Whether a `ClusterRole` is bound in the whole cluster.
-    pub(super) fn is_everywhere(&self) -> bool {
+    pub(crate) fn is_everywhere(&self) -> bool {
         self.granted
             .iter()
             .any(|granted| granted.reach == Reach::Cluster)
@@ -218,7 +218,7 @@ fn cluster_only(rule: &Value, own: &BTreeSet<(&str, &str)>) -> Option<String> {
 }
 
 /// The text of role.yaml, and what there is to say about it.
-pub(super) fn role_file(
+pub(crate) fn role_file(
     rights: &Rights<'_>,
     scope: OperatorScope,
     home: &str,
@@ -302,7 +302,7 @@ fn renamed(role: &Object<'_>, kind: &str, name: &str) -> String {
 }
 
 /// An object as it stood in the release, or written anew when it stood in another one.
-pub(super) fn own(object: &Object<'_>) -> String {
+pub(crate) fn own(object: &Object<'_>) -> String {
     match object.text {
         Some(text) if text.ends_with('\n') => text.to_owned(),
         Some(text) => format!("{text}\n"),

@@ -28,7 +28,7 @@ pub struct Note {
 }
 
 impl Note {
-    pub(super) fn new(weight: Weight, about: impl Into<String>, text: impl Into<String>) -> Self {
+    pub(crate) fn new(weight: Weight, about: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             weight,
             about: about.into(),
@@ -41,12 +41,12 @@ impl Note {
 const SHOWN: usize = 120;
 
 /// A text of the release as it may be shown: one line, short, without what Markdown or a terminal would obey.
-pub(super) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     schemas::printable_within(text, SHOWN).replace('`', "'")
 }
 
 /// Names for a message, as `` `a`, `b` and 3 more ``.
-pub(super) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.into_iter().map(shown).collect();
     schemas::listed(&names)
 }

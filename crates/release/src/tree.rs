@@ -1,0 +1,53 @@
+//! A draft on the disk: all of it, or nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::{Draft, ReleaseError};
+
+impl Draft {
+    /// Writes the draft into a directory that is empty or not there. Gives the paths written. When one cannot be
+    /// written, all that were are removed.
+    pub fn write(&self, directory: &Path) -> Result<Vec<PathBuf>, ReleaseError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            |source| ReleaseError::Write { path, source }
+        };
+        match fs::read_dir(directory) {
+            Ok(mut entries) => {
+                if entries.next().is_some() {
+                    return Err(ReleaseError::NotEmpty(directory.to_owned()));
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) if error.kind() == ErrorKind::NotADirectory => {
+                return Err(ReleaseError::NotEmpty(directory.to_owned()));
+            }
+            Err(error) => return Err(failed(directory)(error)),
+        }
+        let mut written = Vec::new();
+        for (name, bytes) in &self.files {
+            let path = directory.join(name);
+            if let Err(source) = files::create(&path, bytes) {
+                undo(directory, &self.files);
+                return Err(failed(&path)(source));
+            }
+            written.push(path);
+        }
+        Ok(written)
+    }
+}
+
+/// Removes what a draft wrote into a directory that was empty before.
+fn undo(directory: &Path, files: &BTreeMap<String, Vec<u8>>) {
+    for name in files.keys() {
+        // What is not there was not written; what cannot be removed is named by the next attempt.
+        let _ = fs::remove_file(directory.join(name));
+        let directories = Path::new(name).ancestors().skip(1);
+        for above in directories.filter(|above| !above.as_os_str().is_empty()) {
+            let _ = fs::remove_dir(directory.join(above));
+        }
+    }
+}
