@@ -1,20 +1,18 @@
 //! The third stage: the files of the archive, from what was loaded and collected.
 
-use std::collections::BTreeMap;
-
 use archive::tree::{self, BlobSize, DerivedContent};
 use archive::{ArchiveFile, FileSource};
 use schemas::{API_VERSION, ArchivePath, Digest, ImagePlace, Solution, SolutionSpec};
-use sources::{Blob, Collected};
+use sources::{Blob, Collected, Here};
 
 use crate::error::PackError;
 use crate::load::Loaded;
 
-/// Every file of the archive but those that `archive` makes itself.
+/// Every file of the archive but those that `archive` makes itself. `source` says where each blob comes from.
 pub(crate) fn files(
     loaded: &Loaded,
     images: &[Collected],
-    blobs: &BTreeMap<Digest, Blob>,
+    source: impl Fn(&Digest) -> FileSource,
 ) -> Result<Vec<ArchiveFile>, PackError> {
     let images: Vec<tree::Image> = images.iter().map(image).collect();
     let derived = tree::derived(&loaded.id, &images)?;
@@ -37,22 +35,26 @@ pub(crate) fn files(
         digest: file.digest,
         source: match file.content {
             DerivedContent::Bytes(bytes) => FileSource::Bytes(bytes),
-            DerivedContent::Blob => FileSource::File {
-                path: blobs[&file.digest].path.clone(),
-                offset: blobs[&file.digest].offset,
-            },
+            DerivedContent::Blob => source(&file.digest),
         },
     }));
     Ok(list)
 }
 
-/// Every blob once. Several images may have it in several files; which of them is read makes no difference.
-pub(crate) fn blobs(images: &[Collected]) -> BTreeMap<Digest, Blob> {
-    let mut blobs = BTreeMap::new();
-    for blob in images.iter().flat_map(|image| &image.contents.blobs) {
-        blobs.entry(blob.digest).or_insert_with(|| blob.clone());
+/// What is on this disk, as a source of the archive.
+pub(crate) fn file(blob: &Here) -> FileSource {
+    FileSource::File {
+        path: blob.path.clone(),
+        offset: blob.offset,
     }
-    blobs
+}
+
+/// What may not be on this disk yet, as a source of an archive that is only planned.
+pub(crate) fn planned(blob: &Blob) -> FileSource {
+    match blob {
+        Blob::Here(here) => file(here),
+        Blob::Wanted(_) => FileSource::Absent,
+    }
 }
 
 fn own_path(path: &str) -> ArchivePath {
@@ -62,8 +64,8 @@ fn own_path(path: &str) -> ArchivePath {
 
 fn image(image: &Collected) -> tree::Image {
     let blob = |blob: &Blob| BlobSize {
-        digest: blob.digest,
-        size: blob.size,
+        digest: blob.digest(),
+        size: blob.size(),
     };
     let contents = &image.contents;
     tree::Image {

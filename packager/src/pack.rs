@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use archive::{Draft, Info, Medium, Overwrite, Signed, Unsigned, WriteError};
+use archive::{Draft, FileSource, Info, Medium, Overwrite, Signed, Unsigned, WriteError};
 use schemas::{Digest, ImagePlace, ImageSource, SolutionId, StatementTime};
 use signing::SecretKey;
-use sources::{Blob, CacheOptions, Collected, Compression, Lazy, Means, Network, Remote};
+use sources::{
+    Blob, Cache, CacheOptions, Collected, Compression, Here, Means, Network, Remote, Unpacking,
+};
 use validator::{Report, Verdict};
 
 use crate::error::PackError;
@@ -98,7 +100,7 @@ pub fn pack(
     for path in &loaded.unused {
         progress(Event::Unused(path));
     }
-    let cache = Lazy::new(&request.cache);
+    let cache = Cache::new(&request.cache.directory);
     let mut packed = pack_loaded(request, &loaded, &cache, progress, cancel);
     if let Err(PackError::Cached { digest }) = packed {
         progress(Event::Sources(sources::Event::Damaged(digest)));
@@ -113,32 +115,22 @@ pub fn pack(
 fn pack_loaded(
     request: &Request,
     loaded: &Loaded,
-    cache: &Lazy,
+    cache: &Cache,
     progress: &Progress<'_>,
     cancel: &AtomicBool,
 ) -> Result<Packed, PackError> {
     let tell = |event: sources::Event<'_>| progress(Event::Sources(event));
-    let network = Network::new(&request.remote, cache, &tell, cancel);
-    let means = Means {
-        cache,
-        network: &network,
-        compression: request.compression,
-        threads: request.threads,
-        progress: &tell,
-        cancel,
-        postponed: None,
-    };
-    let spec = &loaded.source.spec;
-    let images = sources::collect(&loaded.directory, &spec.images, &means)?;
-    check::collected(&images, spec.operator.as_ref())?;
-    let by_blob = sources::by_blob(&images);
-    let blobs = assemble::blobs(&images);
+    let means = means(request, cache, &tell, cancel, None);
+    let images = collect(loaded, &means)?;
+    let blobs = sources::blobs(&images);
+    // All that can be known is checked before a download, which is what takes long.
+    if blobs.values().any(|blob| matches!(blob, Blob::Wanted(_))) {
+        plan(loaded, &images, request, |it| assemble::planned(&blobs[it]))?;
+    }
+    let blobs = sources::fetch(&images, blobs, &means)?;
+    let unsigned = plan(loaded, &images, request, |it| assemble::file(&blobs[it]))?;
+    sources::check_configurations(&images, &blobs, cancel)?;
     let pinned: Vec<Pinned> = images.iter().map(pinned).collect();
-    let files = assemble::files(loaded, &images, &blobs)?;
-    let unsigned = Unsigned::new(info(loaded, request.time), files)?;
-    // Only now, when all is known to fit: this is what takes long.
-    sources::fetch(&network, &by_blob, |_| true)?;
-    sources::check_configurations(&images, cancel)?;
     let signed = match &request.signing {
         Signing::Keys(keys) => unsigned.sign(keys)?,
         Signing::Unsigned => unsigned.leave_unsigned(),
@@ -171,6 +163,45 @@ pub(crate) fn check(
 ) -> Result<Report, PackError> {
     let report = validator::check_draft(medium, request.threads, request.now, cancel);
     report.map_err(PackError::Check)
+}
+
+/// What a pack gives to its sources.
+pub(crate) fn means<'a>(
+    request: &'a Request,
+    cache: &'a Cache,
+    progress: &'a sources::Progress<'a>,
+    cancel: &'a AtomicBool,
+    postponed: Option<&'a AtomicU64>,
+) -> Means<'a> {
+    Means {
+        cache,
+        unpacking: Unpacking::new(request.cache.unpack_limit),
+        network: Network::new(&request.remote, cache, progress, cancel),
+        compression: request.compression,
+        threads: request.threads,
+        progress,
+        cancel,
+        postponed,
+    }
+}
+
+/// The second stage: every image pinned to a digest.
+pub(crate) fn collect(loaded: &Loaded, means: &Means<'_>) -> Result<Vec<Collected>, PackError> {
+    let spec = &loaded.source.spec;
+    let images = sources::collect(&loaded.directory, &spec.images, means)?;
+    check::collected(&images, spec.operator.as_ref())?;
+    Ok(images)
+}
+
+/// The archive, with everything but its signatures decided.
+fn plan(
+    loaded: &Loaded,
+    images: &[Collected],
+    request: &Request,
+    source: impl Fn(&Digest) -> FileSource,
+) -> Result<Unsigned, PackError> {
+    let files = assemble::files(loaded, images, source)?;
+    Ok(Unsigned::new(info(loaded, request.time), files)?)
 }
 
 fn pinned(image: &Collected) -> Pinned {
@@ -211,7 +242,7 @@ fn write(
 
 /// Names the publisher's own file where the archive only knows the path it would have had.
 /// What the cache holds is the cache's fault, and is removed from it.
-fn blame(error: WriteError, blobs: &BTreeMap<Digest, Blob>, cache: &Lazy) -> PackError {
+fn blame(error: WriteError, blobs: &BTreeMap<Digest, Here>, cache: &Cache) -> PackError {
     match error {
         WriteError::Changed {
             expected, found, ..

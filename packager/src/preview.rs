@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use archive::{ArchiveFile, Unsigned};
 use schemas::{ArchivePath, Digest, ImagePlace, ImageReference, Platform, SolutionId};
-use sources::{CONFIG_SIZE, Collected, ImageContents, Lazy, Means, Network};
+use sources::{Blob, Cache, Collected, Here, ImageContents};
 use validator::Report;
 
 use crate::error::PackError;
 use crate::pack::{self, Request};
-use crate::{Event, Progress, assemble, check, load};
+use crate::{Event, Progress, assemble, load};
 
 /// What would be packed.
 #[derive(Debug)]
@@ -80,34 +80,28 @@ pub fn preview(
     for path in &loaded.unused {
         progress(Event::Unused(path));
     }
-    let cache = Lazy::new(&request.cache);
+    let cache = Cache::new(&request.cache.directory);
     let to_compress = AtomicU64::new(0);
     let tell = |event: sources::Event<'_>| progress(Event::Sources(event));
-    let network = Network::new(&request.remote, &cache, &tell, cancel);
-    let means = Means {
-        cache: &cache,
-        network: &network,
-        compression: request.compression,
-        threads: request.threads,
-        progress: &tell,
-        cancel,
-        postponed: Some(&to_compress),
-    };
-    let spec = &loaded.source.spec;
-    let collected = sources::collect(&loaded.directory, &spec.images, &means)?;
-    check::collected(&collected, spec.operator.as_ref())?;
-    let configurations = configurations(&collected);
-    let by_blob = sources::by_blob(&collected);
-    sources::fetch(&network, &by_blob, |digest| configurations.contains(digest))?;
-    sources::check_configurations(&collected, cancel)?;
-    let named = spec.images.iter();
+    let means = pack::means(request, &cache, &tell, cancel, Some(&to_compress));
+    let collected = pack::collect(&loaded, &means)?;
+    let configurations = sources::configurations(&collected);
+    let blobs = sources::blobs(&collected);
+    let (number, blob_bytes) = (blobs.len(), blobs.values().map(Blob::size).sum());
+    let (small, layers): (BTreeMap<_, _>, BTreeMap<_, _>) = blobs
+        .into_iter()
+        .partition(|(digest, _)| configurations.contains(digest));
+    let small = sources::fetch(&collected, small, &means)?;
+    sources::check_configurations(&collected, &small, cancel)?;
+    let named = loaded.source.spec.images.iter();
     let named = named.map(|image| (image.place(), image.source.to_string()));
-    let images = images(&collected, &named.collect())?;
-    let blobs = assemble::blobs(&collected);
-    // What is not in the cache yet has its place there already.
-    let absent = blobs.values().filter(|blob| !blob.path.exists());
-    let to_download = absent.map(|blob| blob.size).sum();
-    let files = assemble::files(&loaded, &collected, &blobs)?;
+    let images = images(&collected, &named.collect(), &small)?;
+    let wanted = |blob: &&Blob| matches!(blob, Blob::Wanted(_));
+    let to_download = layers.values().filter(wanted).map(Blob::size).sum();
+    let files = assemble::files(&loaded, &collected, |digest| match small.get(digest) {
+        Some(here) => assemble::file(here),
+        None => assemble::planned(&layers[digest]),
+    })?;
     let list = files.iter().map(file).collect();
     let unsigned = Unsigned::new(pack::info(&loaded, request.time), files)?;
     let signed = match &request.signing {
@@ -125,8 +119,8 @@ pub fn preview(
         size,
         images,
         files: list,
-        blobs: blobs.len(),
-        blob_bytes: blobs.values().map(|blob| blob.size).sum(),
+        blobs: number,
+        blob_bytes,
         to_compress: to_compress.load(Ordering::Relaxed),
         to_download,
         report,
@@ -141,30 +135,10 @@ fn file(file: &ArchiveFile) -> FilePreview {
     }
 }
 
-/// The digests of all configurations that say what an image runs on: of all layers and configurations, what a check of
-/// documents reads.
-fn configurations(images: &[Collected]) -> BTreeSet<Digest> {
-    let mut wanted = BTreeSet::new();
-    for ImageContents {
-        blobs,
-        configurations,
-        ..
-    } in images.iter().map(|image| &*image.contents)
-    {
-        let named: BTreeSet<Digest> = configurations.iter().map(|it| it.digest).collect();
-        let small = blobs.iter().filter(|blob| blob.size <= CONFIG_SIZE);
-        wanted.extend(
-            small
-                .map(|blob| blob.digest)
-                .filter(|it| named.contains(it)),
-        );
-    }
-    wanted
-}
-
 fn images(
     images: &[Collected],
     sources: &BTreeMap<ImagePlace, String>,
+    configurations: &BTreeMap<Digest, Here>,
 ) -> Result<Vec<ImagePreview>, PackError> {
     let mut users: BTreeMap<Digest, usize> = BTreeMap::new();
     for (digest, _) in images.iter().flat_map(contents) {
@@ -179,7 +153,7 @@ fn images(
             source: sources.get(&image.place).cloned().unwrap_or_default(),
             digest: image.contents.documents[0].digest,
             artifact_type: image.contents.artifact_type.clone(),
-            platforms: platforms(&image.contents, &mut known)?,
+            platforms: platforms(&image.contents, configurations, &mut known)?,
             size: contents(image).map(|(_, size)| size).sum(),
             own: own.map(|(_, size)| size).sum(),
         })
@@ -194,26 +168,22 @@ fn contents(image: &Collected) -> impl Iterator<Item = (Digest, u64)> {
     } = &*image.contents;
     let documents = documents.iter();
     let documents = documents.map(|it| (it.digest, it.bytes.len() as u64));
-    documents.chain(blobs.iter().map(|it| (it.digest, it.size)))
+    documents.chain(blobs.iter().map(|it| (it.digest(), it.size())))
 }
 
 /// What an image runs on, as its configurations say: `known` are those of the images before.
 fn platforms(
     contents: &ImageContents,
+    configurations: &BTreeMap<Digest, Here>,
     known: &mut BTreeMap<Digest, Option<Platform>>,
 ) -> Result<BTreeSet<Platform>, PackError> {
-    let configurations = contents.configurations.iter();
-    let wanted: BTreeSet<Digest> = configurations
-        .filter(|it| it.of_image)
-        .map(|it| it.digest)
-        .collect();
-    let blobs = contents.blobs.iter();
+    let named = contents.configurations.iter().filter(|it| it.of_image);
     let mut platforms = BTreeSet::new();
-    for blob in blobs.filter(|blob| wanted.contains(&blob.digest) && blob.size <= CONFIG_SIZE) {
-        let platform = match known.entry(blob.digest) {
+    for here in named.filter_map(|it| configurations.get(&it.digest)) {
+        let platform = match known.entry(here.digest) {
             Entry::Occupied(known) => known.into_mut(),
             // One that cannot be understood is a finding of whoever checks the documents.
-            Entry::Vacant(vacant) => vacant.insert(serde_json::from_slice(&blob.read()?).ok()),
+            Entry::Vacant(vacant) => vacant.insert(serde_json::from_slice(&here.read()?).ok()),
         };
         platforms.extend(platform.clone());
     }

@@ -44,6 +44,8 @@ pub enum FileSource {
         /// Bytes from its start.
         offset: u64,
     },
+    /// Nowhere on this machine yet: the file is listed and laid out, and writing it fails.
+    Absent,
 }
 
 /// What a statement says besides the list of files.

@@ -15,23 +15,13 @@ use std::sync::atomic::Ordering;
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
+use crate::blob::Here;
 use crate::cache::Made;
-use crate::collect::{Blob, Means};
+use crate::error::SourceError;
+use crate::limits;
+use crate::means::{Compression, Means};
 use crate::tar::Extent;
-use crate::{Event, SourceError, limits};
-pub(crate) use unpack::{Coding, Unpacking, coding, open_tar, verified};
-
-/// What to do with layers that are not compressed, of images whose manifest is made here.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compression {
-    /// Keep them as they are.
-    #[default]
-    None,
-    /// Gzip, which every engine reads.
-    Gzip,
-    /// Zstandard: smaller and faster to unpack; engines of before 2021 do not read it.
-    Zstd,
-}
+pub(crate) use unpack::{Coding, coding, open_tar, verified};
 
 /// Bytes that go into one member. Part of what decides the result.
 const BLOCK: usize = 4 * 1024 * 1024;
@@ -93,7 +83,7 @@ impl Part {
         })
     }
 
-    fn of(blob: &Blob) -> Result<Self, SourceError> {
+    fn of(blob: &Here) -> Result<Self, SourceError> {
         let (offset, size) = (blob.offset, blob.size);
         Self::open(&blob.path, Extent { offset, size })
     }
@@ -114,10 +104,10 @@ impl Read for Part {
 
 /// Compresses a layer into the cache, or finds it there. None if that is left for later.
 pub(crate) fn layer(
-    blob: &Blob,
+    blob: &Here,
     compression: Compression,
     means: &Means<'_>,
-) -> Result<Option<Blob>, SourceError> {
+) -> Result<Option<Here>, SourceError> {
     let cache = means.cache.get()?;
     let recipe = format!("{} of {}", compression.encoder(), blob.digest);
     if let Some(made) = cache.derived(&recipe) {
@@ -162,9 +152,9 @@ pub(crate) fn layer(
     Ok(Some(of_cache(made)))
 }
 
-fn of_cache(made: Made) -> Blob {
+fn of_cache(made: Made) -> Here {
     let Made { digest, size, path } = made;
-    Blob {
+    Here {
         digest,
         size,
         path,
@@ -197,7 +187,7 @@ fn members(blocks: &[Vec<u8>], compression: Compression) -> Vec<io::Result<Vec<u
     })
 }
 
-fn compare(blob: &Blob, hasher: Sha256) -> Result<(), SourceError> {
+fn compare(blob: &Here, hasher: Sha256) -> Result<(), SourceError> {
     let found = Digest::new(hasher.finalize().into());
     if found == blob.digest {
         return Ok(());
@@ -211,17 +201,6 @@ fn compare(blob: &Blob, hasher: Sha256) -> Result<(), SourceError> {
 
 fn failed(path: &Path, source: io::Error) -> SourceError {
     files::failed(path, source).into()
-}
-
-impl Means<'_> {
-    /// Tells how far something long is, and ends it if the user wants that.
-    fn step(&self, done: u64, total: u64) -> Result<(), SourceError> {
-        (self.progress)(Event::Preparing { done, total });
-        if self.cancel.load(Ordering::Relaxed) {
-            return Err(SourceError::Interrupted);
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,58 @@ use std::path::PathBuf;
 use schemas::{Digest, DigestError, ImageDocumentError, ImagePlace, ImageSource};
 
 use crate::cache::CacheError;
-use crate::tar::TarError;
 use files::ReadError;
+
+/// Why a tar file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TarError {
+    /// The file system said no.
+    #[error("it cannot be read at byte {at}")]
+    Io {
+        /// Where.
+        at: u64,
+        /// The reason.
+        source: io::Error,
+    },
+    /// Not a tar file, or damaged.
+    #[error("it is no tar file, or is damaged: {problem} at byte {at}")]
+    Header {
+        /// Where the entry begins.
+        at: u64,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// The file ends in the middle of an entry.
+    #[error("it is cut off: the entry at byte {at} leads behind the end")]
+    CutOff {
+        /// Where the entry begins.
+        at: u64,
+    },
+    /// More than is taken.
+    #[error("it has more than {max} {what}")]
+    Limit {
+        /// What there are too many of.
+        what: &'static str,
+        /// How many are taken.
+        max: u64,
+    },
+    /// A name that several entries have.
+    #[error("it has `{0}` several times, so that it is not known which is meant")]
+    Twice(String),
+    /// A link that leads to no file.
+    #[error("`{0}` in it is a link that leads to no file inside")]
+    Link(String),
+    /// A file that is too large for what it is.
+    #[error("`{name}` in it has {size} bytes; at most {limit} are read")]
+    Size {
+        /// The file.
+        name: String,
+        /// Its size in bytes.
+        size: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+}
 
 /// The first image that cannot be taken from its source.
 #[derive(Debug)]

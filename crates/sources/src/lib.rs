@@ -1,34 +1,39 @@
 //! Where images come from: layouts, directories and archives on the disk, registries and container engines; and what is
 //! kept of them, so that it need not be had twice.
 //!
-//! [`collect`] pins every image to a digest and finds each of its contents, [`fetch`] downloads what is in registries
-//! only, and [`check_configurations`] judges what is here then.
+//! [`collect`] pins every image to a digest and finds each of its contents: [`Here`] on this disk, or [`Wanted`] from a
+//! registry. [`fetch`] makes the second into the first, and [`check_configurations`] judges what is here then.
 //!
 //! This crate must not know what an operator or an archive is, nor the terminal, the environment or the clock.
 
+mod blob;
 mod cache;
 mod collect;
 mod compress;
 mod error;
 mod limits;
+mod means;
 mod platform;
 mod remote;
 pub mod tar;
+mod unpacking;
 
 use std::time::Duration;
 
 use schemas::{Digest, ImagePlace};
 
-pub use cache::{CacheError, CacheOptions, Lazy};
+pub use blob::{Blob, Here, Wanted};
+pub use cache::{Cache, CacheError, CacheOptions};
 pub use collect::{
-    Blob, Collected, Configuration, ImageContents, Means, by_blob, check_configurations, collect,
+    Collected, Configuration, ImageContents, blobs, check_configurations, collect, configurations,
     fetch, reference, reference_is_known,
 };
-pub use compress::Compression;
 pub use error::{FailedImage, SourceError};
-pub use limits::{CONFIG_SIZE, UNPACK_LIMIT};
+pub use limits::UNPACK_LIMIT;
+pub use means::{Compression, Means};
 pub use platform::not_a_platform;
 pub use remote::{Network, Remote};
+pub use unpacking::Unpacking;
 
 /// What happens while images are collected and fetched.
 #[derive(Clone, Copy, Debug)]

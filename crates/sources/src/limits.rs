@@ -8,7 +8,7 @@ pub(crate) const LAYOUT_INDEX_SIZE: u64 = 16 * 1024 * 1024;
 /// Bytes of `oci-layout` and of a `dir:` directory's `version`: both are one short line.
 pub(crate) const MARKER_SIZE: u64 = 4096;
 /// Bytes of an image's configuration, which is read only to find its platform: registries take at most 4 MiB.
-pub const CONFIG_SIZE: u64 = 4 * 1024 * 1024;
+pub(crate) const CONFIG_SIZE: u64 = 4 * 1024 * 1024;
 /// Manifests and indexes below one tag: the largest indexes in use have some fifty.
 pub(crate) const DOCUMENTS: usize = 1000;
 /// Bytes of all manifests and indexes of a Solution, since they are kept in memory: 10 000 images have some 50 MiB.

@@ -8,7 +8,7 @@ use archive::tree::Document;
 use schemas::{Descriptor, Digest, Platform, listed};
 use serde_json::Value;
 
-use crate::SourceError;
+use crate::error::SourceError;
 
 /// Where an index that was made here says which index it was made from.
 const SUBSET_OF: &str = "solutions.metalk8s.scality.com/subset-of";

@@ -10,15 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use registry::{
-    BlobPull, BlobSink, Client, Credentials, Engine, FailedPull, ImageLocation, Logins, PullEvent,
-    Repository, Unfit,
+    BlobPull, BlobSink, Client, Credentials, Engine, FailedPull, ImageLocation, Logins, Manifest,
+    PullEvent, Reference, Unfit,
 };
 use schemas::{Descriptor, Digest, ImageReference};
 use tempfile::TempPath;
 use tokio::runtime::Runtime;
 
-use crate::cache::{Begun, Cache, Lazy, Partial};
-use crate::{Event, Progress, SourceError, limits};
+use crate::blob::{Blob, Here, Origin, Wanted};
+use crate::cache::{Begun, Cache, OpenCache, Partial};
+use crate::error::SourceError;
+use crate::{Event, Progress, limits};
 
 /// How images that are not on the disk are reached. Only the caller can know.
 #[derive(Clone, Debug, Default)]
@@ -33,9 +35,10 @@ pub struct Remote {
 }
 
 /// Everything outside, as far as one pack has come with it.
+#[expect(missing_debug_implementations, reason = "progress has nothing to show")]
 pub struct Network<'a> {
     remote: &'a Remote,
-    cache: &'a Lazy,
+    cache: &'a Cache,
     progress: &'a Progress<'a>,
     cancel: &'a AtomicBool,
     runtime: OnceLock<Runtime>,
@@ -43,23 +46,15 @@ pub struct Network<'a> {
     logins: Mutex<BTreeMap<PathBuf, Logins>>,
     /// One for each registry and login.
     clients: Mutex<Vec<(String, Credentials, Client)>>,
-    wanted: Mutex<BTreeMap<Digest, Wanted>>,
     /// What engines have saved; removed at the end.
     saved: Mutex<Vec<TempPath>>,
-}
-
-/// A blob that the cache does not have.
-struct Wanted {
-    size: u64,
-    client: Client,
-    repository: Repository,
 }
 
 impl<'a> Network<'a> {
     /// Nothing is asked yet.
     pub fn new(
         remote: &'a Remote,
-        cache: &'a Lazy,
+        cache: &'a Cache,
         progress: &'a Progress<'a>,
         cancel: &'a AtomicBool,
     ) -> Self {
@@ -71,13 +66,19 @@ impl<'a> Network<'a> {
             runtime: OnceLock::new(),
             logins: Mutex::default(),
             clients: Mutex::default(),
-            wanted: Mutex::default(),
             saved: Mutex::default(),
         }
     }
 
+    /// Where an image is.
+    pub(crate) fn origin(&self, location: &ImageLocation) -> Result<Origin, SourceError> {
+        let client = self.client(location)?;
+        let repository = location.repository().clone();
+        Ok(Origin { client, repository })
+    }
+
     /// The client for an image: the same for all images of a registry that have the same login.
-    pub(crate) fn client(&self, location: &ImageLocation) -> Result<Client, SourceError> {
+    fn client(&self, location: &ImageLocation) -> Result<Client, SourceError> {
         let credentials = self.credentials(location)?;
         let host = location.registry().to_string();
         let mut clients = self.clients.lock().expect("no panic while held");
@@ -147,67 +148,69 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Says that something is tried again.
-    pub(crate) fn tell(&self, event: PullEvent) {
-        if let PullEvent::Retrying { reason, wait } = event {
-            let reason = &reason;
-            (self.progress)(Event::Retrying { reason, wait });
-        }
-    }
-
-    /// Where a blob will be once [`Network::fetch`] has succeeded.
-    pub(crate) fn want(
+    /// A document of a registry.
+    pub(crate) fn document(
         &self,
-        client: &Client,
-        repository: &Repository,
-        blob: &Descriptor,
-    ) -> Result<PathBuf, SourceError> {
-        let cache = self.cache.get()?;
-        if let Some(there) = cache.find(blob.digest, blob.size) {
-            return Ok(there);
-        }
-        let mut wanted = self.wanted.lock().expect("no panic while held");
-        wanted.entry(blob.digest).or_insert_with(|| Wanted {
-            size: blob.size,
-            client: client.clone(),
-            repository: repository.clone(),
-        });
-        Ok(cache.content(blob.digest))
+        origin: &Origin,
+        reference: &Reference,
+    ) -> Result<Manifest, SourceError> {
+        Ok(self.wait(self.ask(origin, reference))??)
     }
 
-    /// Downloads one of what is wanted, unless that is here.
-    pub(crate) fn fetch_one(&self, digest: Digest) -> Result<(), SourceError> {
-        let mut wanted = self.wanted.lock().expect("no panic while held");
-        let one = wanted.remove_entry(&digest);
-        drop(wanted);
-        for (client, blobs) in by_client(one.into_iter().collect(), self.cache.get()?) {
-            self.wait(registry::pull(&client, blobs, &|event| self.tell(event)))?
-                .map_err(|failed| failed.error)?;
-        }
-        Ok(())
-    }
-
-    /// Downloads those of the wanted blobs. The error names the blob.
-    pub(crate) fn fetch(
+    async fn ask(
         &self,
-        which: impl Fn(&Digest) -> bool,
-    ) -> Result<(), (Digest, SourceError)> {
-        let all = std::mem::take(&mut *self.wanted.lock().expect("no panic while held"));
-        let (wanted, later): (BTreeMap<_, _>, _) =
-            all.into_iter().partition(|(digest, _)| which(digest));
-        *self.wanted.lock().expect("no panic while held") = later;
-        let Some(first) = wanted.keys().next().copied() else {
-            return Ok(());
+        origin: &Origin,
+        reference: &Reference,
+    ) -> Result<Manifest, registry::Error> {
+        let Origin { client, repository } = origin;
+        let tell = |event| {
+            if let PullEvent::Retrying { reason, wait } = event {
+                let reason = &reason;
+                (self.progress)(Event::Retrying { reason, wait });
+            }
+        };
+        client.existing_manifest(repository, reference, &tell).await
+    }
+
+    /// Where a blob of a registry is: in the cache, or only there. What it is said to be is compared when it comes.
+    pub(crate) fn find(&self, origin: &Origin, blob: &Descriptor) -> Result<Blob, SourceError> {
+        let (digest, size) = (blob.digest, blob.size);
+        Ok(match self.cache.get()?.find(digest, size) {
+            Some(path) => Blob::Here(Here {
+                digest,
+                size,
+                path,
+                offset: 0,
+            }),
+            None => Blob::Wanted(Wanted {
+                digest,
+                size,
+                from: origin.clone(),
+            }),
+        })
+    }
+
+    /// Downloads blobs. The error names the blob.
+    pub(crate) fn fetch(&self, wanted: Vec<Wanted>) -> Result<Vec<Here>, (Digest, SourceError)> {
+        let Some(first) = wanted.first().map(|blob| blob.digest) else {
+            return Ok(Vec::new());
         };
         let cache = self.cache.get().map_err(|error| (first, error.into()))?;
-        let tally = Tally::new(self.progress, wanted.values().map(|blob| blob.size).sum());
+        let tally = Tally::new(self.progress, wanted.iter().map(|blob| blob.size).sum());
         let tell = |event: PullEvent| tally.take(event);
+        let here = |blob: &Wanted| Here {
+            digest: blob.digest,
+            size: blob.size,
+            path: cache.content(blob.digest),
+            offset: 0,
+        };
+        let here: Vec<Here> = wanted.iter().map(here).collect();
         for (client, blobs) in by_client(wanted, cache) {
             self.wait(registry::pull(&client, blobs, &tell))
                 .map_err(|error| (first, error))?
                 .map_err(|FailedPull { digest, error }| (digest, error.into()))?;
         }
-        Ok(())
+        Ok(here)
     }
 }
 
@@ -237,14 +240,10 @@ impl Network<'_> {
 }
 
 /// What each client has to fetch, all of it at once, since that is what its connections are shared by.
-fn by_client(wanted: BTreeMap<Digest, Wanted>, cache: &Arc<Cache>) -> Vec<(Client, Vec<BlobPull>)> {
+fn by_client(wanted: Vec<Wanted>, cache: &Arc<OpenCache>) -> Vec<(Client, Vec<BlobPull>)> {
     let mut groups: Vec<(Client, Vec<BlobPull>)> = Vec::new();
-    for (digest, wanted) in wanted {
-        let Wanted {
-            size,
-            client,
-            repository,
-        } = wanted;
+    for Wanted { digest, size, from } in wanted {
+        let Origin { client, repository } = from;
         let cache = Arc::clone(cache);
         let pull = BlobPull {
             repository,
@@ -269,7 +268,7 @@ struct Kept {
 }
 
 impl Kept {
-    fn open(cache: &Cache, digest: Digest, size: u64) -> io::Result<Option<Box<dyn BlobSink>>> {
+    fn open(cache: &OpenCache, digest: Digest, size: u64) -> io::Result<Option<Box<dyn BlobSink>>> {
         match cache.begin(digest, size).map_err(io::Error::other)? {
             Begun::There => Ok(None),
             Begun::Partial(partial) => Ok(Some(Box::new(Self {

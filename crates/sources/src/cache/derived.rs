@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use schemas::Digest;
 
-use super::{Cache, CacheError, DERIVED, Made, NEW, failed, read_own};
+use super::{CacheError, DERIVED, Made, NEW, OpenCache, failed, read_own};
 use crate::limits;
 
-impl Cache {
+impl OpenCache {
     /// What a recipe gave, if that is still here.
     #[must_use]
     pub(crate) fn derived(&self, recipe: &str) -> Option<Made> {

@@ -11,10 +11,10 @@
 //! ```
 //!
 //! Known attacks and accidents, and where they end: a file that was changed or torn is not believed, since whatever is
-//! taken from here is hashed again while it is written into the archive, and is dropped by [`Cache::discard`] when it
+//! taken from here is hashed again while it is written into the archive, and is dropped by [`OpenCache::discard`] when it
 //! does not match; several processes at once never write to one file, since each locks what it writes and nobody waits
 //! for a lock that a stranger holds; links are never followed; nothing is removed while another process uses the
-//! cache; a small file that unpacks to very much stops at [`Unpacking`]'s limit.
+//! cache; a small file that unpacks to very much stops at [`crate::Unpacking`]'s limit.
 //!
 //! What is not hashed again must be our own word: that a content is the one of its recipe, how far a download has come,
 //! and that a file that was hashed is still the same when it is read. So only the user who runs the program may be able
@@ -38,7 +38,6 @@ use rustix::fs::{AtFlags, CWD, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OM
 use schemas::Digest;
 use tempfile::NamedTempFile;
 
-use crate::compress::Unpacking;
 use crate::limits;
 use files::ownership::{self, Exposure, PathError, Target};
 pub(crate) use writing::{Begun, Made, New, Partial};
@@ -106,7 +105,7 @@ impl CacheError {
 
 /// A cache that is in use. As long as this value lives, no process removes anything that it might have found.
 #[derive(Debug)]
-pub(crate) struct Cache {
+pub(crate) struct OpenCache {
     directory: PathBuf,
     limit: u64,
     lock: File,
@@ -122,7 +121,7 @@ const DERIVED: &str = "derived";
 /// What <https://bford.info/cachedir/> asks for.
 const TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55\n# Contents of images, kept by `solution pack`. Removing them costs time only.\n";
 
-impl Cache {
+impl OpenCache {
     /// Opens the cache in `directory`, which is made if it does not exist. It keeps at most `limit` bytes when nobody
     /// uses it.
     pub(crate) fn open(directory: &Path, limit: u64) -> Result<Self, CacheError> {
@@ -160,7 +159,7 @@ impl Cache {
     }
 
     /// The file of a content, if the cache has one of this size. Its bytes are not verified: whoever reads them
-    /// hashes them, and calls [`Cache::discard`] when they are others.
+    /// hashes them, and calls [`OpenCache::discard`] when they are others.
     #[must_use]
     pub(crate) fn find(&self, digest: Digest, size: u64) -> Option<PathBuf> {
         let path = self.content(digest);
@@ -241,40 +240,27 @@ pub struct CacheOptions {
 
 /// A cache that is opened when it is first needed: most packs need none.
 #[derive(Debug)]
-pub struct Lazy {
+pub struct Cache {
     directory: PathBuf,
-    cache: OnceLock<Arc<Cache>>,
-    unpacking: Unpacking,
+    cache: OnceLock<Arc<OpenCache>>,
 }
 
-impl Lazy {
-    /// A cache that is not touched yet.
+impl Cache {
+    /// The cache in this directory, which only the user may be able to write to. Nothing is made or read yet.
     #[must_use]
-    pub fn new(options: &CacheOptions) -> Self {
-        let unpacking = Unpacking::new(options.unpack_limit, limits::FREE_RESERVE);
-        Self::with(&options.directory, unpacking)
-    }
-
-    /// A cache for a pack that unpacks so much.
-    pub(crate) fn with(directory: &Path, unpacking: Unpacking) -> Self {
+    pub fn new(directory: &Path) -> Self {
         Self {
             directory: directory.to_owned(),
             cache: OnceLock::new(),
-            unpacking,
         }
-    }
-
-    /// What was unpacked so far.
-    pub(crate) fn unpacking(&self) -> &Unpacking {
-        &self.unpacking
     }
 
     /// The cache, opened if it is not yet.
-    pub(crate) fn get(&self) -> Result<&Arc<Cache>, CacheError> {
+    pub(crate) fn get(&self) -> Result<&Arc<OpenCache>, CacheError> {
         if let Some(cache) = self.cache.get() {
             return Ok(cache);
         }
-        let cache = Cache::open(&self.directory, limits::CACHE_SIZE)?;
+        let cache = OpenCache::open(&self.directory, limits::CACHE_SIZE)?;
         // If another thread was faster, this one is closed without making room.
         Ok(self.cache.get_or_init(|| Arc::new(cache)))
     }
@@ -298,7 +284,7 @@ impl Lazy {
     pub fn close(self) -> Result<(), CacheError> {
         // Whoever still has it makes no room, and the next pack does.
         let cache = self.cache.into_inner().and_then(Arc::into_inner);
-        cache.map_or(Ok(()), Cache::close)
+        cache.map_or(Ok(()), OpenCache::close)
     }
 }
 

@@ -7,13 +7,13 @@ use super::*;
 
 const LIMIT: u64 = 1000;
 
-fn cache() -> (TempDir, Cache) {
+fn cache() -> (TempDir, OpenCache) {
     let directory = tempfile::tempdir().unwrap();
-    let cache = Cache::open(&directory.path().join("a/b"), LIMIT).unwrap();
+    let cache = OpenCache::open(&directory.path().join("a/b"), LIMIT).unwrap();
     (directory, cache)
 }
 
-fn begin(cache: &Cache, content: &[u8]) -> Partial {
+fn begin(cache: &OpenCache, content: &[u8]) -> Partial {
     match cache
         .begin(files::digest(content), content.len() as u64)
         .unwrap()
@@ -23,13 +23,13 @@ fn begin(cache: &Cache, content: &[u8]) -> Partial {
     }
 }
 
-fn put(cache: &Cache, content: &[u8]) -> PathBuf {
+fn put(cache: &OpenCache, content: &[u8]) -> PathBuf {
     let mut partial = begin(cache, content);
     partial.write_all(content).unwrap();
     partial.finish().unwrap()
 }
 
-fn find(cache: &Cache, content: &[u8]) -> Option<PathBuf> {
+fn find(cache: &OpenCache, content: &[u8]) -> Option<PathBuf> {
     cache.find(files::digest(content), content.len() as u64)
 }
 
@@ -209,7 +209,7 @@ fn the_longest_unused_goes_first_and_nothing_while_others_use_the_cache() {
     // Looked for, and so younger than the first.
     assert!(find(&cache, &contents[1]).is_some());
     let directory = cache.directory.clone();
-    let other = Cache::open(&directory, LIMIT).unwrap();
+    let other = OpenCache::open(&directory, LIMIT).unwrap();
     cache.close().unwrap();
     assert!(
         contents
@@ -217,7 +217,7 @@ fn the_longest_unused_goes_first_and_nothing_while_others_use_the_cache() {
             .all(|it| other.content(files::digest(it)).exists())
     );
     other.close().unwrap();
-    let cache = Cache::open(&directory, LIMIT).unwrap();
+    let cache = OpenCache::open(&directory, LIMIT).unwrap();
     let left = contents.map(|it| find(&cache, &it).is_some());
     assert_eq!(left, [false, true, true]);
     assert_eq!(fs::read_dir(directory.join(DERIVED)).unwrap().count(), 0);
@@ -250,8 +250,8 @@ fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-fn opened(directory: &Path) -> Result<Cache, String> {
-    Cache::open(directory, LIMIT).map_err(|error| {
+fn opened(directory: &Path) -> Result<OpenCache, String> {
+    OpenCache::open(directory, LIMIT).map_err(|error| {
         assert!(error.is_refusal(), "{error}");
         assert!(error.hint().unwrap().contains("--cache-dir"));
         let CacheError::Exposed { source, .. } = error else {
@@ -291,7 +291,7 @@ fn a_cache_that_others_could_write_to_is_refused() {
 fn a_cache_of_another_user_is_refused() {
     let (_directory, cache) = cache();
     // Root's is another user's as well: what lies in it cannot be replaced.
-    let other = Cache::open_as(&cache.directory, LIMIT, cache.user + 1);
+    let other = OpenCache::open_as(&cache.directory, LIMIT, cache.user + 1);
     let Err(CacheError::Exposed { source, .. }) = other else {
         panic!("{other:?}")
     };
@@ -309,11 +309,11 @@ fn a_link_leads_to_the_cache_and_no_link_is_part_of_it() {
     let notes = cache.directory.join(DERIVED);
     fs::rename(&notes, directory.path().join("elsewhere")).unwrap();
     symlink(directory.path().join("elsewhere"), &notes).unwrap();
-    assert!(Cache::open(&cache.directory, LIMIT).is_err());
+    assert!(OpenCache::open(&cache.directory, LIMIT).is_err());
 }
 
 /// Two ways in which a file could be somebody else's: by its mode, and by whom it belongs to.
-fn exposed_ways() -> [fn(&mut Cache, &Path); 2] {
+fn exposed_ways() -> [fn(&mut OpenCache, &Path); 2] {
     [|_, path| mode(path, 0o602), |cache, _| cache.user += 1]
 }
 

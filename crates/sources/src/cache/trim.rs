@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use schemas::Digest;
 
-use super::{CONTENTS, Cache, CacheError, DERIVED, NEW, PARTIAL, derived, failed};
+use super::{CONTENTS, CacheError, DERIVED, NEW, OpenCache, PARTIAL, derived, failed};
 
 /// A file that may go.
 struct Entry {
@@ -16,7 +16,7 @@ struct Entry {
     path: PathBuf,
 }
 
-impl Cache {
+impl OpenCache {
     /// Ends the use of the cache and removes what it holds beyond its limit, unless another process uses it: then that
     /// one does.
     pub(crate) fn close(self) -> Result<(), CacheError> {

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::{CacheError, failed};
 use crate::limits;
 
-/// What [`super::Cache::begin`] found.
+/// What [`super::OpenCache::begin`] found.
 #[derive(Debug)]
 pub(crate) enum Begun {
     /// The content is there by now.

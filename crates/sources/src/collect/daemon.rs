@@ -3,8 +3,10 @@
 
 use schemas::ImageReference;
 
+use super::Found;
 use super::docker_archive::Archive;
-use super::{Found, Means, SourceError};
+use crate::error::SourceError;
+use crate::means::Means;
 
 /// Saves the image that a reference names, and finds it in what was saved.
 pub(super) fn open(

@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
+use super::Found;
 use super::walk::{Parsed, Store};
-use super::{Found, SourceError};
+use crate::error::SourceError;
 use crate::limits;
 
 /// What every version that skopeo has written so far begins with; versions differ in what lies beside the blobs.

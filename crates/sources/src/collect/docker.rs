@@ -3,18 +3,29 @@
 
 use std::path::PathBuf;
 
-use registry::{Client, ImageLocation, Reference, Repository};
+use registry::{ImageLocation, Reference};
 use schemas::{Descriptor, Digest, ImageReference};
 
+use super::Found;
 use super::walk::{Parsed, Store};
-use super::{Blob, Found, SourceError};
+use crate::blob::{Blob, Here, Origin, Wanted};
+use crate::error::SourceError;
 use crate::remote::Network;
 
 /// A repository of a registry.
 pub(super) struct Remote<'a> {
     network: &'a Network<'a>,
-    client: Client,
-    repository: Repository,
+    origin: Origin,
+}
+
+/// Where a reference leads. Nothing is asked yet.
+pub(super) fn locate(
+    reference: &ImageReference,
+    network: &Network<'_>,
+) -> Result<(Origin, Reference), SourceError> {
+    let location = ImageLocation::of(reference)?;
+    let origin = network.origin(&location)?;
+    Ok((origin, location.reference().clone()))
 }
 
 /// Finds the image that a reference names.
@@ -22,13 +33,9 @@ pub(super) fn open<'a>(
     reference: &ImageReference,
     network: &'a Network<'a>,
 ) -> Result<Found<'a>, SourceError> {
-    let location = ImageLocation::of(reference)?;
-    let remote = Remote {
-        network,
-        client: network.client(&location)?,
-        repository: location.repository().clone(),
-    };
-    let (digest, bytes) = remote.read(location.reference())?;
+    let (origin, reference) = locate(reference, network)?;
+    let remote = Remote { network, origin };
+    let (digest, bytes) = remote.read(&reference)?;
     let root = Parsed::new(remote.name(digest), digest, bytes)?;
     Ok(Found {
         store: Store::Registry(remote),
@@ -40,8 +47,7 @@ pub(super) fn open<'a>(
 impl Remote<'_> {
     /// How a message calls a content.
     pub(super) fn name(&self, digest: Digest) -> PathBuf {
-        let registry = self.client.address();
-        PathBuf::from(format!("docker://{registry}/{}@{digest}", self.repository))
+        self.origin.name(&digest.into())
     }
 
     /// A document, whose digest is right.
@@ -50,36 +56,27 @@ impl Remote<'_> {
     }
 
     fn read(&self, reference: &Reference) -> Result<(Digest, Vec<u8>), SourceError> {
-        let tell = |event| self.network.tell(event);
-        let manifest = self
-            .client
-            .existing_manifest(&self.repository, reference, &tell);
-        let manifest = self.network.wait(manifest)??;
+        let manifest = self.network.document(&self.origin, reference)?;
         Ok((manifest.digest, manifest.bytes.to_vec()))
     }
 
-    /// Where a blob will be before anything is written.
+    /// Where a blob is: in the cache, or only in the registry.
     pub(super) fn blob(&self, blob: &Descriptor) -> Result<Blob, SourceError> {
-        let path = self.network.want(&self.client, &self.repository, blob)?;
-        Ok(Blob {
-            digest: blob.digest,
-            size: blob.size,
-            path,
-            offset: 0,
-        })
+        self.network.find(&self.origin, blob)
     }
 
-    /// Fetches a blob now, since its content decides what else is wanted.
-    pub(super) fn fetch_now(&self, blob: &Descriptor) -> Result<(), SourceError> {
-        self.network.fetch_one(blob.digest)
+    /// Downloads one blob.
+    pub(super) fn fetch(&self, wanted: Wanted) -> Result<Here, SourceError> {
+        let fetched = self.network.fetch(vec![wanted]);
+        let mut fetched = fetched.map_err(|(_, error)| error)?;
+        Ok(fetched.remove(0))
     }
 }
 
 impl std::fmt::Debug for Remote<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Remote")
-            .field("client", &self.client)
-            .field("repository", &self.repository)
+            .field("origin", &self.origin)
             .finish_non_exhaustive()
     }
 }

@@ -8,10 +8,13 @@ use schemas::{Digest, ImageReference, json, known_keys, listed};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::Found;
 use super::walk::{Parsed, Store};
-use super::{Blob, Found, Means, SourceError};
-use crate::compress::{self, Coding, Compression};
+use crate::blob::Here;
+use crate::compress::{self, Coding};
+use crate::error::SourceError;
 use crate::limits;
+use crate::means::{Compression, Means};
 use crate::tar::{Extent, Tar};
 
 const MANIFEST: &str = "manifest.json";
@@ -157,7 +160,7 @@ fn named(item: &Item, wanted: Option<&str>) -> Option<ImageReference> {
 /// A layer as it will lie in the Solution.
 struct Layer {
     coding: Coding,
-    blob: Blob,
+    blob: Here,
 }
 
 impl Archive {
@@ -178,7 +181,7 @@ impl Archive {
     }
 
     /// The image, with a manifest that is made for it.
-    fn image(&self, item: &Item, means: &Means<'_>) -> Result<(Parsed, Vec<Blob>), SourceError> {
+    fn image(&self, item: &Item, means: &Means<'_>) -> Result<(Parsed, Vec<Here>), SourceError> {
         let bytes = self.read(&item.config, limits::CONFIG_SIZE)?;
         let path = self.path.join(&item.config);
         let config: Config = json::from_slice_of(&bytes, known_keys::IMAGE_CONFIG)
@@ -200,8 +203,8 @@ impl Archive {
         Ok((root, std::iter::once(config).chain(blobs).collect()))
     }
 
-    fn blob(&self, digest: Digest, extent: Extent) -> Blob {
-        Blob {
+    fn blob(&self, digest: Digest, extent: Extent) -> Here {
+        Here {
             digest,
             size: extent.size,
             path: self.tar.path().to_owned(),
@@ -250,9 +253,9 @@ fn media_type(coding: Coding) -> &'static str {
 }
 
 /// An OCI image manifest. Its bytes follow from the configuration and the layers alone.
-fn manifest(path: &Path, config: &Blob, layers: &[Layer]) -> Result<Parsed, SourceError> {
+fn manifest(path: &Path, config: &Here, layers: &[Layer]) -> Result<Parsed, SourceError> {
     const MEDIA_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
-    let descriptor = |media_type: &str, blob: &Blob| {
+    let descriptor = |media_type: &str, blob: &Here| {
         let (digest, size) = (blob.digest, blob.size);
         format!(
             r#"{{"mediaType":{},"digest":"{digest}","size":{size}}}"#,

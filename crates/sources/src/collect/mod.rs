@@ -1,4 +1,4 @@
-//! The second stage: every image pinned to a digest. Manifests and indexes are read into memory and verified at once;
+//! Every image pinned to a digest. Manifests and indexes are read into memory and verified at once;
 //! layers and configurations are only looked for, since they are verified while they are written.
 
 mod daemon;
@@ -15,22 +15,18 @@ mod tests_archive;
 mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::num::NonZeroUsize;
-use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use archive::tree::Document;
 use schemas::{Digest, ImagePlace, ImageReference, ImageSource, SourceImage, json, known_keys};
 use serde::de::IgnoredAny;
 
-use crate::cache::Lazy;
-use crate::compress::Compression;
-use crate::remote::Network;
-use crate::{Event, FailedImage, Progress, SourceError, limits};
-use files::{self, ReadError};
+use crate::blob::{Blob, Here};
+use crate::error::{FailedImage, SourceError};
+use crate::means::Means;
+use crate::{Event, limits};
 use oci::Layout;
 use opened::Chosen;
 use walk::{Parsed, Reader, Session, Store};
@@ -64,49 +60,10 @@ pub struct ImageContents {
 /// A configuration of the kind that images have.
 #[derive(Clone, Copy, Debug)]
 pub struct Configuration {
+    /// Its digest.
     pub digest: Digest,
     /// Whether it is that of an image: some artifacts have one too.
     pub of_image: bool,
-}
-
-/// A layer or configuration: a part of a file, whose content is not verified yet.
-#[derive(Clone, Debug)]
-pub struct Blob {
-    /// The digest it must have.
-    pub digest: Digest,
-    /// Its size in bytes.
-    pub size: u64,
-    /// The file.
-    pub path: PathBuf,
-    /// Bytes before it in the file.
-    pub offset: u64,
-}
-
-impl Blob {
-    /// Its bytes, for one that is small enough to be in memory. They are not verified.
-    pub fn read(&self) -> Result<Vec<u8>, ReadError> {
-        let mut bytes = vec![0; usize::try_from(self.size).unwrap_or(usize::MAX)];
-        File::open(&self.path)
-            .and_then(|file| file.read_exact_at(&mut bytes, self.offset))
-            .map_err(|source| files::failed(&self.path, source))?;
-        Ok(bytes)
-    }
-}
-
-/// What sources may use.
-pub struct Means<'a> {
-    /// Where they keep what they had to unpack or to compress.
-    pub cache: &'a Lazy,
-    /// How they reach what is not on the disk.
-    pub network: &'a Network<'a>,
-    /// What is done with layers that are not compressed, where a manifest is made here.
-    pub compression: Compression,
-    /// How many threads compress.
-    pub threads: NonZeroUsize,
-    pub progress: &'a Progress<'a>,
-    pub cancel: &'a AtomicBool,
-    /// Bytes that are left for later, if nobody wants to wait for an encoder now.
-    pub postponed: Option<&'a AtomicU64>,
 }
 
 /// The image that a source names.
@@ -129,7 +86,6 @@ pub fn collect(
     let mut images: Vec<&SourceImage> = images.iter().collect();
     images.sort_by_key(|image| image.place());
     let mut session = Session::new();
-    means.cache.unpacking().restart();
     let of = images.len();
     let numbered = images.into_iter().enumerate();
     let collected = numbered.map(|(number, image)| {
@@ -148,32 +104,59 @@ pub fn collect(
     collected.collect()
 }
 
-/// Downloads those of the blobs that are not here yet. `images` says which image has each of them.
-pub fn fetch(
-    network: &Network<'_>,
-    images: &BTreeMap<Digest, (ImagePlace, ImageSource)>,
-    which: impl Fn(&Digest) -> bool,
-) -> Result<(), FailedImage> {
-    network.fetch(which).map_err(|(digest, error)| {
-        let (place, from) = &images[&digest];
-        failed(place.clone(), from, error)
-    })
+/// Every layer and configuration of the images, once. Several images may have it in several files; which of them is read
+/// makes no difference.
+#[must_use]
+pub fn blobs(images: &[Collected]) -> BTreeMap<Digest, Blob> {
+    let mut blobs = BTreeMap::new();
+    for blob in images.iter().flat_map(|image| &image.contents.blobs) {
+        blobs.entry(blob.digest()).or_insert_with(|| blob.clone());
+    }
+    blobs
 }
 
-/// An image for each blob.
-pub fn by_blob(images: &[Collected]) -> BTreeMap<Digest, (ImagePlace, ImageSource)> {
-    let mut by_blob = BTreeMap::new();
-    for image in images {
-        for blob in &image.contents.blobs {
-            let named = || (image.place.clone(), image.from.clone());
-            by_blob.entry(blob.digest).or_insert_with(named);
+/// Downloads those of the images' blobs that are not here.
+pub fn fetch(
+    images: &[Collected],
+    blobs: BTreeMap<Digest, Blob>,
+    means: &Means<'_>,
+) -> Result<BTreeMap<Digest, Here>, FailedImage> {
+    let mut here = BTreeMap::new();
+    let mut wanted = Vec::new();
+    for (digest, blob) in blobs {
+        match blob {
+            Blob::Here(blob) => drop(here.insert(digest, blob)),
+            Blob::Wanted(blob) => wanted.push(blob),
         }
     }
-    by_blob
+    let fetched = means.network.fetch(wanted).map_err(|(digest, error)| {
+        let has = |image: &&Collected| image.contents.blobs.iter().any(|it| it.digest() == digest);
+        let image = images.iter().find(has).expect("a blob is that of an image");
+        failed(image.place.clone(), &image.from, error)
+    })?;
+    here.extend(fetched.into_iter().map(|blob| (blob.digest, blob)));
+    Ok(here)
 }
 
-/// Refuses configurations that readers could understand differently, once they are all here. Each is read once.
-pub fn check_configurations(images: &[Collected], cancel: &AtomicBool) -> Result<(), FailedImage> {
+/// The digests of all configurations that say what something runs on: of all blobs, what a check of documents reads.
+#[must_use]
+pub fn configurations(images: &[Collected]) -> BTreeSet<Digest> {
+    let mut all = BTreeSet::new();
+    for contents in images.iter().map(|image| &image.contents) {
+        let named: BTreeSet<Digest> = contents.configurations.iter().map(|it| it.digest).collect();
+        let blobs = contents.blobs.iter();
+        let small = blobs.filter(|blob| blob.size() <= limits::CONFIG_SIZE);
+        all.extend(small.map(Blob::digest).filter(|it| named.contains(it)));
+    }
+    all
+}
+
+/// Refuses those of the images' configurations that readers could understand differently. Each is read once.
+pub fn check_configurations(
+    images: &[Collected],
+    here: &BTreeMap<Digest, Here>,
+    cancel: &AtomicBool,
+) -> Result<(), FailedImage> {
     let mut checked = BTreeSet::new();
     for image in images {
         let failed = |error| failed(image.place.clone(), &image.from, error);
@@ -187,15 +170,15 @@ pub fn check_configurations(images: &[Collected], cancel: &AtomicBool) -> Result
         if cancel.load(Ordering::Relaxed) {
             return Err(failed(SourceError::Interrupted));
         }
-        let blobs = image.contents.blobs.iter();
-        for blob in blobs.filter(|blob| new.contains(&blob.digest)) {
-            check_configuration(blob).map_err(failed)?;
-        }
+        let new = new.iter().filter_map(|digest| here.get(digest));
+        new.map(check_configuration)
+            .collect::<Result<(), _>>()
+            .map_err(failed)?;
     }
     Ok(())
 }
 
-fn check_configuration(blob: &Blob) -> Result<(), SourceError> {
+fn check_configuration(blob: &Here) -> Result<(), SourceError> {
     if blob.size > limits::CONFIG_SIZE {
         return Ok(());
     }
@@ -247,7 +230,7 @@ fn collect_one(
             archive.find(reference.as_deref(), means)?
         }
         ImageSource::Dir { directory } => dir::open(&base.join(directory))?,
-        ImageSource::Docker(reference) => docker::open(reference, means.network)?,
+        ImageSource::Docker(reference) => docker::open(reference, &means.network)?,
         ImageSource::DockerDaemon(reference) => daemon::open(reference, means)?,
     };
     let reader = Reader::new(&found.store, session, means.cancel);

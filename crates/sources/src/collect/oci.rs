@@ -10,8 +10,8 @@ use schemas::{ImageReference, known_keys, listed};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::SourceError;
 use super::place::Place;
+use crate::error::SourceError;
 use crate::limits;
 
 const MARKER: &str = "oci-layout";

@@ -6,11 +6,13 @@ use std::rc::Rc;
 
 use schemas::Digest;
 
+use super::ImageContents;
 use super::docker_archive::Archive;
 use super::oci::Layout;
 use super::place::Place;
-use super::{ImageContents, Means, SourceError};
 use crate::compress;
+use crate::error::SourceError;
+use crate::means::Means;
 
 /// What was opened so far, by its path.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::SourceError;
+use crate::error::SourceError;
 use crate::tar::{Extent, Tar};
 use files::{self, ReadError};
 

@@ -1,18 +1,21 @@
 //! Layouts and directories built by our own fixtures, then damaged one way at a time.
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use fixtures::image::{Artifact, Format, Image, ImageBuilder, Index, Platform};
 use fixtures::layer::Layer;
 use fixtures::layout::{self, OciLayout};
 use tempfile::TempDir;
 
-pub(super) use super::Compression;
 use super::*;
-use crate::cache::CacheOptions;
-use crate::limits;
-use crate::remote::Remote;
+use crate::cache::Cache;
+use crate::means::Compression;
+use crate::remote::{Network, Remote};
+use crate::unpacking::Unpacking;
+use crate::{Progress, limits};
 
 struct Tree {
     directory: TempDir,
@@ -27,35 +30,36 @@ pub(super) fn collect_on(
     threads: usize,
     session: &mut Session,
 ) -> Result<Collected, SourceError> {
-    let cache = Lazy::new(&CacheOptions {
-        directory: base.join("cache"),
-        unpack_limit: limits::UNPACK_LIMIT,
-    });
+    let cache = Cache::new(&base.join("cache"));
+    let unpacking = Unpacking::new(limits::UNPACK_LIMIT);
     let cancel = AtomicBool::new(false);
-    with_means(&cache, compression, threads, &|_| {}, &cancel, |means| {
-        super::collect_one(base, image, means, session)
-    })
-}
-
-/// Does something with these means, and nothing else.
-pub(super) fn with_means<T>(
-    cache: &Lazy,
-    compression: Compression,
-    threads: usize,
-    progress: &Progress<'_>,
-    cancel: &AtomicBool,
-    work: impl FnOnce(&Means<'_>) -> T,
-) -> T {
-    let remote = Remote::default();
-    work(&Means {
-        cache,
-        network: &Network::new(&remote, cache, progress, cancel),
+    let means = means(&cache, unpacking, &|_| {}, &cancel);
+    let means = Means {
         compression,
         threads: NonZeroUsize::new(threads).unwrap(),
+        ..means
+    };
+    super::collect_one(base, image, &means, session)
+}
+
+/// Means with one thread, and no compression.
+pub(super) fn means<'a>(
+    cache: &'a Cache,
+    unpacking: Unpacking,
+    progress: &'a Progress<'a>,
+    cancel: &'a AtomicBool,
+) -> Means<'a> {
+    static NOWHERE: LazyLock<Remote> = LazyLock::new(Remote::default);
+    Means {
+        cache,
+        unpacking,
+        network: Network::new(&NOWHERE, cache, progress, cancel),
+        compression: Compression::None,
+        threads: NonZeroUsize::MIN,
         progress,
         cancel,
         postponed: None,
-    })
+    }
 }
 
 pub(super) fn collect_with(
@@ -129,6 +133,14 @@ impl Tree {
     }
 }
 
+/// A blob that need not be fetched.
+pub(super) fn here(blob: &Blob) -> &Here {
+    match blob {
+        Blob::Here(here) => here,
+        Blob::Wanted(wanted) => panic!("{wanted:?} is not here"),
+    }
+}
+
 fn digests(collected: &Collected) -> Vec<String> {
     let documents = collected.contents.documents.iter();
     documents
@@ -153,10 +165,10 @@ fn an_index_comes_with_all_it_refers_to() {
         // Two configurations, two layers of their own, one shared.
         assert_eq!(collected.contents.blobs.len(), 5, "{source}");
         for blob in &collected.contents.blobs {
-            let bytes = fs::read(&blob.path).unwrap();
+            let bytes = here(blob).read().unwrap();
             assert_eq!(
                 (files::digest(&bytes), bytes.len() as u64),
-                (blob.digest, blob.size)
+                (blob.digest(), blob.size())
             );
         }
     }
@@ -512,20 +524,9 @@ fn images_with_more_contents_than_archives_have_are_not_looked_for_to_their_end(
 #[test]
 fn collecting_ends_when_it_is_told_to() {
     let tree = Tree::new(index());
-    let (remote, cancel) = (Remote::default(), AtomicBool::new(true));
-    let cache = Lazy::new(&CacheOptions {
-        directory: tree.path("cache"),
-        unpack_limit: crate::UNPACK_LIMIT,
-    });
-    let means = Means {
-        cache: &cache,
-        network: &Network::new(&remote, &cache, &|_| {}, &cancel),
-        compression: Compression::None,
-        threads: NonZeroUsize::MIN,
-        progress: &|_| {},
-        cancel: &cancel,
-        postponed: None,
-    };
+    let cache = Cache::new(&tree.path("cache"));
+    let cancel = AtomicBool::new(true);
+    let means = means(&cache, Unpacking::new(0), &|_| {}, &cancel);
     for source in ["oci:layout:1", "dir:dir"] {
         let (base, image) = (tree.directory.path(), source_image(source));
         let error = super::collect_one(base, &image, &means, &mut Session::new()).unwrap_err();

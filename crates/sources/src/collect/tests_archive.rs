@@ -12,11 +12,13 @@ use flate2::read::MultiGzDecoder;
 use schemas::ImageDocument;
 use tempfile::TempDir;
 
-use super::tests::{Compression, collect_with, image, source_image, with_means};
+use super::tests::{collect_with, here, image, means, source_image};
 use super::walk::Session;
-use super::{Blob, Collected, collect_one};
-use crate::cache::Lazy;
-use crate::compress::Unpacking;
+use super::{Collected, collect_one};
+use crate::blob::Blob;
+use crate::cache::Cache;
+use crate::means::{Compression, Means};
+use crate::unpacking::Unpacking;
 use crate::{Event, SourceError};
 
 /// More than one block of the encoders.
@@ -84,11 +86,7 @@ impl Bench {
 }
 
 fn bytes(blob: &Blob) -> Vec<u8> {
-    let (start, size) = (
-        usize::try_from(blob.offset).unwrap(),
-        usize::try_from(blob.size).unwrap(),
-    );
-    fs::read(&blob.path).unwrap()[start..start + size].to_vec()
+    here(blob).read().unwrap()
 }
 
 fn layers(collected: &Collected) -> Vec<(String, Vec<u8>)> {
@@ -102,7 +100,7 @@ fn layers(collected: &Collected) -> Vec<(String, Vec<u8>)> {
             .contents
             .blobs
             .iter()
-            .find(|blob| blob.digest == layer.digest)
+            .find(|blob| blob.digest() == layer.digest)
             .unwrap();
         let content = bytes(blob);
         assert_eq!(
@@ -145,7 +143,7 @@ fn a_saved_image_gets_one_manifest_from_both_layouts() {
             .contents
             .blobs
             .iter()
-            .find(|blob| blob.digest == files::digest(&images[1].config()));
+            .find(|blob| blob.digest() == files::digest(&images[1].config()));
         assert_eq!(bytes(config.unwrap()), images[1].config());
     }
 }
@@ -302,9 +300,9 @@ fn what_was_compressed_is_not_compressed_again() {
             .contents
             .blobs
             .iter()
-            .max_by_key(|blob| blob.size)
+            .max_by_key(|blob| blob.size())
             .unwrap();
-        fs::metadata(&blob.path).unwrap().created().unwrap()
+        fs::metadata(&here(blob).path).unwrap().created().unwrap()
     };
     let at_first = written(&first);
     images[0].layers[1] = saved::layer("one", b"changed");
@@ -397,7 +395,7 @@ fn compressed_archives_are_unpacked_once() {
         assert_eq!(collected.contents.documents, plain.contents.documents);
         assert_eq!(layers(&collected), layers(&plain));
         // What the cache has is not believed.
-        let path = &collected.contents.blobs[0].path;
+        let path = &here(&collected.contents.blobs[0]).path;
         assert!(path.starts_with(bench.path("cache/contents")));
         let mut bytes = fs::read(path).unwrap();
         bytes[5000] ^= 1;
@@ -427,14 +425,13 @@ fn compressed_archives_are_unpacked_once() {
 
 /// Takes several images from a pack's sources, as far as its limits allow, and says why not.
 fn within(bench: &Bench, sources: &[&str], unpacking: Unpacking) -> Result<(), SourceError> {
-    let cache = Lazy::with(&bench.path("cache"), unpacking);
+    let cache = Cache::new(&bench.path("cache"));
     let cancel = AtomicBool::new(false);
-    with_means(&cache, Compression::None, 1, &|_| {}, &cancel, |means| {
-        sources.iter().try_for_each(|source| {
-            let image = source_image(source);
-            let (base, session) = (bench.0.path(), &mut Session::new());
-            collect_one(base, &image, means, session).map(drop)
-        })
+    let means = means(&cache, unpacking, &|_| {}, &cancel);
+    sources.iter().try_for_each(|source| {
+        let image = source_image(source);
+        let (base, session) = (bench.0.path(), &mut Session::new());
+        collect_one(base, &image, &means, session).map(drop)
     })
 }
 
@@ -465,7 +462,7 @@ fn all_that_is_unpacked_counts_towards_one_limit_and_a_file_counts_once() {
     let all = sizes[0].0 + sizes[1].0;
     let start = |limit| {
         fs::remove_dir_all(bench.path("cache")).unwrap_or_default();
-        Unpacking::new(limit, 0)
+        Unpacking::leaving(0, limit)
     };
     let sources = [one, one, two, one, two];
     assert!(within(&bench, &sources, start(all)).is_ok());
@@ -494,7 +491,7 @@ fn a_file_that_unpacks_to_very_much_stops_at_the_limit_and_leaves_nothing() {
     let error = within(
         &bench,
         &["docker-archive:bomb.tgz"],
-        Unpacking::new(LIMIT, 0),
+        Unpacking::leaving(0, LIMIT),
     );
     let SourceError::UnpackLimit {
         unpacked, limit, ..
@@ -510,7 +507,7 @@ fn a_file_that_unpacks_to_very_much_stops_at_the_limit_and_leaves_nothing() {
 fn unpacking_stops_before_the_disk_is_full() {
     let bench = Bench::new();
     fs::write(bench.path("a.tgz"), gzip(&[0; 1000])).unwrap();
-    let never = Unpacking::new(u64::MAX, u64::MAX);
+    let never = Unpacking::leaving(u64::MAX, u64::MAX);
     let error = within(&bench, &["docker-archive:a.tgz"], never).unwrap_err();
     assert!(
         matches!(&error, SourceError::UnpackSpace { unpacked: 0, cache, .. } if *cache == bench.path("cache")),
@@ -532,26 +529,23 @@ fn an_archive_of_many_images_is_hashed_and_unpacked_once() {
     let count = |_: Event<'_>| {
         steps.fetch_add(1, Ordering::Relaxed);
     };
-    let cache = Lazy::with(&bench.path("cache"), Unpacking::new(u64::MAX, 0));
+    let cache = Cache::new(&bench.path("cache"));
     let cancel = AtomicBool::new(false);
-    with_means(&cache, Compression::None, 1, &count, &cancel, |means| {
-        let collect = || {
-            let collected = collect_one(bench.0.path(), &image, means, &mut Session::new());
-            collected.unwrap()
-        };
-        collect();
-        let first = steps.load(Ordering::Relaxed);
-        assert!(first > 5, "{first}");
-        for _ in 0..50 {
-            collect();
-        }
-        assert_eq!(steps.load(Ordering::Relaxed), first);
-        // A pack that begins anew looks again: what it knew may have been damaged, and so discarded.
-        fs::remove_dir_all(bench.path("cache/contents")).unwrap();
-        fs::create_dir(bench.path("cache/contents")).unwrap();
-        cache.unpacking().restart();
-        collect();
-    });
+    let collect = |means: &Means<'_>| {
+        collect_one(bench.0.path(), &image, means, &mut Session::new()).unwrap();
+    };
+    let one = means(&cache, Unpacking::new(u64::MAX), &count, &cancel);
+    collect(&one);
+    let first = steps.load(Ordering::Relaxed);
+    assert!(first > 5, "{first}");
+    for _ in 0..50 {
+        collect(&one);
+    }
+    assert_eq!(steps.load(Ordering::Relaxed), first);
+    // A pack that begins anew looks again: what it knew may have been damaged, and so discarded.
+    fs::remove_dir_all(bench.path("cache/contents")).unwrap();
+    fs::create_dir(bench.path("cache/contents")).unwrap();
+    collect(&means(&cache, Unpacking::new(u64::MAX), &count, &cancel));
 }
 
 /// A saved image whose layers are all this content, under one name.
@@ -582,8 +576,8 @@ fn layers_that_are_only_compared_count_too_and_each_is_unpacked_once() {
     let source = ["docker-archive:a.tar"; 2];
     for stored in [gzip(&layer), zstd::bulk::compress(&layer, 1).unwrap()] {
         save_layers(&bench, &layer, &stored, 50);
-        assert!(within(&bench, &source, Unpacking::new(size, 0)).is_ok());
-        let error = within(&bench, &source, Unpacking::new(size - 1, 0)).unwrap_err();
+        assert!(within(&bench, &source, Unpacking::leaving(0, size)).is_ok());
+        let error = within(&bench, &source, Unpacking::leaving(0, size - 1)).unwrap_err();
         assert!(
             matches!(error, SourceError::UnpackLimit { packed, unpacked, .. } if (packed, unpacked) == (stored.len() as u64, size - 1)),
             "{error}"
@@ -598,11 +592,10 @@ fn unpacking_ends_when_the_user_wants_it() {
     fs::write(bench.path("a.tgz"), gzip(&[0; 1000])).unwrap();
     let cancel = AtomicBool::new(true);
     for source in ["docker-archive:a.tar", "docker-archive:a.tgz"] {
-        let cache = Lazy::with(&bench.path("cache"), Unpacking::new(u64::MAX, 0));
-        let collected = with_means(&cache, Compression::None, 1, &|_| {}, &cancel, |means| {
-            let image = source_image(source);
-            collect_one(bench.0.path(), &image, means, &mut Session::new())
-        });
+        let cache = Cache::new(&bench.path("cache"));
+        let means = means(&cache, Unpacking::new(u64::MAX), &|_| {}, &cancel);
+        let image = source_image(source);
+        let collected = collect_one(bench.0.path(), &image, &means, &mut Session::new());
         assert!(matches!(collected, Err(SourceError::Interrupted)));
     }
 }
@@ -648,7 +641,7 @@ fn a_tar_of_a_layout_is_that_layout() {
         bench.refused("oci-archive:b.tar"),
         "`DIR/b.tar` is not an OCI image layout: it has no file `oci-layout`"
     );
-    let blob = &from_directory.contents.blobs[0];
+    let blob = here(&from_directory.contents.blobs[0]);
     fs::remove_file(&blob.path).unwrap();
     saved::tar_of_directory(&bench.path("a.tar"), &bench.path("layout")).unwrap();
     assert!(
@@ -823,7 +816,7 @@ fn an_index_may_list_content_of_any_kind() {
             .contents
             .blobs
             .iter()
-            .any(|blob| blob.digest == digest)
+            .any(|blob| blob.digest() == digest)
     );
 }
 

@@ -15,7 +15,9 @@ use schemas::{Descriptor, Digest, ImageDocument, ImageManifest, Platform, json, 
 use super::docker::Remote;
 use super::opened::Opened;
 use super::place::Place;
-use super::{Blob, Configuration, Document, ImageContents, SourceError};
+use super::{Configuration, Document, ImageContents};
+use crate::blob::{Blob, Here};
+use crate::error::SourceError;
 use crate::limits;
 use crate::platform::{self, Choice};
 
@@ -27,7 +29,7 @@ pub(super) enum Store<'a> {
     /// skopeo's `dir:`.
     Flat(PathBuf),
     /// Only these, below a manifest that was made for them.
-    Made(Vec<Blob>),
+    Made(Vec<Here>),
     /// A registry.
     Registry(Remote<'a>),
 }
@@ -82,7 +84,8 @@ impl Store<'_> {
             Self::Made(blobs) => {
                 let path = PathBuf::from(digest.to_string());
                 let found = blobs.iter().find(|blob| blob.digest == digest).cloned();
-                return found.ok_or(SourceError::MissingBlob { digest, path });
+                let found = found.ok_or(SourceError::MissingBlob { digest, path })?;
+                return Ok(Blob::Here(found));
             }
             // What it is said to be is compared when it comes.
             Self::Registry(remote) => return remote.blob(descriptor),
@@ -94,12 +97,24 @@ impl Store<'_> {
                 error
             }
         })?;
-        Ok(Blob {
+        Ok(Blob::Here(Here {
             digest,
             size: located.extent.size,
             path: located.path,
             offset: located.extent.offset,
-        })
+        }))
+    }
+
+    /// Brings a blob here now, since its content decides what else is wanted.
+    fn bring(&self, blob: Blob) -> Result<Here, SourceError> {
+        match (blob, self) {
+            (Blob::Here(here), _) => Ok(here),
+            (Blob::Wanted(wanted), Self::Registry(remote)) => remote.fetch(wanted),
+            (Blob::Wanted(wanted), _) => Err(SourceError::MissingBlob {
+                digest: wanted.digest,
+                path: Blob::Wanted(wanted).name(),
+            }),
+        }
     }
 }
 
@@ -319,17 +334,14 @@ impl<'a> Reader<'a> {
     /// The platform of an image that is in no index: only its configuration knows.
     fn platform(&self, manifest: &ImageManifest) -> Result<Platform, SourceError> {
         let config = self.blob(&manifest.config)?;
-        let path = &config.path;
-        if config.size > limits::CONFIG_SIZE {
+        if config.size() > limits::CONFIG_SIZE {
             return Err(SourceError::Read(files::ReadError::Size {
-                path: path.clone(),
-                size: config.size,
+                path: config.name(),
+                size: config.size(),
                 limit: limits::CONFIG_SIZE,
             }));
         }
-        if let Store::Registry(remote) = self.store {
-            remote.fetch_now(&manifest.config)?;
-        }
+        let config = self.store.bring(config)?;
         let bytes = config.read()?;
         let found = files::digest(&bytes);
         if found != config.digest {
@@ -400,7 +412,7 @@ impl<'a> Reader<'a> {
         self.session.agree(descriptor.digest, descriptor.size)?;
         if !self.blobs.contains_key(&descriptor.digest) {
             let blob = self.blob(descriptor)?;
-            self.blobs.insert(blob.digest, blob);
+            self.blobs.insert(blob.digest(), blob);
         }
         Ok(())
     }
@@ -408,13 +420,13 @@ impl<'a> Reader<'a> {
     /// Looks for a blob; its content is verified when it is written.
     fn blob(&self, descriptor: &Descriptor) -> Result<Blob, SourceError> {
         let blob = self.store.blob(descriptor)?;
-        check_size(&blob.path, descriptor.size, blob.size)?;
+        check_size(&blob.name(), descriptor.size, blob.size())?;
         let empty = files::digest(&[]);
         // Nothing of it will be read, so it is judged here.
-        if blob.size == 0 && blob.digest != empty {
+        if blob.size() == 0 && blob.digest() != empty {
             return Err(SourceError::Content {
-                path: blob.path,
-                expected: blob.digest,
+                path: blob.name(),
+                expected: blob.digest(),
                 found: empty,
             });
         }

@@ -5,21 +5,21 @@
 //! named very many times: it is unpacked once; members without content, of which nothing comes out: the user may end it
 //! between any two reads of the file.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use flate2::read::MultiGzDecoder;
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
 use super::{Part, compare, failed};
-use crate::cache::New;
-use crate::collect::{Blob, Means};
+use crate::blob::Here;
+use crate::error::SourceError;
+use crate::means::Means;
 use crate::tar::{Extent, Tar};
-use crate::{Event, SourceError, limits};
+use crate::unpacking::{Layer, Packed};
+use crate::{Event, limits};
 
 /// How a layer is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,105 +27,6 @@ pub(crate) enum Coding {
     Plain,
     Gzip,
     Zstd,
-}
-
-/// What the sources of one pack have unpacked to.
-#[derive(Debug)]
-pub(crate) struct Unpacking {
-    /// Bytes that may come out of all of them.
-    limit: u64,
-    /// Bytes that stay free on the cache's file system.
-    reserve: u64,
-    /// Bytes that came out so far.
-    unpacked: AtomicU64,
-    /// Where the content of a compressed tar lies.
-    tars: Mutex<BTreeMap<PathBuf, PathBuf>>,
-    /// The digest of a compressed layer that is what its configuration says.
-    layers: Mutex<BTreeMap<Layer, Digest>>,
-}
-
-/// A part of a file, and what must come out of it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Layer {
-    path: PathBuf,
-    offset: u64,
-    size: u64,
-    unpacked: Digest,
-}
-
-impl Layer {
-    fn of(plain: &Blob) -> Self {
-        Self {
-            path: plain.path.clone(),
-            offset: plain.offset,
-            size: plain.size,
-            unpacked: plain.digest,
-        }
-    }
-}
-
-/// What is unpacked, and how far.
-struct Packed<'a> {
-    path: &'a Path,
-    size: u64,
-    unpacked: u64,
-}
-
-impl Unpacking {
-    pub(crate) fn new(limit: u64, reserve: u64) -> Self {
-        Self {
-            limit,
-            reserve,
-            unpacked: AtomicU64::new(0),
-            tars: Mutex::default(),
-            layers: Mutex::default(),
-        }
-    }
-
-    /// Forgets everything, for a pack that begins anew: a content that it knows may be gone from the cache.
-    pub(crate) fn restart(&self) {
-        self.unpacked.store(0, Ordering::Relaxed);
-        self.tars.lock().expect("no panic while held").clear();
-        self.layers.lock().expect("no panic while held").clear();
-    }
-
-    /// Counts what came out of a file, unless that is more than is allowed.
-    fn count(&self, packed: &mut Packed<'_>, more: u64) -> Result<(), SourceError> {
-        let before = self.unpacked.fetch_add(more, Ordering::Relaxed);
-        let left = self.limit.saturating_sub(before);
-        packed.unpacked += more.min(left);
-        if more <= left {
-            return Ok(());
-        }
-        Err(SourceError::UnpackLimit {
-            path: packed.path.to_owned(),
-            packed: packed.size,
-            unpacked: packed.unpacked,
-            limit: self.limit,
-        })
-    }
-
-    /// Sees that enough stays free behind what is about to be written.
-    fn leave_room(
-        &self,
-        packed: &Packed<'_>,
-        new: &New,
-        means: &Means<'_>,
-    ) -> Result<(), SourceError> {
-        let free = new.free()?;
-        let needed = self.reserve.saturating_add(limits::CACHE_BUFFER as u64);
-        if free >= needed {
-            return Ok(());
-        }
-        Err(SourceError::UnpackSpace {
-            path: packed.path.to_owned(),
-            packed: packed.size,
-            unpacked: packed.unpacked,
-            cache: means.cache.directory(),
-            free,
-            reserve: self.reserve,
-        })
-    }
 }
 
 /// How a file in a tar is stored, by its first bytes.
@@ -143,12 +44,12 @@ pub(crate) fn coding(tar: &Tar, extent: Extent) -> Result<Coding, SourceError> {
 
 /// A layer that came compressed: `plain` has the digest that it must have when it is unpacked, and its place.
 pub(crate) fn verified(
-    plain: &Blob,
+    plain: &Here,
     coding: Coding,
     means: &Means<'_>,
-) -> Result<Blob, SourceError> {
+) -> Result<Here, SourceError> {
     let layer = Layer::of(plain);
-    let known = &means.cache.unpacking().layers;
+    let known = &means.unpacking.layers;
     let found = known
         .lock()
         .expect("no panic while held")
@@ -160,14 +61,14 @@ pub(crate) fn verified(
     };
     let mut known = known.lock().expect("no panic while held");
     known.insert(layer, digest);
-    Ok(Blob {
+    Ok(Here {
         digest,
         ..plain.clone()
     })
 }
 
 /// The digest of a layer as it is stored, if the right content comes out of it.
-fn verify(plain: &Blob, coding: Coding, means: &Means<'_>) -> Result<Digest, SourceError> {
+fn verify(plain: &Here, coding: Coding, means: &Means<'_>) -> Result<Digest, SourceError> {
     let mut hashing = Hashing {
         from: Ending::new(Part::of(plain)?, means),
         hasher: Sha256::new(),
@@ -188,10 +89,7 @@ fn verify(plain: &Blob, coding: Coding, means: &Means<'_>) -> Result<Digest, Sou
         };
         pump(&mut decoder, &plain.path, means, |bytes| {
             unpacked.update(bytes);
-            means
-                .cache
-                .unpacking()
-                .count(&mut packed, bytes.len() as u64)
+            means.unpacking.count(&mut packed, bytes.len() as u64)
         })?;
     }
     compare(plain, unpacked)?;
@@ -279,7 +177,7 @@ pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceErro
 
 /// Where the unpacked content of a gzip file lies.
 fn unpacked(path: &Path, size: u64, means: &Means<'_>) -> Result<PathBuf, SourceError> {
-    let known = &means.cache.unpacking().tars;
+    let known = &means.unpacking.tars;
     let found = known
         .lock()
         .expect("no panic while held")
@@ -314,8 +212,8 @@ fn unpack(path: &Path, size: u64, means: &Means<'_>) -> Result<PathBuf, SourceEr
         unpacked: 0,
     };
     pump(&mut MultiGzDecoder::new(from), path, means, |bytes| {
-        let unpacking = means.cache.unpacking();
-        unpacking.leave_room(&packed, &new, means)?;
+        let unpacking = &means.unpacking;
+        unpacking.leave_room(&packed, &new, means.cache)?;
         unpacking.count(&mut packed, bytes.len() as u64)?;
         let kept = new.write_all(bytes);
         kept.map_err(|source| failed(&means.cache.directory(), source))

@@ -1,0 +1,99 @@
+//! Layers and configurations, and where each of them is: only what is here can be read.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+
+use files::ReadError;
+use registry::{Client, Reference, Repository};
+use schemas::Digest;
+
+/// A layer or configuration of an image.
+#[derive(Clone, Debug)]
+pub enum Blob {
+    /// On this disk.
+    Here(Here),
+    /// In a registry.
+    Wanted(Wanted),
+}
+
+/// A part of a file, whose content is not verified yet.
+#[derive(Clone, Debug)]
+pub struct Here {
+    /// The digest it must have.
+    pub digest: Digest,
+    /// Its size in bytes.
+    pub size: u64,
+    /// The file.
+    pub path: PathBuf,
+    /// Bytes before it in the file.
+    pub offset: u64,
+}
+
+/// A content that has to be downloaded.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The digest it must have.
+    pub digest: Digest,
+    /// Its size in bytes.
+    pub size: u64,
+    pub(crate) from: Origin,
+}
+
+/// A repository of a registry, and the client that reaches it.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    pub(crate) client: Client,
+    pub(crate) repository: Repository,
+}
+
+impl Blob {
+    /// The digest it must have.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        match self {
+            Self::Here(here) => here.digest,
+            Self::Wanted(wanted) => wanted.digest,
+        }
+    }
+
+    /// Its size in bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Here(here) => here.size,
+            Self::Wanted(wanted) => wanted.size,
+        }
+    }
+
+    /// How a message calls it.
+    pub(crate) fn name(&self) -> PathBuf {
+        match self {
+            Self::Here(here) => here.path.clone(),
+            Self::Wanted(wanted) => wanted.from.name(&wanted.digest.into()),
+        }
+    }
+}
+
+impl Here {
+    /// Its bytes, for one that is small enough to be in memory. They are not verified.
+    pub fn read(&self) -> Result<Vec<u8>, ReadError> {
+        let mut bytes = vec![0; usize::try_from(self.size).unwrap_or(usize::MAX)];
+        File::open(&self.path)
+            .and_then(|file| file.read_exact_at(&mut bytes, self.offset))
+            .map_err(|source| files::failed(&self.path, source))?;
+        Ok(bytes)
+    }
+}
+
+impl Origin {
+    /// How a message calls something in it.
+    pub(crate) fn name(&self, reference: &Reference) -> PathBuf {
+        let (registry, repository) = (self.client.address(), &self.repository);
+        let mark = match reference {
+            Reference::Digest(_) => '@',
+            Reference::Tag(_) => ':',
+        };
+        PathBuf::from(format!("docker://{registry}/{repository}{mark}{reference}"))
+    }
+}

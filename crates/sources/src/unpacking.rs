@@ -1,0 +1,113 @@
+//! How much the sources of one pack have unpacked to, and what they need not unpack again.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use schemas::Digest;
+
+use crate::blob::Here;
+use crate::cache::{Cache, New};
+use crate::error::SourceError;
+use crate::limits;
+
+/// What the sources of one pack have unpacked to.
+#[derive(Debug)]
+pub struct Unpacking {
+    /// Bytes that may come out of all of them.
+    limit: u64,
+    /// Bytes that stay free on the cache's file system.
+    reserve: u64,
+    /// Bytes that came out so far.
+    unpacked: AtomicU64,
+    /// Where the content of a compressed tar lies.
+    pub(crate) tars: Mutex<BTreeMap<PathBuf, PathBuf>>,
+    /// The digest of a compressed layer that is what its configuration says.
+    pub(crate) layers: Mutex<BTreeMap<Layer, Digest>>,
+}
+
+/// A part of a file, and what must come out of it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Layer {
+    path: PathBuf,
+    offset: u64,
+    size: u64,
+    unpacked: Digest,
+}
+
+impl Layer {
+    pub(crate) fn of(plain: &Here) -> Self {
+        Self {
+            path: plain.path.clone(),
+            offset: plain.offset,
+            size: plain.size,
+            unpacked: plain.digest,
+        }
+    }
+}
+
+/// What is unpacked, and how far.
+pub(crate) struct Packed<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) size: u64,
+    pub(crate) unpacked: u64,
+}
+
+impl Unpacking {
+    /// Nothing is unpacked yet, and so many bytes may come out of all sources; [`crate::UNPACK_LIMIT`] where nobody says
+    /// more.
+    #[must_use]
+    pub fn new(limit: u64) -> Self {
+        Self::leaving(limits::FREE_RESERVE, limit)
+    }
+
+    /// As many bytes stay free.
+    pub(crate) fn leaving(reserve: u64, limit: u64) -> Self {
+        Self {
+            limit,
+            reserve,
+            unpacked: AtomicU64::new(0),
+            tars: Mutex::default(),
+            layers: Mutex::default(),
+        }
+    }
+
+    /// Counts what came out of a file, unless that is more than is allowed.
+    pub(crate) fn count(&self, packed: &mut Packed<'_>, more: u64) -> Result<(), SourceError> {
+        let before = self.unpacked.fetch_add(more, Ordering::Relaxed);
+        let left = self.limit.saturating_sub(before);
+        packed.unpacked += more.min(left);
+        if more <= left {
+            return Ok(());
+        }
+        Err(SourceError::UnpackLimit {
+            path: packed.path.to_owned(),
+            packed: packed.size,
+            unpacked: packed.unpacked,
+            limit: self.limit,
+        })
+    }
+
+    /// Sees that enough stays free behind what is about to be written.
+    pub(crate) fn leave_room(
+        &self,
+        packed: &Packed<'_>,
+        new: &New,
+        cache: &Cache,
+    ) -> Result<(), SourceError> {
+        let free = new.free()?;
+        let needed = self.reserve.saturating_add(limits::CACHE_BUFFER as u64);
+        if free >= needed {
+            return Ok(());
+        }
+        Err(SourceError::UnpackSpace {
+            path: packed.path.to_owned(),
+            packed: packed.size,
+            unpacked: packed.unpacked,
+            cache: cache.directory(),
+            free,
+            reserve: self.reserve,
+        })
+    }
+}
