@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use registry::{
     BlobPull, BlobSink, Client, Credentials, Engine, FailedPull, ImageLocation, Logins, Manifest,
     PullEvent, Reference, Unfit,
@@ -46,6 +47,8 @@ pub struct Network<'a> {
     logins: Mutex<BTreeMap<PathBuf, Logins>>,
     /// One for each registry and login.
     clients: Mutex<Vec<(String, Credentials, Client)>>,
+    /// What registries answered before the walk through the images asked, by its name in messages.
+    ahead: Mutex<BTreeMap<PathBuf, Result<Manifest, registry::Error>>>,
     /// What engines have saved; removed at the end.
     saved: Mutex<Vec<TempPath>>,
 }
@@ -66,6 +69,7 @@ impl<'a> Network<'a> {
             runtime: OnceLock::new(),
             logins: Mutex::default(),
             clients: Mutex::default(),
+            ahead: Mutex::default(),
             saved: Mutex::default(),
         }
     }
@@ -154,7 +158,31 @@ impl<'a> Network<'a> {
         origin: &Origin,
         reference: &Reference,
     ) -> Result<Manifest, SourceError> {
+        let name = origin.name(reference);
+        let mut ahead = self.ahead.lock().expect("no panic while held");
+        match ahead.remove(&name) {
+            Some(Ok(manifest)) => {
+                // Another image may have it too.
+                ahead.insert(name, Ok(manifest.clone()));
+                return Ok(manifest);
+            }
+            Some(Err(error)) => return Err(error.into()),
+            None => drop(ahead),
+        }
         Ok(self.wait(self.ask(origin, reference))??)
+    }
+
+    /// Asks for a document that [`Network::document`] will be asked for. None if it cannot be had.
+    pub(crate) async fn ask_ahead(
+        &self,
+        origin: &Origin,
+        reference: &Reference,
+    ) -> Option<Manifest> {
+        let answer = self.ask(origin, reference).await;
+        let manifest = answer.as_ref().ok().cloned();
+        let mut ahead = self.ahead.lock().expect("no panic while held");
+        ahead.insert(origin.name(reference), answer);
+        manifest
     }
 
     async fn ask(
@@ -205,11 +233,15 @@ impl<'a> Network<'a> {
             offset: 0,
         };
         let here: Vec<Here> = wanted.iter().map(here).collect();
-        for (client, blobs) in by_client(wanted, cache) {
-            self.wait(registry::pull(&client, blobs, &tell))
-                .map_err(|error| (first, error))?
-                .map_err(|FailedPull { digest, error }| (digest, error.into()))?;
-        }
+        let groups = stream::iter(by_client(wanted, cache)).map(Ok);
+        let tell = &tell;
+        let pulls = groups
+            .try_for_each_concurrent(limits::REGISTRIES, |(client, blobs)| async move {
+                registry::pull(&client, blobs, tell).await
+            });
+        self.wait(pulls)
+            .map_err(|error| (first, error))?
+            .map_err(|FailedPull { digest, error }| (digest, error.into()))?;
         Ok(here)
     }
 }

@@ -1,6 +1,7 @@
 //! Every image pinned to a digest. Manifests and indexes are read into memory and verified at once;
 //! layers and configurations are only looked for, since they are verified while they are written.
 
+mod ahead;
 mod daemon;
 mod dir;
 mod docker;
@@ -12,6 +13,8 @@ mod place;
 mod tests;
 #[cfg(test)]
 mod tests_archive;
+#[cfg(test)]
+mod tests_registry;
 mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,6 +90,7 @@ pub fn collect(
     images.sort_by_key(|image| image.place());
     let mut session = Session::new();
     let of = images.len();
+    ahead::read(&images, means);
     let numbered = images.into_iter().enumerate();
     let collected = numbered.map(|(number, image)| {
         let place = image.place();
@@ -115,7 +119,7 @@ pub fn blobs(images: &[Collected]) -> BTreeMap<Digest, Blob> {
     blobs
 }
 
-/// Downloads those of the images' blobs that are not here.
+/// Downloads those of the images' blobs that are not here, from several registries at a time.
 pub fn fetch(
     images: &[Collected],
     blobs: BTreeMap<Digest, Blob>,
