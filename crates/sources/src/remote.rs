@@ -19,7 +19,7 @@ use tempfile::TempPath;
 use tokio::runtime::Runtime;
 
 use crate::blob::{Blob, Here, Origin, Wanted};
-use crate::cache::{Begun, Cache, OpenCache, Partial};
+use crate::cache::{Cache, OpenCache, Partial};
 use crate::error::SourceError;
 use crate::{Event, Progress, limits};
 
@@ -301,14 +301,14 @@ struct Kept {
 
 impl Kept {
     fn open(cache: &OpenCache, digest: Digest, size: u64) -> io::Result<Option<Box<dyn BlobSink>>> {
-        match cache.begin(digest, size).map_err(io::Error::other)? {
-            Begun::There => Ok(None),
-            Begun::Partial(partial) => Ok(Some(Box::new(Self {
+        let begun = cache.begin(digest, size).map_err(io::Error::other)?;
+        Ok(begun.map(|partial| -> Box<dyn BlobSink> {
+            Box::new(Self {
                 partial: Some(partial),
                 digest,
                 size,
-            }))),
-        }
+            })
+        }))
     }
 
     fn partial(&mut self) -> io::Result<&mut Partial> {

@@ -40,7 +40,7 @@ use tempfile::NamedTempFile;
 
 use crate::limits;
 use files::ownership::{self, Exposure, PathError, Target};
-pub(crate) use writing::{Begun, Made, New, Partial};
+pub(crate) use writing::{Made, New, Partial};
 
 /// Why the cache cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -178,17 +178,16 @@ impl OpenCache {
         fs::remove_file(self.content(digest)).unwrap_or_default();
     }
 
-    /// Begins to write a content, or goes on where a process that was killed ended. Nobody waits: while another process
-    /// writes the same content, a second copy is written.
-    pub(crate) fn begin(&self, digest: Digest, size: u64) -> Result<Begun, CacheError> {
+    /// Begins to write a content, or goes on where a process that was killed ended; none if it is there by now. Nobody
+    /// waits: while another process writes the same content, a second copy is written.
+    pub(crate) fn begin(&self, digest: Digest, size: u64) -> Result<Option<Partial>, CacheError> {
         let (file, path) = self.slot(PARTIAL, &format!("{}.", digest.hex()))?;
         // Asked under the lock: the one who held it before may just have finished.
         if self.find(digest, size).is_some() {
             fs::remove_file(&path).map_err(|error| failed(&path, error))?;
-            return Ok(Begun::There);
+            return Ok(None);
         }
-        let partial = Partial::resume(file, path, self.content(digest), digest, size)?;
-        Ok(Begun::Partial(partial))
+        Partial::resume(file, path, self.content(digest), digest, size).map(Some)
     }
 
     /// Begins to write a content whose digest is not known yet. It goes away unless it is finished.

@@ -10,15 +10,6 @@ use sha2::{Digest as _, Sha256};
 use super::{CacheError, failed};
 use crate::limits;
 
-/// What [`super::OpenCache::begin`] found.
-#[derive(Debug)]
-pub(crate) enum Begun {
-    /// The content is there by now.
-    There,
-    /// It is to be written.
-    Partial(Partial),
-}
-
 /// A content that is being fetched. Dropped, it stays as far as it came, and the next who begins it goes on there.
 #[derive(Debug)]
 pub(crate) struct Partial {

@@ -120,6 +120,10 @@ pub fn blobs(images: &[Collected]) -> BTreeMap<Digest, Blob> {
 }
 
 /// Downloads those of the images' blobs that are not here, from several registries at a time.
+///
+/// # Panics
+///
+/// When one that cannot be had is that of none of the images.
 pub fn fetch(
     images: &[Collected],
     blobs: BTreeMap<Digest, Blob>,
@@ -135,7 +139,10 @@ pub fn fetch(
     }
     let fetched = means.network.fetch(wanted).map_err(|(digest, error)| {
         let has = |image: &&Collected| image.contents.blobs.iter().any(|it| it.digest() == digest);
-        let image = images.iter().find(has).expect("a blob is that of an image");
+        let image = images
+            .iter()
+            .find(has)
+            .expect("the blobs are those of the images");
         failed(image.place.clone(), &image.from, error)
     })?;
     here.extend(fetched.into_iter().map(|blob| (blob.digest, blob)));
@@ -174,10 +181,9 @@ pub fn check_configurations(
         if cancel.load(Ordering::Relaxed) {
             return Err(failed(SourceError::Interrupted));
         }
-        let new = new.iter().filter_map(|digest| here.get(digest));
-        new.map(check_configuration)
-            .collect::<Result<(), _>>()
-            .map_err(failed)?;
+        for blob in new.iter().filter_map(|digest| here.get(digest)) {
+            check_configuration(blob).map_err(failed)?;
+        }
     }
     Ok(())
 }
@@ -293,6 +299,7 @@ fn collected(
 
 /// The reference that workloads ask for, as far as `solution.yaml` says it: as such, or by where the image comes from.
 /// Files and directories may know more.
+#[must_use]
 pub fn reference(image: &SourceImage) -> Option<ImageReference> {
     image.reference.clone().or_else(|| match &image.source {
         ImageSource::Docker(reference) => Some(reference.clone()),
@@ -301,6 +308,7 @@ pub fn reference(image: &SourceImage) -> Option<ImageReference> {
 }
 
 /// Whether the reference is known before the source is read.
+#[must_use]
 pub fn reference_is_known(image: &SourceImage) -> bool {
     image.reference.is_some()
         || matches!(

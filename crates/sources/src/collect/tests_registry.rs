@@ -89,13 +89,13 @@ impl Registry {
         std::thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let (registry, asked) = (Arc::clone(&registry), Arc::clone(&asked));
-                std::thread::spawn(move || registry.answer(connection, &asked));
+                std::thread::spawn(move || registry.answer(&connection, &asked));
             }
         });
         host
     }
 
-    fn answer(&self, connection: TcpStream, asked: &Asked) -> Option<()> {
+    fn answer(&self, mut connection: &TcpStream, asked: &Asked) -> Option<()> {
         let mut lines = BufReader::new(connection.try_clone().ok()?).lines();
         while let Some(Ok(line)) = lines.next() {
             let Some(path) = line.strip_prefix("GET ") else {
@@ -114,8 +114,8 @@ impl Registry {
             };
             let length = body.len();
             let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n");
-            (&connection).write_all(head.as_bytes()).ok()?;
-            (&connection).write_all(body).ok()?;
+            connection.write_all(head.as_bytes()).ok()?;
+            connection.write_all(body).ok()?;
         }
         Some(())
     }
