@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use archive::MANIFEST;
 use schemas::{
     EnvVar, ImageName, ImagePlace, ManifestError, Operator, Piece, Solution, SolutionId, limits,
     split_expansions,
@@ -16,7 +17,6 @@ use crate::error::CheckError;
 use crate::files::Files;
 use crate::finding::Findings;
 
-const PATH: &str = "manifest.yaml";
 const RELATED: &str = "RELATED_IMAGE_";
 
 /// Reads the manifest.
@@ -24,8 +24,8 @@ pub(crate) fn load(
     files: &Files<'_>,
     findings: &mut Findings,
 ) -> Result<Option<Solution>, CheckError> {
-    let Some(entry) = files.get(PATH) else {
-        findings.add(&MISSING, PATH, "is not in the archive");
+    let Some(entry) = files.get(MANIFEST) else {
+        findings.add(&MISSING, MANIFEST, "is not in the archive");
         return Ok(None);
     };
     let Some(bytes) = files.read(entry, limits::MANIFEST_SIZE, &YAML, findings)? else {
@@ -39,7 +39,7 @@ pub(crate) fn load(
                 ManifestError::Kind { .. } => &KIND,
                 ManifestError::Id(_) => &ID,
             };
-            findings.add(info, PATH, error);
+            findings.add(info, MANIFEST, error);
             Ok(None)
         }
     }
@@ -77,7 +77,7 @@ fn check_identity(solution: &Solution, signed: &SolutionId, findings: &mut Findi
     if name != signed.name() || version != signed.version() {
         let message =
             format_args!("is about {name} {version}, the signed statement about {signed}");
-        findings.add(&IDENTITY, PATH, message);
+        findings.add(&IDENTITY, MANIFEST, message);
     }
 }
 
@@ -87,17 +87,17 @@ fn check_images(solution: &Solution, places: &BTreeSet<ImagePlace>, findings: &m
         if !listed.insert(place) {
             findings.add(
                 &IMAGE_REPEATED,
-                PATH,
+                MANIFEST,
                 format_args!("spec.images lists `{place}` twice"),
             );
         } else if !places.contains(place) {
             let message = format_args!("spec.images lists `{place}`, which is not in the archive");
-            findings.add(&IMAGE_ABSENT, PATH, message);
+            findings.add(&IMAGE_ABSENT, MANIFEST, message);
         }
     }
     for place in places.iter().filter(|place| !listed.contains(place)) {
         let message = format_args!("spec.images does not list `{place}`, which is in the archive");
-        findings.add(&IMAGE_UNLISTED, PATH, message);
+        findings.add(&IMAGE_UNLISTED, MANIFEST, message);
     }
 }
 
@@ -106,7 +106,7 @@ fn check_operator_image(operator: &Operator, images: &[ImagePlace], findings: &m
     if !images.contains(&place) {
         let message =
             format_args!("spec.operator.image is `{place}`, which spec.images does not list");
-        findings.add(&OPERATOR_IMAGE, PATH, message);
+        findings.add(&OPERATOR_IMAGE, MANIFEST, message);
     }
 }
 
@@ -119,7 +119,7 @@ fn check_expansions(operator: &Operator, images: &[ImagePlace], findings: &mut F
         let pieces = match split_expansions(text) {
             Ok(pieces) => pieces,
             Err(error) => {
-                findings.add(&EXPANSION, PATH, format_args!("{place}: {error}"));
+                findings.add(&EXPANSION, MANIFEST, format_args!("{place}: {error}"));
                 continue;
             }
         };
@@ -129,11 +129,11 @@ fn check_expansions(operator: &Operator, images: &[ImagePlace], findings: &mut F
                 1 => {}
                 0 => {
                     let message = format_args!("{place}: no image has the name `{name}`");
-                    findings.add(&EXPANSION, PATH, message);
+                    findings.add(&EXPANSION, MANIFEST, message);
                 }
                 count => {
                     let message = format_args!("{place}: {count} images have the name `{name}`");
-                    findings.add(&EXPANSION, PATH, message);
+                    findings.add(&EXPANSION, MANIFEST, message);
                 }
             }
         }
@@ -146,10 +146,10 @@ fn check_variables(operator: &Operator, findings: &mut Findings) {
         let printable = name.bytes().all(|b| b == b' ' || b.is_ascii_graphic());
         if name.is_empty() || name.contains('=') || !printable {
             let message = format_args!("spec.operator.env: `{name}` is no name of a variable");
-            findings.add(&VARIABLE, PATH, message);
+            findings.add(&VARIABLE, MANIFEST, message);
         } else if !names.insert(name) {
             let message = format_args!("spec.operator.env: `{name}` is given twice");
-            findings.add(&VARIABLE, PATH, message);
+            findings.add(&VARIABLE, MANIFEST, message);
         }
     }
 }
@@ -162,7 +162,7 @@ fn check_related_images(operator: &Operator, references: &BTreeSet<&str>, findin
             let message = format_args!(
                 "spec.operator.env.{name} is `{value}`, the `ref` of no image in the archive"
             );
-            findings.add(&RELATED_IMAGE, PATH, message);
+            findings.add(&RELATED_IMAGE, MANIFEST, message);
         }
     }
 }

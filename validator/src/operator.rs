@@ -6,6 +6,7 @@ mod definition;
 mod excess;
 mod role;
 
+use archive::ROLE;
 use schemas::{ArchivePath, ContentsEntry, DocumentCost, OperatorScope, Solution, limits, yaml};
 use serde_json::Value;
 
@@ -17,9 +18,7 @@ use crate::finding::Findings;
 use crate::limits::{OPERATOR_DEFINITIONS, OPERATOR_FILES};
 use excess::Excess;
 
-const ROLE: &str = "operator/deploy/role.yaml";
-const DEFINITIONS: &str = "operator/deploy/crds/";
-const DEFINITION_SUFFIX: &str = "_crd.yaml";
+const DIRECTORY: &str = "operator/";
 
 /// A custom resource definition, with the file it stands in.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +43,7 @@ pub(crate) fn check(
     findings: &mut Findings,
 ) -> Result<OperatorFiles, CheckError> {
     let size: u64 = files
-        .below("operator/")
+        .below(DIRECTORY)
         .fold(0, |sum, entry| sum.saturating_add(entry.size));
     if size > OPERATOR_FILES {
         let message =
@@ -53,8 +52,8 @@ pub(crate) fn check(
         return Ok(OperatorFiles::default());
     }
     let definitions = files
-        .below(DEFINITIONS)
-        .filter(|entry| is_definition(entry))
+        .below(DIRECTORY)
+        .filter(|entry| archive::is_crd(&entry.path))
         .count();
     if definitions > OPERATOR_DEFINITIONS {
         let message = format_args!(
@@ -68,7 +67,7 @@ pub(crate) fn check(
         loaded: OperatorFiles::default(),
         cost: DocumentCost::default(),
     };
-    for entry in files.below("operator/") {
+    for entry in files.below(DIRECTORY) {
         loading.load(entry, findings)?;
         if let Some(message) = Excess::of(loading.cost) {
             findings.add(&BUDGET, "operator", message);
@@ -78,7 +77,7 @@ pub(crate) fn check(
     let loaded = loading.loaded;
     definition::check_all(&loaded.definitions, findings);
     role::check_all(&loaded, scope(solution), findings);
-    let any = files.below("operator/").next().is_some();
+    let any = files.below(DIRECTORY).next().is_some();
     if any && solution.is_some_and(|solution| solution.spec.operator.is_none()) {
         findings.add(
             &UNEXPECTED,
@@ -96,11 +95,6 @@ fn scope(solution: Option<&Solution>) -> OperatorScope {
         .unwrap_or_default()
 }
 
-fn is_definition(entry: &ContentsEntry) -> bool {
-    let name = entry.path.as_str().strip_prefix(DEFINITIONS);
-    name.is_some_and(|name| name.ends_with(DEFINITION_SUFFIX) && !name.contains('/'))
-}
-
 /// What was read so far, and what it costs.
 struct Loading<'a> {
     files: &'a Files<'a>,
@@ -115,7 +109,7 @@ impl Loading<'_> {
             self.loaded.roles = self.documents(entry, findings)?.unwrap_or_default();
             return Ok(());
         }
-        if !is_definition(entry) {
+        if !archive::is_crd(&entry.path) {
             findings.add(&IGNORED, path, "is neither a definition nor role.yaml");
             return Ok(());
         }
@@ -182,9 +176,7 @@ mod tests {
 
     fn definitions(count: usize, size: u64) -> Contents {
         let entries = (0..count).map(|number| ContentsEntry {
-            path: format!("{DEFINITIONS}x{number}{DEFINITION_SUFFIX}")
-                .parse()
-                .unwrap(),
+            path: archive::crd_path(&format!("x{number}")).unwrap(),
             size,
             digest: Digest::new([u8::try_from(number % 256).unwrap(); 32]),
         });

@@ -16,7 +16,7 @@ pub(crate) fn check(
     findings: &mut Findings,
 ) {
     for place in places {
-        let directory = format!("images/{}/{}", place.name, place.tag);
+        let directory = archive::image_directory(place);
         if place.tag.as_str() == "latest" {
             findings.add(&LATEST, &directory, "the tag is `latest`");
         }
@@ -33,6 +33,6 @@ pub(crate) fn check(
     };
     if solution.is_some_and(|solution| !named(solution)) {
         let message = format_args!("metadata.annotations has no {DISPLAY_NAME_ANNOTATION}");
-        findings.add(&DISPLAY_NAME, "manifest.yaml", message);
+        findings.add(&DISPLAY_NAME, archive::MANIFEST, message);
     }
 }

@@ -1,6 +1,6 @@
 //! The words for what the stages of an archive refuse: each error of `archive` is one finding, or several.
 
-use archive::OpenError;
+use archive::{ListError, OpenError};
 use signing::{Signers, VerifyError};
 
 use crate::catalogue::{container, integrity, manifest, signature};
@@ -45,8 +45,10 @@ fn info(error: &OpenError) -> &'static FindingInfo {
         OpenError::Envelope { .. } => &signature::ENVELOPE,
         OpenError::Statement(_) => &signature::STATEMENT,
         OpenError::Capability(_) | OpenError::Layout(_) => &container::LAYOUT,
-        OpenError::TopLevel(_) | OpenError::TopLevelKind(_) => &container::UNDECLARED,
-        OpenError::Missing(_) => &manifest::MISSING,
+        OpenError::List(ListError::TopLevel(_) | ListError::TopLevelKind(_)) => {
+            &container::UNDECLARED
+        }
+        OpenError::List(ListError::Missing(_)) => &manifest::MISSING,
         OpenError::ContentsDigest { .. } => &integrity::LIST,
         OpenError::FileDigest { .. } => &integrity::DAMAGED,
         // All others are about what was signed and is not an image.
@@ -56,11 +58,7 @@ fn info(error: &OpenError) -> &'static FindingInfo {
 
 fn place(error: &OpenError) -> &str {
     match error {
-        OpenError::TopLevel(path)
-        | OpenError::TopLevelKind(path)
-        | OpenError::Reserved(path)
-        | OpenError::EmptyDigest(path) => path.as_str(),
-        OpenError::Missing(path) => path,
+        OpenError::List(error) => error.path(),
         OpenError::ContentsDigest { .. } | OpenError::Contents(_) => archive::CONTENTS,
         OpenError::Envelope { .. } | OpenError::Statement(_) => archive::STATEMENT,
         _ => "",

@@ -14,21 +14,9 @@ use crate::limits;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// One of the files that describe all others.
-    #[error("file `{0}` is made by the archive itself and cannot be given")]
-    Reserved(ArchivePath),
-    /// A top-level name that format 1 does not know and that is not declared as optional.
-    #[error("file `{0}` lies under a top-level name that archives do not have")]
-    TopLevel(ArchivePath),
-    /// A file where archives have a directory, or below a name that is a file there.
-    #[error("file `{0}` makes a file of a directory of archives, or a directory of a file")]
-    TopLevelKind(ArchivePath),
-    /// An empty file that is promised to have a content. Trying again changes nothing.
-    #[error("file `{0}` is empty, but has the digest of something else")]
-    EmptyDigest(ArchivePath),
-    /// A file that every archive has.
-    #[error("file `{0}` is missing")]
-    Missing(&'static str),
+    /// The files are not those of an archive.
+    #[error("the files cannot be listed")]
+    List(#[from] ListError),
     /// The list of files cannot be made.
     #[error("the files cannot be listed")]
     Contents(#[source] ContentsError),
@@ -98,6 +86,42 @@ impl WriteError {
                 | Self::Target { .. }
                 | Self::Interrupted
         )
+    }
+}
+
+/// Why a list of files is not that of an archive.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ListError {
+    /// It holds one of the files that describe all others.
+    #[error("the signed list holds `{0}`, which it must not")]
+    Reserved(ArchivePath),
+    /// A file under a top-level name that is neither known nor declared as optional.
+    #[error(
+        "file `{0}` lies under a top-level name that this version does not know and the statement does not declare"
+    )]
+    TopLevel(ArchivePath),
+    /// A file where archives have a directory, or below a name that is a file there.
+    #[error("file `{0}` makes a file of a directory of archives, or a directory of a file")]
+    TopLevelKind(ArchivePath),
+    /// An empty file with the digest of something else.
+    #[error("the signed list gives the empty file `{0}` the digest of something else")]
+    EmptyDigest(ArchivePath),
+    /// It lacks a file that every archive has.
+    #[error("the signed list lacks `{0}`")]
+    Missing(&'static str),
+}
+
+impl ListError {
+    /// The file that it is about.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Reserved(path)
+            | Self::TopLevel(path)
+            | Self::TopLevelKind(path)
+            | Self::EmptyDigest(path) => path.as_str(),
+            Self::Missing(path) => path,
+        }
     }
 }
 
@@ -273,23 +297,9 @@ pub enum OpenError {
     /// CONTENTS is malformed, though signed.
     #[error("the signed list of files is refused")]
     Contents(#[source] ContentsError),
-    /// CONTENTS lists one of the files that describe all others.
-    #[error("the signed list holds `{0}`, which it must not")]
-    Reserved(ArchivePath),
-    /// A file under a top-level name that is neither known nor declared as optional.
-    #[error(
-        "file `{0}` lies under a top-level name that this version does not know and the statement does not declare"
-    )]
-    TopLevel(ArchivePath),
-    /// A file where archives have a directory, or below a name that is a file there.
-    #[error("file `{0}` makes a file of a directory of archives, or a directory of a file")]
-    TopLevelKind(ArchivePath),
-    /// CONTENTS lacks a file that every archive has.
-    #[error("the signed list lacks `{0}`")]
-    Missing(&'static str),
-    /// CONTENTS gives an empty file the digest of something else.
-    #[error("the signed list gives the empty file `{0}` the digest of something else")]
-    EmptyDigest(ArchivePath),
+    /// The files are not those of an archive, though signed.
+    #[error(transparent)]
+    List(#[from] ListError),
     /// The statement's subject is not the list as `sha256sum -c` reads it.
     #[error("the signed digest of SHA256SUMS is not that of the signed list")]
     Sha256sums,

@@ -1,7 +1,14 @@
 //! The paths of an archive and the names of its volume: archive format 1. Changing anything here makes another format.
 
+use std::collections::BTreeSet;
+
 use iso9660::SECTOR_SIZE;
-use schemas::{ArchivePath, Digest, ImagePlace, PathError, SolutionId, VolumeNames};
+use schemas::{
+    ArchivePath, Contents, ContentsEntry, Digest, ImagePlace, PathError, SolutionId, VolumeNames,
+};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::ListError;
 
 /// The signed statement in its envelope, the first file of the image.
 pub const STATEMENT: &str = "statement.dsse.json";
@@ -35,7 +42,7 @@ pub const REGISTRY_CONFIG: &str = "registry-config.inc";
 pub const REGISTRY_CONFIG_TEMPLATE: &str = "registry-config.inc.j2";
 
 /// The files that describe all others, and so are not in the list themselves.
-pub(crate) const UNLISTED: [&str; 3] = [STATEMENT, CONTENTS, SHA256SUMS];
+const UNLISTED: [&str; 3] = [STATEMENT, CONTENTS, SHA256SUMS];
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,27 +64,38 @@ const TOP_LEVEL: [(&str, Kind); 9] = [
     (REGISTRY_CONFIG_TEMPLATE, Kind::File),
 ];
 
-/// What the top-level name of a path is to format 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TopLevel {
-    /// It has a meaning, as the file or as the directory that it is.
-    Known,
-    /// It has a meaning as a directory where this is a file, or the other way round. Declaring it changes nothing.
-    OtherKind,
-    /// It has none.
-    Unknown,
+/// The rules about the list that its own grammar does not hold, for writing and for reading. `optional` are the
+/// top-level names that the statement declares.
+pub(crate) fn check_list(contents: &Contents, optional: &[String]) -> Result<(), ListError> {
+    let optional: BTreeSet<&str> = optional.iter().map(String::as_str).collect();
+    let empty = Digest::new(Sha256::digest([]).into());
+    for ContentsEntry { path, size, digest } in contents.entries() {
+        if UNLISTED.contains(&path.as_str()) {
+            return Err(ListError::Reserved(path.clone()));
+        }
+        check_top_level(path, &optional)?;
+        // Empty files have no place in the image, so no later reading would notice.
+        if *size == 0 && *digest != empty {
+            return Err(ListError::EmptyDigest(path.clone()));
+        }
+    }
+    match contents.get(MANIFEST) {
+        Some(_) => Ok(()),
+        None => Err(ListError::Missing(MANIFEST)),
+    }
 }
 
-/// Looks at the top-level name of a path.
-pub(crate) fn top_level(path: &ArchivePath) -> TopLevel {
+fn check_top_level(path: &ArchivePath, optional: &BTreeSet<&str>) -> Result<(), ListError> {
     let (name, kind) = match path.as_str().split_once('/') {
         Some((name, _)) => (name, Kind::Directory),
         None => (path.as_str(), Kind::File),
     };
     match TOP_LEVEL.iter().find(|(known, _)| *known == name) {
-        Some((_, meant)) if *meant == kind => TopLevel::Known,
-        Some(_) => TopLevel::OtherKind,
-        None => TopLevel::Unknown,
+        Some((_, meant)) if *meant == kind => Ok(()),
+        // Declaring it changes nothing.
+        Some(_) => Err(ListError::TopLevelKind(path.clone())),
+        None if optional.contains(name) => Ok(()),
+        None => Err(ListError::TopLevel(path.clone())),
     }
 }
 
@@ -123,9 +141,20 @@ pub fn blob_path(digest: &Digest) -> ArchivePath {
     path(&format!("{BLOBS}/{}", digest.hex()))
 }
 
-/// A `CustomResourceDefinition`; upstream only reads files whose names end in `_crd.yaml`.
+/// How the names of files with a `CustomResourceDefinition` end: upstream reads no others.
+const CRD_SUFFIX: &str = "_crd.yaml";
+
+/// A `CustomResourceDefinition`.
 pub fn crd_path(name: &str) -> Result<ArchivePath, PathError> {
-    format!("{CRDS}/{name}_crd.yaml").parse()
+    format!("{CRDS}/{name}{CRD_SUFFIX}").parse()
+}
+
+/// Whether a path is that of a `CustomResourceDefinition`.
+#[must_use]
+pub fn is_crd(path: &ArchivePath) -> bool {
+    let below = path.as_str().strip_prefix(CRDS);
+    let name = below.and_then(|below| below.strip_prefix('/'));
+    name.is_some_and(|name| name.ends_with(CRD_SUFFIX) && !name.contains('/'))
 }
 
 /// Whether the data order counts a path among the blobs: contents that images consist of, in either view. These are
@@ -203,6 +232,20 @@ mod tests {
             &format!("images/app/1/{}", "A".repeat(64)),
         ] {
             assert!(!is_blob(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn definitions_are_told_by_their_paths() {
+        let is = |path: &str| is_crd(&path.parse().unwrap());
+        assert!(is(crd_path("x").unwrap().as_str()));
+        for path in [
+            "operator/deploy/crds/x_cr.yaml",
+            "operator/deploy/crds/x/y_crd.yaml",
+            "operator/deploy/crds_crd.yaml",
+            "operator/deploy/x_crd.yaml",
+        ] {
+            assert!(!is(path), "{path}");
         }
     }
 

@@ -1,19 +1,16 @@
 //! The signed list of files, and the image compared with it. From here on, names, sizes and places come from the plan.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use iso9660::{Extent, Layout, Plan, ReadAt as _};
-use schemas::{Contents, ContentsEntry, Digest, Statement};
+use schemas::{Contents, Digest, Statement};
 use sha2::{Digest as _, Sha256};
 use signing::Signers;
 
 use crate::error::Differences;
-use crate::layout::{
-    self, CONTENTS_OFFSET, MANIFEST, SHA256SUMS, TopLevel, UNLISTED, blob_path, top_level,
-};
+use crate::layout::{self, CONTENTS_OFFSET, SHA256SUMS, blob_path};
 use crate::medium::{Drive, Kind, Medium};
 use crate::order::{self, Own};
 use crate::{OpenError, Trusted, limits};
@@ -51,8 +48,8 @@ impl Trusted {
         let layout = negotiate(&self)?;
         let contents = read_contents(&self, cancel)?;
         let statement = self.statement();
-        check_entries(statement, &contents)?;
         let predicate = &statement.predicate;
+        layout::check_list(&contents, &predicate.optional)?;
         let sums = contents.to_sha256sums(&predicate.contents);
         if Sha256::digest(&sums).as_slice() != statement.sha256sums.as_bytes() {
             return Err(OpenError::Sha256sums);
@@ -136,38 +133,6 @@ fn read_contents(trusted: &Trusted, cancel: &AtomicBool) -> Result<Contents, Ope
         });
     }
     Contents::from_slice(&bytes).map_err(OpenError::Contents)
-}
-
-/// The rules about the list that its own grammar does not hold.
-fn check_entries(statement: &Statement, contents: &Contents) -> Result<(), OpenError> {
-    let optional: BTreeSet<&str> = statement
-        .predicate
-        .optional
-        .iter()
-        .map(String::as_str)
-        .collect();
-    let empty = Digest::new(Sha256::digest([]).into());
-    for ContentsEntry { path, size, digest } in contents.entries() {
-        let top = path.components().next().unwrap_or_default();
-        if UNLISTED.contains(&path.as_str()) {
-            return Err(OpenError::Reserved(path.clone()));
-        }
-        match top_level(path) {
-            TopLevel::OtherKind => return Err(OpenError::TopLevelKind(path.clone())),
-            TopLevel::Unknown if !optional.contains(top) => {
-                return Err(OpenError::TopLevel(path.clone()));
-            }
-            TopLevel::Known | TopLevel::Unknown => {}
-        }
-        // Empty files have no place in the image, so no later reading would notice.
-        if *size == 0 && *digest != empty {
-            return Err(OpenError::EmptyDigest(path.clone()));
-        }
-    }
-    match contents.get(MANIFEST) {
-        Some(_) => Ok(()),
-        None => Err(OpenError::Missing(MANIFEST)),
-    }
 }
 
 /// A medium that is read until somebody does not want to wait for it.

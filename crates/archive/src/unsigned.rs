@@ -13,9 +13,7 @@ use schemas::{
 use sha2::{Digest as _, Sha256};
 use signing::SecretKey;
 
-use crate::layout::{
-    self, CONTENTS, MANIFEST, SHA256SUMS, STATEMENT, TopLevel, UNLISTED, top_level,
-};
+use crate::layout::{self, CONTENTS, SHA256SUMS, STATEMENT};
 use crate::order::{self, Own};
 use crate::{Signed, WriteError};
 
@@ -95,8 +93,8 @@ impl Unsigned {
     /// Lists and lays out the files. `CONTENTS`, `SHA256SUMS` and the statement are added here; every other file is
     /// given, `manifest.yaml` among them.
     pub fn new(info: Info, files: Vec<ArchiveFile>) -> Result<Self, WriteError> {
-        check_paths(&info, &files)?;
         let (list, mut sources) = split(files)?;
+        layout::check_list(&list, &info.optional)?;
         let contents = list.to_bytes();
         if contents.len() as u64 > schemas::limits::CONTENTS_SIZE {
             return Err(WriteError::ContentsSize(contents.len() as u64));
@@ -167,36 +165,6 @@ impl Unsigned {
         let envelope = Envelope::new(self.payload.clone())
             .expect("the statement was found to fit its envelope");
         Signed::new(self, envelope)
-    }
-}
-
-/// The same rules as for reading.
-fn check_paths(info: &Info, files: &[ArchiveFile]) -> Result<(), WriteError> {
-    let is_optional = |top: &str| info.optional.iter().any(|optional| optional == top);
-    let empty = digest_of(&[]);
-    for ArchiveFile {
-        path, size, digest, ..
-    } in files
-    {
-        let top = path.components().next().unwrap_or_default();
-        if UNLISTED.contains(&path.as_str()) {
-            return Err(WriteError::Reserved(path.clone()));
-        }
-        match top_level(path) {
-            TopLevel::OtherKind => return Err(WriteError::TopLevelKind(path.clone())),
-            TopLevel::Unknown if !is_optional(top) => {
-                return Err(WriteError::TopLevel(path.clone()));
-            }
-            TopLevel::Known | TopLevel::Unknown => {}
-        }
-        if *size == 0 && *digest != empty {
-            return Err(WriteError::EmptyDigest(path.clone()));
-        }
-    }
-    if files.iter().any(|file| file.path.as_str() == MANIFEST) {
-        Ok(())
-    } else {
-        Err(WriteError::Missing(MANIFEST))
     }
 }
 

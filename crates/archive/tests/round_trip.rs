@@ -14,9 +14,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use archive::{
-    ArchiveFile, CONTENTS, CONTENTS_OFFSET, Destination, FileSource, MANIFEST, OpenError, Opened,
-    Overwrite, README, SHA256SUMS, STATEMENT, STATEMENT_OFFSET, Signable, Subject, Unsigned,
-    WriteError, detached_path, read_detached,
+    ArchiveFile, CONTENTS, CONTENTS_OFFSET, Destination, FileSource, ListError, MANIFEST,
+    OpenError, Opened, Overwrite, README, SHA256SUMS, STATEMENT, STATEMENT_OFFSET, Signable,
+    Subject, Unsigned, WriteError, detached_path, read_detached,
 };
 use common::{Place, digest, id, images, info, key, trust};
 use schemas::{Digest, Envelope, PAYLOAD_TYPE};
@@ -257,9 +257,15 @@ fn files_that_an_archive_cannot_have_are_refused() {
         Unsigned::new(info(), files).unwrap_err()
     };
     for path in [STATEMENT, CONTENTS, SHA256SUMS] {
-        assert!(matches!(with(path), WriteError::Reserved(_)));
+        assert!(matches!(
+            with(path),
+            WriteError::List(ListError::Reserved(_))
+        ));
     }
-    assert!(matches!(with("elsewhere/file"), WriteError::TopLevel(_)));
+    assert!(matches!(
+        with("elsewhere/file"),
+        WriteError::List(ListError::TopLevel(_))
+    ));
     for path in [
         "operator",
         "images",
@@ -267,18 +273,24 @@ fn files_that_an_archive_cannot_have_are_refused() {
         "README.txt/x",
         "index.json/x",
     ] {
-        assert!(matches!(with(path), WriteError::TopLevelKind(_)), "{path}");
+        assert!(
+            matches!(with(path), WriteError::List(ListError::TopLevelKind(_))),
+            "{path}"
+        );
     }
     let mut files = place.files();
     let mut empty = ArchiveFile::from_bytes("images/a/1/x".parse().unwrap(), vec![]);
     empty.digest = schemas::Digest::new([1; 32]);
     files.push(empty);
     let empty = Unsigned::new(info(), files).unwrap_err();
-    assert!(matches!(empty, WriteError::EmptyDigest(_)) && empty.is_refusal());
+    assert!(matches!(empty, WriteError::List(ListError::EmptyDigest(_))) && empty.is_refusal());
     assert!(matches!(with(MANIFEST), WriteError::Contents(_)));
     assert!(matches!(with("operator/Deploy"), WriteError::Plan(_)));
     let missing = Unsigned::new(info(), vec![]).unwrap_err();
-    assert!(matches!(missing, WriteError::Missing(MANIFEST)));
+    assert!(matches!(
+        missing,
+        WriteError::List(ListError::Missing(MANIFEST))
+    ));
     assert!(missing.is_refusal());
 }
 

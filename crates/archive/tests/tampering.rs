@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use archive::{
-    CONTENTS_OFFSET, MANIFEST, OpenError, Opened, STATEMENT_OFFSET, Unsigned, WriteError,
+    CONTENTS_OFFSET, ListError, MANIFEST, OpenError, Opened, STATEMENT_OFFSET, Unsigned, WriteError,
 };
 use common::{Place, digest, info, key};
 use iso9660::{Part, RegionBytes, TreeKind};
@@ -370,7 +370,9 @@ fn what_must_be_understood_and_is_not_is_refused_by_name() {
     place.write();
     resign(&place, |statement, _| statement.predicate.optional.clear());
     let error = refused(&place);
-    assert!(matches!(error, OpenError::TopLevel(path) if path.as_str() == "extra/empty"));
+    assert!(
+        matches!(error, OpenError::List(ListError::TopLevel(path)) if path.as_str() == "extra/empty")
+    );
 }
 
 #[test]
@@ -467,11 +469,17 @@ fn a_list_that_no_archive_has_is_refused() {
     resign(&place, |_, entries| {
         entries.retain(|entry| entry.path.as_str() != MANIFEST);
     });
-    assert!(matches!(refused(&place), OpenError::Missing(MANIFEST)));
+    assert!(matches!(
+        refused(&place),
+        OpenError::List(ListError::Missing(MANIFEST))
+    ));
     for own in ["CONTENTS", "SHA256SUMS", "statement.dsse.json"] {
         place.write();
         resign(&place, |_, entries| entries[0].path = own.parse().unwrap());
-        assert!(matches!(refused(&place), OpenError::Reserved(_)), "{own}");
+        assert!(
+            matches!(refused(&place), OpenError::List(ListError::Reserved(_))),
+            "{own}"
+        );
     }
     for (path, optional) in [("operator", ""), ("README.txt/x", "README.txt")] {
         place.write();
@@ -482,11 +490,17 @@ fn a_list_that_no_archive_has_is_refused() {
             statement.predicate.optional.push(optional.to_owned());
         });
         let error = refused(&place);
-        assert!(matches!(error, OpenError::TopLevelKind(_)), "{error}");
+        assert!(
+            matches!(error, OpenError::List(ListError::TopLevelKind(_))),
+            "{error}"
+        );
     }
     place.write();
     resign(&place, |_, entries| {
         find(entries, "extra/empty").digest = Digest::new([1; 32]);
     });
-    assert!(matches!(refused(&place), OpenError::EmptyDigest(_)));
+    assert!(matches!(
+        refused(&place),
+        OpenError::List(ListError::EmptyDigest(_))
+    ));
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use archive::ROLE;
 use schemas::OperatorScope;
 use serde_json::Value;
 
-use super::{OperatorFiles, ROLE, text};
+use super::{OperatorFiles, text};
 use crate::catalogue::operator::{
     BUDGET, CLUSTER_RULE, DANGEROUS_RULE, ROLE_KIND, ROLE_NAME, ROLE_RULES, WILDCARD,
 };
