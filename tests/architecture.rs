@@ -17,6 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("archive", &["iso9660", "schemas", "signing"]),
     ("registry", &["schemas"]),
     ("deployer", &["schemas"]),
+    // Pack writes nothing that validate refuses, by the same rules.
     (
         "packager",
         &[

@@ -2,11 +2,12 @@
 //! what mends it; no message repeats its source's.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use files::ReadError;
-use schemas::{Digest, ImageName, ImagePlace, ImageReference, ImageSource};
+use schemas::{ArchivePath, Digest, ImagePlace, ImageSource};
 use sources::{FailedImage, SourceError};
+use validator::rules::Problem;
 
 /// Why there is no archive.
 #[derive(Debug, thiserror::Error)]
@@ -33,43 +34,13 @@ pub enum PackError {
         /// Its value.
         path: PathBuf,
     },
-    /// No image at all.
-    #[error("`spec.images` is empty: a Solution brings at least one image")]
-    NoImages,
-    /// One place twice.
-    #[error("`spec.images` has `{0}` twice; give one of them another tag, or remove it")]
-    Twice(ImagePlace),
-    /// Two places that a file system without upper and lower case takes for one.
-    #[error(
-        "`spec.images` has `{one}` and `{other}`, whose directories differ only in upper and lower case; rename one"
-    )]
-    Case {
-        /// The one that sorts first.
-        one: ImagePlace,
-        /// The other.
-        other: ImagePlace,
-    },
-    /// The directory of one image lies inside that of another.
-    #[error(
-        "the directory of image `{inner}` would lie inside that of image `{outer}`; rename one, or give `{outer}` another tag"
-    )]
-    Inside {
-        /// The image inside.
-        inner: ImagePlace,
-        /// The image around it.
-        outer: ImagePlace,
-    },
-    /// Two images are said to be what one reference means.
-    #[error(
-        "images `{one}` and `{other}` have the same `ref: {reference}`; workloads could get either"
-    )]
-    Reference {
-        /// The first of them.
-        one: ImagePlace,
-        /// The other.
-        other: ImagePlace,
-        /// The reference.
-        reference: ImageReference,
+    /// A document is not what an archive may have.
+    #[error("`{}`: {problem}", path.display())]
+    Problem {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: Box<Problem>,
     },
     /// A text of `platforms` is not a platform.
     #[error(
@@ -80,62 +51,6 @@ pub enum PackError {
         place: ImagePlace,
         /// The text.
         text: String,
-    },
-    /// The operator's image is not in the Solution.
-    #[error(
-        "`spec.operator.image` is `{image}`, which is not in `spec.images`; add it there, or name one of: {images}"
-    )]
-    OperatorImage {
-        /// The image.
-        image: ImagePlace,
-        /// The images there are.
-        images: String,
-    },
-    /// `$(image:NAME)` names no image of the Solution.
-    #[error("`{field}`: `$(image:{name})` names no image of `spec.images`; name one of: {images}")]
-    UnknownExpansion {
-        /// The field of `solution.yaml`.
-        field: String,
-        /// What stands between the parentheses.
-        name: schemas::ImageName,
-        /// The images there are.
-        images: String,
-    },
-    /// `$(image:NAME)` could be several images.
-    #[error("`{field}`: `$(image:{name})` could be each of {places}; give them different names")]
-    AmbiguousExpansion {
-        /// The field of `solution.yaml`.
-        field: String,
-        /// The name.
-        name: ImageName,
-        /// The images of this name.
-        places: String,
-    },
-    /// What begins as `$(image:NAME)` and is none.
-    #[error("`{field}`: {problem}")]
-    Expansion {
-        /// The field of `solution.yaml`.
-        field: String,
-        /// How it is malformed.
-        problem: schemas::ExpansionError,
-    },
-    /// An environment variable twice, or one that cannot be.
-    #[error("`spec.operator.env` has a variable `{name}` {problem}")]
-    Variable {
-        /// The variable's name.
-        name: String,
-        /// What is wrong with it.
-        problem: &'static str,
-    },
-    /// An image that the operator will ask for by its reference, and that will not be there.
-    #[error(
-        "`spec.operator.env.{variable}` is `{value}`, the `ref` of no image; write `$(image:NAME)`, or add the image with this `ref`"
-    )]
-    RelatedImage {
-        /// The variable.
-        variable: String,
-        /// Its value.
-        value: String,
     },
     /// The operator's CRDs or roles are not where they should be.
     #[error("`{field}` is `{}`, which does not exist; {mend}", path.display())]
@@ -155,23 +70,18 @@ pub enum PackError {
         /// The reason, with line and column.
         source: schemas::yaml::YamlError,
     },
-    /// A file or an object in it may not be in an archive.
-    #[error("`{}`: {problem}", path.display())]
-    OperatorFile {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, and what mends it.
-        problem: String,
-    },
-    /// Two objects or files that would be one.
-    #[error("`{}` and `{}` both have {what}; keep one", one.display(), other.display())]
-    OperatorTwice {
+    /// A file whose name cannot be used in an archive.
+    #[error("`{}` has a name that cannot be used in an archive; rename it to at most 90 of letters, digits, `.`, `_` and `-`, beginning with a letter or a digit", .0.display())]
+    FileName(PathBuf),
+    /// Two files that would be one.
+    #[error("`{}` and `{}` both have the name `{path}` in the archive; keep one", one.display(), other.display())]
+    FileTwice {
         /// The first file.
         one: PathBuf,
         /// The second file.
         other: PathBuf,
-        /// What they both have.
-        what: String,
+        /// Where they would lie.
+        path: ArchivePath,
     },
     /// An image cannot be taken from where it should come from.
     #[error("cannot take image `{place}` from `{from}`")]
@@ -228,11 +138,20 @@ pub enum PackError {
 }
 
 impl PackError {
+    /// The error that a file has a problem.
+    pub(crate) fn in_file(path: &Path) -> impl Fn(Problem) -> Self + '_ {
+        |problem| Self::Problem {
+            path: path.to_owned(),
+            problem: Box::new(problem),
+        }
+    }
+
     /// What the user can do next, where one step is likely to help and the message does not say it.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Image { source, .. } => source.hint(),
+            Self::Problem { problem, .. } => problem.fix(),
             _ => None,
         }
     }

@@ -1,14 +1,13 @@
 //! Source directory to signed archive: *load* reads the texts, *collect* pins every image to a digest, *assemble* makes
 //! the list of files, and `archive` plans, signs and writes.
 //!
-//! This crate must not know how archives are checked or imported (`validator`, `importer`), nor the terminal, the
+//! This crate must not know how archives are imported (`importer`), nor the terminal, the
 //! environment or the clock.
 
 mod assemble;
 mod check;
 mod error;
 mod init;
-mod limits;
 mod load;
 mod operator;
 mod pack;
@@ -20,7 +19,6 @@ use std::path::Path;
 
 use sources::CacheError;
 
-pub use check::check;
 pub use error::PackError;
 pub use init::init;
 pub use pack::{Packed, Pinned, Request, Signing, pack};

@@ -4,6 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use schemas::{SolutionId, SolutionSource};
+use validator::rules;
 
 use crate::check;
 use crate::error::PackError;
@@ -37,11 +38,11 @@ pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
     let understood = SolutionSource::from_slice(&bytes)
         .and_then(|source| source.id().map(|id| (source, id)).map_err(Into::into));
     let (source, id) = understood.map_err(|source| PackError::Source { path, source })?;
-    check::images(&source.spec.images)?;
+    rules::check_source(&source.spec).map_err(PackError::in_file(Path::new("solution.yaml")))?;
+    check::platforms(&source.spec.images)?;
     let crds = below(directory, "spec.crds", &source.spec.crds)?;
     let roles = below(directory, "spec.roles", &source.spec.roles)?;
-    let (operator, unused) = if let Some(operator) = &source.spec.operator {
-        check::operator(operator, &source.spec.images)?;
+    let (operator, unused) = if source.spec.operator.is_some() {
         (operator::read(&crds, &roles)?, Vec::new())
     } else {
         let unused = [crds, roles].into_iter().filter(|path| path.exists());

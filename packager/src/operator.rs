@@ -1,16 +1,16 @@
 //! The operator's files: CRDs, one in each file, and Roles. They are copied byte for byte; they are parsed only to
 //! refuse what no site could use.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use files::{self, ReadError};
 use schemas::{ArchivePath, yaml};
 use serde_json::Value;
+use validator::rules::{self, DefinitionNames, Problem};
 
 use crate::error::PackError;
-use crate::limits;
-use files::{self, ReadError};
 
 /// A file of the operator as it will lie in the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,48 +23,38 @@ pub(crate) struct OperatorFile {
 
 /// Reads the directory of CRDs and the file of roles, and checks both.
 pub(crate) fn read(crds: &Path, roles: &Path) -> Result<Vec<OperatorFile>, PackError> {
-    let mut files = read_crds(crds)?;
-    files.push(read_roles(roles)?);
+    let roles = read_roles(roles)?;
+    let mut files = read_crds(crds, roles.bytes.len() as u64)?;
+    files.push(roles);
     Ok(files)
 }
 
-fn read_crds(directory: &Path) -> Result<Vec<OperatorFile>, PackError> {
+/// Reads the CRDs; `size` is what the other files have in bytes.
+fn read_crds(directory: &Path, mut size: u64) -> Result<Vec<OperatorFile>, PackError> {
     // The keys compare without upper and lower case, as siblings in an archive must differ.
     let mut files: BTreeMap<String, (PathBuf, OperatorFile)> = BTreeMap::new();
-    let mut names: BTreeMap<String, PathBuf> = BTreeMap::new();
-    let mut left = limits::OPERATOR_BYTES;
-    for path in yaml_files(directory)? {
+    let mut names = DefinitionNames::default();
+    let paths = yaml_files(directory)?;
+    let count = paths.len();
+    for path in paths {
         let bytes = files::read(&path, schemas::limits::YAML_SIZE)?;
-        left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
-            let problem = format!(
-                "its files have more than {} bytes together",
-                limits::OPERATOR_BYTES
-            );
-            refuse(directory, problem)
-        })?;
-        let name = check_crd(&path, &bytes)?;
-        if let Some(one) = names.insert(name.clone(), path.clone()) {
-            return Err(twice(
-                one,
-                path,
-                format!("the CustomResourceDefinition `{name}`"),
-            ));
-        }
+        size += bytes.len() as u64;
+        rules::check_files(count, size).map_err(PackError::in_file(directory))?;
+        check_crd(&path, &bytes, &mut names)?;
         let file = OperatorFile {
             path: crd_path(&path)?,
             bytes,
         };
         let key = file.path.as_str().to_lowercase();
-        let what = format!("the name `{}` in the archive", file.path);
-        if let Some((one, _)) = files.insert(key, (path.clone(), file)) {
-            return Err(twice(one, path, what));
+        if let Some((one, file)) = files.insert(key, (path.clone(), file)) {
+            return Err(PackError::FileTwice {
+                one,
+                other: path,
+                path: file.path,
+            });
         }
     }
     Ok(files.into_values().map(|(_, file)| file).collect())
-}
-
-fn twice(one: PathBuf, other: PathBuf, what: String) -> PackError {
-    PackError::OperatorTwice { one, other, what }
 }
 
 /// The `.yaml` and `.yml` files of a directory, sorted.
@@ -84,10 +74,7 @@ fn yaml_files(directory: &Path) -> Result<Vec<PathBuf>, PackError> {
         if is_yaml(&path) {
             paths.push(path);
         }
-        if paths.len() > limits::CRD_FILES {
-            let problem = format!("holds more than {} YAML files", limits::CRD_FILES);
-            return Err(refuse(directory, problem));
-        }
+        rules::check_files(paths.len(), 0).map_err(PackError::in_file(directory))?;
     }
     paths.sort();
     Ok(paths)
@@ -109,21 +96,11 @@ fn missing(error: ReadError, field: &'static str, path: &Path, mend: &'static st
     }
 }
 
-fn refuse(path: &Path, problem: impl Into<String>) -> PackError {
-    PackError::OperatorFile {
-        path: path.to_owned(),
-        problem: problem.into(),
-    }
-}
-
 /// The path of a CRD in the archive: sites only take files that end in `_crd.yaml`.
 fn crd_path(path: &Path) -> Result<ArchivePath, PackError> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let stem = stem.strip_suffix("_crd").unwrap_or(&stem);
-    let parsed = archive::crd_path(stem);
-    parsed.map_err(|_| {
-        refuse(path, "the file's name cannot be used in an archive; rename it to at most 90 of letters, digits, `.`, `_` and `-`, beginning with a letter or a digit")
-    })
+    archive::crd_path(stem).map_err(|_| PackError::FileName(path.to_owned()))
 }
 
 fn documents(path: &Path, bytes: &[u8]) -> Result<Vec<Value>, PackError> {
@@ -133,50 +110,15 @@ fn documents(path: &Path, bytes: &[u8]) -> Result<Vec<Value>, PackError> {
     })
 }
 
-/// Checks a file with a CRD, and gives the CRD's name.
-fn check_crd(path: &Path, bytes: &[u8]) -> Result<String, PackError> {
+fn check_crd(path: &Path, bytes: &[u8], names: &mut DefinitionNames) -> Result<(), PackError> {
     let documents = documents(path, bytes)?;
-    let [crd] = documents.as_slice() else {
-        let found = documents.len();
-        return Err(refuse(
-            path,
-            format!(
-                "holds {found} documents instead of exactly one CustomResourceDefinition; give each a file of its own"
-            ),
-        ));
+    let problem = if let [crd] = documents.as_slice() {
+        let own = rules::identify_definition(crd).into_iter().next();
+        own.or_else(|| names.add(crd, &path.to_string_lossy()))
+    } else {
+        Some(Problem::Documents(documents.len()))
     };
-    if kind(crd) != ("apiextensions.k8s.io/v1", "CustomResourceDefinition") {
-        return Err(refuse(
-            path,
-            format!(
-                "holds {}, not an `apiextensions.k8s.io/v1` `CustomResourceDefinition`; move it to another directory",
-                described(crd)
-            ),
-        ));
-    }
-    let conversion = &crd["spec"]["conversion"];
-    if conversion["strategy"] == "Webhook" || conversion.get("webhook").is_some() {
-        return Err(refuse(
-            path,
-            "converts by webhook, which would have to name one of many namespaces; serve versions that need no conversion",
-        ));
-    }
-    let name = name(path, crd)?;
-    let text = |field: &Value| field.as_str().unwrap_or_default().to_owned();
-    let expected = format!(
-        "{}.{}",
-        text(&crd["spec"]["names"]["plural"]),
-        text(&crd["spec"]["group"])
-    );
-    if name != expected {
-        return Err(refuse(
-            path,
-            format!(
-                "has the name `{name}`, which must be `<spec.names.plural>.<spec.group>`, here `{expected}`"
-            ),
-        ));
-    }
-    Ok(name.to_owned())
+    problem.map_or(Ok(()), |problem| Err(PackError::in_file(path)(problem)))
 }
 
 fn read_roles(path: &Path) -> Result<OperatorFile, PackError> {
@@ -188,21 +130,8 @@ fn read_roles(path: &Path) -> Result<OperatorFile, PackError> {
             "make the file; it may hold only comments when the operator needs no rights",
         )
     })?;
-    let mut seen = BTreeSet::new();
-    for role in documents(path, &bytes)? {
-        let ("rbac.authorization.k8s.io/v1", kind @ ("Role" | "ClusterRole")) = kind(&role) else {
-            return Err(refuse(
-                path,
-                format!(
-                    "holds {}; only `Role` and `ClusterRole` of `rbac.authorization.k8s.io/v1` can be here, bindings and accounts are made at the site",
-                    described(&role)
-                ),
-            ));
-        };
-        let what = format!("the {kind} `{}`", name(path, &role)?);
-        if !seen.insert(what.clone()) {
-            return Err(refuse(path, format!("holds {what} twice; keep one")));
-        }
+    if let Some(problem) = rules::identify_roles(&documents(path, &bytes)?).next() {
+        return Err(PackError::in_file(path)(problem));
     }
     Ok(OperatorFile {
         path: archive::ROLE
@@ -210,36 +139,6 @@ fn read_roles(path: &Path) -> Result<OperatorFile, PackError> {
             .expect("the path is inside the grammar"),
         bytes,
     })
-}
-
-fn kind(object: &Value) -> (&str, &str) {
-    let text = |field: &str| object[field].as_str().unwrap_or_default();
-    (text("apiVersion"), text("kind"))
-}
-
-fn described(object: &Value) -> String {
-    let cut = |text: &str| text.chars().take(80).collect::<String>();
-    match kind(object) {
-        (_, "") => "a document without `kind`".to_owned(),
-        (api_version, kind) => format!("`{}` `{}`", cut(api_version), cut(kind)),
-    }
-}
-
-fn name<'a>(path: &Path, object: &'a Value) -> Result<&'a str, PackError> {
-    let name = object["metadata"]["name"].as_str().unwrap_or_default();
-    // What Kubernetes asks of a name that is part of a URL; only RBAC objects may have more than a DNS subdomain.
-    if name.is_empty()
-        || name.len() > 253
-        || name == "."
-        || name == ".."
-        || name.contains(['/', '%'])
-    {
-        return Err(refuse(
-            path,
-            format!("{} has no usable `metadata.name`", described(object)),
-        ));
-    }
-    Ok(name)
 }
 
 #[cfg(test)]
@@ -298,32 +197,32 @@ mod tests {
             refused(&[("a.yaml", CRD), ("A_crd.yaml", &other)], ROLE)
                 .contains("both have the name")
         );
+        let twice = refused(&[("a.yaml", CRD), ("b.yaml", CRD)], ROLE);
         assert!(
-            refused(&[("a.yaml", CRD), ("b.yaml", CRD)], ROLE)
-                .contains("both have the CustomResourceDefinition `demos.demo.test`")
+            twice.contains("b.yaml`: defines `demos.demo.test`, as /")
+                && twice.ends_with("/a.yaml does"),
+            "{twice}"
         );
     }
 
     #[test]
     fn a_crd_file_holds_one_crd() {
         let two = format!("{CRD}---\n{CRD}");
-        assert!(
-            refused(&[("a.yaml", &two)], ROLE).contains("holds 2 documents instead of exactly one")
-        );
+        assert!(refused(&[("a.yaml", &two)], ROLE).ends_with("a.yaml`: holds 2 documents"));
         assert!(refused(&[("a.yaml", "")], ROLE).contains("holds 0 documents"));
         assert!(
             refused(&[("a.yaml", ROLE)], ROLE)
-                .contains("holds `rbac.authorization.k8s.io/v1` `Role`, not")
+                .ends_with("a.yaml`: holds `rbac.authorization.k8s.io/v1` `Role`")
         );
         let old = CRD.replace("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1");
         assert!(refused(&[("a.yaml", &old)], ROLE).contains("v1beta1"));
         let renamed = CRD.replace("name: demos.demo.test", "name: demo.test");
-        assert!(refused(&[("a.yaml", &renamed)], ROLE).contains("here `demos.demo.test`"));
+        assert!(refused(&[("a.yaml", &renamed)], ROLE).contains("not `demos.demo.test`"));
         let webhook = format!("{CRD}  conversion: {{strategy: Webhook}}\n");
-        assert!(refused(&[("a.yaml", &webhook)], ROLE).contains("converts by webhook"));
+        assert!(refused(&[("a.yaml", &webhook)], ROLE).contains("names a webhook"));
         let twice = format!("{CRD}kind: X\n");
         assert!(refused(&[("a.yaml", &twice)], ROLE).contains("a.yaml` is not usable YAML"));
-        assert!(refused(&[("-a.yaml", CRD)], ROLE).contains("the file's name cannot be used"));
+        assert!(refused(&[("-a.yaml", CRD)], ROLE).contains("has a name that cannot be used"));
     }
 
     #[test]
@@ -331,14 +230,58 @@ mod tests {
         assert!(files(&[], "# none\n").is_ok());
         let binding = ROLE.replace("kind: Role", "kind: RoleBinding");
         assert!(
-            refused(&[], &binding)
-                .contains("holds `rbac.authorization.k8s.io/v1` `RoleBinding`; only")
+            refused(&[], &binding).ends_with(
+                "role.yaml`: document 1 is `rbac.authorization.k8s.io/v1` `RoleBinding`"
+            )
         );
-        assert!(refused(&[], "a: 1\n").contains("holds a document without `kind`"));
-        assert!(refused(&[], "[1]\n").contains("without `kind`"));
+        for other in ["a: 1\n", "[1]\n"] {
+            assert!(refused(&[], other).contains("document 1 is `` ``"));
+        }
         let twice = format!("{ROLE}---\n{ROLE}");
-        assert!(refused(&[], &twice).contains("holds the Role `demo` twice"));
-        let nameless = ROLE.replace("name: demo", "name: ''");
-        assert!(refused(&[], &nameless).contains("has no usable `metadata.name`"));
+        assert!(refused(&[], &twice).contains("Role `demo` occurs twice"));
+    }
+
+    /// What the API server refuses as a segment of a path, as `validate` does.
+    #[test]
+    fn a_role_has_a_name_that_a_path_can_hold() {
+        for name in ["''", "a/b", "..", "\"a\\tb\"", "\"a\\u0085\""] {
+            let named = ROLE.replace("name: demo", &format!("name: {name}"));
+            let message = refused(&[], &named);
+            assert!(
+                message.contains("document 1 has no usable name"),
+                "{message}"
+            );
+        }
+        assert!(files(&[], &ROLE.replace("name: demo", "name: 'system:a b'")).is_ok());
+    }
+
+    /// A name that no API server takes for a definition, in a draft of `init --from` neither.
+    #[test]
+    fn a_crd_has_the_name_of_an_object() {
+        for plural in ["Demos", "a:b"] {
+            let message = refused(&[("a.yaml", &CRD.replace("demos", plural))], ROLE);
+            assert!(message.ends_with("is not a DNS subdomain"), "{message}");
+        }
+        let nameless = CRD.replace("name: demos.demo.test", "x: y");
+        assert!(refused(&[("a.yaml", &nameless)], ROLE).contains("`metadata.name` is missing"));
+    }
+
+    /// As large as what `validate` reads, and the roles count too.
+    #[test]
+    fn the_files_are_bounded_together() {
+        let large = "#".repeat(usize::try_from(schemas::limits::YAML_SIZE).unwrap());
+        let crds: Vec<(String, String)> = (0..16)
+            .map(|number| {
+                let crd = CRD.replace("demos", &format!("demos{number}"));
+                (format!("{number}.yaml"), crd.clone() + &large[crd.len()..])
+            })
+            .collect();
+        let crds: Vec<(&str, &str)> = crds.iter().map(|(name, text)| (&**name, &**text)).collect();
+        let message = refused(&crds, ROLE);
+        let size = validator::limits::OPERATOR_FILES + ROLE.len() as u64;
+        assert!(
+            message.contains(&format!("the files have {size} bytes")),
+            "{message}"
+        );
     }
 }

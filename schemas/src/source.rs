@@ -93,6 +93,22 @@ impl SourceImage {
             tag: self.tag.clone(),
         }
     }
+
+    /// The reference that workloads ask for, as far as this says it: as such, or by where the image comes from. Files
+    /// and directories may know more.
+    #[must_use]
+    pub fn known_reference(&self) -> Option<&ImageReference> {
+        self.reference.as_ref().or(match &self.source {
+            ImageSource::Docker(reference) => Some(reference),
+            _ => None,
+        })
+    }
+
+    /// Whether the reference, or that there is none, is known before the source is read.
+    #[must_use]
+    pub fn reference_is_known(&self) -> bool {
+        self.known_reference().is_some() || matches!(self.source, ImageSource::Dir { .. })
+    }
 }
 
 /// Where an image comes from, in the notation of skopeo's and podman's transports.
@@ -222,6 +238,32 @@ spec:
   operator: {image: {name: example-operator, tag: 1.0.0}}
   upgradeFrom: '>=0.9.0'
 ";
+
+    #[test]
+    fn the_reference_is_where_the_image_came_from_when_that_is_a_registry() {
+        let image = |source: &str, reference: Option<&str>| SourceImage {
+            name: "org/app".parse().unwrap(),
+            tag: "1.0".parse().unwrap(),
+            source: source.parse().unwrap(),
+            reference: reference.map(|reference| reference.parse().unwrap()),
+            platforms: Vec::new(),
+        };
+        let registry = "docker://quay.io/org/app:1.2";
+        for (source, given, reference, known) in [
+            (registry, None, Some("quay.io/org/app:1.2"), true),
+            (registry, Some("r.test/app:1"), Some("r.test/app:1"), true),
+            ("oci:images/app", None, None, false),
+            ("dir:images/app", None, None, true),
+        ] {
+            let image = image(source, given);
+            let found = image.known_reference().map(ImageReference::as_str);
+            assert_eq!(
+                (found, image.reference_is_known()),
+                (reference, known),
+                "{source}"
+            );
+        }
+    }
 
     #[test]
     fn a_source_is_read_with_its_defaults() {

@@ -140,7 +140,7 @@ fn draft(arguments: &Arguments, release: &Path) -> Result<Draft, Failure> {
         deployment: arguments.deployment.clone(),
     };
     let read = release::read(release).map_err(support::from_failure)?;
-    let draft = release::draft(&read, &wishes, &|spec| Ok(packager::check(spec)?));
+    let draft = release::draft(&read, &wishes);
     draft.map_err(support::from_failure)
 }
 

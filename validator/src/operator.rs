@@ -2,21 +2,16 @@
 //!
 //! A site learns here, and not from the API server in the middle of an upgrade, that a file is wrong.
 
-mod definition;
-mod excess;
-mod role;
-
 use archive::ROLE;
 use schemas::{ArchivePath, ContentsEntry, DocumentCost, OperatorScope, Solution, limits, yaml};
 use serde_json::Value;
 
-use crate::catalogue::operator::{BUDGET, CRD_COUNT, IGNORED, UNEXPECTED, YAML};
+use crate::catalogue::operator::{IGNORED, UNEXPECTED, YAML};
 use crate::catalogue::practice::TEMPLATE;
 use crate::error::CheckError;
 use crate::files::Files;
 use crate::finding::Findings;
-use crate::limits::{OPERATOR_DEFINITIONS, OPERATOR_FILES};
-use excess::Excess;
+use crate::rules::{self, DefinitionNames, Problem};
 
 const DIRECTORY: &str = "operator/";
 
@@ -45,21 +40,12 @@ pub(crate) fn check(
     let size: u64 = files
         .below(DIRECTORY)
         .fold(0, |sum, entry| sum.saturating_add(entry.size));
-    if size > OPERATOR_FILES {
-        let message =
-            format_args!("the files have {size} bytes; at most {OPERATOR_FILES} are read");
-        findings.add(&BUDGET, "operator", message);
-        return Ok(OperatorFiles::default());
-    }
     let definitions = files
         .below(DIRECTORY)
         .filter(|entry| archive::is_crd(&entry.path))
         .count();
-    if definitions > OPERATOR_DEFINITIONS {
-        let message = format_args!(
-            "there are {definitions} definitions; at most {OPERATOR_DEFINITIONS} are read"
-        );
-        findings.add(&BUDGET, "operator", message);
+    if let Err(problem) = rules::check_files(definitions, size) {
+        rules::report([problem], "operator", findings);
         return Ok(OperatorFiles::default());
     }
     let mut loading = Loading {
@@ -69,14 +55,21 @@ pub(crate) fn check(
     };
     for entry in files.below(DIRECTORY) {
         loading.load(entry, findings)?;
-        if let Some(message) = Excess::of(loading.cost) {
-            findings.add(&BUDGET, "operator", message);
+        if let Err(problem) = rules::check_cost(loading.cost) {
+            rules::report([problem], "operator", findings);
             return Ok(OperatorFiles::default());
         }
     }
     let loaded = loading.loaded;
-    definition::check_all(&loaded.definitions, findings);
-    role::check_all(&loaded, scope(solution), findings);
+    let mut names = DefinitionNames::default();
+    for Definition { path, document } in &loaded.definitions {
+        let path = path.as_str();
+        rules::report(rules::definition(document), path, findings);
+        rules::report(names.add(document, path), path, findings);
+    }
+    let definitions = loaded.definitions.iter().map(|it| &it.document);
+    let problems = rules::roles(&loaded.roles, definitions, scope(solution));
+    rules::report(problems, ROLE, findings);
     let any = files.below(DIRECTORY).next().is_some();
     if any && solution.is_some_and(|solution| solution.spec.operator.is_none()) {
         findings.add(
@@ -123,7 +116,7 @@ impl Loading<'_> {
             }),
             (last, others) => {
                 let count = others + usize::from(last.is_some());
-                findings.add(&CRD_COUNT, path, format_args!("holds {count} documents"));
+                rules::report([Problem::Documents(count)], path, findings);
             }
         }
         Ok(())
@@ -162,17 +155,13 @@ impl Loading<'_> {
     }
 }
 
-/// The text at a JSON pointer.
-fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
-    value.pointer(pointer)?.as_str()
-}
-
 #[cfg(test)]
 mod tests {
     use schemas::{Contents, Digest};
 
     use super::*;
     use crate::files::ReadProblem;
+    use crate::limits::OPERATOR_DEFINITIONS;
 
     fn definitions(count: usize, size: u64) -> Contents {
         let entries = (0..count).map(|number| ContentsEntry {

@@ -1,24 +1,56 @@
-//! What the documents of an archive may do in a cluster: pure functions from documents to rights and problems. The
-//! check of an archive and the plan of an import judge by the same tables.
+//! What the documents of a Solution may be, and what they may do in a cluster: pure functions from documents to problems
+//! and rights. The check of an archive, whoever packs one and the plan of an import judge by the same rules.
+//!
+//! Of [`Problem`]s, the check of an archive reports all; [`check_source`], and whoever else packs, stops at the first.
 //!
 //! A role is taken apart into [`Right`]s by [`rights`], two lists of them are compared by [`compare`], and
 //! [`Right::danger`] says what one of them makes possible. [`metadata`] sorts out which of a definition's metadata goes
 //! to the cluster.
 
+mod budget;
 mod danger;
+mod definition;
+mod images;
 mod metadata;
+mod operator;
 mod part;
+mod problem;
 mod right;
+mod role;
 mod rule;
 mod set;
+mod source;
 mod words;
 
+use serde_json::Value;
+
+pub use budget::check_files;
 pub use danger::{Danger, When};
+pub use definition::{
+    DefinitionNames, cluster_scoped, converts_by_webhook, identify_definition, is_definition,
+};
 pub use metadata::{Metadata, Withheld, metadata};
+pub use problem::Problem;
 pub use right::{Reach, Right};
+pub use role::{aggregates, identify_roles};
 pub use rule::RuleProblem;
 pub use set::{AGGREGATE_TO, Compared, aggregates_to, compare, merge, rights};
+pub use source::{check_references, check_source};
 
-pub(crate) use metadata::is_of_kubernetes;
-pub(crate) use part::is_in_namespace;
-pub(crate) use rule::{Cost, Rule, rules};
+pub(crate) use budget::check_cost;
+pub(crate) use definition::definition;
+pub(crate) use images::repeated;
+pub(crate) use operator::{operator, related_images};
+pub(crate) use problem::report;
+pub(crate) use role::roles;
+
+/// The text at a JSON pointer.
+fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
+    value.pointer(pointer)?.as_str()
+}
+
+/// The `apiVersion` and `kind` of a document.
+fn kind_of(document: &Value) -> (&str, &str) {
+    let field = |pointer| text(document, pointer).unwrap_or_default();
+    (field("/apiVersion"), field("/kind"))
+}

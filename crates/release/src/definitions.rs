@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::KubernetesName;
+use validator::rules;
 
 use crate::ReleaseError;
 use crate::notes::{Note, Weight};
@@ -15,8 +16,7 @@ pub(crate) struct Definitions<'a>(Vec<&'a Object<'a>>);
 
 /// Whether an object is a definition that clusters take.
 pub(crate) fn is_definition(object: &Object<'_>) -> bool {
-    text(&object.value, "/apiVersion") == "apiextensions.k8s.io/v1"
-        && object.kind() == "CustomResourceDefinition"
+    rules::is_definition(&object.value)
 }
 
 impl<'a> Definitions<'a> {
@@ -56,9 +56,8 @@ impl<'a> Definitions<'a> {
 
     /// The resources of the whole cluster, by group and plural.
     pub(crate) fn cluster_scoped(&self) -> BTreeSet<(&'a str, &'a str)> {
-        let plurals = self.fields("/spec/names/plural");
-        let wide = plurals.filter(|(object, ..)| text(&object.value, "/spec/scope") == "Cluster");
-        wide.map(|(_, group, plural)| (group, plural)).collect()
+        let documents = self.0.iter().map(|object| &object.value);
+        documents.filter_map(rules::cluster_scoped).collect()
     }
 
     /// Each definition in a file of its own, as it stands.
@@ -68,8 +67,7 @@ impl<'a> Definitions<'a> {
     ) -> Result<BTreeMap<String, Vec<u8>>, ReleaseError> {
         let mut files = BTreeMap::new();
         for object in &self.0 {
-            let conversion = &object.value["spec"]["conversion"];
-            if conversion["strategy"] == "Webhook" || conversion.get("webhook").is_some() {
+            if rules::converts_by_webhook(&object.value) {
                 notes.push(Note::new(Weight::Decide, object.title(), "converts its versions by a webhook, which a Solution cannot have, so `solution pack` refuses it; if every version has the same fields, or only one is in use, write `conversion: {strategy: None}` into its file"));
             }
             files.insert(path(object)?, rights::own(object).into_bytes());

@@ -1,6 +1,5 @@
 //! Why no source tree can be made of a release. Each says which file and document, and what to do.
 
-use std::error::Error;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 
 use files::ReadError;
 use schemas::yaml::{StreamError, YamlError};
+use validator::rules::Problem;
 
 use crate::limits;
 
@@ -148,7 +148,7 @@ pub enum ReleaseError {
     Id(#[source] schemas::NameError),
     /// What the release asks for is nothing that a Solution can have.
     #[error("the release does not fit a Solution")]
-    Unfit(#[source] Box<dyn Error + Send + Sync>),
+    Unfit(#[source] Box<Problem>),
     /// What would be written is not what was meant.
     #[error(
         "`solution.yaml` would not be read back as it was meant: a name in the release holds characters that it may not"

@@ -28,7 +28,6 @@ mod tree;
 mod write;
 
 use std::collections::BTreeMap;
-use std::error::Error;
 
 use schemas::{
     API_VERSION, EnvVar, Metadata, Operator, OperatorImage, OperatorScope, SolutionId,
@@ -79,11 +78,8 @@ pub struct Draft {
     pub notes: Vec<Note>,
 }
 
-/// Judges what `solution.yaml` says, as a pack does.
-pub type Check<'a> = dyn Fn(&SourceSpec) -> Result<(), Box<dyn Error + Send + Sync>> + 'a;
-
-/// Makes a source tree of a release, one that passes the check.
-pub fn draft(release: &Release, wishes: &Wishes, check: &Check<'_>) -> Result<Draft, ReleaseError> {
+/// Makes a source tree of a release.
+pub fn draft(release: &Release, wishes: &Wishes) -> Result<Draft, ReleaseError> {
     let mut objects = objects::parse(&release.files)?;
     let about = bundle::expand(&mut objects);
     let mut notes = release.notes.clone();
@@ -121,7 +117,6 @@ pub fn draft(release: &Release, wishes: &Wishes, check: &Check<'_>) -> Result<Dr
         .map(|about| about.display_name)
         .filter(|name| !name.is_empty());
     let source = source(&id, &images, operator, display_name);
-    check(&source.spec).map_err(ReleaseError::Unfit)?;
     let release = release.name.as_str();
     for (path, bytes) in [
         (archive::ROLE, roles.into_bytes()),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{OperatorScope, is_cluster_scoped, yaml};
 use serde_json::Value;
+use validator::rules;
 
 use crate::notes::{Note, Weight, names, shown};
 use crate::objects::{Object, list, text};
@@ -238,11 +239,7 @@ pub(crate) fn role_file(
         if narrow {
             notes.push(Note::new(Weight::Chosen, role.title(), "is bound in a namespace only, and becomes a Role: with `scope: Cluster` an import would bind it in the whole cluster"));
         }
-        if role
-            .value
-            .get("aggregationRule")
-            .is_some_and(|rule| !rule.is_null())
-        {
+        if rules::aggregates(&role.value) {
             notes.push(Note::new(Weight::Decide, role.title(), "collects the rules of other roles, which a Solution cannot have; write the rules that the operator needs into operator/deploy/role.yaml"));
         }
         let kind = if narrow { "Role" } else { role.kind() };

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use schemas::{OperatorScope, SolutionId, SolutionSource};
+use validator::rules;
 
 use crate::error::ReleaseError;
 use crate::images::Named;
@@ -15,6 +16,7 @@ pub(crate) fn source(
     images: &Named,
     release: &str,
 ) -> Result<Vec<u8>, ReleaseError> {
+    rules::check_source(&source.spec).map_err(|problem| ReleaseError::Unfit(Box::new(problem)))?;
     let text = text(source, images, release);
     match SolutionSource::from_slice(text.as_bytes()) {
         Ok(read) if read == *source => Ok(text.into_bytes()),

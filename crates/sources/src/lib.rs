@@ -26,7 +26,7 @@ pub use blob::{Blob, Here, Wanted};
 pub use cache::{Cache, CacheError, CacheOptions};
 pub use collect::{
     Collected, Configuration, ImageContents, blobs, check_configurations, collect, configurations,
-    fetch, reference, reference_is_known,
+    fetch,
 };
 pub use error::{FailedImage, SourceError};
 pub use limits::UNPACK_LIMIT;

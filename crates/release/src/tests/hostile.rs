@@ -113,12 +113,12 @@ fn what_is_no_release_is_refused_with_its_place() {
         &operator("args: ['$(image:nothing)']"),
         &[
             "does not fit a Solution",
-            "`$(image:nothing)` names no image",
+            "spec.operator.args[0]: no image has the name `nothing`",
         ],
     );
     refuses(
         &operator("env: [{name: 'a=b', value: x}]"),
-        &["does not fit a Solution", "Kubernetes refuses"],
+        &["does not fit a Solution", "`a=b` is no name of a variable"],
     );
     let bytes = release(&[("a.yaml", b"a: 1\nb: \xff\n")]);
     let error = checked(&bytes, &Wishes::default()).unwrap_err();

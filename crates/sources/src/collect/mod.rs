@@ -292,27 +292,7 @@ fn collected(
     Ok(Collected {
         place: image.place(),
         from: image.source.clone(),
-        reference: reference(image).or(found),
+        reference: image.known_reference().cloned().or(found),
         contents,
     })
-}
-
-/// The reference that workloads ask for, as far as `solution.yaml` says it: as such, or by where the image comes from.
-/// Files and directories may know more.
-#[must_use]
-pub fn reference(image: &SourceImage) -> Option<ImageReference> {
-    image.reference.clone().or_else(|| match &image.source {
-        ImageSource::Docker(reference) => Some(reference.clone()),
-        _ => None,
-    })
-}
-
-/// Whether the reference is known before the source is read.
-#[must_use]
-pub fn reference_is_known(image: &SourceImage) -> bool {
-    image.reference.is_some()
-        || matches!(
-            image.source,
-            ImageSource::Docker(_) | ImageSource::Dir { .. }
-        )
 }

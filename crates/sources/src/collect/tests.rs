@@ -471,19 +471,6 @@ pub(super) fn source_image(source: &str) -> SourceImage {
     }
 }
 
-#[test]
-fn the_reference_is_where_the_image_came_from_when_that_is_a_registry() {
-    let of = |source| reference(&source_image(source)).map(|reference| reference.to_string());
-    let registry = "docker://quay.io/org/app:1.2";
-    assert_eq!(of(registry).as_deref(), Some("quay.io/org/app:1.2"));
-    assert_eq!(of("oci:images/app"), None);
-    let given = SourceImage {
-        reference: Some("r.test/app:1".parse().unwrap()),
-        ..source_image(registry)
-    };
-    assert_eq!(reference(&given).unwrap().to_string(), "r.test/app:1");
-}
-
 /// Very many images of one layout are as much work as the layout is large.
 #[test]
 fn a_layout_is_opened_once_for_all_its_images() {

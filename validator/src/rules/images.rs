@@ -1,0 +1,46 @@
+//! The list of images: each has a directory of its own, and a reference means one of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemas::{ImagePlace, ImageReference};
+
+use super::Problem;
+
+/// Images that are listed again.
+pub(crate) fn repeated(places: &[ImagePlace]) -> impl Iterator<Item = Problem> {
+    let mut seen = BTreeSet::new();
+    let again = places.iter().filter(move |place| !seen.insert(*place));
+    again.cloned().map(Problem::ImageTwice)
+}
+
+/// Images whose directories are one or lie in one another, also where upper and lower case are the same. In an archive
+/// its format keeps them apart (`archive::tree`, and the plan of the image).
+pub(super) fn overlapping(places: &[ImagePlace]) -> Vec<Problem> {
+    let places: BTreeSet<&ImagePlace> = places.iter().collect();
+    let directory = |place: &ImagePlace| format!("{}/{}", place.name, place.tag).to_lowercase();
+    let mut directories = BTreeMap::new();
+    let mut problems = Vec::new();
+    for place in &places {
+        if let Some(one) = directories.insert(directory(place), *place) {
+            problems.push(Problem::ImageCase(one.clone(), (*place).clone()));
+        }
+    }
+    for inner in places {
+        let path = directory(inner);
+        let above = path.match_indices('/').map(|(end, _)| &path[..end]);
+        let outer = above.filter_map(|above| directories.get(above));
+        problems.extend(outer.map(|outer| Problem::ImageInside(inner.clone(), (*outer).clone())));
+    }
+    problems
+}
+
+/// References that several images have.
+pub(super) fn ambiguous<'a>(
+    references: impl Iterator<Item = (ImagePlace, &'a ImageReference)>,
+) -> impl Iterator<Item = Problem> {
+    let mut seen = BTreeMap::new();
+    references.filter_map(move |(place, reference)| {
+        let one = seen.insert(reference, place.clone())?;
+        Some(Problem::ReferenceTwice(one, place, reference.clone()))
+    })
+}

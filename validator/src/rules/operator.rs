@@ -1,0 +1,78 @@
+//! The operator's block, compared with the images: it is the same in `solution.yaml` and in `manifest.yaml`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use schemas::{EnvVar, ImageName, ImagePlace, Operator, Piece, split_expansions};
+
+use super::Problem;
+
+/// By convention operators learn from these variables which images they start.
+const RELATED: &str = "RELATED_IMAGE_";
+
+/// What is wrong with the block when these are the images.
+pub(crate) fn operator<'a>(
+    operator: &'a Operator,
+    images: &'a [ImagePlace],
+) -> impl Iterator<Item = Problem> + 'a {
+    let place = operator.image.place();
+    let absent = (!images.contains(&place)).then_some(Problem::OperatorImage(place));
+    let problems = absent.into_iter().chain(variables(&operator.env));
+    problems.chain(expansions(operator, images))
+}
+
+fn variables(env: &[EnvVar]) -> impl Iterator<Item = Problem> {
+    let mut names = BTreeSet::new();
+    env.iter().filter_map(move |EnvVar { name, .. }| {
+        let printable = name.bytes().all(|b| b == b' ' || b.is_ascii_graphic());
+        if name.is_empty() || name.contains('=') || !printable {
+            Some(Problem::VariableName(name.clone()))
+        } else {
+            (!names.insert(name)).then(|| Problem::VariableTwice(name.clone()))
+        }
+    })
+}
+
+/// One text after the other, since aliases make many long ones of a small file.
+fn expansions<'a>(
+    operator: &'a Operator,
+    images: &'a [ImagePlace],
+) -> impl Iterator<Item = Problem> + 'a {
+    let mut tags: BTreeMap<&ImageName, BTreeSet<&ImagePlace>> = BTreeMap::new();
+    for place in images {
+        tags.entry(&place.name).or_default().insert(place);
+    }
+    let texts = operator.expandable();
+    texts.flat_map(move |(field, text)| check_text(&field.into(), text, &tags))
+}
+
+fn check_text(
+    field: &Arc<str>,
+    text: &str,
+    tags: &BTreeMap<&ImageName, BTreeSet<&ImagePlace>>,
+) -> Vec<Problem> {
+    let problem = |piece| match piece {
+        Piece::Text(_) => None,
+        Piece::Image(name) => match tags.get(&name).map_or(0, BTreeSet::len) {
+            1 => None,
+            0 => Some(Problem::UnknownImage(Arc::clone(field), name)),
+            count => Some(Problem::AmbiguousImage(Arc::clone(field), name, count)),
+        },
+    };
+    match split_expansions(text) {
+        Ok(pieces) => pieces.into_iter().filter_map(problem).collect(),
+        Err(error) => vec![Problem::Expansion(Arc::clone(field), error)],
+    }
+}
+
+/// Images that the operator is told by a reference which none of the images has.
+pub(crate) fn related_images<'a>(
+    operator: &'a Operator,
+    references: &'a BTreeSet<&str>,
+) -> impl Iterator<Item = Problem> + 'a {
+    operator.env.iter().filter_map(|EnvVar { name, value }| {
+        let literal = name.starts_with(RELATED) && !value.is_empty() && !value.contains("$(");
+        let absent = literal && !references.contains(value.as_str());
+        absent.then(|| Problem::RelatedImage(name.clone(), value.clone()))
+    })
+}

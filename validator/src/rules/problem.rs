@@ -1,0 +1,181 @@
+//! What can be wrong with the documents of a Solution, in words that fit an archive as well as what it is made from.
+//! Whoever asked says which file it is about.
+
+use std::sync::Arc;
+
+use schemas::{ExpansionError, ImageName, ImagePlace, ImageReference};
+
+use super::RuleProblem;
+use crate::catalogue::{images, manifest, operator};
+use crate::finding::{FindingInfo, Findings};
+use crate::limits::{OPERATOR_DEFINITIONS, OPERATOR_FILES, OPERATOR_TEXT, OPERATOR_VALUES};
+
+/// One thing that is wrong with a document.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// No image at all.
+    #[error("spec.images is empty: a Solution brings at least one image")]
+    NoImage,
+    /// An image that was listed before.
+    #[error("spec.images lists `{0}` twice")]
+    ImageTwice(ImagePlace),
+    /// Two images whose directories are one where upper and lower case are the same.
+    #[error("the directories of images `{0}` and `{1}` differ only in upper and lower case")]
+    ImageCase(ImagePlace, ImagePlace),
+    /// An image whose directory lies inside that of another.
+    #[error("the directory of image `{0}` would lie inside that of image `{1}`")]
+    ImageInside(ImagePlace, ImagePlace),
+    /// Two images are said to be what one reference means.
+    #[error("images `{0}` and `{1}` have the same `ref: {2}`; workloads could get either")]
+    ReferenceTwice(ImagePlace, ImagePlace, ImageReference),
+    /// The operator's image is not in the Solution.
+    #[error("spec.operator.image is `{0}`, which spec.images does not list")]
+    OperatorImage(ImagePlace),
+    /// A field with what begins as `$(image:NAME)` and is none.
+    #[error("{0}: {1}")]
+    Expansion(Arc<str>, ExpansionError),
+    /// A field where `$(image:NAME)` names no image.
+    #[error("{0}: no image has the name `{1}`")]
+    UnknownImage(Arc<str>, ImageName),
+    /// A field where `$(image:NAME)` could be any of so many images.
+    #[error("{0}: {2} images have the name `{1}`")]
+    AmbiguousImage(Arc<str>, ImageName, usize),
+    /// A variable that Kubernetes refuses.
+    #[error("spec.operator.env: `{0}` is no name of a variable")]
+    VariableName(String),
+    /// A variable that was given before.
+    #[error("spec.operator.env: `{0}` is given twice")]
+    VariableTwice(String),
+    /// A variable with an image that the operator will ask for by its reference, and that will not be there.
+    #[error("spec.operator.env.{0} is `{1}`, the `ref` of no image in the archive")]
+    RelatedImage(String, String),
+    /// More bytes in the operator's files than are read.
+    #[error("the files have {0} bytes; at most {OPERATOR_FILES} are read")]
+    FileBytes(u64),
+    /// More definitions than are read.
+    #[error("there are {0} definitions; at most {OPERATOR_DEFINITIONS} are read")]
+    Definitions(usize),
+    /// More values in the operator's files than are kept in memory.
+    #[error("the files hold more than {OPERATOR_VALUES} values")]
+    Values,
+    /// More text in the operator's files, aliases expanded, than is kept in memory.
+    #[error("the files hold more than {OPERATOR_TEXT} bytes of text")]
+    Text,
+    /// A definition's file with so many documents instead of one.
+    #[error("holds {0} documents")]
+    Documents(usize),
+    /// An `apiVersion` and `kind` instead of a definition's.
+    #[error("holds `{0}` `{1}`")]
+    NotADefinition(String, String),
+    /// A definition without what the API server requires.
+    #[error("{0}")]
+    Shape(String),
+    /// A definition for one of Kubernetes' own groups.
+    #[error("spec.group is `{0}`")]
+    Group(String),
+    /// A definition with versions that cannot be together.
+    #[error("{0}")]
+    Versions(String),
+    /// A definition with a name that does not follow from what it defines.
+    #[error("the name is `{0}`, not `{1}`")]
+    DefinitionName(String, String),
+    /// A definition with a name that no object can have.
+    #[error("the name `{0}` is not a DNS subdomain")]
+    ObjectName(String),
+    /// A definition that needs a webhook, which names one namespace where environments are many.
+    #[error("spec.conversion names a webhook")]
+    Conversion,
+    /// A definition that another file has too.
+    #[error("defines `{0}`, as {1} does")]
+    DefinedTwice(String, String),
+    /// Parts of a definition's metadata that are not applied.
+    #[error("of its metadata is not applied: {0}")]
+    Withheld(String),
+    /// A document, from 1, with this `apiVersion` and `kind` instead of a role's.
+    #[error("document {0} is `{1}` `{2}`")]
+    NotARole(usize, String, String),
+    /// A role, by its document, from 1, with a name that no role can have.
+    #[error("document {0} has no usable name: `{1}`")]
+    RoleName(usize, String),
+    /// A role of a kind and name that another has.
+    #[error("{0} `{1}` occurs twice")]
+    RoleTwice(String, String),
+    /// A role that gets its rules from others.
+    #[error("{0}: aggregationRule grants what is not in the archive")]
+    Aggregated(Arc<str>),
+    /// A role whose rules are no list.
+    #[error("{0}: {1}")]
+    Rules(Arc<str>, RuleProblem),
+    /// A role with a rule that the API server does not accept.
+    #[error("{0}, {1}")]
+    Rule(Arc<str>, RuleProblem),
+    /// Roles whose rules come to more than is written out.
+    #[error(transparent)]
+    Rights(RuleProblem),
+    /// A role whose rule of this number, from 1, has `*` in these fields.
+    #[error("{0}, rule {1}: `*` stands in {2}")]
+    Wildcard(Arc<str>, usize, String),
+    /// A role in a namespace whose rule of this number, from 1, grants what only the whole cluster has.
+    #[error("{0}, rule {1}: {2} are not in a namespace")]
+    ClusterOnly(Arc<str>, usize, String),
+    /// A role, where it holds, with rights that reach further than they seem to, and how far.
+    #[error("{0}, {1}: to {2} lets it {3}")]
+    Dangerous(Arc<str>, &'static str, String, &'static str),
+}
+
+impl Problem {
+    /// What is found of an archive with it. None where archives are accepted with it: only what is packed now must be
+    /// without.
+    fn finding(&self) -> Option<&'static FindingInfo> {
+        Some(match self {
+            Self::NoImage | Self::ReferenceTwice(..) | Self::ObjectName(_) => return None,
+            Self::ImageTwice(_) => &manifest::IMAGE_REPEATED,
+            Self::ImageCase(..) | Self::ImageInside(..) => &images::PLACE,
+            Self::OperatorImage(_) => &manifest::OPERATOR_IMAGE,
+            Self::Expansion(..) | Self::UnknownImage(..) | Self::AmbiguousImage(..) => {
+                &manifest::EXPANSION
+            }
+            Self::VariableName(_) | Self::VariableTwice(_) => &manifest::VARIABLE,
+            Self::RelatedImage(..) => &manifest::RELATED_IMAGE,
+            Self::FileBytes(_)
+            | Self::Definitions(_)
+            | Self::Values
+            | Self::Text
+            | Self::Rights(_) => &operator::BUDGET,
+            Self::Documents(_) => &operator::CRD_COUNT,
+            Self::NotADefinition(..) => &operator::CRD_KIND,
+            Self::Shape(_) => &operator::CRD_SHAPE,
+            Self::Group(_) => &operator::CRD_GROUP,
+            Self::Versions(_) => &operator::CRD_VERSIONS,
+            Self::DefinitionName(..) => &operator::CRD_NAME,
+            Self::Conversion => &operator::CRD_CONVERSION,
+            Self::DefinedTwice(..) => &operator::CRD_REPEATED,
+            Self::Withheld(_) => &operator::CRD_METADATA,
+            Self::NotARole(..) => &operator::ROLE_KIND,
+            Self::RoleName(..) | Self::RoleTwice(..) => &operator::ROLE_NAME,
+            Self::Aggregated(_) | Self::Rules(..) | Self::Rule(..) => &operator::ROLE_RULES,
+            Self::Wildcard(..) => &operator::WILDCARD,
+            Self::ClusterOnly(..) => &operator::CLUSTER_RULE,
+            Self::Dangerous(..) => &operator::DANGEROUS_RULE,
+        })
+    }
+
+    /// What to do about it, in one line, where the words do not say it.
+    #[must_use]
+    pub fn fix(&self) -> Option<&'static str> {
+        self.finding().map(|info| info.fix)
+    }
+}
+
+/// Adds what is found of an archive that has these problems in one of its files.
+pub(crate) fn report(
+    problems: impl IntoIterator<Item = Problem>,
+    file: &str,
+    findings: &mut Findings,
+) {
+    for problem in problems {
+        if let Some(info) = problem.finding() {
+            findings.add(info, file, problem);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The documents of `role.yaml`: Role and `ClusterRole` (`rbac.authorization.k8s.io/v1`), each of a name of its own, and
+//! what their rules grant.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use schemas::OperatorScope;
+use serde_json::Value;
+
+use super::definition::cluster_scoped;
+use super::part::is_in_namespace;
+use super::rule::{Cost, Rule, rules};
+use super::{Danger, Problem, Reach, When, kind_of, rights, text};
+
+/// Whether a document is a role that clusters take.
+pub(crate) fn is_role(document: &Value) -> bool {
+    let (api_version, kind) = kind_of(document);
+    api_version == "rbac.authorization.k8s.io/v1" && matches!(kind, "Role" | "ClusterRole")
+}
+
+/// What is wrong with what the documents are and what they are called.
+pub fn identify_roles(documents: &[Value]) -> impl Iterator<Item = Problem> {
+    let mut names = BTreeSet::new();
+    documents
+        .iter()
+        .enumerate()
+        .filter_map(move |(index, role)| {
+            let (api_version, kind) = kind_of(role);
+            let name = text(role, "/metadata/name").unwrap_or_default();
+            let number = index + 1;
+            if !is_role(role) {
+                Some(Problem::NotARole(
+                    number,
+                    api_version.to_owned(),
+                    kind.to_owned(),
+                ))
+            } else if !is_name(name) {
+                Some(Problem::RoleName(number, name.to_owned()))
+            } else {
+                let again = !names.insert((kind, name));
+                again.then(|| Problem::RoleTwice(kind.to_owned(), name.to_owned()))
+            }
+        })
+}
+
+/// Roles are named by any segment of a path (`ValidatePathSegmentName` of the API server).
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= 253
+        && name != "."
+        && name != ".."
+        && !name.contains(['/', '%'])
+        && !name.chars().any(char::is_control)
+}
+
+/// Whether a role has the rules of others, which are not in the archive.
+#[must_use]
+pub fn aggregates(role: &Value) -> bool {
+    role.get("aggregationRule")
+        .is_some_and(|rule| !rule.is_null())
+}
+
+/// What judges a role.
+struct Judge<'a> {
+    /// The cluster-scoped resources that the Solution defines itself.
+    own: BTreeSet<(&'a str, &'a str)>,
+    scope: OperatorScope,
+}
+
+/// Everything that is wrong with roles of an operator that has this scope and brings these definitions.
+pub(crate) fn roles<'a>(
+    documents: &[Value],
+    definitions: impl Iterator<Item = &'a Value>,
+    scope: OperatorScope,
+) -> Vec<Problem> {
+    if let Err(problem) = cost(documents).check() {
+        return vec![Problem::Rights(problem)];
+    }
+    let judge = Judge {
+        own: definitions.filter_map(cluster_scoped).collect(),
+        scope,
+    };
+    let mut problems: Vec<Problem> = identify_roles(documents).collect();
+    for role in documents.iter().filter(|document| is_role(document)) {
+        judge.check(role, &mut problems);
+    }
+    problems
+}
+
+/// What all roles together come to, as far as they can be read.
+fn cost(roles: &[Value]) -> Cost {
+    let mut cost = Cost::default();
+    let lists = roles.iter().filter_map(|role| rules(role).ok());
+    for rule in lists.flatten().flatten() {
+        cost.add(&rule);
+    }
+    cost
+}
+
+impl Judge<'_> {
+    fn check(&self, role: &Value, problems: &mut Vec<Problem>) {
+        let name = text(role, "/metadata/name").unwrap_or_default();
+        let place: Arc<str> = format!("{} {name}", kind_of(role).1).into();
+        if aggregates(role) {
+            problems.push(Problem::Aggregated(Arc::clone(&place)));
+        }
+        let rules = match rules(role) {
+            Ok(rules) => rules,
+            Err(problem) => {
+                problems.push(Problem::Rules(place, problem));
+                return;
+            }
+        };
+        let reach = self.reach(role);
+        for (index, rule) in rules.enumerate() {
+            match rule {
+                Err(problem) => problems.push(Problem::Rule(Arc::clone(&place), problem)),
+                Ok(parsed) => self.check_rule(&parsed, &reach, (&place, index + 1), problems),
+            }
+        }
+        problems.extend(dangers(role, &reach, &place));
+    }
+
+    /// Where the import binds a role.
+    fn reach(&self, role: &Value) -> Reach {
+        if self.scope == OperatorScope::Cluster && text(role, "/kind") == Some("ClusterRole") {
+            Reach::Cluster
+        } else {
+            // Which one, the site decides.
+            Reach::Namespace(String::new())
+        }
+    }
+
+    fn check_rule(
+        &self,
+        rule: &Rule<'_>,
+        reach: &Reach,
+        (place, number): (&Arc<str>, usize),
+        problems: &mut Vec<Problem>,
+    ) {
+        let lists = [
+            ("apiGroups", &rule.groups),
+            ("resources", &rule.resources),
+            ("verbs", &rule.verbs),
+            ("nonResourceURLs", &rule.urls),
+        ];
+        let fields = lists.iter().filter(|(_, list)| list.contains(&"*"));
+        let fields: Vec<&str> = fields.map(|(field, _)| *field).collect();
+        if !fields.is_empty() {
+            let fields = fields.join(", ");
+            problems.push(Problem::Wildcard(Arc::clone(place), number, fields));
+        }
+        if *reach == Reach::Cluster {
+            return;
+        }
+        let urls = (!rule.urls.is_empty()).then(|| "nonResourceURLs".to_owned());
+        let resources = rule.resources.iter();
+        let lost = resources.filter(|resource| self.grants_nothing(rule, resource));
+        let lost = lost.map(|resource| format!("`{resource}`"));
+        let nowhere = |what| Problem::ClusterOnly(Arc::clone(place), number, what);
+        problems.extend(urls.into_iter().chain(lost).map(nowhere));
+    }
+
+    /// Whether the rule names this resource in groups that have it for the whole cluster only.
+    fn grants_nothing(&self, rule: &Rule<'_>, resource: &str) -> bool {
+        let plural = resource.split('/').next().unwrap_or_default();
+        let is_lost = |group: &str, verb: &str| {
+            !is_in_namespace(group, plural, verb) || self.own.contains(&(group, plural))
+        };
+        rule.groups
+            .iter()
+            .any(|group| rule.verbs.iter().any(|verb| is_lost(group, verb)))
+    }
+}
+
+/// Each danger once, with the rights that it comes from. Dangers of shared namespaces are for the site to see.
+fn dangers(role: &Value, reach: &Reach, place: &Arc<str>) -> impl Iterator<Item = Problem> {
+    // What is wrong with the rules was said.
+    let rights = rights(role, reach).unwrap_or_default();
+    let mut found: Vec<(&'static Danger, Vec<String>)> = Vec::new();
+    for right in &rights {
+        let Some(danger) = right.danger().filter(|danger| danger.when == When::Always) else {
+            continue;
+        };
+        match found.iter_mut().find(|(known, _)| known.id == danger.id) {
+            Some((_, rights)) => rights.push(right.what()),
+            None => found.push((danger, vec![right.what()])),
+        }
+    }
+    let space = match reach {
+        Reach::Namespace(_) => "in its namespace",
+        Reach::Cluster => "in the whole cluster",
+    };
+    let problem = move |(danger, rights): (&'static Danger, Vec<String>)| {
+        let rights = rights.join(" or to ");
+        Problem::Dangerous(Arc::clone(place), space, rights, danger.words)
+    };
+    found.into_iter().map(problem)
+}

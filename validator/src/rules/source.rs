@@ -1,0 +1,172 @@
+//! What an archive is to be made from: nothing is packed that would be refused.
+
+use std::collections::BTreeSet;
+
+use schemas::{ImagePlace, ImageReference, Operator, SourceImage, SourceSpec};
+
+use super::{Problem, images, operator};
+
+/// Finds the first thing that is wrong with `solution.yaml`, as far as it can be told without its images.
+pub fn check_source(spec: &SourceSpec) -> Result<(), Problem> {
+    let SourceSpec {
+        images, operator, ..
+    } = spec;
+    let places: Vec<ImagePlace> = images.iter().map(SourceImage::place).collect();
+    let none = images.is_empty().then_some(Problem::NoImage).into_iter();
+    let of_images = images::repeated(&places).chain(images::overlapping(&places));
+    let of_operator = operator.iter();
+    let of_operator = of_operator.flat_map(|it| operator::operator(it, &places));
+    first(none.chain(of_images).chain(of_operator))?;
+    let known = images.iter().all(SourceImage::reference_is_known);
+    let references = images
+        .iter()
+        .filter_map(|image| Some((image.place(), image.known_reference()?)));
+    check_references(operator.as_ref().filter(|_| known), references)
+}
+
+/// Finds the first thing that is wrong with the references of images; if they are those of all images, with what their
+/// operator asks for too.
+pub fn check_references<'a>(
+    operator: Option<&Operator>,
+    references: impl Iterator<Item = (ImagePlace, &'a ImageReference)> + Clone,
+) -> Result<(), Problem> {
+    first(images::ambiguous(references.clone()))?;
+    let references: BTreeSet<&str> = references
+        .map(|(_, reference)| reference.as_str())
+        .collect();
+    let operator = operator.iter();
+    first(operator.flat_map(|it| operator::related_images(it, &references)))
+}
+
+fn first(mut problems: impl Iterator<Item = Problem>) -> Result<(), Problem> {
+    problems.next().map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::SolutionSource;
+
+    use super::*;
+
+    fn check(images: &str, operator: &str) -> Result<(), Problem> {
+        let text = format!(
+            "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: SolutionSource\nmetadata: {{name: demo}}\nspec:\n  version: 1.0.0\n  images: [{images}]\n  operator: {{image: {{name: app, tag: '1'}}{operator}}}\n"
+        );
+        check_source(&SolutionSource::from_slice(text.as_bytes()).unwrap().spec)
+    }
+
+    fn image(name: &str, tag: &str, more: &str) -> String {
+        format!("{{name: {name}, tag: '{tag}', source: 'oci:x'{more}}}")
+    }
+
+    fn refused(images: &[String], operator: &str) -> String {
+        check(&images.join(", "), operator).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn images_must_be_apart() {
+        let app = image("app", "1", "");
+        let with = |places: &[(&str, &str)]| {
+            let others = places.iter().map(|(name, tag)| image(name, tag, ""));
+            refused(
+                &[app.clone()].into_iter().chain(others).collect::<Vec<_>>(),
+                "",
+            )
+        };
+        let apart = [app.clone(), image("app", "2", ""), image("app2", "1", "")];
+        assert_eq!(check(&apart.join(", "), ""), Ok(()));
+        assert_eq!(
+            refused(&[], ""),
+            "spec.images is empty: a Solution brings at least one image"
+        );
+        assert_eq!(with(&[("app", "1")]), "spec.images lists `app:1` twice");
+        assert_eq!(
+            with(&[("x", "rc"), ("x", "RC")]),
+            "the directories of images `x:RC` and `x:rc` differ only in upper and lower case"
+        );
+        for (inner, outer) in [(("a/b", "c"), ("a", "b")), (("a/b/c", "d"), ("a", "B"))] {
+            let (name, tag) = inner;
+            assert_eq!(
+                with(&[outer, inner]),
+                format!(
+                    "the directory of image `{name}:{tag}` would lie inside that of image `{}:{}`",
+                    outer.0, outer.1
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn a_reference_means_one_image() {
+        let with = |name: &str| image(name, "1", ", ref: 'quay.io/app:1'");
+        assert_eq!(
+            refused(&[with("app"), with("other")], ""),
+            "images `app:1` and `other:1` have the same `ref: quay.io/app:1`; workloads could get either"
+        );
+    }
+
+    #[test]
+    fn the_operators_image_is_one_of_the_images() {
+        assert_eq!(
+            refused(&[image("app", "2", "")], ""),
+            "spec.operator.image is `app:1`, which spec.images does not list"
+        );
+    }
+
+    #[test]
+    fn expansions_name_images() {
+        let app = image("app", "1", "");
+        let ok = ", args: ['--image=$(image:app)', '$(HOME) $$'], env: [{name: A, value: '$(image:app),$(image:app)'}]";
+        assert_eq!(check(&app, ok), Ok(()));
+        let with = |operator: &str| refused(std::slice::from_ref(&app), operator);
+        assert_eq!(
+            with(", args: [x, '$(image:app)$(image:other)']"),
+            "spec.operator.args[1]: no image has the name `other`"
+        );
+        assert_eq!(
+            with(", env: [{name: A, value: '$(image:app'}]"),
+            "spec.operator.env.A: `$(image:` is not closed by `)`"
+        );
+        let malformed = with(", args: ['$(image:$(image:app))']");
+        assert!(
+            malformed.starts_with("spec.operator.args[0]: ") && malformed.contains("`$(image:app`"),
+            "{malformed}"
+        );
+        let two = [app.clone(), image("app", "2", "")];
+        assert_eq!(
+            refused(&two, ", command: ['$(image:app)']"),
+            "spec.operator.command[0]: 2 images have the name `app`"
+        );
+    }
+
+    #[test]
+    fn variables_are_named_once() {
+        let app = [image("app", "1", "")];
+        let twice = refused(&app, ", env: [{name: A, value: x}, {name: A, value: y}]");
+        assert_eq!(twice, "spec.operator.env: `A` is given twice");
+        for name in ["A=", "", "\u{e9}", "\\t"] {
+            let named = refused(&app, &format!(", env: [{{name: \"{name}\", value: x}}]"));
+            assert!(named.ends_with("` is no name of a variable"), "{named}");
+        }
+    }
+
+    #[test]
+    fn related_images_are_brought() {
+        let image = image("app", "1", ", ref: 'quay.io/app:1'");
+        let with = |value: &str| {
+            let operator = format!(", env: [{{name: RELATED_IMAGE_A, value: '{value}'}}]");
+            check(&image, &operator)
+        };
+        for value in ["quay.io/app:1", "$(image:app)", ""] {
+            assert_eq!(with(value), Ok(()), "{value}");
+        }
+        assert_eq!(
+            with("quay.io/app:2").unwrap_err().to_string(),
+            "spec.operator.env.RELATED_IMAGE_A is `quay.io/app:2`, the `ref` of no image in the archive"
+        );
+        // What the source of another image knows, nobody knows yet.
+        let unknown = format!("{image}, {{name: other, tag: '1', source: 'oci:y'}}");
+        let operator = ", env: [{name: RELATED_IMAGE_A, value: 'quay.io/app:2'}]";
+        assert_eq!(check(&unknown, operator), Ok(()));
+    }
+}
