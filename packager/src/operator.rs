@@ -219,7 +219,13 @@ mod tests {
         let renamed = CRD.replace("name: demos.demo.test", "name: demo.test");
         assert!(refused(&[("a.yaml", &renamed)], ROLE).contains("not `demos.demo.test`"));
         let webhook = format!("{CRD}  conversion: {{strategy: Webhook}}\n");
-        assert!(refused(&[("a.yaml", &webhook)], ROLE).contains("names a webhook"));
+        let error = files(&[("a.yaml", &webhook)], ROLE).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .ends_with("a.yaml`: spec.conversion names a webhook")
+        );
+        assert!(error.hint().unwrap().starts_with("use `strategy: None`"));
         let twice = format!("{CRD}kind: X\n");
         assert!(refused(&[("a.yaml", &twice)], ROLE).contains("a.yaml` is not usable YAML"));
         assert!(refused(&[("-a.yaml", CRD)], ROLE).contains("has a name that cannot be used"));

@@ -490,6 +490,15 @@ pub(crate) const OPERATORS: &[Case] = &[
         &["operator.crd-shape"],
     ),
     (
+        // Nothing like it is packed any more, and format 1 takes what it took.
+        "definition in capitals",
+        |s| {
+            s.edit(CRD, "{name: servers.", "{name: Servers.");
+            s.edit(CRD, "plural: servers", "plural: Servers");
+        },
+        &[],
+    ),
+    (
         "definition of another name",
         |s| {
             s.edit(
