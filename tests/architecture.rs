@@ -17,6 +17,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("archive", &["iso9660", "schemas", "signing"]),
     ("registry", &["schemas"]),
     ("deployer", &["schemas"]),
+    ("release", &["archive", "files", "schemas", "validator"]),
+    ("sources", &["archive", "files", "registry", "schemas"]),
     // Pack writes nothing that validate refuses, by the same rules.
     (
         "packager",

@@ -7,6 +7,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::PermissionsExt as _;
@@ -212,6 +213,26 @@ fn failures_leave_nothing_behind() {
     fs::remove_file(&source).unwrap();
     let missing = place.write_with(info(), files.clone(), 2).unwrap_err();
     assert!(matches!(missing, WriteError::Source { .. }));
+    assert_eq!(place.left_behind(), [""; 0]);
+}
+
+#[test]
+fn what_is_nowhere_is_laid_out_and_not_written() {
+    let place = Place::new();
+    let planned = |files| Unsigned::new(info(), files).unwrap().leave_unsigned();
+    let mut files = place.files();
+    for file in &mut files {
+        if matches!(file.source, FileSource::File { .. }) {
+            file.source = FileSource::Absent;
+        }
+    }
+    let size = planned(place.files()).image_size();
+    assert_eq!(planned(files.clone()).image_size(), size);
+    let outline = tempfile::tempfile().unwrap();
+    let written = planned(files.clone()).write_outline(&outline, &BTreeSet::new());
+    written.unwrap();
+    let refused = place.write_with(info(), files, 2).unwrap_err();
+    assert!(matches!(refused, WriteError::Source { .. }), "{refused}");
     assert_eq!(place.left_behind(), [""; 0]);
 }
 
