@@ -13,8 +13,7 @@ pub(crate) const CONFIG_SIZE: u64 = 4 * 1024 * 1024;
 pub(crate) const DOCUMENTS: usize = 1000;
 /// Bytes of all manifests and indexes of a Solution, since they are kept in memory: 10 000 images have some 50 MiB.
 pub(crate) const DOCUMENT_BYTES: u64 = 512 * 1024 * 1024;
-/// Documents that registries are asked for at a time: as many as a client has blobs under way, and twice as many hide no
-/// more of the latency of one registry.
+/// Documents that registries are asked for at a time: as many as a client has blobs under way.
 pub(crate) const DOCUMENTS_ASKED: usize = 6;
 /// Bytes of documents that are asked for before the walk through their images, of tags and of what indexes list each:
 /// what all of the largest Solutions have.

@@ -11,70 +11,40 @@ use registry::{Manifest, Reference};
 use schemas::{Digest, ImageDocument, ImageSource, SourceImage};
 
 use super::docker;
-use crate::blob::Origin;
 use crate::means::Means;
 use crate::platform::{self, Choice};
 use crate::{Event, limits};
 
-/// An image of a registry.
-struct Named<'a> {
-    image: &'a SourceImage,
-    /// Which one it is, from 1.
-    number: usize,
-    origin: Origin,
-    reference: Reference,
-}
-
 /// Asks for what the tags of these images name, and then for what the indexes among it list.
 pub(super) fn read(images: &[&SourceImage], means: &Means<'_>) {
-    let numbered = images.iter().zip(1..);
-    let named = numbered.filter_map(|(image, number)| match &image.source {
-        ImageSource::Docker(reference) => Some((image, number, reference)),
-        _ => None,
+    let network = &means.network;
+    let numbered = images.iter().zip(1..).filter_map(|(image, number)| {
+        let ImageSource::Docker(reference) = &image.source else {
+            return None;
+        };
+        Some((image, number, docker::locate(reference, network)))
     });
-    let named: Vec<Named<'_>> = named
-        .map_while(|(image, number, reference)| {
-            // Why it leads nowhere is said when the walk gets there.
-            let (origin, reference) = docker::locate(reference, &means.network).ok()?;
-            Some(Named {
-                image,
-                number,
-                origin,
-                reference,
-            })
-        })
-        .collect();
-    if named.is_empty() {
+    // Why one leads nowhere is said when the walk gets there.
+    let located = numbered.map_while(|(image, number, at)| Some((image, number, at.ok()?)));
+    let located: Vec<_> = located.collect();
+    if located.is_empty() {
         return;
     }
-    let asked = means.network.wait(async {
-        let roots = named.iter().map(|named| {
-            let place = named.image.place();
-            let (number, of) = (named.number, images.len());
-            async move {
-                let place = &place;
-                (means.progress)(Event::Collecting { place, number, of });
-                means
-                    .network
-                    .ask_ahead(&named.origin, &named.reference)
-                    .await
-            }
+    let asked = network.wait(async {
+        let roots = together(located.iter().map(async |(image, number, (origin, tag))| {
+            let (place, number, of) = (&image.place(), *number, images.len());
+            (means.progress)(Event::Collecting { place, number, of });
+            network.ask_ahead(origin, tag).await
+        }));
+        let roots = roots.await;
+        let listed = located.iter().zip(&roots);
+        let listed = listed.flat_map(|((image, _, (origin, _)), root)| {
+            let children = children(root, image).into_iter();
+            children.map(move |child| (origin, Reference::from(child)))
         });
-        let roots = together(roots).await;
         let mut seen = BTreeSet::new();
-        let children: Vec<(&Origin, Reference)> = named
-            .iter()
-            .zip(&roots)
-            .flat_map(|(named, root)| {
-                let children = children(root, named.image);
-                children
-                    .into_iter()
-                    .map(|child| (&named.origin, child.into()))
-            })
-            .filter(|(origin, child)| seen.insert(origin.name(child)))
-            .collect();
-        let children = children.iter();
-        together(children.map(|(origin, child)| means.network.ask_ahead(origin, child))).await;
+        let once = listed.filter(|(origin, child)| seen.insert(origin.name(child)));
+        together(once.map(async |(origin, child)| network.ask_ahead(origin, &child).await)).await;
     });
     // Whoever does not want it any more is asked again by the walk.
     asked.unwrap_or_default();

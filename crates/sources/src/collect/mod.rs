@@ -1,5 +1,5 @@
-//! Every image pinned to a digest. Manifests and indexes are read into memory and verified at once;
-//! layers and configurations are only looked for, since they are verified while they are written.
+//! Every image pinned to a digest. Manifests and indexes are read into memory and verified at once; layers and
+//! configurations are only looked for, since they are verified while they are written.
 
 mod ahead;
 mod daemon;
