@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use crate::apply::FieldConflict;
 use crate::limits;
 use crate::object::{Gvk, ObjectRef};
 use crate::rollout::RolloutFailure;
+use crate::write::apply::FieldConflict;
 
 /// The cause of a failure in a library below.
 pub type Source = Box<dyn std::error::Error + Send + Sync>;

@@ -11,12 +11,12 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::connect::Cluster;
+use crate::cluster::connect::Cluster;
+use crate::cluster::wire::{Call, chain_text};
 use crate::error::{Error, cut};
 use crate::limits;
 use crate::object::{Object, ObjectRef};
 use crate::read::object_in;
-use crate::wire::{Call, chain_text};
 
 /// How often a race for the lease is run again before it is given up.
 const RACES: usize = 5;

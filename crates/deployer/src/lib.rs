@@ -14,40 +14,31 @@
 //! | has it come, has it gone | [`Cluster::wait_crd_established`], [`Cluster::rollout_state`], [`Cluster::wait_rollout`], [`Cluster::wait_gone`] |
 //! | alone | [`Cluster::acquire_lease`] |
 
-mod access;
-mod apply;
-mod awaited;
-mod connect;
+mod cluster;
 mod definition;
-mod diagnose;
-mod diff;
 mod error;
-mod grants;
 mod lease;
 pub mod limits;
 #[cfg(test)]
 mod mock;
 mod object;
 mod read;
-mod remove;
-mod resource;
+mod rights;
 mod rollout;
-mod rules;
 mod stuck;
-mod wire;
 mod write;
 
-pub use access::Access;
-pub use apply::{Applied, Conflicts, FieldConflict, FieldManager, FieldManagerError, Trial};
-pub use awaited::Awaited;
-pub use connect::{Account, Cluster, Connect, ServerVersion};
-pub use diff::FieldChange;
+pub use cluster::connect::{Account, Cluster, Connect, ServerVersion};
 pub use error::{Error, Source};
-pub use grants::Grant;
 pub use lease::{Clock, Gone, LeaseGuard, LeaseRequest, Leases};
 pub use object::{Gvk, Object, ObjectError, ObjectRef};
 pub use read::{Node, Selector};
-pub use remove::{Deleted, Propagation, Scope};
+pub use rights::access::Access;
+pub use rights::grants::Grant;
+pub use rights::rules::{PolicyRule, RulePart};
+pub use rollout::awaited::Awaited;
 pub use rollout::{Restart, RolloutFailure, RolloutProgress, RolloutState};
-pub use rules::{PolicyRule, RulePart};
 pub use stuck::{PullProblem, Stuck};
+pub use write::apply::{Applied, Conflicts, FieldConflict, FieldManager, FieldManagerError, Trial};
+pub use write::diff::FieldChange;
+pub use write::remove::{Deleted, Propagation, Scope};

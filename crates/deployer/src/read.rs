@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::connect::Cluster;
+use crate::cluster::connect::Cluster;
+use crate::cluster::wire::{Reply, escape};
 use crate::error::Error;
 use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
-use crate::wire::{Reply, escape};
 
 /// Which labels an object must have; at least one, so that "ours" can never mean everything.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,21 +1,24 @@
 //! Waiting for a Deployment, and saying soon and in words why it does not come.
 
+pub(crate) mod awaited;
+pub(crate) mod diagnose;
+
 use std::fmt;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::awaited::{Awaited, awaited};
-use crate::connect::Cluster;
-use crate::diagnose::{Finding, Passing, Scene, diagnose, waits_for_image, wants_events};
+use crate::cluster::connect::Cluster;
+use crate::cluster::wire::{Call, endure, escape};
 use crate::error::{Error, cut};
 use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::Selector;
-use crate::remove::{Deleted, Propagation};
+use crate::rollout::awaited::{Awaited, awaited};
+use crate::rollout::diagnose::{Finding, Passing, Scene, diagnose, waits_for_image, wants_events};
 use crate::stuck::Stuck;
-use crate::wire::{Call, endure, escape};
+use crate::write::remove::{Deleted, Propagation};
 
 /// How far a rollout is, in pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

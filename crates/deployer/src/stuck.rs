@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::diagnose::Passing;
+use crate::rollout::diagnose::Passing;
 
 /// Why pods do not come.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,12 +4,12 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::access::Access;
-use crate::connect::Cluster;
+use crate::cluster::connect::Cluster;
+use crate::cluster::wire::Call;
 use crate::error::Error;
 use crate::limits;
-use crate::rules::{PolicyRule, RulePart, uncovered};
-use crate::wire::Call;
+use crate::rights::access::Access;
+use crate::rights::rules::{PolicyRule, RulePart, uncovered};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 

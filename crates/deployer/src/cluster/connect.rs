@@ -9,8 +9,8 @@ use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use serde::Deserialize;
 
+use crate::cluster::resource::Kinds;
 use crate::error::{Error, Source, bounded};
-use crate::resource::Kinds;
 
 /// Where the address and the credentials come from.
 #[derive(Debug, Clone)]

@@ -13,10 +13,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::apply::FieldConflict;
-use crate::connect::{Cluster, credentials_problem};
+use crate::cluster::connect::{Cluster, credentials_problem};
 use crate::error::{Error, Source, bounded, cut};
 use crate::limits;
+use crate::write::apply::FieldConflict;
 
 /// Server-side apply answers content that does not fit the schema with 500, as if trying again could help.
 const BAD_CONTENT: [&str; 2] = [

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::awaited::Awaited;
 use crate::error::bounded;
 use crate::limits;
 use crate::read::condition;
+use crate::rollout::awaited::Awaited;
 use crate::stuck::{PullProblem, Stuck};
 
 /// The reasons a container waits for while its image cannot be pulled.

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::json;
 use std::fmt;
 
-use crate::connect::Cluster;
+use crate::cluster::connect::Cluster;
+use crate::cluster::wire::Call;
 use crate::error::Error;
 use crate::limits;
-use crate::wire::Call;
 
 /// One thing we want to do.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

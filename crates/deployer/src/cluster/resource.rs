@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use crate::connect::Cluster;
+use crate::cluster::connect::Cluster;
+use crate::cluster::wire::escape;
 use crate::error::Error;
 use crate::object::{Gvk, ObjectRef};
-use crate::wire::escape;
 
 /// A kind as the server names it in URLs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

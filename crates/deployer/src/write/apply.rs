@@ -6,13 +6,13 @@ use std::fmt;
 use futures::{StreamExt, TryStreamExt, stream};
 use http::{Method, StatusCode};
 
-use crate::connect::Cluster;
-use crate::diff::{FieldChange, changes};
+use crate::cluster::connect::Cluster;
+use crate::cluster::wire::{Call, escape};
 use crate::error::Error;
 use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::object_in;
-use crate::wire::{Call, escape};
+use crate::write::diff::{FieldChange, changes};
 
 /// What the server says when an admission webhook has side effects, which a trial must not have.
 const NO_DRY_RUN: &str = "does not support dry run";

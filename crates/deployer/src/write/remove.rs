@@ -6,12 +6,12 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::connect::Cluster;
+use crate::cluster::connect::Cluster;
+use crate::cluster::wire::{Call, endure};
 use crate::error::Error;
 use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::Selector;
-use crate::wire::{Call, endure};
 
 /// What happens to the objects that belong to a deleted one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

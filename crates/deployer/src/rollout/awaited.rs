@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::diagnose::{Finding, Scene, containers, is_being_set_up};
 use crate::error::cut;
 use crate::limits;
 use crate::rollout::RolloutProgress;
+use crate::rollout::diagnose::{Finding, Scene, containers, is_being_set_up};
 use crate::stuck::Stuck;
 
 /// What a rollout waits for.

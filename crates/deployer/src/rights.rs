@@ -1,0 +1,5 @@
+//! Whether we may do what will be needed.
+
+pub(crate) mod access;
+pub(crate) mod grants;
+pub(crate) mod rules;

@@ -1,0 +1,246 @@
+//! Writing what was decided about an object that was looked at: only if it is still the one that was seen. A decision
+//! on what is gone by now is not carried out; whoever made it reads and decides again.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::cluster::connect::Cluster;
+use crate::cluster::wire::{Call, escape};
+use crate::error::Error;
+use crate::object::Object;
+use crate::read::object_in;
+use crate::write::apply::{Applied, Conflicts, FieldManager, guarded, outcome};
+
+impl Cluster {
+    /// Makes an object be as described if it is still as it was `seen`: created if it was absent, else applied with its
+    /// uid and resourceVersion as conditions. Returns what was done and the object as it is now.
+    ///
+    /// [`Error::Changed`] when somebody was quicker; then nothing was written.
+    pub async fn put(
+        &self,
+        object: &Object,
+        seen: Option<&Object>,
+        manager: &FieldManager,
+        conflicts: Conflicts,
+    ) -> Result<(Applied, Object), Error> {
+        let Some(seen) = seen else {
+            let created = self.create(object, manager).await?;
+            return Ok((Applied::Created, created));
+        };
+        // A creation that was cut off before its fields were claimed.
+        let claimed = match claim(seen, manager) {
+            Some(fields) => Some(self.replace_managed_fields(seen, &fields, manager).await?),
+            None => None,
+        };
+        let seen = claimed.as_ref().unwrap_or(seen);
+        let doing = format!("apply {}", object.reference());
+        let conditional = conditional(object, seen);
+        let reply = self
+            .call(&Call::typed(
+                Method::PATCH,
+                format!(
+                    "{}?fieldManager={}&fieldValidation=Strict&force={}",
+                    self.object_path(object.reference()).await?,
+                    escape(manager.as_str()),
+                    conflicts == Conflicts::Force,
+                ),
+                "application/apply-patch+yaml",
+                &conditional,
+                &doing,
+            )?)
+            .await
+            .map_err(|error| guarded(object, error))?;
+        let after = object_in(&reply, &doing)?;
+        Ok((outcome(reply.status, Some(seen), &after), after))
+    }
+
+    /// Creates an object, and keeps its fields as if they had been applied.
+    async fn create(&self, object: &Object, manager: &FieldManager) -> Result<Object, Error> {
+        let doing = format!("create {}", object.reference());
+        let path = format!(
+            "{}?fieldManager={}&fieldValidation=Strict",
+            self.collection_path(object.gvk(), object.namespace())
+                .await?,
+            escape(manager.as_str()),
+        );
+        let reply = self
+            .call(&Call::json(Method::POST, path, object.as_value(), &doing)?)
+            .await
+            .map_err(|error| guarded(object, error))?;
+        let created = object_in(&reply, &doing)?;
+        match claim(&created, manager) {
+            Some(fields) => {
+                self.replace_managed_fields(&created, &fields, manager)
+                    .await
+            }
+            None => Ok(created),
+        }
+    }
+
+    async fn replace_managed_fields(
+        &self,
+        seen: &Object,
+        fields: &[Value],
+        manager: &FieldManager,
+    ) -> Result<Object, Error> {
+        let doing = format!("claim the fields of {}", seen.reference());
+        let path = format!(
+            "{}?fieldManager={}",
+            self.object_path(seen.reference()).await?,
+            escape(manager.as_str())
+        );
+        let fields = json!([
+            { "op": "replace", "path": "/metadata/managedFields", "value": fields },
+            { "op": "replace", "path": "/metadata/resourceVersion", "value": seen.resource_version() },
+        ]);
+        let call = Call::typed(
+            Method::PATCH,
+            path,
+            "application/json-patch+json",
+            &fields,
+            &doing,
+        )?;
+        match self.call(&call).await {
+            Ok(reply) => object_in(&reply, &doing),
+            // A controller was quicker. The fields are claimed when the object is written next.
+            Err(Error::Changed { .. }) => Ok(seen.clone()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The object, to be applied to this very state of it only.
+fn conditional(object: &Object, seen: &Object) -> Value {
+    let mut value = object.as_value().clone();
+    value["metadata"]["uid"] = json!(seen.uid());
+    value["metadata"]["resourceVersion"] = json!(seen.resource_version());
+    value
+}
+
+/// The managed fields with those that this manager created as fields that it applied; none when there are no such. Else
+/// what a later version leaves out would stay: the server takes away only what was applied before. `kubectl` does the
+/// same when it moves an object to server-side apply.
+fn claim(object: &Object, manager: &FieldManager) -> Option<Vec<Value>> {
+    let fields = object
+        .as_value()
+        .pointer("/metadata/managedFields")?
+        .as_array()?;
+    let ours = |entry: &Value, operation: &str| {
+        entry["manager"] == manager.as_str()
+            && entry["operation"] == operation
+            && entry["subresource"].is_null()
+    };
+    if !fields.iter().any(|entry| ours(entry, "Update")) {
+        return None;
+    }
+    let applied = fields.iter().any(|entry| ours(entry, "Apply"));
+    let mut claimed = Vec::new();
+    for entry in fields {
+        let mut entry = entry.clone();
+        if ours(&entry, "Update") {
+            if applied {
+                continue;
+            }
+            entry["operation"] = json!("Apply");
+        }
+        claimed.push(entry);
+    }
+    Some(claimed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mock::{Answer, cluster};
+
+    fn map(fields: &Value) -> Value {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+            "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7", "managedFields": fields}})
+    }
+
+    fn wanted() -> Object {
+        let value = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "n"}});
+        Object::new(value).unwrap()
+    }
+
+    fn entry(manager: &str, operation: &str) -> Value {
+        json!({"manager": manager, "operation": operation, "fieldsV1": {}})
+    }
+
+    #[test]
+    fn what_was_created_is_claimed_as_applied() {
+        let manager = FieldManager::new("us").unwrap();
+        let claimed = |fields: Value| claim(&Object::new(map(&fields)).unwrap(), &manager);
+        let (theirs, applied) = (entry("them", "Update"), entry("us", "Apply"));
+        assert_eq!(claimed(json!([theirs, applied])), None);
+        assert_eq!(
+            claimed(json!([theirs, entry("us", "Update")])),
+            Some(vec![theirs.clone(), applied.clone()])
+        );
+        assert_eq!(
+            claimed(json!([applied, entry("us", "Update")])),
+            Some(vec![applied])
+        );
+        let mut status = entry("us", "Update");
+        status["subresource"] = json!("status");
+        assert_eq!(claimed(json!([status])), None);
+    }
+
+    #[tokio::test]
+    async fn only_what_was_seen_is_written() {
+        let (cluster, seen) = cluster(|request| match request.method.as_str() {
+            "POST" => Answer::json(201, &map(&json!([entry("us", "Update")]))),
+            _ => Answer::json(200, &map(&json!([]))),
+        })
+        .await;
+        let manager = FieldManager::new("us").unwrap();
+        let (applied, live) = cluster
+            .put(&wanted(), None, &manager, Conflicts::Force)
+            .await
+            .unwrap();
+        assert_eq!(applied, Applied::Created);
+        cluster
+            .put(&wanted(), Some(&live), &manager, Conflicts::Force)
+            .await
+            .unwrap();
+        let seen = seen.lock().unwrap();
+        let requests: Vec<(&str, &str)> = seen
+            .iter()
+            .filter(|request| request.method != "GET")
+            .map(|request| (request.method.as_str(), request.content_type.as_str()))
+            .collect();
+        assert_eq!(
+            requests,
+            [
+                ("POST", "application/json"),
+                ("PATCH", "application/json-patch+json"),
+                ("PATCH", "application/apply-patch+yaml"),
+            ]
+        );
+        let last: Value = serde_json::from_str(&seen.last().unwrap().body).unwrap();
+        assert_eq!(
+            (
+                &last["metadata"]["uid"],
+                &last["metadata"]["resourceVersion"]
+            ),
+            (&json!("u"), &json!("7"))
+        );
+    }
+
+    #[tokio::test]
+    async fn somebody_quicker_keeps_his_object() {
+        let (cluster, _) = cluster(|_| {
+            Answer::json(
+                409,
+                &json!({"reason": "AlreadyExists", "message": "already exists"}),
+            )
+        })
+        .await;
+        let manager = FieldManager::new("us").unwrap();
+        let error = cluster
+            .put(&wanted(), None, &manager, Conflicts::Force)
+            .await
+            .unwrap_err();
+        assert!(matches!(error, Error::Changed { .. }), "{error}");
+    }
+}
