@@ -1,5 +1,62 @@
-//! Which cluster: the way from a kubeconfig to a connection, the requests over it, and where objects lie in its API.
+//! Which cluster: the connection that everything is asked over.
 
 pub(crate) mod connect;
 pub(crate) mod resource;
 pub(crate) mod wire;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use resource::Kinds;
+
+/// The version of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerVersion {
+    /// Major number.
+    pub major: u32,
+    /// Minor number.
+    pub minor: u32,
+    /// As the server writes it, for example `v1.36.2`.
+    pub text: String,
+}
+
+/// A cluster that has answered once. Cloning is cheap; clones share the connection.
+#[derive(Clone)]
+pub struct Cluster {
+    client: kube::Client,
+    pub(crate) kinds: Arc<Kinds>,
+    timeout: Duration,
+    context: Option<String>,
+    server: String,
+    version: ServerVersion,
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("context", &self.context)
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// The kubeconfig's context; `None` in a pod.
+    #[must_use]
+    pub fn context(&self) -> Option<&str> {
+        self.context.as_deref()
+    }
+
+    /// The server's address.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// The server's version when the connection was made.
+    #[must_use]
+    pub fn version(&self) -> &ServerVersion {
+        &self.version
+    }
+}

@@ -5,12 +5,11 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::cluster::connect::Cluster;
+use crate::cluster::Cluster;
 use crate::cluster::wire::endure;
 use crate::error::{Error, bounded};
 use crate::limits;
-use crate::object::{Gvk, Object, ObjectRef};
-use crate::read::condition;
+use crate::object::{Gvk, Object, ObjectRef, condition};
 
 impl Cluster {
     /// Waits until a definition is established and every version it serves is found by clients, which comes a moment

@@ -1,15 +1,30 @@
 //! What can go wrong, and whether trying again may help.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use crate::limits;
 use crate::object::{Gvk, ObjectRef};
-use crate::rollout::RolloutFailure;
-use crate::write::apply::FieldConflict;
+use crate::stuck::RolloutFailure;
 
 /// The cause of a failure in a library below.
 pub type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// A field that another manager owns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldConflict {
+    /// The field, for example `.spec.replicas`.
+    pub field: String,
+    /// Its owner.
+    pub manager: String,
+}
+
+impl fmt::Display for FieldConflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.field, self.manager)
+    }
+}
 
 /// Why something could not be done. `doing` says what it was, for example "apply Deployment shop/shop-operator".
 ///

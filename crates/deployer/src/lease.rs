@@ -11,7 +11,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::cluster::connect::Cluster;
+use crate::cluster::Cluster;
 use crate::cluster::wire::{Call, chain_text};
 use crate::error::{Error, cut};
 use crate::limits;

@@ -8,7 +8,7 @@ use http_body_util::BodyExt;
 use kube::client::Body;
 use serde_json::{Value, json};
 
-use crate::cluster::connect::Cluster;
+use crate::cluster::Cluster;
 
 /// A request as it came in.
 #[derive(Debug, Clone)]

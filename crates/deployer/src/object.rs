@@ -260,6 +260,14 @@ fn check_depth(value: &Value) -> Result<(), ObjectError> {
     Ok(())
 }
 
+/// The condition of a type in an object's status.
+pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    object["status"]["conditions"]
+        .as_array()?
+        .iter()
+        .find(|condition| condition["type"] == kind)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

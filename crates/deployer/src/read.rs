@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cluster::connect::Cluster;
+use crate::cluster::Cluster;
 use crate::cluster::wire::{Reply, escape};
 use crate::error::Error;
 use crate::limits;
-use crate::object::{Gvk, Object, ObjectRef};
+use crate::object::{Gvk, Object, ObjectRef, condition};
 
 /// Which labels an object must have; at least one, so that "ours" can never mean everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -211,14 +211,6 @@ fn node(object: &Object) -> Node {
         ready: condition(value, "Ready").is_some_and(|ready| ready["status"] == "True"),
         schedulable: value["spec"]["unschedulable"] != true,
     }
-}
-
-/// The condition of a type in an object's status.
-pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
-    object["status"]["conditions"]
-        .as_array()?
-        .iter()
-        .find(|condition| condition["type"] == kind)
 }
 
 #[cfg(test)]

@@ -1,56 +1,24 @@
 //! Waiting for a Deployment, and saying soon and in words why it does not come.
 
 pub(crate) mod awaited;
-pub(crate) mod diagnose;
+mod diagnose;
+mod scene;
 
-use std::fmt;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::cluster::connect::Cluster;
+use crate::cluster::Cluster;
 use crate::cluster::wire::{Call, endure, escape};
 use crate::error::{Error, cut};
 use crate::limits;
-use crate::object::{Gvk, Object, ObjectRef};
-use crate::read::Selector;
-use crate::rollout::awaited::{Awaited, awaited};
-use crate::rollout::diagnose::{Finding, Passing, Scene, diagnose, waits_for_image, wants_events};
-use crate::stuck::Stuck;
+use crate::object::{Object, ObjectRef};
+use crate::stuck::{Passing, RolloutFailure, Stuck};
 use crate::write::remove::{Deleted, Propagation};
-
-/// How far a rollout is, in pods.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RolloutProgress {
-    /// Wanted.
-    pub wanted: u64,
-    /// Of the new version.
-    pub updated: u64,
-    /// Of the new version or an old one, and ready for long enough.
-    pub available: u64,
-    /// Of all versions.
-    pub existing: u64,
-}
-
-impl RolloutProgress {
-    /// Pods of the current version that are available, as far as the numbers prove: each pod of a former version is
-    /// taken to be available.
-    #[must_use]
-    pub fn ready(&self) -> u64 {
-        let former = self.existing.saturating_sub(self.updated);
-        self.available.saturating_sub(former)
-    }
-}
-
-/// How a rollout stands at one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RolloutState {
-    /// The numbers.
-    pub progress: RolloutProgress,
-    /// What it waits for; nothing when all pods are of the current version and available.
-    pub awaited: Option<Awaited>,
-}
+use awaited::{Awaited, RolloutProgress, RolloutState, awaited};
+use diagnose::{Finding, diagnose, waits_for_image};
+use scene::Set;
 
 /// What became of a pod that was to be started anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,59 +29,11 @@ pub enum Restart {
     NotAllowed,
 }
 
-/// Why a rollout does not come.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RolloutFailure {
-    /// The Deployment's namespace.
-    pub namespace: String,
-    /// The Deployment.
-    pub deployment: String,
-    /// The pod in which it was seen.
-    pub pod: Option<String>,
-    /// The cause.
-    pub stuck: Stuck,
-    /// The cluster's own words.
-    pub detail: String,
-    /// The end of the crashed container's log.
-    pub log: Option<String>,
-}
-
-impl RolloutFailure {
-    /// What to do about it.
-    #[must_use]
-    pub fn hint(&self) -> &'static str {
-        self.stuck.hint()
-    }
-}
-
-impl fmt::Display for RolloutFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Deployment {}/{} does not come: {}",
-            self.namespace, self.deployment, self.stuck
-        )?;
-        if let Some(pod) = &self.pod {
-            write!(f, ", pod {pod}")?;
-        }
-        if self.detail.is_empty() {
-            Ok(())
-        } else {
-            write!(f, ": {}", self.detail)
-        }
-    }
-}
-
-impl std::error::Error for RolloutFailure {}
-
 /// What a kubelet sends, as if it were the log, when the container is cleaned away already.
 const NO_LOG: &[u8] = b"unable to retrieve container logs for ";
 
 /// How often a pod that changes at the same time is looked at again before it is left alone.
 const RESTARTS: usize = 5;
-
-/// The label that a `ReplicaSet`'s template has beyond its Deployment's.
-const TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// Since when a cause that may pass by itself is seen without a break.
 #[derive(Default)]
@@ -140,16 +60,6 @@ impl Suspicion {
             },
         }
     }
-}
-
-/// The `ReplicaSet` of a Deployment's current version.
-enum Set {
-    /// It is there.
-    Found(Object),
-    /// It is not made yet.
-    Absent,
-    /// We may not look.
-    Unseen,
 }
 
 /// One look at a Deployment.
@@ -311,91 +221,6 @@ impl Cluster {
         })
     }
 
-    /// Everything a diagnosis looks at; `None` while the current version has no `ReplicaSet`.
-    async fn scene(&self, deployment: &Object) -> Result<Option<Scene>, Error> {
-        let (replica_set, pods): (_, Vec<Value>) = match self.current_set(deployment).await? {
-            Set::Absent => return Ok(None),
-            Set::Unseen => (None, Vec::new()),
-            Set::Found(set) => {
-                let pods = self.pods_of(deployment, &set).await?.into_iter();
-                (
-                    Some(set.into_value()),
-                    pods.map(Object::into_value).collect(),
-                )
-            }
-        };
-        let namespace = deployment.namespace().unwrap_or_default();
-        let mut events = Vec::new();
-        for pod in pods.iter().filter(|pod| wants_events(pod)) {
-            events.extend(self.events_of(namespace, &pod["metadata"]["uid"]).await?);
-        }
-        Ok(Some(Scene {
-            deployment: deployment.as_value().clone(),
-            replica_set,
-            pods,
-            events,
-        }))
-    }
-
-    /// The `ReplicaSet` of a Deployment's current version.
-    async fn current_set(&self, deployment: &Object) -> Result<Set, Error> {
-        let sets = self.selected(deployment, "apps/v1", "ReplicaSet").await?;
-        let Some(sets) = sets else {
-            return Ok(Set::Unseen);
-        };
-        // Of several, its controller takes the oldest.
-        let current = sets
-            .into_iter()
-            .filter(|set| is_current(set.as_value(), deployment.as_value()))
-            .min_by_key(|set| set.as_value()["metadata"]["creationTimestamp"].to_string());
-        Ok(current.map_or(Set::Absent, Set::Found))
-    }
-
-    /// The pods of a `ReplicaSet` that are not on their way out.
-    async fn pods_of(&self, deployment: &Object, set: &Object) -> Result<Vec<Object>, Error> {
-        let uid = &set.as_value()["metadata"]["uid"];
-        let pods = self.selected(deployment, "v1", "Pod").await?;
-        Ok(pods
-            .unwrap_or_default()
-            .into_iter()
-            .filter(|pod| is_owned_by(pod.as_value(), uid) && !pod.is_being_deleted())
-            .take(limits::MAX_DIAGNOSED)
-            .collect())
-    }
-
-    /// What a Deployment's selector finds; `None` without the right to look.
-    async fn selected(
-        &self,
-        deployment: &Object,
-        api_version: &str,
-        kind: &str,
-    ) -> Result<Option<Vec<Object>>, Error> {
-        let selector = selector_of(deployment.as_value());
-        let kind = Gvk::new(api_version, kind);
-        permitted(
-            self.list(&kind, deployment.namespace(), selector.as_ref())
-                .await,
-        )
-    }
-
-    async fn events_of(&self, namespace: &str, uid: &Value) -> Result<Vec<Value>, Error> {
-        let path = format!(
-            "/api/v1/namespaces/{}/events?limit={}&fieldSelector={}",
-            escape(namespace),
-            limits::MAX_DIAGNOSED,
-            escape(&format!(
-                "involvedObject.uid={}",
-                uid.as_str().unwrap_or_default()
-            )),
-        );
-        let mut list: Value =
-            permitted(self.read_json(&path, "read a pod's events").await)?.unwrap_or_default();
-        Ok(match list["items"].take() {
-            Value::Array(events) => events,
-            _ => Vec::new(),
-        })
-    }
-
     /// The log of the last run; while that has not said anything or is cleaned away, of the one before.
     async fn last_log(
         &self,
@@ -426,15 +251,6 @@ impl Cluster {
             }
         }
         Ok(None)
-    }
-}
-
-/// What we may not read does not help the diagnosis, and does not stop the wait either.
-fn permitted<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(Error::Forbidden { .. }) => Ok(None),
-        Err(error) => Err(error),
     }
 }
 
@@ -472,40 +288,13 @@ fn settling(deployment: &Value) -> Duration {
     }
 }
 
-fn selector_of(deployment: &Value) -> Option<Selector> {
-    let labels = deployment["spec"]["selector"]["matchLabels"].as_object()?;
-    let mut labels = labels
-        .iter()
-        .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)));
-    let (key, value) = labels.next()?;
-    Some(
-        labels.fold(Selector::label(key, value), |selector, (key, value)| {
-            selector.and(key, value)
-        }),
-    )
-}
-
-/// Whether a `ReplicaSet` is that of the Deployment's current version: by its template, as the controller itself decides.
-/// The revision in the annotations is written later, and on the two at different times.
-fn is_current(set: &Value, deployment: &Value) -> bool {
-    let mut template = set["spec"]["template"].clone();
-    if let Some(labels) = template["metadata"]["labels"].as_object_mut() {
-        labels.remove(TEMPLATE_HASH);
-    }
-    is_owned_by(set, &deployment["metadata"]["uid"]) && template == deployment["spec"]["template"]
-}
-
-fn is_owned_by(object: &Value, uid: &Value) -> bool {
-    let owners = object["metadata"]["ownerReferences"].as_array();
-    owners.is_some_and(|owners| owners.iter().any(|owner| owner["uid"] == *uid))
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use serde_json::json;
 
+    use super::scene::TEMPLATE_HASH;
     use super::*;
     use crate::mock::{Answer, Seen, cluster};
     use crate::stuck::PullProblem;
@@ -744,22 +533,6 @@ mod tests {
                 deletes[0].body
             );
         }
-    }
-
-    #[test]
-    fn pods_of_former_versions_are_not_counted_as_ready() {
-        let ready = |updated, available, existing| {
-            RolloutProgress {
-                wanted: 2,
-                updated,
-                available,
-                existing,
-            }
-            .ready()
-        };
-        assert_eq!(ready(2, 2, 2), 2);
-        assert_eq!(ready(1, 2, 3), 0, "two old ones");
-        assert_eq!(ready(2, 3, 3), 2);
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,7 +2,50 @@
 
 use std::fmt;
 
-use crate::rollout::diagnose::Passing;
+/// Why a rollout does not come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RolloutFailure {
+    /// The Deployment's namespace.
+    pub namespace: String,
+    /// The Deployment.
+    pub deployment: String,
+    /// The pod in which it was seen.
+    pub pod: Option<String>,
+    /// The cause.
+    pub stuck: Stuck,
+    /// The cluster's own words.
+    pub detail: String,
+    /// The end of the crashed container's log.
+    pub log: Option<String>,
+}
+
+impl RolloutFailure {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        self.stuck.hint()
+    }
+}
+
+impl fmt::Display for RolloutFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Deployment {}/{} does not come: {}",
+            self.namespace, self.deployment, self.stuck
+        )?;
+        if let Some(pod) = &self.pod {
+            write!(f, ", pod {pod}")?;
+        }
+        if self.detail.is_empty() {
+            Ok(())
+        } else {
+            write!(f, ": {}", self.detail)
+        }
+    }
+}
+
+impl std::error::Error for RolloutFailure {}
 
 /// Why pods do not come.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +108,17 @@ pub enum PullProblem {
     BadReference,
     /// Another.
     Other,
+}
+
+/// Whether a cause goes away by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Passing {
+    /// It does not: report it at once.
+    Never,
+    /// It may: report it when it lasts.
+    Perhaps,
+    /// It is normal for a while: report it when time is up.
+    Likely,
 }
 
 impl Stuck {

@@ -1,6 +1,5 @@
 //! From kubeconfig files, or a pod's own account, to a connection.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
 use std::time::Duration;
@@ -9,7 +8,8 @@ use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use serde::Deserialize;
 
-use crate::cluster::resource::Kinds;
+use super::wire::credentials_problem;
+use super::{Cluster, ServerVersion};
 use crate::error::{Error, Source, bounded};
 
 /// Where the address and the credentials come from.
@@ -34,37 +34,6 @@ pub struct Connect {
     pub account: Account,
     /// For one request; waits have their own deadlines.
     pub timeout: Duration,
-}
-
-/// The version of a cluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerVersion {
-    /// Major number.
-    pub major: u32,
-    /// Minor number.
-    pub minor: u32,
-    /// As the server writes it, for example `v1.36.2`.
-    pub text: String,
-}
-
-/// A cluster that has answered once. Cloning is cheap; clones share the connection.
-#[derive(Clone)]
-pub struct Cluster {
-    pub(crate) client: kube::Client,
-    pub(crate) kinds: Arc<Kinds>,
-    pub(crate) timeout: Duration,
-    context: Option<String>,
-    server: String,
-    version: ServerVersion,
-}
-
-impl fmt::Debug for Cluster {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cluster")
-            .field("context", &self.context)
-            .field("server", &self.server)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Cluster {
@@ -111,24 +80,6 @@ impl Cluster {
         };
         cluster.version = cluster.ask_version().await?;
         Ok(cluster)
-    }
-
-    /// The kubeconfig's context; `None` in a pod.
-    #[must_use]
-    pub fn context(&self) -> Option<&str> {
-        self.context.as_deref()
-    }
-
-    /// The server's address.
-    #[must_use]
-    pub fn server(&self) -> &str {
-        &self.server
-    }
-
-    /// The server's version when the connection was made.
-    #[must_use]
-    pub fn version(&self) -> &ServerVersion {
-        &self.version
     }
 
     async fn ask_version(&self) -> Result<ServerVersion, Error> {
@@ -260,18 +211,6 @@ fn kubeconfig_error(error: KubeconfigError) -> Error {
         }
         KubeconfigError::Parse(_) => kubeconfig("is not valid: cannot be parsed"),
         other => kubeconfig(&format!("cannot be used: {other}")),
-    }
-}
-
-/// What a credential plugin wrote, and what it was started with, may hold a token; so only its end is told.
-pub(crate) fn credentials_problem(error: &kube::client::AuthError) -> String {
-    use kube::client::AuthError;
-    match error {
-        AuthError::AuthExecRun { out, .. } => format!("the plugin ended with {}", out.status),
-        AuthError::AuthExecParse(_) => "the plugin's output is no credential".to_owned(),
-        AuthError::AuthExec(_) => "the plugin failed".to_owned(),
-        AuthError::ParseTokenKey(_) => "the token could not be parsed".to_owned(),
-        other => bounded(&other.to_string()),
     }
 }
 

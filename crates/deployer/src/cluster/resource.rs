@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use crate::cluster::connect::Cluster;
-use crate::cluster::wire::escape;
+use super::Cluster;
+use super::wire::escape;
 use crate::error::Error;
 use crate::object::{Gvk, ObjectRef};
 

@@ -13,10 +13,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::cluster::connect::{Cluster, credentials_problem};
-use crate::error::{Error, Source, bounded, cut};
+use super::Cluster;
+use crate::error::{Error, FieldConflict, Source, bounded, cut};
 use crate::limits;
-use crate::write::apply::FieldConflict;
 
 /// Server-side apply answers content that does not fit the schema with 500, as if trying again could help.
 const BAD_CONTENT: [&str; 2] = [
@@ -314,6 +313,18 @@ impl Words {
                 ),
             })
             .collect()
+    }
+}
+
+/// What a credential plugin wrote, and what it was started with, may hold a token; so only its end is told.
+pub(crate) fn credentials_problem(error: &kube::client::AuthError) -> String {
+    use kube::client::AuthError;
+    match error {
+        AuthError::AuthExecRun { out, .. } => format!("the plugin ended with {}", out.status),
+        AuthError::AuthExecParse(_) => "the plugin's output is no credential".to_owned(),
+        AuthError::AuthExec(_) => "the plugin failed".to_owned(),
+        AuthError::ParseTokenKey(_) => "the token could not be parsed".to_owned(),
+        other => bounded(&other.to_string()),
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::fmt;
 
-use crate::cluster::connect::Cluster;
+use crate::cluster::Cluster;
 use crate::cluster::wire::Call;
 use crate::error::Error;
 use crate::limits;

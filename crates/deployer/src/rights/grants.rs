@@ -4,12 +4,12 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::cluster::connect::Cluster;
+use super::access::Access;
+use super::rules::{PolicyRule, RulePart, uncovered};
+use crate::cluster::Cluster;
 use crate::cluster::wire::Call;
 use crate::error::Error;
 use crate::limits;
-use crate::rights::access::Access;
-use crate::rights::rules::{PolicyRule, RulePart, uncovered};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 

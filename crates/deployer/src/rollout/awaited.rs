@@ -1,14 +1,45 @@
-//! What a rollout waits for at one moment, in words. Pure: it looks at what was read.
+//! How a rollout stands at one moment: how far it is, and in words what it waits for. Pure: it looks at what was read.
 
 use std::fmt;
 
 use serde_json::Value;
 
+use super::diagnose::{Finding, Scene, containers, is_being_set_up};
 use crate::error::cut;
 use crate::limits;
-use crate::rollout::RolloutProgress;
-use crate::rollout::diagnose::{Finding, Scene, containers, is_being_set_up};
 use crate::stuck::Stuck;
+
+/// How far a rollout is, in pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RolloutProgress {
+    /// Wanted.
+    pub wanted: u64,
+    /// Of the new version.
+    pub updated: u64,
+    /// Of the new version or an old one, and ready for long enough.
+    pub available: u64,
+    /// Of all versions.
+    pub existing: u64,
+}
+
+impl RolloutProgress {
+    /// Pods of the current version that are available, as far as the numbers prove: each pod of a former version is
+    /// taken to be available.
+    #[must_use]
+    pub fn ready(&self) -> u64 {
+        let former = self.existing.saturating_sub(self.updated);
+        self.available.saturating_sub(former)
+    }
+}
+
+/// How a rollout stands at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RolloutState {
+    /// The numbers.
+    pub progress: RolloutProgress,
+    /// What it waits for; nothing when all pods are of the current version and available.
+    pub awaited: Option<Awaited>,
+}
 
 /// What a rollout waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +142,18 @@ pub(crate) fn awaited(
     })
 }
 
+impl Finding {
+    /// Time is up, and nothing is seen but what is awaited.
+    pub(crate) fn nothing(awaited: Option<&Awaited>) -> Self {
+        Self {
+            stuck: Stuck::NoCause,
+            pod: None,
+            container: None,
+            detail: awaited.map(ToString::to_string).unwrap_or_default(),
+        }
+    }
+}
+
 fn of_pod(pod: &Value, events: &[Value]) -> Option<Awaited> {
     let name = || cut(text(&pod["metadata"]["name"]), limits::MAX_SHOWN_VALUE);
     if !pod["spec"]["nodeName"].is_string() {
@@ -174,6 +217,22 @@ mod tests {
 
     fn event(reason: &str, uid: &str, message: &str) -> Value {
         json!({"reason": reason, "involvedObject": {"uid": uid}, "message": message})
+    }
+
+    #[test]
+    fn pods_of_former_versions_are_not_counted_as_ready() {
+        let ready = |updated, available, existing| {
+            RolloutProgress {
+                wanted: 2,
+                updated,
+                available,
+                existing,
+            }
+            .ready()
+        };
+        assert_eq!(ready(2, 2, 2), 2);
+        assert_eq!(ready(1, 2, 3), 0, "two old ones");
+        assert_eq!(ready(2, 3, 3), 2);
     }
 
     #[test]

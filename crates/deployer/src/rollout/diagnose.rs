@@ -4,9 +4,8 @@ use serde_json::Value;
 
 use crate::error::bounded;
 use crate::limits;
-use crate::read::condition;
-use crate::rollout::awaited::Awaited;
-use crate::stuck::{PullProblem, Stuck};
+use crate::object::condition;
+use crate::stuck::{Passing, PullProblem, Stuck};
 
 /// The reasons a container waits for while its image cannot be pulled.
 const PULLING: [&str; 4] = [
@@ -15,17 +14,6 @@ const PULLING: [&str; 4] = [
     "ErrImageNeverPull",
     "RegistryUnavailable",
 ];
-
-/// Whether a cause goes away by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Passing {
-    /// It does not: report it at once.
-    Never,
-    /// It may: report it when it lasts.
-    Perhaps,
-    /// It is normal for a while: report it when time is up.
-    Likely,
-}
 
 /// What a diagnosis looks at. Without rights to read them, the parts are empty.
 #[derive(Debug)]
@@ -48,16 +36,6 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    /// Time is up, and nothing is seen but what is awaited.
-    pub(crate) fn nothing(awaited: Option<&Awaited>) -> Self {
-        Self {
-            stuck: Stuck::NoCause,
-            pod: None,
-            container: None,
-            detail: awaited.map(ToString::to_string).unwrap_or_default(),
-        }
-    }
-
     fn of_pod(pod: &Value, stuck: Stuck, detail: &str) -> Self {
         Self {
             stuck,

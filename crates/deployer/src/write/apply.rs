@@ -1,18 +1,17 @@
 //! Server-side apply: for real, as a trial, and as a difference to what is there.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use http::{Method, StatusCode};
 
-use crate::cluster::connect::Cluster;
+use super::diff::{FieldChange, changes};
+use crate::cluster::Cluster;
 use crate::cluster::wire::{Call, escape};
 use crate::error::Error;
 use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::object_in;
-use crate::write::diff::{FieldChange, changes};
 
 /// What the server says when an admission webhook has side effects, which a trial must not have.
 const NO_DRY_RUN: &str = "does not support dry run";
@@ -56,21 +55,6 @@ pub enum Conflicts {
     Refuse,
     /// Take the fields over.
     Force,
-}
-
-/// A field that another manager owns.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FieldConflict {
-    /// The field, for example `.spec.replicas`.
-    pub field: String,
-    /// Its owner.
-    pub manager: String,
-}
-
-impl fmt::Display for FieldConflict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.field, self.manager)
-    }
 }
 
 /// What applying did, or would do.

@@ -4,12 +4,12 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::cluster::connect::Cluster;
+use super::apply::{Applied, Conflicts, FieldManager, guarded, outcome};
+use crate::cluster::Cluster;
 use crate::cluster::wire::{Call, escape};
 use crate::error::Error;
 use crate::object::Object;
 use crate::read::object_in;
-use crate::write::apply::{Applied, Conflicts, FieldManager, guarded, outcome};
 
 impl Cluster {
     /// Makes an object be as described if it is still as it was `seen`: created if it was absent, else applied with its
