@@ -1,8 +1,8 @@
 //! The entries of one directory in the order of a tree, with their identifiers.
 
 use crate::File;
+use crate::error::PlanError;
 use crate::names::{Kind, Stem, append_ucs2};
-use crate::plan::PlanError;
 use crate::region::TreeKind;
 use crate::tree::{Child, Tree};
 

@@ -1,25 +1,14 @@
-//! Where everything lies: the one walk that gives each structure and each content its sectors.
+//! Where everything lies: an image as it was laid out.
 
-use std::collections::VecDeque;
-
-use crate::entries::entries;
-use crate::format::{Place, SECTOR_SIZE};
-use crate::limits::MAX_SECTORS;
-use crate::plan::{Plan, PlanError, number};
+use crate::format::Place;
 use crate::region::{ByteOrder, TreeKind};
-use crate::tree::Child;
+use crate::tree::Tree;
+use crate::{ContentId, File, Layout, Volume};
 
 /// Sector of the primary volume descriptor (ECMA-119 6.7.1.1).
 pub(crate) const DESCRIPTORS_LBA: u32 = 16;
 /// Sector of the first head file.
 pub(crate) const HEAD_LBA: u32 = 32;
-
-/// Contents of at least this size start on a multiple of it, so that file systems can clone them.
-const ALIGNMENT: u64 = 4096;
-/// The image ends with at least so many zeros, for drives that read ahead of the end of the last track.
-const TAIL: u64 = 1 << 20;
-/// The image's size is a multiple of this: 16 sectors, the unit in which discs are written.
-const GRANULE: u64 = 32 << 10;
 
 /// The path tables in the order in which they lie.
 pub(crate) const PATH_TABLES: [(TreeKind, ByteOrder); 4] = [
@@ -61,94 +50,108 @@ impl Geometry {
     }
 }
 
-/// Hands out sectors in ascending order.
-struct Sectors {
-    next: u64,
+/// A content and its place in the image. Never empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Bytes from the start of the image; a multiple of the sector size.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+    /// The identity of the content, if it was given one.
+    pub content: Option<ContentId>,
+    /// The first file in data order with this content, as an index into [`Plan::files`].
+    pub file: usize,
 }
 
-impl Sectors {
-    /// The first of the sectors for `size` bytes.
-    fn take(&mut self, size: u64) -> Result<u32, PlanError> {
-        let lba = u32::try_from(self.next).map_err(|_| PlanError::ImageTooLarge)?;
-        self.next += size.div_ceil(SECTOR_SIZE);
-        Ok(lba)
-    }
+/// What Rock Ridge calls a file: one per content, and one per empty file.
+#[derive(Debug)]
+pub(crate) struct Inode {
+    /// The paths that name it.
+    pub(crate) links: u32,
+    /// Index into the extents; none for empty files.
+    pub(crate) extent: Option<u32>,
+}
 
-    fn place(&mut self, size: u32) -> Result<Place, PlanError> {
-        Ok(Place {
-            lba: self.take(u64::from(size))?,
-            size,
-        })
-    }
+/// An image, laid out.
+#[derive(Debug)]
+pub struct Plan {
+    pub(crate) layout: Layout,
+    pub(crate) volume: Volume,
+    /// Head, then body.
+    pub(crate) files: Vec<File>,
+    /// The inode of each file.
+    pub(crate) inode_of: Vec<u32>,
+    pub(crate) inodes: Vec<Inode>,
+    pub(crate) extents: Vec<Extent>,
+    pub(crate) tree: Tree,
+    pub(crate) geometry: Geometry,
 }
 
 impl Plan {
-    /// Gives everything its place. `head_len` files come before the path tables.
-    pub(crate) fn lay_out(&mut self, head_len: usize) -> Result<(), PlanError> {
-        let mut sectors = Sectors {
-            next: u64::from(HEAD_LBA),
-        };
-        let head_extents = self
-            .extents
-            .partition_point(|extent| extent.file < head_len);
-        for extent in &mut self.extents[..head_extents] {
-            extent.offset = u64::from(sectors.take(extent.size)?) * SECTOR_SIZE;
-        }
-        self.geometry.primary = self.number_directories(TreeKind::Primary)?;
-        self.geometry.joliet = self.number_directories(TreeKind::Joliet)?;
-        for (index, (tree, _)) in PATH_TABLES.into_iter().enumerate() {
-            self.geometry.path_tables[index] = sectors.place(self.path_table_size(tree))?;
-        }
-        self.place_directories(TreeKind::Primary, &mut sectors)?;
-        self.geometry.continuation = sectors.take(SECTOR_SIZE)?;
-        self.place_directories(TreeKind::Joliet, &mut sectors)?;
-        self.geometry.zero_block = sectors.take(SECTOR_SIZE)?;
-        for extent in &mut self.extents[head_extents..] {
-            if extent.size >= ALIGNMENT {
-                sectors.next = sectors.next.next_multiple_of(ALIGNMENT / SECTOR_SIZE);
-            }
-            extent.offset = u64::from(sectors.take(extent.size)?) * SECTOR_SIZE;
-        }
-        self.geometry.image_size = (sectors.next * SECTOR_SIZE + TAIL).next_multiple_of(GRANULE);
-        if self.geometry.image_size / SECTOR_SIZE > MAX_SECTORS {
-            Err(PlanError::ImageTooLarge)
-        } else {
-            Ok(())
-        }
+    /// The layout it follows.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.layout
     }
 
-    /// Numbers the directories of a tree from the root outwards, level by level (ECMA-119 6.9.1), and measures them.
-    fn number_directories(&mut self, tree: TreeKind) -> Result<Vec<u32>, PlanError> {
-        let mut order = Vec::with_capacity(self.tree.dirs.len());
-        let mut queue = VecDeque::from([0]);
-        while let Some(dir) = queue.pop_front() {
-            order.push(number(dir));
-            let sequence = u16::try_from(order.len()).expect("directories are limited to 65,535");
-            let size = self.directory_size(dir, tree)?;
-            queue.extend(
-                entries(&self.tree, &self.files, dir, tree)
-                    .iter()
-                    .filter_map(|entry| match entry.child {
-                        Child::Directory(index) => Some(index),
-                        Child::File(_) => None,
-                    }),
-            );
-            self.tree.dirs[dir].set_number(tree, sequence);
-            self.tree.dirs[dir].place_mut(tree).size = size;
-        }
-        Ok(order)
+    /// The names and the time of the volume.
+    #[must_use]
+    pub fn volume(&self) -> &Volume {
+        &self.volume
     }
 
-    fn place_directories(
-        &mut self,
-        tree: TreeKind,
-        sectors: &mut Sectors,
-    ) -> Result<(), PlanError> {
-        for index in 0..self.tree.dirs.len() {
-            let dir = self.geometry.directories(tree)[index] as usize;
-            let place = self.tree.dirs[dir].place_mut(tree);
-            *place = sectors.place(place.size)?;
-        }
-        Ok(())
+    /// The size of the image in bytes: a multiple of 32 KiB.
+    #[must_use]
+    pub fn image_size(&self) -> u64 {
+        self.geometry.image_size
     }
+
+    /// All files as given: head, then body.
+    #[must_use]
+    pub fn files(&self) -> &[File] {
+        &self.files
+    }
+
+    /// All distinct contents that are not empty, ascending by offset.
+    #[must_use]
+    pub fn extents(&self) -> &[Extent] {
+        &self.extents
+    }
+
+    /// The path of the first file with a content of this plan.
+    #[must_use]
+    pub fn path_of(&self, extent: &Extent) -> &str {
+        &self.files[extent.file].path
+    }
+
+    /// The file at a path.
+    #[must_use]
+    pub fn file(&self, path: &str) -> Option<&File> {
+        self.tree
+            .find(&self.files, path)
+            .map(|index| &self.files[index])
+    }
+
+    /// Where the content of the file at a path lies; `None` when there is no such file or it is empty.
+    #[must_use]
+    pub fn extent_of(&self, path: &str) -> Option<&Extent> {
+        self.extent_of_file(self.tree.find(&self.files, path)?)
+    }
+
+    /// Where the content of a file lies, by its index in [`Plan::files`]; `None` when it is empty.
+    #[must_use]
+    pub fn extent_of_file(&self, index: usize) -> Option<&Extent> {
+        self.inode(index)
+            .extent
+            .map(|extent| &self.extents[extent as usize])
+    }
+
+    pub(crate) fn inode(&self, file: usize) -> &Inode {
+        &self.inodes[self.inode_of[file] as usize]
+    }
+}
+
+/// An index as the 32-bit number that is kept of it.
+pub(crate) fn number(index: usize) -> u32 {
+    u32::try_from(index).expect("files and directories are limited far below 2^32")
 }

@@ -12,6 +12,7 @@
 mod compare;
 pub mod dump;
 mod entries;
+mod error;
 mod format;
 mod geometry;
 mod input;
@@ -28,10 +29,12 @@ mod visit;
 mod write;
 
 pub use compare::{Difference, compare};
+pub use error::PlanError;
 pub use format::SECTOR_SIZE;
+pub use geometry::{Extent, Plan};
 pub use input::{ContentId, File, Input, Layout, UnknownLayout, Volume};
 pub use io::{ReadAt, WriteAt};
-pub use plan::{Extent, Plan, PlanError, plan};
+pub use plan::plan;
 pub use region::{ByteOrder, Part, Region, RegionBytes, TreeKind};
 pub use time::{Timestamp, TimestampOutOfRange};
 pub use write::write_metadata;

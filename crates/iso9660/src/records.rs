@@ -3,12 +3,13 @@
 //! The same code runs twice: first to measure, while all places are still zero, then to write.
 
 use crate::entries::{Entry, entries};
+use crate::error::PlanError;
 use crate::format::{
     self, FLAG_DIRECTORY, FLAG_MORE_SECTIONS, MODE_DIRECTORY, MODE_FILE, PARENT, Place, Record,
     SECTION_SIZE, SECTOR_LEN, SECTOR_SIZE, SELF,
 };
+use crate::geometry::{Plan, number};
 use crate::limits::MAX_DIRECTORY_SIZE;
-use crate::plan::{Plan, PlanError, number};
 use crate::region::{ByteOrder, TreeKind};
 use crate::tree::Child;
 

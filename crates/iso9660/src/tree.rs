@@ -7,10 +7,10 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use crate::File;
+use crate::error::PlanError;
 use crate::format::Place;
 use crate::limits::{MAX_COMPONENTS, MAX_DIRECTORIES};
 use crate::names::is_component;
-use crate::plan::PlanError;
 use crate::region::TreeKind;
 
 /// A directory.

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use crate::format::{self, DescriptorFields, SECTOR_LEN, SECTOR_SIZE};
-use crate::geometry::{DESCRIPTORS_LBA, HEAD_LBA, PATH_TABLES};
-use crate::plan::{Extent, Plan};
+use crate::geometry::{DESCRIPTORS_LBA, Extent, HEAD_LBA, PATH_TABLES, Plan};
 use crate::records::record_start;
 use crate::region::{ByteOrder, Part, Region, RegionBytes, TreeKind};
 

@@ -1,0 +1,99 @@
+//! Why there is no image with an input.
+
+use crate::format::SECTION_SIZE;
+use crate::limits::{MAX_COMPONENTS, MAX_DIRECTORIES, MAX_DIRECTORY_SIZE, MAX_FILES, MAX_SECTIONS};
+
+/// Why there is no image with this input.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The volume identifier is not 1 to 32 d-characters.
+    #[error("volume identifier `{id}` is not 1 to 32 characters out of A-Z, 0-9 and _")]
+    VolumeId {
+        /// As given.
+        id: String,
+    },
+    /// The volume set identifier is not up to 128 printable ASCII characters without outer spaces.
+    #[error("volume set identifier `{}` is not up to 128 printable ASCII characters without outer spaces", .set_id.escape_debug())]
+    SetId {
+        /// As given.
+        set_id: String,
+    },
+    /// More than [`MAX_FILES`].
+    #[error("{count} files are more than the {MAX_FILES} that an image may have")]
+    TooManyFiles {
+        /// Files given.
+        count: usize,
+    },
+    /// A component that does not match `[A-Za-z0-9_][A-Za-z0-9._-]{0,102}`.
+    #[error("path `{}` has a component that is not allowed", .path.escape_debug())]
+    Component {
+        /// As given.
+        path: String,
+    },
+    /// More components than [`MAX_COMPONENTS`].
+    #[error("path `{path}` has more than {MAX_COMPONENTS} components")]
+    TooDeep {
+        /// As given.
+        path: String,
+    },
+    /// The same path twice.
+    #[error("path `{path}` is given twice")]
+    Duplicate {
+        /// As given.
+        path: String,
+    },
+    /// A path goes through a file.
+    #[error("path `{path}` needs a directory where file `{file}` is")]
+    FileIsDirectory {
+        /// The file.
+        file: String,
+        /// The path that goes through it.
+        path: String,
+    },
+    /// More directories than [`MAX_DIRECTORIES`].
+    #[error(
+        "path `{path}` needs one more directory than the {MAX_DIRECTORIES} that an image may have"
+    )]
+    TooManyDirectories {
+        /// The first path in path order that is too much.
+        path: String,
+    },
+    /// A directory whose records have more than [`MAX_DIRECTORY_SIZE`] bytes in one of the trees.
+    #[error("the records of directory `{path}` have more than {MAX_DIRECTORY_SIZE} bytes")]
+    DirectoryTooLarge {
+        /// The directory; empty for the root.
+        path: String,
+    },
+    /// Two names in one directory that are the same to readers that ignore case.
+    #[error("names `{first}` and `{second}` in directory `{directory}` differ only in case")]
+    OnlyCaseDiffers {
+        /// Where; empty for the root.
+        directory: String,
+        /// One name.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// A file with more than [`MAX_SECTIONS`] sections.
+    #[error(
+        "file `{path}` of {size} bytes is larger than {MAX_SECTIONS} sections of {SECTION_SIZE} bytes"
+    )]
+    FileTooLarge {
+        /// The file.
+        path: String,
+        /// Its bytes.
+        size: u64,
+    },
+    /// Two files with the same content id and different sizes.
+    #[error("files `{first}` and `{second}` have the same content identity and different sizes")]
+    SizesDiffer {
+        /// One file.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// 8 TiB or more.
+    #[error("the image would have 8 TiB or more")]
+    ImageTooLarge,
+}
