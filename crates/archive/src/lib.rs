@@ -18,7 +18,6 @@ mod order;
 mod pieces;
 mod pipeline;
 mod readme;
-mod registry_config;
 mod sign;
 pub mod tree;
 mod unsigned;

@@ -1,6 +1,8 @@
 //! What follows from the images of an archive: the files of both views and the indexes over them. The packager writes
 //! these files, the validator derives them again and compares byte for byte, so this module is part of the format.
 
+mod registry_config;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -14,7 +16,7 @@ use crate::layout::{
     INDEX, OCI_LAYOUT, REGISTRY_CONFIG, REGISTRY_CONFIG_TEMPLATE, blob_path, image_blob_path,
     image_child_path, image_directory, image_manifest_path, image_version_path,
 };
-use crate::registry_config::{Place, registry_config};
+use registry_config::{Place, registry_config};
 
 /// The `version` file of skopeo's directory layout.
 pub const DIRECTORY_VERSION: &[u8] = b"Directory Transport Version: 1.1\n";

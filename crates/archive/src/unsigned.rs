@@ -11,11 +11,10 @@ use schemas::{
     Statement, StatementTime, VersionRange,
 };
 use sha2::{Digest as _, Sha256};
-use signing::SecretKey;
 
+use crate::WriteError;
 use crate::layout::{self, CONTENTS, SHA256SUMS, STATEMENT};
 use crate::order::{self, Own};
-use crate::{Signed, WriteError};
 
 /// A file to be written.
 #[derive(Clone, Debug)]
@@ -139,32 +138,10 @@ impl Unsigned {
         self.plan.image_size()
     }
 
-    /// Bytes of data that will be written: what the progress of [`Signed::write`] counts up to.
+    /// Bytes of data that will be written: what the progress of [`crate::Signed::write`] counts up to.
     #[must_use]
     pub fn data_size(&self) -> u64 {
         self.plan.extents().iter().map(|extent| extent.size).sum()
-    }
-
-    /// Signs with each of these keys.
-    pub fn sign(self, keys: &[SecretKey]) -> Result<Signed, WriteError> {
-        if keys.is_empty() {
-            return Err(WriteError::NoKey);
-        }
-        let mut signed = self.leave_unsigned();
-        keys.iter().try_for_each(|key| signed.add(key))?;
-        Ok(signed)
-    }
-
-    /// Leaves the archive without a signature: for somebody else to sign, or for tests.
-    ///
-    /// # Panics
-    ///
-    /// Never: the statement was found to fit its envelope.
-    #[must_use]
-    pub fn leave_unsigned(self) -> Signed {
-        let envelope = Envelope::new(self.payload.clone())
-            .expect("the statement was found to fit its envelope");
-        Signed::new(self, envelope)
     }
 }
 

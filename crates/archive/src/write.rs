@@ -1,5 +1,5 @@
-//! The last stages of writing: [`Signed`] becomes a [`Draft`], which can be read as the archive that it is to be, and
-//! that becomes [`Written`], or leaves nothing behind.
+//! The last stages of writing: [`Unsigned`] becomes [`Signed`], that a [`Draft`], which can be read as the archive that it is
+//! to be, and that becomes [`Written`], or leaves nothing behind.
 
 use std::collections::BTreeSet;
 use std::fs::{File, Permissions};
@@ -58,12 +58,35 @@ pub enum Overwrite {
     Replace,
 }
 
-impl Signed {
-    pub(crate) fn new(unsigned: Unsigned, envelope: Envelope) -> Self {
-        Self { unsigned, envelope }
+impl Unsigned {
+    /// Signs with each of these keys.
+    pub fn sign(self, keys: &[SecretKey]) -> Result<Signed, WriteError> {
+        if keys.is_empty() {
+            return Err(WriteError::NoKey);
+        }
+        let mut signed = self.leave_unsigned();
+        keys.iter().try_for_each(|key| signed.add(key))?;
+        Ok(signed)
     }
 
-    pub(crate) fn add(&mut self, key: &SecretKey) -> Result<(), WriteError> {
+    /// Leaves the archive without a signature: for somebody else to sign, or for tests.
+    ///
+    /// # Panics
+    ///
+    /// Never: the statement was found to fit its envelope.
+    #[must_use]
+    pub fn leave_unsigned(self) -> Signed {
+        let envelope = Envelope::new(self.payload().to_vec())
+            .expect("the statement was found to fit its envelope");
+        Signed {
+            unsigned: self,
+            envelope,
+        }
+    }
+}
+
+impl Signed {
+    fn add(&mut self, key: &SecretKey) -> Result<(), WriteError> {
         let signature = key.sign(self.envelope.payload());
         self.envelope.add(signature).map_err(WriteError::Sign)
     }

@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 
 use schemas::{Digest, ImageName, SolutionId, Tag};
 
-use crate::tree::{Document, Image};
+use super::{Document, Image};
 
 /// What is in upstream's hands: the repository's prefix and where the images lie.
 pub(crate) struct Place {
