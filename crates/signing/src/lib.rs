@@ -7,6 +7,7 @@
 //! another algorithm can be added without a way to choose the weaker one.
 
 mod encrypted;
+mod error;
 mod key;
 pub mod limits;
 mod policy;
@@ -14,7 +15,8 @@ mod sign;
 mod trust;
 
 pub use encrypted::Passphrase;
-pub use key::{KeyError, PublicKey, SecretKey};
+pub use error::KeyError;
+pub use key::{PublicKey, SecretKey};
 pub use policy::{Policies, Policy, PolicyError};
 pub use sign::pre_authentication_encoding;
 pub use trust::{Signers, Trust, TrustError, VerifyError, verify};
