@@ -43,7 +43,7 @@ pub use manifest::{
 };
 pub use name::{
     Capability, EnvironmentName, ImageName, ImagePlace, ImageReference, KubernetesName, NameError,
-    Namespace, SolutionId, SolutionName, Tag,
+    Namespace, SolutionName, Tag,
 };
 pub use operator_config::{OperatorConfig, Repository};
 pub use path::{ArchivePath, PathError};
@@ -51,7 +51,7 @@ pub use printable::{is_unprintable, printable, printable_within};
 pub use source::{ImageSource, SolutionSource, SourceImage, SourceSpec};
 pub use statement::{Predicate, Statement, StatementError, StatementTime, VolumeNames};
 pub use trust::{SolutionPattern, TrustMetadata, TrustPolicy, TrustSpec, TrustedKey};
-pub use version::{Version, VersionRange};
+pub use version::{SolutionId, Version, VersionRange};
 
 /// The API group and version of every document of the project.
 pub const API_VERSION: &str = "solutions.metalk8s.scality.com/v1alpha1";

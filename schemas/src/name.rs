@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::digest::shorten;
 use crate::path::is_component;
-use crate::{Digest, Version, limits, pattern};
+use crate::{Digest, limits, pattern};
 
 /// Why a text is not a name of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -245,50 +245,6 @@ fn is_host(text: &str) -> bool {
             .all(|part| is_dns_part(&part.to_ascii_lowercase()))
 }
 
-/// `<name>-<version>`: how a Solution's version is named in registries and on disks.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SolutionId {
-    name: SolutionName,
-    version: Version,
-}
-
-impl SolutionId {
-    /// The id of a version of a Solution; at most [`limits::SOLUTION_ID`] characters.
-    pub fn new(name: SolutionName, version: Version) -> Result<Self, NameError> {
-        let id = Self { name, version };
-        let text = id.to_string();
-        if text.len() > limits::SOLUTION_ID {
-            let grammar = "a name and version of at most 54 characters together";
-            return Err(NameError::new("Solution id", &text, grammar));
-        }
-        Ok(id)
-    }
-
-    /// The Solution's name.
-    #[must_use]
-    pub fn name(&self) -> &SolutionName {
-        &self.name
-    }
-
-    /// The version.
-    #[must_use]
-    pub fn version(&self) -> &Version {
-        &self.version
-    }
-}
-
-impl fmt::Display for SolutionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.name, self.version)
-    }
-}
-
-impl fmt::Debug for SolutionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.to_string())
-    }
-}
-
 /// Where an image has its place in an archive: `name:tag`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ImagePlace {
@@ -397,16 +353,6 @@ mod tests {
             "r:5000/app:2".parse::<ImageReference>().unwrap().tag(),
             Some("2")
         );
-    }
-
-    #[test]
-    fn ids_fit_upstreams_labels() {
-        let id = |name: &str, version: &str| {
-            SolutionId::new(name.parse().unwrap(), version.parse().unwrap())
-        };
-        assert_eq!(id("example", "1.0.0").unwrap().to_string(), "example-1.0.0");
-        assert!(id(&"a".repeat(48), "1.0.0").is_ok());
-        assert!(id(&"a".repeat(49), "1.0.0").is_err());
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! The version of a Solution: semantic versioning 2.0.0, in the subset that Kubernetes labels and image tags hold.
+//! The version of a Solution: semantic versioning 2.0.0, in the subset that Kubernetes labels and image tags hold; and
+//! the id that it makes with the name.
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::limits::VERSION_RANGE;
-use crate::name::NameError;
+use crate::limits::{self, VERSION_RANGE};
+use crate::name::{NameError, SolutionName};
 
 /// A version: lower-case semver without build metadata, ordered as semver 2.0.0 clause 11 says.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,7 +26,7 @@ impl FromStr for Version {
         let grammar =
             "lower-case semantic versioning without `+build`, such as 1.2.3 or 1.2.3-rc.1";
         let refuse = || NameError::new("version", text, grammar);
-        if text.len() > crate::limits::SOLUTION_ID || text.bytes().any(|b| b.is_ascii_uppercase()) {
+        if text.len() > limits::SOLUTION_ID || text.bytes().any(|b| b.is_ascii_uppercase()) {
             return Err(refuse());
         }
         let version = semver::Version::parse(text).map_err(|_| refuse())?;
@@ -48,6 +49,50 @@ crate::name::text_traits!(
     "Lower-case semantic version without build metadata",
     crate::pattern::VERSION
 );
+
+/// `<name>-<version>`: how a Solution's version is named in registries and on disks.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SolutionId {
+    name: SolutionName,
+    version: Version,
+}
+
+impl SolutionId {
+    /// The id of a version of a Solution; at most [`limits::SOLUTION_ID`] characters.
+    pub fn new(name: SolutionName, version: Version) -> Result<Self, NameError> {
+        let id = Self { name, version };
+        let text = id.to_string();
+        if text.len() > limits::SOLUTION_ID {
+            let grammar = "a name and version of at most 54 characters together";
+            return Err(NameError::new("Solution id", &text, grammar));
+        }
+        Ok(id)
+    }
+
+    /// The Solution's name.
+    #[must_use]
+    pub fn name(&self) -> &SolutionName {
+        &self.name
+    }
+
+    /// The version.
+    #[must_use]
+    pub fn version(&self) -> &Version {
+        &self.version
+    }
+}
+
+impl fmt::Display for SolutionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.name, self.version)
+    }
+}
+
+impl fmt::Debug for SolutionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_string())
+    }
+}
 
 /// A range of versions in the notation of Cargo and npm (`>=1.2, <2`).
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -142,5 +187,15 @@ mod tests {
         assert!(text(32).parse::<VersionRange>().is_err());
         let range: VersionRange = text(24).parse().unwrap();
         assert_eq!(range.to_string().parse(), Ok(range));
+    }
+
+    #[test]
+    fn ids_fit_upstreams_labels() {
+        let id = |name: &str, version: &str| {
+            SolutionId::new(name.parse().unwrap(), version.parse().unwrap())
+        };
+        assert_eq!(id("example", "1.0.0").unwrap().to_string(), "example-1.0.0");
+        assert!(id(&"a".repeat(48), "1.0.0").is_ok());
+        assert!(id(&"a".repeat(49), "1.0.0").is_err());
     }
 }
