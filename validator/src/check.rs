@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use archive::{Listed, Medium, OpenError, Opened, Trusted};
-use schemas::{KeyId, KubernetesName, SolutionId, StatementTime};
+use schemas::{KubernetesName, SolutionId, StatementTime};
 use signing::{Policies, Trust};
 
 use crate::accepted::Accepted;
@@ -18,7 +18,7 @@ use crate::error::CheckError;
 use crate::files::{DamagedFiles, Files, ReadProblem};
 use crate::finding::{Chain, Findings};
 use crate::options::{AllowUnsigned, Depth, Options, Signatures, Trusting};
-use crate::refusal;
+use crate::refusal::{self, names};
 use crate::report::{Judged, Report, Summary};
 
 /// How far the pass over the data is.
@@ -303,15 +303,5 @@ impl Checking<'_> {
             self.findings.add(&DAMAGED, path, &message);
         }
         Ok(())
-    }
-}
-
-/// `key 0123…`, `keys 0123… and 4567…`.
-pub(crate) fn names(keys: impl Iterator<Item = KeyId>) -> String {
-    let keys: Vec<String> = keys.map(|key| key.short()).collect();
-    match keys.as_slice() {
-        [] => "nobody".to_owned(),
-        [key] => format!("key {key}"),
-        [first @ .., last] => format!("keys {} and {last}", first.join(", ")),
     }
 }

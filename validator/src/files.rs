@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use archive::OpenError;
 use schemas::{ArchivePath, Contents, ContentsEntry, Digest};
 
+use crate::catalogue::FindingInfo;
 use crate::error::CheckError;
-use crate::finding::{FindingInfo, Findings};
+use crate::finding::Findings;
 
 /// Why a file has no bytes.
 #[derive(Debug)]

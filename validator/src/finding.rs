@@ -6,62 +6,8 @@ use std::fmt;
 use schemas::printable_within;
 use serde::Serialize;
 
-use crate::catalogue::FINDINGS;
+use crate::catalogue::{FINDINGS, FindingInfo, Severity};
 use crate::limits;
-
-/// How much a finding weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// The archive is refused.
-    Error,
-    /// The archive is accepted; somebody should know.
-    Warning,
-}
-
-/// What all findings with one id have in common. [`FINDINGS`] is the list of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FindingInfo {
-    /// `<group>.<name>`; never changes its meaning once released.
-    pub id: &'static str,
-    /// How much it weighs.
-    pub severity: Severity,
-    /// What it means, in one line.
-    pub summary: &'static str,
-    /// What to do about it, in one line.
-    pub fix: &'static str,
-}
-
-impl FindingInfo {
-    pub(crate) const fn error(id: &'static str, summary: &'static str, fix: &'static str) -> Self {
-        Self {
-            id,
-            severity: Severity::Error,
-            summary,
-            fix,
-        }
-    }
-
-    pub(crate) const fn warning(
-        id: &'static str,
-        summary: &'static str,
-        fix: &'static str,
-    ) -> Self {
-        Self {
-            id,
-            severity: Severity::Warning,
-            summary,
-            fix,
-        }
-    }
-
-    /// The part of the id before the dot: `container`, `signature`, `integrity`, `manifest`, `images`, `operator` or
-    /// `practice`.
-    #[must_use]
-    pub fn group(&self) -> &'static str {
-        self.id.split('.').next().unwrap_or_default()
-    }
-}
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -24,10 +24,10 @@ mod report;
 pub mod rules;
 
 pub use accepted::Accepted;
-pub use catalogue::FINDINGS;
+pub use catalogue::{FINDINGS, FindingInfo, Severity};
 pub use check::{Progress, check, check_draft};
 pub use error::CheckError;
-pub use finding::{Finding, FindingInfo, Severity};
+pub use finding::Finding;
 pub use images::{AcceptedDocument, AcceptedImage};
 pub use operator::Definition;
 pub use options::{AllowUnsigned, Depth, Options, Signatures, Trusting};

@@ -1,11 +1,11 @@
 //! The words for what the stages of an archive refuse: each error of `archive` is one finding, or several.
 
 use archive::{ListError, OpenError};
+use schemas::KeyId;
 use signing::{Signers, VerifyError};
 
-use crate::catalogue::{container, integrity, manifest, signature};
-use crate::check::names;
-use crate::finding::{Chain, FindingInfo, Findings};
+use crate::catalogue::{FindingInfo, container, integrity, manifest, signature};
+use crate::finding::{Chain, Findings};
 
 /// Adds what a refusal says.
 pub(crate) fn add(error: &OpenError, findings: &mut Findings) {
@@ -83,5 +83,15 @@ fn add_signature(error: &VerifyError, findings: &mut Findings) {
                 findings.add(&signature::THRESHOLD, "", message);
             }
         }
+    }
+}
+
+/// `key 0123…`, `keys 0123… and 4567…`.
+pub(crate) fn names(keys: impl Iterator<Item = KeyId>) -> String {
+    let keys: Vec<String> = keys.map(|key| key.short()).collect();
+    match keys.as_slice() {
+        [] => "nobody".to_owned(),
+        [key] => format!("key {key}"),
+        [first @ .., last] => format!("keys {} and {last}", first.join(", ")),
     }
 }

@@ -6,7 +6,8 @@ use schemas::{Digest, KeyId, KubernetesName, SolutionName, Version};
 use serde::Serialize;
 
 use crate::accepted::Accepted;
-use crate::finding::{Finding, Severity};
+use crate::catalogue::Severity;
+use crate::finding::Finding;
 
 /// What a check says of an archive as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

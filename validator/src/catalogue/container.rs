@@ -1,6 +1,6 @@
 //! Findings of the group `container`: the image itself, and what lies around the files.
 
-use crate::finding::FindingInfo;
+use super::FindingInfo;
 
 pub(crate) const NOT_ISO: FindingInfo = FindingInfo::error(
     "container.not-iso",

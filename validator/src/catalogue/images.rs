@@ -1,6 +1,6 @@
 //! Findings of the group `images`: `images/`, `blobs/` and what is derived from them.
 
-use crate::finding::FindingInfo;
+use super::FindingInfo;
 
 pub(crate) const PLACE: FindingInfo = FindingInfo::error(
     "images.place",

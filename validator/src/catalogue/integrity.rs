@@ -1,6 +1,6 @@
 //! Findings of the group `integrity`: whether the bytes are those that were signed.
 
-use crate::finding::FindingInfo;
+use super::FindingInfo;
 
 pub(crate) const LIST: FindingInfo = FindingInfo::error(
     "integrity.list",

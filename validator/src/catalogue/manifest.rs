@@ -1,6 +1,6 @@
 //! Findings of the group `manifest`: `manifest.yaml`.
 
-use crate::finding::FindingInfo;
+use super::FindingInfo;
 
 pub(crate) const MISSING: FindingInfo = FindingInfo::error(
     "manifest.missing",

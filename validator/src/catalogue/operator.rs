@@ -1,6 +1,6 @@
 //! Findings of the group `operator`: `operator/`.
 
-use crate::finding::FindingInfo;
+use super::FindingInfo;
 
 pub(crate) const UNEXPECTED: FindingInfo = FindingInfo::error(
     "operator.unexpected",

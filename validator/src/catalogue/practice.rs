@@ -1,6 +1,6 @@
 //! Findings of the group `practice`: what works but is better done otherwise.
 
-use crate::finding::FindingInfo;
+use super::FindingInfo;
 
 pub(crate) const LATEST: FindingInfo = FindingInfo::warning(
     "practice.latest",

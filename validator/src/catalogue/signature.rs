@@ -1,6 +1,6 @@
 //! Findings of the group `signature`: who vouches for the archive.
 
-use crate::finding::FindingInfo;
+use super::FindingInfo;
 
 pub(crate) const ENVELOPE: FindingInfo = FindingInfo::error(
     "signature.envelope",
