@@ -20,7 +20,7 @@ use crate::address::Repository;
 use crate::challenge::Challenge;
 use crate::credentials::Credentials;
 use crate::error::{Error, Operation};
-use crate::transport::Transport;
+use crate::wire::Wire;
 use crate::{limits, origin};
 
 /// What a token is asked for.
@@ -115,7 +115,7 @@ impl Auth {
     /// The header for a request of this scope; `None` while the registry has asked for nothing.
     pub(crate) async fn header(
         &self,
-        transport: &Transport,
+        wire: &Wire,
         operation: &Operation,
         scope: &Scope,
     ) -> Result<Option<HeaderValue>, Error> {
@@ -134,7 +134,7 @@ impl Auth {
                     return Ok(Some(token.header.clone()));
                 }
                 let token = self
-                    .fetch(transport, operation, &realm, service.as_deref(), scope)
+                    .fetch(wire, operation, &realm, service.as_deref(), scope)
                     .await?;
                 let header = token.header.clone();
                 state.tokens.insert(key, token);
@@ -221,14 +221,14 @@ impl Auth {
 
     async fn fetch(
         &self,
-        transport: &Transport,
+        wire: &Wire,
         operation: &Operation,
         realm: &Url,
         service: Option<&str>,
         scope: &Scope,
     ) -> Result<Token, Error> {
         let request = self.token_request(operation, realm, service, scope)?;
-        let answer = transport.send_bare(operation, request).await?;
+        let answer = wire.send(operation, request).await?;
         let status = answer.status();
         if status.is_client_error() && status.as_u16() != 429 {
             let operation = Box::new(operation.clone());

@@ -1,4 +1,4 @@
-//! The client of one registry: how it is reached, and the questions that can be asked.
+//! The client of one registry: how it is reached, and what was learned on the way.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -6,23 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use reqwest::{Method, StatusCode, Url};
-use schemas::Digest;
+use reqwest::{Method, Url};
 use tokio::sync::OnceCell;
 
-use crate::address::{DOCKER_HUB, Reference, RegistryAddress, Repository};
+use crate::address::{DOCKER_HUB, RegistryAddress, Repository};
 use crate::answer::Answer;
-use crate::auth::{Access, Auth, Scope};
-use crate::blobs::Presence;
+use crate::auth::{Auth, Scope};
 use crate::credentials::Credentials;
 use crate::error::{Error, Operation, Verb};
-use crate::events::{PullEvent, PullProgress};
 use crate::limits;
-use crate::manifests::Manifest;
 use crate::pace::{LeastRate, Pace};
 use crate::retry::RetryPolicy;
-use crate::tls;
+use crate::tls::{self, SystemRoots};
 use crate::transport::{Ask, Transport};
+use crate::wire::Wire;
 
 /// When HTTP without TLS is spoken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,16 +31,6 @@ pub enum PlainHttp {
     Loopback,
     /// Always. Passwords and images can be read and changed on the way.
     Always,
-}
-
-/// Whether the certificate authorities of the system count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SystemRoots {
-    /// They do, beside those given.
-    #[default]
-    Trusted,
-    /// Only those given count.
-    Ignored,
 }
 
 /// The proxies between here and registries, as URLs. This machine itself is never asked through one.
@@ -172,7 +159,7 @@ impl Client {
         let auth = Auth::new(options.credentials);
         Ok(Self {
             inner: Arc::new(Inner {
-                transport: Transport::new(http, auth, Pace::new(options.least_rate)),
+                transport: Transport::new(Wire::new(http, Pace::new(options.least_rate)), auth),
                 address: address.clone(),
                 plain_http: options.plain_http,
                 connections: options.connections,
@@ -239,98 +226,9 @@ impl Client {
         })
     }
 
-    /// Whether blobs may be written to a repository: opens an upload and cancels it, so that nothing is left.
-    pub async fn check_push(&self, repository: &Repository) -> Result<(), Error> {
-        let operation = self.operation(Verb::CheckPush, Some(repository));
-        self.retrying(|| async {
-            let upload = self.open_upload(&operation, repository).await?;
-            self.cancel_upload(repository, upload.location).await;
-            Ok(())
-        })
-        .await
-    }
-
-    /// Whether a repository holds a blob of so many bytes, and gives its last one. Never true of an empty blob: it has
-    /// nothing that could prove it.
-    pub async fn has_blob(
-        &self,
-        repository: &Repository,
-        digest: &Digest,
-        size: u64,
-    ) -> Result<bool, Error> {
-        let found = self
-            .retrying(|| self.find_blob(repository, digest, size, Access::Pull))
-            .await?;
-        Ok(found == Presence::Present)
-    }
-
-    /// The digest of a manifest; `None` if the repository or the manifest does not exist.
-    pub async fn manifest_digest(
-        &self,
-        repository: &Repository,
-        reference: &Reference,
-    ) -> Result<Option<Digest>, Error> {
-        self.retrying(|| self.find_manifest(repository, reference, Access::Pull))
-            .await
-    }
-
-    /// A manifest or index, at most [`limits::MANIFEST_BODY`] bytes, its digest computed from the bytes.
-    pub async fn manifest(
-        &self,
-        repository: &Repository,
-        reference: &Reference,
-    ) -> Result<Option<Manifest>, Error> {
-        self.retrying(|| self.read_manifest(repository, reference, Access::Pull))
-            .await
-    }
-
-    /// As [`Client::manifest`], where it is an error that there is none.
-    pub async fn existing_manifest(
-        &self,
-        repository: &Repository,
-        reference: &Reference,
-        progress: &PullProgress<'_>,
-    ) -> Result<Manifest, Error> {
-        let say = |error: &Error, wait| {
-            let reason = error.to_string();
-            progress(PullEvent::Retrying { reason, wait });
-        };
-        let read = || self.read_manifest(repository, reference, Access::Pull);
-        let found = match read().await {
-            // Nothing was ever heard from there: the name is wrong more often than the registry is away for moments.
-            Err(error @ Error::Unreachable { .. }) if !self.inner.transport.has_answered() => {
-                return Err(error);
-            }
-            Err(error) if error.is_retried() => self.retrying_aloud(read, say).await?,
-            found => found?,
-        };
-        found.ok_or_else(|| {
-            let verb = Verb::ReadManifest(reference.clone());
-            let operation = Box::new(self.operation(verb, Some(repository)));
-            Error::Missing { operation }
-        })
-    }
-
-    /// Deletes a manifest and every tag that points to it. Whether it existed.
-    pub async fn delete_manifest(
-        &self,
-        repository: &Repository,
-        digest: &Digest,
-    ) -> Result<bool, Error> {
-        let operation = self.operation(Verb::DeleteManifest(*digest), Some(repository));
-        self.retrying(|| async {
-            let path = format!("{repository}/manifests/{digest}");
-            let url = self.url(&operation, &path).await?;
-            let scope = Scope::of(repository, Access::Delete);
-            let answer = self
-                .send(&operation, Ask::new(Method::DELETE, url, scope))
-                .await?;
-            if answer.status() == StatusCode::NOT_FOUND {
-                return Ok(false);
-            }
-            answer.success(&operation).await.map(|_| true)
-        })
-        .await
+    /// Whether anybody has ever answered.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.inner.transport.wire.has_answered()
     }
 
     pub(crate) fn connections(&self) -> usize {
@@ -339,7 +237,7 @@ impl Client {
 
     /// How fast all connections together are.
     pub(crate) fn pace(&self) -> &Arc<Pace> {
-        self.inner.transport.pace()
+        self.inner.transport.wire.pace()
     }
 
     pub(crate) fn retry(&self) -> RetryPolicy {
@@ -392,7 +290,7 @@ impl Client {
                     PlainHttp::Loopback if inner.address.is_loopback() => {
                         let probe = https.join("/v2/").expect("a constant path");
                         let request = reqwest::Request::new(Method::GET, probe);
-                        match inner.transport.send_bare(operation, request).await {
+                        match inner.transport.wire.send(operation, request).await {
                             Ok(_) => Ok(https),
                             Err(Error::PlainHttpAnswer { .. }) => Ok(http),
                             Err(error) => Err(error),
@@ -404,7 +302,7 @@ impl Client {
             .await
     }
 
-    async fn retrying<T, F>(&self, step: impl Fn() -> F) -> Result<T, Error>
+    pub(crate) async fn retrying<T, F>(&self, step: impl Fn() -> F) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Error>>,
     {

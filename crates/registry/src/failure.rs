@@ -7,6 +7,7 @@ use reqwest::StatusCode;
 
 use crate::error::{Error, NO_SPACE, Operation};
 use crate::limits;
+use crate::pace::Late;
 
 /// Sorts a failure of the connection by what the user has to do about it. The URL is taken out of the source: an
 /// upload location is a permission to write.
@@ -37,6 +38,16 @@ pub(crate) fn from_reqwest(operation: &Operation, error: reqwest::Error) -> Erro
         Error::Interrupted {
             operation,
             source: error,
+        }
+    }
+}
+
+impl Late {
+    pub(crate) fn error(self, operation: &Operation) -> Error {
+        let operation = Box::new(operation.clone());
+        match self {
+            Self::Idle(limit) => Error::TimedOut { operation, limit },
+            Self::Slow(rate) => Error::TooSlow { operation, rate },
         }
     }
 }

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::error::{Error, Operation};
 use crate::limits;
 
 /// How many bytes must come or go within a time, over all connections of a client, while there is something to come or
@@ -137,16 +136,6 @@ pub(crate) enum Late {
     Idle(Duration),
     /// Too little has moved on all of them.
     Slow(LeastRate),
-}
-
-impl Late {
-    pub(crate) fn error(self, operation: &Operation) -> Error {
-        let operation = Box::new(operation.clone());
-        match self {
-            Self::Idle(limit) => Error::TimedOut { operation, limit },
-            Self::Slow(rate) => Error::TooSlow { operation, rate },
-        }
-    }
 }
 
 #[cfg(test)]

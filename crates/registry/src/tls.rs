@@ -5,8 +5,17 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use std::sync::Arc;
 
-use crate::client::SystemRoots;
 use crate::error::Error;
+
+/// Whether the certificate authorities of the system count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SystemRoots {
+    /// They do, beside those given.
+    #[default]
+    Trusted,
+    /// Only those given count.
+    Ignored,
+}
 
 /// Where the distributions keep all authorities in one file; the first that exists is used.
 const SYSTEM_BUNDLES: [&str; 5] = [

@@ -1,24 +1,22 @@
-//! One request and its answer: login, redirects, time limits and size limits.
+//! One request and its answer: login and redirects.
 //!
 //! Known attacks and where each is stopped: redirects that never end, change to plain HTTP or carry the login away
 //! (`follow`, `auth_header`), answers without end (`answer`), a peer that stops talking (`Activity`) or hardly talks
 //! (`Pace`), an upload location elsewhere (`answer::resolve`). Which addresses are good for what: `origin`.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, HeaderMap, WWW_AUTHENTICATE};
 use reqwest::{Method, Request, StatusCode, Url};
 
-use crate::activity::{Activity, Moment};
+use crate::activity::Activity;
 use crate::answer::{Answer, Purpose, bad, resolve};
 use crate::auth::{Auth, Learned, Scope};
 use crate::challenge;
 use crate::error::{Error, Operation};
-use crate::failure::{from_reqwest, from_status};
-use crate::pace::Pace;
+use crate::failure::from_status;
+use crate::wire::Wire;
 use crate::{limits, origin};
 
 /// What a request carries.
@@ -54,23 +52,15 @@ impl Ask {
     }
 }
 
-/// The HTTP client, the registry's origin, and its login.
+/// The connections to a registry, and its login.
 pub(crate) struct Transport {
-    http: reqwest::Client,
+    pub(crate) wire: Wire,
     auth: Auth,
-    pace: Arc<Pace>,
-    /// Whether anybody has ever answered.
-    answered: AtomicBool,
 }
 
 impl Transport {
-    pub(crate) fn new(http: reqwest::Client, auth: Auth, pace: Arc<Pace>) -> Self {
-        Self {
-            http,
-            auth,
-            pace,
-            answered: AtomicBool::new(false),
-        }
+    pub(crate) fn new(wire: Wire, auth: Auth) -> Self {
+        Self { wire, auth }
     }
 
     /// Sends a request to the registry whose API is at `registry`, logs in when asked to, and follows redirects of
@@ -85,7 +75,7 @@ impl Transport {
         for attempt in 0..2 {
             let sent = self.auth_header(operation, registry, &ask).await?;
             let (request, again) = self.request(&mut ask, sent.as_ref());
-            let answer = self.execute(operation, request.0, request.1).await?;
+            let answer = self.wire.watched(operation, request.0, request.1).await?;
             if answer.status() != StatusCode::UNAUTHORIZED || !origin::is_same(&ask.url, registry) {
                 return self.follow(operation, registry, ask, answer).await;
             }
@@ -104,28 +94,9 @@ impl Transport {
         unreachable!("the second attempt returns")
     }
 
-    /// Whether anybody has ever answered.
-    pub(crate) fn has_answered(&self) -> bool {
-        self.answered.load(Ordering::Relaxed)
-    }
-
-    /// How fast all connections together are.
-    pub(crate) fn pace(&self) -> &Arc<Pace> {
-        &self.pace
-    }
-
     /// Where the login goes to earn tokens, once the registry has said so.
     pub(crate) fn token_server(&self) -> Option<&Url> {
         self.auth.token_server()
-    }
-
-    /// Sends exactly this request: no login, no redirects.
-    pub(crate) async fn send_bare(
-        &self,
-        operation: &Operation,
-        request: Request,
-    ) -> Result<Answer, Error> {
-        self.execute(operation, request, self.activity()).await
     }
 
     async fn auth_header(
@@ -137,8 +108,7 @@ impl Transport {
         if !origin::is_same(&ask.url, registry) {
             return Ok(None);
         }
-        // Boxed because a token request comes back through this type.
-        Box::pin(self.auth.header(self, operation, &ask.scope)).await
+        self.auth.header(&self.wire, operation, &ask.scope).await
     }
 
     /// The request, and whether it can be made a second time.
@@ -161,12 +131,12 @@ impl Transport {
                 if !matches!(ask.method, Method::GET | Method::HEAD | Method::DELETE) {
                     length(&mut request, 0);
                 }
-                ((request, self.activity()), true)
+                ((request, self.wire.activity()), true)
             }
             Body::Bytes(bytes) => {
                 *request.body_mut() = Some(bytes.clone().into());
                 ask.body = Body::Bytes(bytes);
-                ((request, self.activity()), true)
+                ((request, self.wire.activity()), true)
             }
             Body::Stream {
                 body,
@@ -178,26 +148,6 @@ impl Transport {
                 ((request, activity), false)
             }
         }
-    }
-
-    async fn execute(
-        &self,
-        operation: &Operation,
-        request: Request,
-        activity: Activity,
-    ) -> Result<Answer, Error> {
-        activity.mark(Moment::Asking);
-        let answer = activity.watch(self.http.execute(request)).await;
-        let answer = answer.map_err(|late| late.error(operation))?;
-        self.answered.fetch_or(answer.is_ok(), Ordering::Relaxed);
-        match answer {
-            Ok(response) => Ok(Answer::new(response, self.activity())),
-            Err(error) => Err(from_reqwest(operation, error)),
-        }
-    }
-
-    fn activity(&self) -> Activity {
-        Activity::new(&self.pace)
     }
 
     async fn follow(
@@ -220,11 +170,11 @@ impl Transport {
             let mut request = Request::new(ask.method.clone(), url.clone());
             *request.headers_mut() = ask.headers.clone();
             if origin::is_same(&url, registry)
-                && let Some(login) = Box::pin(self.auth.header(self, operation, &ask.scope)).await?
+                && let Some(login) = self.auth.header(&self.wire, operation, &ask.scope).await?
             {
                 request.headers_mut().insert(AUTHORIZATION, login);
             }
-            answer = self.execute(operation, request, self.activity()).await?;
+            answer = self.wire.send(operation, request).await?;
         }
         Err(bad(operation, "it redirects without end"))
     }

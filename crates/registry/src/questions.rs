@@ -1,0 +1,109 @@
+//! The questions about blobs and manifests that others ask, each again where that may help.
+
+use reqwest::{Method, StatusCode};
+use schemas::Digest;
+
+use crate::address::{Reference, Repository};
+use crate::auth::{Access, Scope};
+use crate::blobs::Presence;
+use crate::client::Client;
+use crate::error::{Error, Verb};
+use crate::events::{PullEvent, PullProgress};
+use crate::manifests::Manifest;
+use crate::transport::Ask;
+
+impl Client {
+    /// Whether blobs may be written to a repository: opens an upload and cancels it, so that nothing is left.
+    pub async fn check_push(&self, repository: &Repository) -> Result<(), Error> {
+        let operation = self.operation(Verb::CheckPush, Some(repository));
+        self.retrying(|| async {
+            let upload = self.open_upload(&operation, repository).await?;
+            self.cancel_upload(repository, upload.location).await;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Whether a repository holds a blob of so many bytes, and gives its last one. Never true of an empty blob: it has
+    /// nothing that could prove it.
+    pub async fn has_blob(
+        &self,
+        repository: &Repository,
+        digest: &Digest,
+        size: u64,
+    ) -> Result<bool, Error> {
+        let found = self
+            .retrying(|| self.find_blob(repository, digest, size, Access::Pull))
+            .await?;
+        Ok(found == Presence::Present)
+    }
+
+    /// The digest of a manifest; `None` if the repository or the manifest does not exist.
+    pub async fn manifest_digest(
+        &self,
+        repository: &Repository,
+        reference: &Reference,
+    ) -> Result<Option<Digest>, Error> {
+        self.retrying(|| self.find_manifest(repository, reference, Access::Pull))
+            .await
+    }
+
+    /// A manifest or index, at most [`crate::limits::MANIFEST_BODY`] bytes, its digest computed from the bytes.
+    pub async fn manifest(
+        &self,
+        repository: &Repository,
+        reference: &Reference,
+    ) -> Result<Option<Manifest>, Error> {
+        self.retrying(|| self.read_manifest(repository, reference, Access::Pull))
+            .await
+    }
+
+    /// As [`Client::manifest`], where it is an error that there is none.
+    pub async fn existing_manifest(
+        &self,
+        repository: &Repository,
+        reference: &Reference,
+        progress: &PullProgress<'_>,
+    ) -> Result<Manifest, Error> {
+        let say = |error: &Error, wait| {
+            let reason = error.to_string();
+            progress(PullEvent::Retrying { reason, wait });
+        };
+        let read = || self.read_manifest(repository, reference, Access::Pull);
+        let found = match read().await {
+            // Nothing was ever heard from there: the name is wrong more often than the registry is away for moments.
+            Err(error @ Error::Unreachable { .. }) if !self.has_answered() => {
+                return Err(error);
+            }
+            Err(error) if error.is_retried() => self.retrying_aloud(read, say).await?,
+            found => found?,
+        };
+        found.ok_or_else(|| {
+            let verb = Verb::ReadManifest(reference.clone());
+            let operation = Box::new(self.operation(verb, Some(repository)));
+            Error::Missing { operation }
+        })
+    }
+
+    /// Deletes a manifest and every tag that points to it. Whether it existed.
+    pub async fn delete_manifest(
+        &self,
+        repository: &Repository,
+        digest: &Digest,
+    ) -> Result<bool, Error> {
+        let operation = self.operation(Verb::DeleteManifest(*digest), Some(repository));
+        self.retrying(|| async {
+            let path = format!("{repository}/manifests/{digest}");
+            let url = self.url(&operation, &path).await?;
+            let scope = Scope::of(repository, Access::Delete);
+            let answer = self
+                .send(&operation, Ask::new(Method::DELETE, url, scope))
+                .await?;
+            if answer.status() == StatusCode::NOT_FOUND {
+                return Ok(false);
+            }
+            answer.success(&operation).await.map(|_| true)
+        })
+        .await
+    }
+}
