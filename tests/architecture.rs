@@ -1,5 +1,5 @@
-//! The direction of dependencies, as docs/architecture.md draws it, compared with what cargo sees. A new arrow needs a
-//! line here, and so a reason in review.
+//! The direction of dependencies, as docs/architecture.md draws it, compared with what cargo sees, and what may be
+//! depended on at all. A new arrow needs a line here, and so a reason in review.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("signing", &["schemas"]),
     ("archive", &["iso9660", "schemas", "signing"]),
     ("registry", &["schemas"]),
-    ("deployer", &["schemas"]),
+    ("deployer", &[]),
     ("release", &["archive", "files", "schemas", "validator"]),
     ("sources", &["archive", "files", "registry", "schemas"]),
     // Pack writes nothing that validate refuses, by the same rules.
@@ -25,7 +25,6 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "archive",
             "files",
-            "registry",
             "schemas",
             "signing",
             "sources",
@@ -53,7 +52,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "validator",
         ],
     ),
-    ("fixtures", &["schemas"]),
+    ("fixtures", &[]),
     ("example-operator", &[]),
     ("example-server", &[]),
 ];
@@ -62,6 +61,9 @@ const ARROWS: &[(&str, &[&str])] = &[
 const ONLY: &[(&str, &[&str])] = &[
     ("clap", &["solution", "fixtures"]),
     ("ed25519-dalek", &["signing"]),
+    // Another reader of images, for tests only.
+    ("hadris-iso", &[]),
+    ("indicatif", &["solution"]),
     ("k8s-openapi", &["deployer", "example-operator"]),
     ("kube", &["deployer", "example-operator"]),
     ("pkcs8", &["signing"]),
@@ -76,6 +78,37 @@ const NEVER_BELOW: &[(&str, &[&str])] = &[
     ("validator", &["hyper", "reqwest", "tokio"]),
 ];
 
+/// What must not be compiled in, not even far below.
+const BANNED: &[(&str, &str)] = &[
+    (
+        "aws-lc-rs",
+        "one rustls provider (ring) for everything: two compile together and panic at run time",
+    ),
+    ("native-tls", "TLS is rustls"),
+    ("openssl", "TLS is rustls, signatures are ed25519-dalek"),
+    ("openssl-sys", "TLS is rustls, signatures are ed25519-dalek"),
+    (
+        "serde_yaml",
+        "reads YAML 1.2 and lets the last duplicate win; kubectl reads 1.1: use `schemas::yaml`",
+    ),
+    ("serde_yml", "as serde_yaml"),
+];
+
+/// Licences that allow shipping one static program under Apache-2.0 with notices.
+const LICENSES: &[&str] = &[
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-3-Clause",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "Unicode-3.0",
+    "Zlib",
+];
+
+/// The one place that dependencies come from.
+const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
 struct Graph {
     workspace: BTreeSet<String>,
     direct: BTreeMap<String, BTreeSet<String>>,
@@ -83,27 +116,19 @@ struct Graph {
 
 impl Graph {
     fn load() -> Self {
-        let output = Command::new(env!("CARGO"))
-            .args(["metadata", "--format-version", "1", "--locked", "--offline"])
-            // What other platforms need is not there when nothing was fetched for them.
-            .args(["--filter-platform", "host-tuple"])
-            .output()
-            .expect("cargo runs");
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let metadata = metadata();
         let names: BTreeMap<&str, &str> = array(&metadata["packages"])
             .map(|package| (text(&package["id"]), text(&package["name"])))
             .collect();
         let workspace = array(&metadata["workspace_members"])
             .map(|id| names[text(id)].to_owned())
             .collect();
-        let direct = array(&metadata["resolve"]["nodes"])
-            .map(|node| (names[text(&node["id"])].to_owned(), shipped(node, &names)))
-            .collect();
+        let mut direct: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for node in array(&metadata["resolve"]["nodes"]) {
+            // Several versions of one package count as one.
+            let all = direct.entry(names[text(&node["id"])].to_owned());
+            all.or_default().extend(shipped(node, &names));
+        }
         Self { workspace, direct }
     }
 
@@ -119,6 +144,21 @@ impl Graph {
         }
         seen
     }
+}
+
+fn metadata() -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--locked", "--offline"])
+        // What other platforms need is not there when nothing was fetched for them.
+        .args(["--filter-platform", "host-tuple"])
+        .output()
+        .expect("cargo runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// The dependencies of a node that are not only for its tests or its build.
@@ -155,6 +195,12 @@ fn packages_know_only_what_lies_below_them() {
                 "{package} must not depend on {dependency}: see docs/architecture.md"
             );
         }
+        for dependency in *allowed {
+            assert!(
+                graph.direct[*package].contains(*dependency),
+                "{package} does not depend on {dependency}: ARROWS must not allow it"
+            );
+        }
     }
 }
 
@@ -182,5 +228,58 @@ fn checking_an_archive_needs_no_network() {
                 "{dependency} lies below {package}"
             );
         }
+    }
+}
+
+#[test]
+fn what_is_compiled_in_may_be_shipped() {
+    let metadata = metadata();
+    let resolved: BTreeSet<&str> = array(&metadata["resolve"]["nodes"])
+        .map(|node| text(&node["id"]))
+        .collect();
+    for package in array(&metadata["packages"]).filter(|it| resolved.contains(text(&it["id"]))) {
+        let name = text(&package["name"]);
+        if let Some((_, reason)) = BANNED.iter().find(|(banned, _)| *banned == name) {
+            panic!("{name} must not be depended on: {reason}");
+        }
+        if package["source"].is_null() {
+            for dependency in array(&package["dependencies"]) {
+                let is_ours = dependency["path"].is_string();
+                let (on, version) = (&dependency["name"], &dependency["req"]);
+                assert!(
+                    is_ours || version != "*",
+                    "{name} takes any version of {on}"
+                );
+            }
+        } else {
+            assert_eq!(package["source"], REGISTRY, "where {name} comes from");
+            let license = package["license"].as_str().unwrap_or("no licence");
+            assert!(is_allowed(license), "{name} is under {license}");
+        }
+    }
+}
+
+/// Whether each part of a licence expression has an allowed alternative. Of nested ones, more is asked than need be.
+fn is_allowed(license: &str) -> bool {
+    let parts = license.replace('/', " OR ");
+    let mut parts = parts.split(" AND ");
+    parts.all(|part| {
+        let mut names = part.trim_matches(['(', ')']).split(" OR ");
+        names.any(|name| LICENSES.contains(&name.trim()))
+    })
+}
+
+#[test]
+fn licences_are_read_as_they_are_written() {
+    for (license, allowed) in [
+        ("MIT", true),
+        ("GPL-3.0-only", false),
+        ("GPL-2.0-only OR MIT", true),
+        ("MIT/Apache-2.0", true),
+        ("(MIT OR Apache-2.0) AND Unicode-3.0", true),
+        ("MIT AND GPL-3.0-only", false),
+        ("no licence", false),
+    ] {
+        assert_eq!(is_allowed(license), allowed, "{license}");
     }
 }
