@@ -1,9 +1,11 @@
-//! The direction of dependencies, as docs/architecture.md draws it, compared with what cargo sees, and what may be
-//! depended on at all. A new arrow needs a line here, and so a reason in review.
+//! The direction of dependencies, as docs/architecture.md draws it, compared with what cargo sees; what may be depended
+//! on at all; and the direction inside each package. A new arrow needs a line here, and so a reason in review.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -108,6 +110,9 @@ const LICENSES: &[&str] = &[
 
 /// The one place that dependencies come from.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+/// Packages whose modules still use each other in a circle.
+const CIRCLES: &[&str] = &["importer", "packager", "solution"];
 
 struct Graph {
     workspace: BTreeSet<String>,
@@ -282,4 +287,136 @@ fn licences_are_read_as_they_are_written() {
     ] {
         assert_eq!(is_allowed(license), allowed, "{license}");
     }
+}
+
+#[test]
+fn definitions_lie_below_their_users() {
+    let metadata = metadata();
+    let ours = array(&metadata["packages"]).filter(|package| package["source"].is_null());
+    let mut wrong = Vec::new();
+    for package in ours {
+        let name = text(&package["name"]);
+        let directory = Path::new(text(&package["manifest_path"])).parent().unwrap();
+        let found = circle(arrows(&directory.join("src")));
+        match (found, CIRCLES.contains(&name)) {
+            (Some(circle), false) => wrong.push(format!("{name}: {circle}")),
+            (None, true) => wrong.push(format!("{name} has no circle: take it out of CIRCLES")),
+            _ => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A circle among modules, as `a → b → a`.
+fn circle(mut arrows: BTreeMap<String, BTreeSet<String>>) -> Option<String> {
+    // What uses nothing that is left is in no circle.
+    while let Some((lowest, _)) = arrows.iter().find(|(_, used)| used.is_empty()) {
+        let lowest = lowest.clone();
+        arrows.remove(&lowest);
+        for used in arrows.values_mut() {
+            used.remove(&lowest);
+        }
+    }
+    let mut path = vec![arrows.keys().next()?.as_str()];
+    loop {
+        let next = arrows[path[path.len() - 1]].first()?.as_str();
+        let begin = path.iter().position(|module| *module == next);
+        path.push(next);
+        if let Some(begin) = begin {
+            return Some(path[begin..].join(" → "));
+        }
+    }
+}
+
+/// Which top-level modules of a package use which others, as its own source says.
+fn arrows(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let roots = [source.join("lib"), source.join("main")];
+    let root = roots.iter().find(|root| root.with_extension("rs").exists());
+    let root = read(root.expect("a package has a root"));
+    let root: Vec<&str> = root.split_whitespace().collect();
+    let exported = exported(&root);
+    let mut arrows = BTreeMap::new();
+    for module in declared(&root) {
+        let mut used = BTreeSet::new();
+        let mut open = vec![(source.join(module), 1)];
+        while let Some((path, depth)) = open.pop() {
+            let text = read(&path);
+            let words: Vec<&str> = text.split_whitespace().collect();
+            open.extend(declared(&words).map(|child| (path.join(child), depth + 1)));
+            let names = reached(&words, depth).into_iter();
+            used.extend(names.map(|name| exported.get(name).unwrap_or(&name).to_string()));
+        }
+        used.remove(module);
+        arrows.insert(module.to_owned(), used);
+    }
+    // What the root itself defines is in no module.
+    let modules: BTreeSet<String> = arrows.keys().cloned().collect();
+    for used in arrows.values_mut() {
+        used.retain(|name| modules.contains(name));
+    }
+    arrows
+}
+
+/// A module's words and marks, with a space between any two, without comments and what is only for tests.
+fn read(module: &Path) -> String {
+    let text = fs::read_to_string(module.with_extension("rs"));
+    let text = text.or_else(|_| fs::read_to_string(module.join("mod.rs")));
+    let text = text.expect("a module that is declared has a file");
+    let mut parts = text.split("#[cfg(test)]");
+    let mut shipped = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (item, rest) = part.split_at(part.find([';', '{']).unwrap_or(part.len()));
+        // One that is no file of its own comes last, or clippy complains.
+        if item.contains("mod ") && rest.starts_with('{') {
+            break;
+        }
+        shipped += rest;
+    }
+    let code = shipped
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default());
+    let apart = |c: char| match c {
+        '_' | 'a'..='z' | 'A'..='Z' | '0'..='9' => c.to_string(),
+        mark => format!(" {mark} "),
+    };
+    code.flat_map(|line| line.chars().chain(['\n']))
+        .map(apart)
+        .collect()
+}
+
+/// The modules that a file declares.
+fn declared<'a>(words: &[&'a str]) -> impl Iterator<Item = &'a str> {
+    let declarations = words.windows(3).filter(|it| it[0] == "mod" && it[2] == ";");
+    declarations.map(|it| it[1])
+}
+
+/// What the root of a package hands on, and the module that has it.
+fn exported<'a>(root: &[&'a str]) -> BTreeMap<&'a str, &'a str> {
+    let uses = root.split(|word| *word == "use").skip(1);
+    let names = uses.flat_map(|path| {
+        let end = path.iter().position(|word| *word == ";").unwrap_or(0);
+        let ends = path[..=end].windows(2).filter(|it| ",};".contains(it[1]));
+        ends.map(|it| (it[0], path[0]))
+    });
+    names.collect()
+}
+
+/// The names that a file, so many modules below the root, takes out of the root.
+fn reached<'a>(words: &[&'a str], depth: usize) -> Vec<&'a str> {
+    let root = ["crate", ":", ":"];
+    let up = ["super", ":", ":"].repeat(depth);
+    let mut found = Vec::new();
+    for at in 0..words.len() {
+        let path = &words[at..];
+        match path.strip_prefix(&root).or(path.strip_prefix(&up[..])) {
+            Some(path @ ["{", ..]) => {
+                let end = path.iter().position(|word| *word == ";").unwrap_or(0);
+                let begin = path[..end].windows(2).filter(|it| "{,".contains(it[0]));
+                found.extend(begin.map(|it| it[1]));
+            }
+            Some([name, ..]) => found.push(*name),
+            _ => {}
+        }
+    }
+    found
 }
