@@ -156,10 +156,11 @@ impl Client {
             .referer(false);
         let http = options.proxies.apply(builder)?;
         let http = http.build().map_err(Error::Setup)?;
+        let wire = Wire::new(http, Pace::new(options.least_rate));
         let auth = Auth::new(options.credentials);
         Ok(Self {
             inner: Arc::new(Inner {
-                transport: Transport::new(Wire::new(http, Pace::new(options.least_rate)), auth),
+                transport: Transport { wire, auth },
                 address: address.clone(),
                 plain_http: options.plain_http,
                 connections: options.connections,
@@ -213,7 +214,7 @@ impl Client {
     #[must_use]
     pub fn token_server(&self) -> Option<String> {
         let registry = self.inner.base.get()?;
-        let server = self.inner.transport.token_server()?;
+        let server = self.inner.transport.auth.token_server()?;
         let host = server.host_str()?;
         if registry.host_str() == Some(host)
             && registry.port_or_known_default() == server.port_or_known_default()

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{AUTHORIZATION, HeaderMap, WWW_AUTHENTICATE};
+use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Method, Request, StatusCode, Url};
 
 use crate::activity::Activity;
@@ -55,14 +55,10 @@ impl Ask {
 /// The connections to a registry, and its login.
 pub(crate) struct Transport {
     pub(crate) wire: Wire,
-    auth: Auth,
+    pub(crate) auth: Auth,
 }
 
 impl Transport {
-    pub(crate) fn new(wire: Wire, auth: Auth) -> Self {
-        Self { wire, auth }
-    }
-
     /// Sends a request to the registry whose API is at `registry`, logs in when asked to, and follows redirects of
     /// `GET` and `HEAD`. Every status but 401 and redirects is an answer.
     pub(crate) async fn send(
@@ -73,7 +69,8 @@ impl Transport {
     ) -> Result<Answer, Error> {
         let mut ask = ask;
         for attempt in 0..2 {
-            let sent = self.auth_header(operation, registry, &ask).await?;
+            let login = self.auth_header(operation, registry, &ask.url, &ask.scope);
+            let sent = login.await?;
             let (request, again) = self.request(&mut ask, sent.as_ref());
             let answer = self.wire.watched(operation, request.0, request.1).await?;
             if answer.status() != StatusCode::UNAUTHORIZED || !origin::is_same(&ask.url, registry) {
@@ -94,29 +91,22 @@ impl Transport {
         unreachable!("the second attempt returns")
     }
 
-    /// Where the login goes to earn tokens, once the registry has said so.
-    pub(crate) fn token_server(&self) -> Option<&Url> {
-        self.auth.token_server()
-    }
-
+    /// Only the registry itself gets the login.
     async fn auth_header(
         &self,
         operation: &Operation,
         registry: &Url,
-        ask: &Ask,
-    ) -> Result<Option<reqwest::header::HeaderValue>, Error> {
-        if !origin::is_same(&ask.url, registry) {
+        url: &Url,
+        scope: &Scope,
+    ) -> Result<Option<HeaderValue>, Error> {
+        if !origin::is_same(url, registry) {
             return Ok(None);
         }
-        self.auth.header(&self.wire, operation, &ask.scope).await
+        self.auth.header(&self.wire, operation, scope).await
     }
 
     /// The request, and whether it can be made a second time.
-    fn request(
-        &self,
-        ask: &mut Ask,
-        login: Option<&reqwest::header::HeaderValue>,
-    ) -> ((Request, Activity), bool) {
+    fn request(&self, ask: &mut Ask, login: Option<&HeaderValue>) -> ((Request, Activity), bool) {
         let mut request = Request::new(ask.method.clone(), ask.url.clone());
         *request.headers_mut() = ask.headers.clone();
         if let Some(login) = login {
@@ -124,7 +114,7 @@ impl Transport {
         }
         let length = |request: &mut Request, size: u64| {
             let headers = request.headers_mut();
-            headers.insert(reqwest::header::CONTENT_LENGTH, size.into());
+            headers.insert(CONTENT_LENGTH, size.into());
         };
         match std::mem::replace(&mut ask.body, Body::Empty) {
             Body::Empty => {
@@ -169,9 +159,8 @@ impl Transport {
             url = resolve(operation, registry, &url, answer.location(), Purpose::Read)?;
             let mut request = Request::new(ask.method.clone(), url.clone());
             *request.headers_mut() = ask.headers.clone();
-            if origin::is_same(&url, registry)
-                && let Some(login) = self.auth.header(&self.wire, operation, &ask.scope).await?
-            {
+            let login = self.auth_header(operation, registry, &url, &ask.scope);
+            if let Some(login) = login.await? {
                 request.headers_mut().insert(AUTHORIZATION, login);
             }
             answer = self.wire.send(operation, request).await?;
