@@ -8,8 +8,6 @@ use schemas::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::error::ListError;
-
 /// The signed statement in its envelope, the first file of the image.
 pub const STATEMENT: &str = "statement.dsse.json";
 /// Where the statement lies, in bytes: LBA 32.
@@ -63,6 +61,42 @@ const TOP_LEVEL: [(&str, Kind); 9] = [
     (REGISTRY_CONFIG, Kind::File),
     (REGISTRY_CONFIG_TEMPLATE, Kind::File),
 ];
+
+/// Why a list of files is not that of an archive.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ListError {
+    /// It holds one of the files that describe all others.
+    #[error("the signed list holds `{0}`, which it must not")]
+    Reserved(ArchivePath),
+    /// A file under a top-level name that is neither known nor declared as optional.
+    #[error(
+        "file `{0}` lies under a top-level name that this version does not know and the statement does not declare"
+    )]
+    TopLevel(ArchivePath),
+    /// A file where archives have a directory, or below a name that is a file there.
+    #[error("file `{0}` makes a file of a directory of archives, or a directory of a file")]
+    TopLevelKind(ArchivePath),
+    /// An empty file with the digest of something else.
+    #[error("the signed list gives the empty file `{0}` the digest of something else")]
+    EmptyDigest(ArchivePath),
+    /// It lacks a file that every archive has.
+    #[error("the signed list lacks `{0}`")]
+    Missing(&'static str),
+}
+
+impl ListError {
+    /// The file that it is about.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Reserved(path)
+            | Self::TopLevel(path)
+            | Self::TopLevelKind(path)
+            | Self::EmptyDigest(path) => path.as_str(),
+            Self::Missing(path) => path,
+        }
+    }
+}
 
 /// The rules about the list that its own grammar does not hold, for writing and for reading. `optional` are the
 /// top-level names that the statement declares.

@@ -25,10 +25,10 @@ mod verify;
 mod write;
 
 pub use documents::Roots;
-pub use error::{Differences, ListError, OpenError, WriteError};
+pub use error::{Differences, OpenError, WriteError};
 pub use iso9660::Difference;
 pub use layout::{
-    BLOBS, CONTENTS, CONTENTS_OFFSET, CRDS, IMAGES, INDEX, MANIFEST, OCI_LAYOUT, README,
+    BLOBS, CONTENTS, CONTENTS_OFFSET, CRDS, IMAGES, INDEX, ListError, MANIFEST, OCI_LAYOUT, README,
     REGISTRY_CONFIG, REGISTRY_CONFIG_TEMPLATE, ROLE, SHA256SUMS, STATEMENT, STATEMENT_OFFSET,
     blob_path, crd_path, image_blob_path, image_child_path, image_directory, image_manifest_path,
     image_version_path, is_blob, is_crd, volume_names,

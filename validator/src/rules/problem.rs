@@ -6,8 +6,8 @@ use std::sync::Arc;
 use schemas::{ExpansionError, ImageName, ImagePlace, ImageReference};
 
 use super::RuleProblem;
-use crate::catalogue::{images, manifest, operator};
-use crate::finding::{FindingInfo, Findings};
+use crate::catalogue::{FindingInfo, images, manifest, operator};
+use crate::finding::Findings;
 use crate::limits::{OPERATOR_DEFINITIONS, OPERATOR_FILES, OPERATOR_TEXT, OPERATOR_VALUES};
 
 /// One thing that is wrong with a document.
