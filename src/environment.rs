@@ -12,7 +12,7 @@ use registry::Proxies;
 use schemas::StatementTime;
 use zeroize::Zeroizing;
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::holder::{self, Holder};
 
 /// A variable that is set and not empty.

@@ -14,7 +14,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use tokio::sync::Notify;
 
 use crate::args::Output;
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::render;
 
 /// How long a command has to notice a signal and to end: less than the second in which people expect it.

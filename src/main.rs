@@ -6,7 +6,7 @@
 mod args;
 mod commands;
 mod environment;
-mod exit;
+mod failure;
 mod holder;
 mod interrupt;
 mod passphrase;

@@ -14,7 +14,7 @@ use signing::{Passphrase, limits};
 use zeroize::Zeroizing;
 
 use crate::args::PassphraseArguments;
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::{environment, interrupt, render};
 
 /// The variable that holds a passphrase.

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::ser::Formatter;
 
 use crate::args::Output;
-use crate::exit::{Failure, Outcome, Quote};
+use crate::failure::{Failure, Outcome, Quote};
 
 /// A line of the result. A reader that has gone away is not an error.
 pub(crate) fn line(text: impl AsRef<str>) {

@@ -19,7 +19,7 @@ use serde::Serialize;
 use signing::{Policies, Policy};
 
 use crate::args::Output;
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::{environment, render};
 
 /// The policies of this machine.

@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use schemas::printable;
 
 use crate::args::{Cli, Output};
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// A command line.
 pub(crate) enum Typed {

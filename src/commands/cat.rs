@@ -10,7 +10,7 @@ use schemas::limits;
 
 use super::{inspect, support};
 use crate::args::Output;
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::render;
 
 /// Bytes of a file that is verified before any of it is written: every document of an archive is smaller.

@@ -5,7 +5,7 @@ use schemas::SolutionName;
 
 use super::support;
 use crate::args::{ClusterArguments, DryRunArguments, Output, WaitArguments};
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 
 /// Remove a Solution's CRDs, once it is deployed nowhere and no custom resource is left
 #[derive(Args, Debug)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::support;
 use crate::args::{ClusterArguments, DryRunArguments, Output, WaitArguments};
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::render;
 
 /// Create, delete and list environments: namespaces in which operators run

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::support;
 use crate::args::Output;
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::render;
 
 /// The heading of what only says something about a release.

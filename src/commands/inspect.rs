@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::support;
 use crate::args::Output;
-use crate::exit::Failure;
-use crate::exit::Outcome;
+use crate::failure::Failure;
+use crate::failure::Outcome;
 use crate::render;
 
 /// Bytes that are shown of what images are, counted for each: a platform has some twelve, and as a rule there is a file

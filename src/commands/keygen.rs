@@ -11,7 +11,7 @@ use serde::Serialize;
 use signing::SecretKey;
 
 use crate::args::{Output, PassphraseArguments};
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::{passphrase, render};
 
 /// Make an Ed25519 key pair: NAME.key to sign with, NAME.pub for those who check

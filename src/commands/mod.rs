@@ -18,7 +18,7 @@ pub(crate) mod unimport;
 pub(crate) mod validate;
 
 use crate::args::{Cli, Command};
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 
 /// Runs one command.
 pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {

@@ -14,7 +14,7 @@ use signing::PublicKey;
 
 use super::support;
 use crate::args::{Output, PassphraseArguments};
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::render;
 
 /// Bytes of an Ed25519 signature.

@@ -5,7 +5,7 @@ use importer::{OperatorStatus, Status};
 
 use super::support;
 use crate::args::{ClusterArguments, Output};
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::render;
 
 /// Show imported versions, environments, and whether their operators are ready

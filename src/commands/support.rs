@@ -21,7 +21,7 @@ use crate::args::{
     ClusterArguments, Output, PassphraseArguments, RegistryArguments, TrustArguments, WaitArguments,
 };
 use crate::commands::done::Done;
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::progress::Waiting;
 use crate::{environment, holder, interrupt, passphrase, render};
 

@@ -12,7 +12,7 @@ use signing::{Policy, PolicyError, PublicKey, TrustError};
 
 use super::support;
 use crate::args::{DryRunArguments, Output};
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::render;
 use crate::trust::{self, Scope, Stored, Write};
 

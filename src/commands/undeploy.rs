@@ -5,7 +5,7 @@ use schemas::{EnvironmentName, Namespace, SolutionName};
 
 use super::support;
 use crate::args::{ClusterArguments, DryRunArguments, Output, WaitArguments};
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 
 /// Stop a Solution's operator in an environment and remove its objects
 #[derive(Args, Debug)]

@@ -5,7 +5,7 @@ use schemas::{SolutionName, Version};
 
 use super::support;
 use crate::args::{ClusterArguments, DryRunArguments, Output, WaitArguments};
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 
 /// Forget an imported version that is deployed nowhere
 #[derive(Args, Debug)]

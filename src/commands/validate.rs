@@ -11,7 +11,7 @@ use validator::{
 
 use super::support;
 use crate::args::{Output, TrustArguments};
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::trust::Folder;
 use crate::{environment, interrupt, progress, render, trust};
 

@@ -6,7 +6,7 @@ use std::io::{BufRead as _, IsTerminal as _, Read as _};
 use importer::Plan;
 
 use crate::args::Output;
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::render;
 
 /// Bytes of an answer that are read.

@@ -15,7 +15,7 @@ use schemas::{EnvironmentName, KubernetesName, Namespace};
 
 use super::support;
 use crate::args::{ClusterArguments, Output, RegistryArguments, TrustArguments, WaitArguments};
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::{progress, render};
 
 /// Bring an archive's images into the registry, and run its operator in an environment

@@ -15,7 +15,7 @@ use validator::{Accepted, Finding};
 use super::{Adopted, Arguments};
 use crate::args::Output;
 use crate::commands::{support, validate};
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::{environment, render};
 
 /// Verifies the archive as far as an import needs: layers are verified while they are pushed. What was found of an

@@ -7,7 +7,7 @@ use schemas::Digest;
 use serde::Serialize;
 
 use crate::args::Output;
-use crate::exit::Outcome;
+use crate::failure::Outcome;
 use crate::render;
 
 #[derive(Serialize)]

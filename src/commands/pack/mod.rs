@@ -18,7 +18,7 @@ use validator::{Finding, Report, Verdict};
 
 use super::{support, validate};
 use crate::args::{Output, PassphraseArguments, RegistryArguments};
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::{environment, interrupt, progress, render};
 use size::Size;
 

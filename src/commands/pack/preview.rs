@@ -9,7 +9,7 @@ use validator::{Finding, Verdict};
 use super::{Arguments, cache, findings, overwrite, request, show_event};
 use crate::args::Output;
 use crate::commands::support;
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::{environment, interrupt, progress, render};
 
 #[derive(Serialize)]
