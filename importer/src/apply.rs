@@ -11,11 +11,12 @@ use serde::Serialize;
 use validator::Finding;
 
 use crate::crd::Change;
-use crate::decision::{Asked, Decision, changed_meanwhile};
+use crate::decision::{Asked, Decision};
 use crate::deployment::Deployment;
 use crate::error::{Error, PushFailure};
 use crate::lock::Lock;
 use crate::login;
+use crate::obstacle::Obstacle;
 use crate::plan::Ready;
 use crate::request::ForgetSigners;
 use crate::rollback::Before;
@@ -189,7 +190,7 @@ impl Ready<'_> {
             let decide = |live: Option<&Object>| {
                 let (object, change) = self.0.asked.crd(&planned.definition, live)?;
                 if change != planned.change {
-                    return Err(changed_meanwhile());
+                    return Err(Obstacle::Changed.into());
                 }
                 Ok((!matches!(change, Change::KeepNewer(_))).then_some(object))
             };

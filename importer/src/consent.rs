@@ -153,19 +153,7 @@ impl Beyond {
                 at: request.now,
                 lines: self.lines.clone(),
             })),
-            _ => Err(Obstacle::no(
-                format!(
-                    "{} reach{} beyond the environment and {} not accepted",
-                    if new == 1 {
-                        "1 thing".to_owned()
-                    } else {
-                        format!("{new} things")
-                    },
-                    if new == 1 { "es" } else { "" },
-                    if new == 1 { "is" } else { "are" },
-                ),
-                format!("read them in the plan; `--accept {}` accepts them", self.id),
-            )),
+            _ => Err(Obstacle::Beyond(new, self.id.clone())),
         }
     }
 }

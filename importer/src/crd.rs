@@ -31,7 +31,7 @@ pub(crate) fn decide(
     let Some(active) = active else {
         return Ok(Change::Create);
     };
-    let name = active.name();
+    let crd = active.name().to_owned();
     check_owner(solution, active, adopt)?;
     let written_by: Option<Version> = active
         .labels()
@@ -40,30 +40,20 @@ pub(crate) fn decide(
     if let Some(newer) = written_by.filter(|written| written > version) {
         return match missing(wanted, active.as_value()) {
             None => Ok(Change::KeepNewer(newer)),
-            Some(missing) => Err(Obstacle::no(
-                format!(
-                    "CRD `{name}` of version {newer} no longer serves `{missing}`, which version {version} needs"
-                ),
-                "import a version whose API the cluster still serves",
-            )),
+            Some(api) => Err(Obstacle::CrdTooNew {
+                crd,
+                newer: newer.to_string(),
+                api,
+                version: version.clone(),
+            }),
         };
     }
     if let Some(missing) = missing(active.as_value(), wanted) {
-        return Err(Obstacle::no(
-            format!(
-                "CRD `{name}`: the cluster serves `{missing}`, and version {version} no longer has it"
-            ),
-            "objects and operators that use it would break: import a version that still serves it",
-        ));
+        return Err(Obstacle::CrdDrops(crd, missing, version.clone()));
     }
     match stored_and_gone(active.as_value(), wanted) {
         None => Ok(Change::Update),
-        Some(gone) => Err(Obstacle::no(
-            format!(
-                "CRD `{name}`: objects are stored as `{gone}`, and version {version} no longer lists it"
-            ),
-            "migrate the stored objects first (status.storedVersions of the CRD)",
-        )),
+        Some(stored) => Err(Obstacle::CrdStored(crd, stored, version.clone())),
     }
 }
 
@@ -77,19 +67,13 @@ pub enum Adopt {
 }
 
 fn check_owner(solution: &SolutionName, active: &Object, adopt: Adopt) -> Result<(), Obstacle> {
-    let name = active.name();
+    let crd = active.name().to_owned();
     let labels = active.labels();
     match labels.get(v::SOLUTION) {
         Some(owner) if *owner == solution.as_str() => Ok(()),
-        Some(owner) => Err(Obstacle::no(
-            format!("CRD `{name}` belongs to the Solution `{owner}`"),
-            "two Solutions cannot own one CRD: remove the other Solution first",
-        )),
+        Some(owner) => Err(Obstacle::CrdOwned(crd, (*owner).to_owned())),
         None if adopt == Adopt::Allow => Ok(()),
-        None => Err(Obstacle::no(
-            format!("CRD `{name}` is in the cluster and belongs to no Solution"),
-            "find out who installed it; `--adopt crds` takes it over",
-        )),
+        None => Err(Obstacle::CrdUnowned(crd)),
     }
 }
 
@@ -253,7 +237,7 @@ mod tests {
             active.as_ref(),
             adopt,
         )
-        .map_err(|obstacle| obstacle.message)
+        .map_err(|obstacle| obstacle.to_string())
     }
 
     #[test]

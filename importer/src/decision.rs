@@ -124,19 +124,11 @@ impl Asked<'_> {
     ) -> Result<(Object, Change), Error> {
         let (name, version) = (self.id.name(), self.id.version());
         let adopt = self.request.allowed.adopt.crds;
-        let change = crd::decide(name, version, definition, live, adopt).map_err(Error::Refused)?;
+        let change = crd::decide(name, version, definition, live, adopt)?;
         let before = crd::was_there_before(live);
         let object = Object::new(crd::labelled(name, version, definition, before))?;
         Ok((object, change))
     }
-}
-
-/// The refusal of a plan that does not hold any more.
-pub(crate) fn changed_meanwhile() -> Error {
-    Error::Refused(Obstacle::no(
-        "the cluster was changed by others while images were pushed, so the plan no longer holds",
-        "run the same command again: it makes a new plan, and nothing has to be pushed twice",
-    ))
 }
 
 fn check_record(state: &State, record: &Record, replace: Replace, obstacles: &mut Vec<Obstacle>) {
@@ -152,10 +144,7 @@ fn check_record(state: &State, record: &Record, replace: Replace, obstacles: &mu
     ] {
         let size = object.to_string().len();
         if size > RECORD_SIZE {
-            obstacles.push(Obstacle::no(
-                format!("{what} would have {size} bytes, and a ConfigMap holds about 1 MiB"),
-                "`solution unimport` versions that nobody needs, or have the publisher shorten the manifest",
-            ));
+            obstacles.push(Obstacle::RecordSize(what, size));
         }
     }
     let earlier = state.record(&record.name, &record.version);
@@ -163,12 +152,8 @@ fn check_record(state: &State, record: &Record, replace: Replace, obstacles: &mu
         return;
     };
     if replace == Replace::Refuse {
-        obstacles.push(Obstacle::no(
-            format!(
-                "{}-{} was imported from another archive, {}; this one is {}",
-                record.name, record.version, earlier.archive_id, record.archive_id
-            ),
-            "ask the publisher which is right; `--replace` takes this one",
-        ));
+        let id = format!("{}-{}", record.name, record.version);
+        let (before, now) = (earlier.archive_id, record.archive_id);
+        obstacles.push(Obstacle::OtherArchive(id, before, now));
     }
 }

@@ -89,7 +89,7 @@ pub async fn delete(
         let deletion = Deletion::of(change.cluster, state, environment).await?;
         match deletion.refusal(resources) {
             // A dry run shows what would go, whether it may or not.
-            Some(obstacle) if change.run == Run::Real => Err(Error::Refused(obstacle)),
+            Some(obstacle) if change.run == Run::Real => Err(obstacle.into()),
             _ => Ok(deletion),
         }
     };
@@ -117,13 +117,13 @@ impl Deletion {
         };
         for space in state.environment(environment) {
             if let Some((solution, deployed)) = space.solutions.iter().next() {
-                return Err(Error::Refused(Obstacle::no(
-                    format!(
-                        "{solution} {} is deployed in `{}`",
-                        deployed.version, space.namespace
-                    ),
-                    format!("`solution undeploy {solution} --environment {environment}` first"),
-                )));
+                return Err(Obstacle::Inhabited(
+                    solution.clone(),
+                    deployed.version.clone(),
+                    space.namespace.clone(),
+                    environment.clone(),
+                )
+                .into());
             }
             let live = cluster.get(&namespace_reference(&space.namespace)).await?;
             let namespace = space.namespace.clone();
@@ -141,10 +141,7 @@ impl Deletion {
             deletion.spaces.push((space.clone(), left));
         }
         if deletion.spaces.is_empty() {
-            return Err(Error::Refused(Obstacle::no(
-                format!("there is no environment `{environment}`"),
-                "`solution environment list` shows all",
-            )));
+            return Err(Obstacle::NoEnvironment(environment.clone()).into());
         }
         Ok(deletion)
     }
@@ -160,13 +157,7 @@ impl Deletion {
         if count > NAMED {
             named.push(format!("and {} more", count - NAMED));
         }
-        Some(Obstacle::no(
-            format!(
-                "{count} custom resources and workloads would be deleted: {}",
-                named.join(", ")
-            ),
-            "delete them yourself first, or `--delete-resources` deletes them with their namespaces",
-        ))
+        Some(Obstacle::WouldDelete(count, named.join(", ")))
     }
 }
 
@@ -222,12 +213,8 @@ async fn remove(
         Left::Gone(_) => {}
         Left::Deleted(_) => {
             let is_it = |live: &Object| {
-                space.is_of(live).then_some(()).ok_or_else(|| {
-                    Obstacle::no(
-                        format!("{reference} was made anew by somebody else meanwhile"),
-                        "run the same command again",
-                    )
-                })
+                let same = space.is_of(live).then_some(());
+                same.ok_or_else(|| Obstacle::MadeAnew(reference.to_string()))
             };
             session.remove(&reference, is_it).await?;
             let gone = std::slice::from_ref(&reference);

@@ -103,7 +103,7 @@ impl Deployment {
                 );
                 return Ok(Some(Object::new(account.object(&self.namespace))?));
             }
-            check_owner(object, live, solution).map_err(Error::Refused)?;
+            check_owner(object, live, solution)?;
             Ok(Some(object.clone()))
         };
         session.put(object.reference(), decide).await?;
@@ -128,10 +128,7 @@ impl Planner<'_> {
     ) -> Result<Option<Deployment>, Error> {
         let Asked { accepted, id, .. } = self.asked;
         let Some(operator) = &accepted.manifest().spec.operator else {
-            obstacles.push(Obstacle::no(
-                format!("{id} has no operator, so nothing can run in an environment"),
-                "leave out `--environment`: the images become available without it",
-            ));
+            obstacles.push(Obstacle::NoOperator(id.clone()));
             return Ok(None);
         };
         let Some(namespace) = self.namespace(target, obstacles) else {
@@ -241,13 +238,8 @@ impl Planner<'_> {
                     .iter()
                     .map(|space| space.namespace.as_str())
                     .collect();
-                obstacles.push(Obstacle::no(
-                    format!(
-                        "environment `{environment}` has several namespaces: {}",
-                        names.join(", ")
-                    ),
-                    "choose one with `--namespace`",
-                ));
+                let names = names.join(", ");
+                obstacles.push(Obstacle::SeveralNamespaces(environment.clone(), names));
                 None
             }
         }
@@ -323,11 +315,7 @@ impl Planner<'_> {
         secret: &KubernetesName,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
-        let NamespaceRecord {
-            namespace,
-            environment,
-            ..
-        } = place;
+        let namespace = &place.namespace;
         let reference = ObjectRef::namespaced("v1", "Secret", namespace.as_str(), secret.as_str());
         if space.is_some() {
             match self.cluster.get(&reference).await {
@@ -337,18 +325,12 @@ impl Planner<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        let create = if space.is_none() {
-            format!("`solution environment create {environment} --namespace {namespace}`, then ")
-        } else {
-            String::new()
-        };
-        obstacles.push(Obstacle::no(
-            format!("Secret `{secret}` is not in namespace `{namespace}`"),
-            format!(
-                "{create}`kubectl --namespace {namespace} create secret docker-registry {secret} --docker-server={} --docker-username=… --docker-password=…`, or `--pull-login FILE` to have one made",
-                self.asked.record.pull_host()
-            ),
-        ));
+        obstacles.push(Obstacle::NoPullSecret {
+            secret: secret.clone(),
+            namespace: namespace.clone(),
+            create: space.is_none().then(|| place.environment.clone()),
+            host: self.asked.record.pull_host().to_owned(),
+        });
         Ok(())
     }
 
@@ -356,20 +338,15 @@ impl Planner<'_> {
         let Some(previous) = previous else { return };
         let version = self.asked.id.version();
         if previous > version && self.asked.request.allowed.downgrade == Downgrade::Refuse {
-            obstacles.push(Obstacle::no(
-                format!("version {previous} runs there, and {version} is older"),
-                "operators rarely understand newer data: `--allow-downgrade` does it all the same",
-            ));
+            obstacles.push(Obstacle::Older(previous.clone(), version.clone()));
         }
         let range = &self.asked.accepted.statement().predicate.upgrade_from;
         if let Some(range) = range
             .as_ref()
             .filter(|range| previous < version && !range.contains(previous))
         {
-            obstacles.push(Obstacle::no(
-                format!("version {previous} runs there, and {version} upgrades only from {range}"),
-                "import a version in that range first",
-            ));
+            let (running, version) = (previous.clone(), version.clone());
+            obstacles.push(Obstacle::TooOld(running, version, range.clone()));
         }
     }
 }
@@ -379,12 +356,9 @@ fn check_login(login: &Login, pull_host: &str) -> Result<(), Obstacle> {
     if login.host == pull_host {
         return Ok(());
     }
-    Err(Obstacle::no(
-        format!(
-            "the login is for {}, and nodes pull from {pull_host}",
-            login.host
-        ),
-        "give `--pull-registry` too, as nodes know it",
+    Err(Obstacle::OtherLogin(
+        login.host.clone(),
+        pull_host.to_owned(),
     ))
 }
 
@@ -408,13 +382,9 @@ pub(crate) fn owner_of(live: &Object, solution: &SolutionName) -> Result<(), Obs
     if owner == Some(solution.as_str()) {
         return Ok(());
     }
-    Err(Obstacle::no(
-        format!(
-            "{} exists and belongs to {}",
-            live.reference(),
-            owner.unwrap_or("nobody that is known here")
-        ),
-        "choose another namespace with `--namespace`, or remove the object if nobody needs it",
+    Err(Obstacle::Owned(
+        live.reference().to_string(),
+        owner.map(str::to_owned),
     ))
 }
 
@@ -426,10 +396,7 @@ fn check_distinct(objects: &[Object], obstacles: &mut Vec<Obstacle>) {
             .iter()
             .any(|other| other.reference().is_same_object(reference))
         {
-            obstacles.push(Obstacle::no(
-                format!("two objects of the operator would have one name: {reference}"),
-                "ask the publisher for roles with other names",
-            ));
+            obstacles.push(Obstacle::SameName(reference.to_string()));
         }
     }
 }
@@ -444,13 +411,7 @@ fn unknown(environment: &EnvironmentName, state: &State) -> Obstacle {
         })
         .min()
         .filter(|(distance, _)| *distance <= NEAR);
-    let meant = nearest.map_or(String::new(), |(_, name)| {
-        format!("did you mean `{name}`? ")
-    });
-    Obstacle::no(
-        format!("there is no environment `{environment}`"),
-        format!("{meant}`--create-environment` makes it; `solution environment list` shows all"),
-    )
+    Obstacle::UnknownEnvironment(environment.clone(), nearest.map(|(_, name)| name.clone()))
 }
 
 /// An object as it is; nothing where this user may not look. That he may is asked with all other rights.
@@ -499,7 +460,7 @@ mod tests {
         assert_eq!(obstacles, []);
         check_distinct(&[role("a", None), role("a", None)], &mut obstacles);
         assert_eq!(obstacles.len(), 1);
-        assert!(obstacles[0].message.contains("Role ns/a"));
+        assert!(obstacles[0].to_string().contains("Role ns/a"));
     }
 
     #[test]
@@ -513,7 +474,7 @@ mod tests {
         );
         for (theirs, words) in [(None, "nobody that is known"), (Some("other"), "other")] {
             let refused = check_owner(&ours, Some(&role("a", theirs)), &shop).unwrap_err();
-            assert!(refused.message.contains(words), "{refused:?}");
+            assert!(refused.to_string().contains(words), "{refused:?}");
         }
     }
 
@@ -525,9 +486,15 @@ mod tests {
                 .into(),
             ..State::default()
         };
-        let fix = |name: &str| unknown(&name.parse().unwrap(), &state).fix;
-        assert!(fix("produciton").starts_with("did you mean `production`? "));
-        assert!(fix("tests").starts_with("did you mean `test`? "));
-        assert!(fix("staging").starts_with("`--create-environment` makes it"));
+        for (typed, meant) in [
+            ("produciton", Some("production")),
+            ("tests", Some("test")),
+            ("staging", None),
+        ] {
+            let environment: EnvironmentName = typed.parse().unwrap();
+            let near = meant.map(|name| name.parse().unwrap());
+            let expected = Obstacle::UnknownEnvironment(environment.clone(), near);
+            assert_eq!(unknown(&environment, &state), expected);
+        }
     }
 }

@@ -88,10 +88,7 @@ pub(crate) fn inventory(solution: &SolutionName, namespace: &Namespace) -> [Scop
 pub(crate) fn check_reserved(namespace: &Namespace) -> Result<(), Obstacle> {
     let name = namespace.as_str();
     if name == v::RECORDS_NAMESPACE || name == "default" || name.starts_with("kube-") {
-        return Err(Obstacle::no(
-            format!("namespace `{name}` is not for environments"),
-            "choose another namespace with `--namespace`",
-        ));
+        return Err(Obstacle::NamespaceReserved(namespace.clone()));
     }
     Ok(())
 }
@@ -104,12 +101,11 @@ pub async fn create(
     description: Option<&str>,
     adopt: Adopt,
 ) -> Result<(), Error> {
-    check_reserved(namespace).map_err(Error::Refused)?;
+    check_reserved(namespace)?;
     let decide = async |state: &State| {
         let live = change.cluster.get(&namespace_reference(namespace)).await?;
         let known = state.namespace(namespace);
-        let origin =
-            origin(known, live.as_ref(), environment, namespace, adopt).map_err(Error::Refused)?;
+        let origin = origin(known, live.as_ref(), environment, namespace, adopt)?;
         let before = known.map(|space| space.description.as_str());
         let description = description.or(before).unwrap_or_default().to_owned();
         let place = match known {
@@ -136,21 +132,16 @@ pub(crate) fn origin(
     namespace: &Namespace,
     adopt: Adopt,
 ) -> Result<Origin, Obstacle> {
+    let namespace = namespace.clone();
     if live.is_some_and(Object::is_being_deleted) {
-        return Err(Obstacle::no(
-            format!("namespace `{namespace}` is being deleted"),
-            "wait until it is gone, then run the same command again",
-        ));
+        return Err(Obstacle::NamespaceGoing(namespace));
     }
     if let Some(space) = known
         && space.environment != *environment
     {
-        return Err(Obstacle::no(
-            format!(
-                "namespace `{namespace}` belongs to the environment `{}`",
-                space.environment
-            ),
-            "choose another namespace with `--namespace`",
+        return Err(Obstacle::NamespaceTaken(
+            namespace,
+            space.environment.clone(),
         ));
     }
     match (known, live) {
@@ -159,21 +150,10 @@ pub(crate) fn origin(
         // Its making was cut off, or somebody else was quicker: it is used, and never deleted.
         (Some(space), Some(_)) if space.uid.is_none() => Ok(Origin::Adopted),
         (_, Some(_)) if adopt == Adopt::Allow => Ok(Origin::Adopted),
-        (Some(_), Some(_)) => Err(Obstacle::no(
-            format!(
-                "namespace `{namespace}` is not the one that the environment had: somebody deleted that and made another"
-            ),
-            "choose another with `--namespace`, or take it over with `--adopt namespace`",
-        )),
+        (Some(_), Some(_)) => Err(Obstacle::NamespaceOther(namespace)),
         (None, Some(live)) => {
-            let labels = live.labels();
-            let label = labels.get(v::ENVIRONMENT).map_or(String::new(), |label| {
-                format!(", whatever its label `{label}` says")
-            });
-            Err(Obstacle::no(
-                format!("namespace `{namespace}` exists and belongs to no environment{label}"),
-                "choose another with `--namespace`, or take it over with `--adopt namespace`",
-            ))
+            let label = live.labels().get(v::ENVIRONMENT).map(ToString::to_string);
+            Err(Obstacle::NamespaceUnowned(namespace, label))
         }
     }
 }

@@ -76,8 +76,8 @@ pub enum Error {
         source: Box<deployer::Error>,
     },
     /// The answer is no.
-    #[error("{0}")]
-    Refused(crate::Obstacle),
+    #[error(transparent)]
+    Refused(#[from] crate::Obstacle),
 }
 
 /// What was not pushed, and why.
@@ -89,26 +89,4 @@ pub struct PushFailure {
     pub errors: Vec<Arc<registry::Error>>,
     /// Blobs and bytes that were sent all the same; sending again leaves them out.
     pub uploaded: registry::Tally,
-}
-
-impl Error {
-    /// Whether trying again may help.
-    #[must_use]
-    pub fn is_temporary(&self) -> bool {
-        match self {
-            Self::Registry(error) => error.is_temporary(),
-            Self::Cluster(error) => error.is_temporary(),
-            Self::RolledBack { source, .. } | Self::NotRolledBack { source, .. } => {
-                source.is_temporary()
-            }
-            Self::Push(failure) => failure.errors.iter().all(|error| error.is_temporary()),
-            Self::Object(_)
-            | Self::Record { .. }
-            | Self::Name { .. }
-            | Self::Rules { .. }
-            | Self::Repository(_)
-            | Self::Expand(_)
-            | Self::Refused(_) => false,
-        }
-    }
 }

@@ -72,7 +72,9 @@ pub(crate) async fn plan(
             Some(_) | None => {}
         }
         match client.check_push(&repository).await {
-            Err(error @ registry::Error::Denied { .. }) => obstacles.push(denied(&error)),
+            Err(error @ registry::Error::Denied { .. }) => {
+                obstacles.push(Obstacle::PushDenied(error.to_string()));
+            }
             other => other?,
         }
         missing.push(image);
@@ -108,10 +110,6 @@ async fn is_whole(
     Ok(client.missing_blobs(blobs).await?.is_empty())
 }
 
-fn denied(error: &registry::Error) -> Obstacle {
-    Obstacle::no(error.to_string(), error.hint().unwrap_or_default())
-}
-
 fn other_digest(
     client: &Client,
     repository: &Repository,
@@ -120,13 +118,8 @@ fn other_digest(
 ) -> Obstacle {
     let host = client.address().host();
     let tag = &image.place.tag;
-    Obstacle::no(
-        format!(
-            "{host}/{repository}:{tag} exists with another digest: {found}, the archive has {}",
-            image.root().digest
-        ),
-        "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it",
-    )
+    let tag = format!("{host}/{repository}:{tag}");
+    Obstacle::OtherTag(tag, found, image.root().digest)
 }
 
 /// The most repositories to mount from: each costs a request for every blob that is in none of them.

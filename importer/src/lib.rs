@@ -55,5 +55,5 @@ pub use request::{
 pub use state::{EnvironmentNamespace, Origin};
 pub use status::{Condition, OperatorStatus, Status, VersionStatus, status};
 pub use summary::{
-    Choice, PlannedBeyond, PlannedLine, PlannedObject, PlannedRight, PlannedTarget, Summary,
+    Choice, Chosen, PlannedBeyond, PlannedLine, PlannedObject, PlannedRight, PlannedTarget, Summary,
 };

@@ -57,10 +57,8 @@ pub async fn undeploy(
             spaces.push((space.clone(), objects));
         }
         if spaces.is_empty() {
-            return Err(Error::Refused(Obstacle::no(
-                format!("{solution} is not deployed in the environment `{environment}`"),
-                "`solution status` shows what is deployed where",
-            )));
+            let (solution, environment) = (solution.clone(), environment.clone());
+            return Err(Obstacle::NotDeployed(solution, environment).into());
         }
         Ok(spaces)
     };
@@ -211,12 +209,8 @@ pub async fn unimport(
     let decide = async |state: &State| {
         refuse_deployed(state, solution, Some(version))?;
         let record = state.record(solution, version).cloned();
-        record.ok_or_else(|| {
-            Error::Refused(Obstacle::no(
-                format!("{solution} {version} is not imported"),
-                "`solution status` lists what is",
-            ))
-        })
+        let absent = || Obstacle::NotImported(solution.clone(), version.clone());
+        record.ok_or_else(|| absent().into())
     };
     let objects = [record::reference(solution, version)];
     let stay = |record: &Record| {
@@ -261,16 +255,10 @@ fn refuse_deployed(
         .find(|(_, running)| wanted(running))
     {
         None => Ok(()),
-        Some((space, running)) => Err(Error::Refused(Obstacle::no(
-            format!(
-                "{solution} {running} is deployed in the environment `{}`",
-                space.environment
-            ),
-            format!(
-                "`solution undeploy {solution} --environment {}` first",
-                space.environment
-            ),
-        ))),
+        Some((space, running)) => {
+            let (running, environment) = (running.clone(), space.environment.clone());
+            Err(Obstacle::Deployed(solution.clone(), running, environment).into())
+        }
     }
 }
 
@@ -279,10 +267,7 @@ async fn crds(cluster: &Cluster, solution: &SolutionName) -> Result<Vec<Object>,
     let ours = Selector::label(v::SOLUTION, solution.as_str());
     let found = cluster.list(&definitions, None, Some(&ours)).await?;
     if found.is_empty() {
-        return Err(Error::Refused(Obstacle::no(
-            format!("no CRD of {solution} is in the cluster"),
-            "`solution status` shows what is active",
-        )));
+        return Err(Obstacle::NotActive(solution.clone()).into());
     }
     Ok(found)
 }
@@ -303,25 +288,14 @@ pub(crate) fn served_kind(crd: &Object) -> Option<Gvk> {
 
 async fn refuse_used(cluster: &Cluster, crd: &Object) -> Result<(), Error> {
     let Some(kind) = served_kind(crd) else {
-        return Err(Error::Refused(Obstacle::no(
-            format!(
-                "{} serves no version, so its objects cannot be counted",
-                crd.reference()
-            ),
-            "serve a version again, or delete the CRD yourself",
-        )));
+        return Err(Obstacle::ServesNothing(crd.reference().to_string()).into());
     };
     let resources = cluster.list(&kind, None, None).await?;
     match resources.first() {
         None => Ok(()),
-        Some(first) => Err(Error::Refused(Obstacle::no(
-            format!(
-                "{} {} objects exist, the first is {}",
-                resources.len(),
-                kind.kind,
-                first.reference()
-            ),
-            "deleting the CRD would delete them: delete them yourself first",
-        ))),
+        Some(first) => {
+            let first = first.reference().to_string();
+            Err(Obstacle::InUse(resources.len(), kind.kind, first).into())
+        }
     }
 }

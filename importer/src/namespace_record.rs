@@ -10,8 +10,8 @@ use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, Statemen
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::decision::changed_meanwhile;
 use crate::error::Error;
+use crate::obstacle::Obstacle;
 use crate::session::Session;
 use crate::state::{EnvironmentNamespace, Origin};
 use crate::vocabulary as v;
@@ -105,7 +105,7 @@ impl NamespaceRecord {
             if live.and_then(Object::uid) == seen {
                 Ok(Some(wanted.clone()))
             } else {
-                Err(changed_meanwhile())
+                Err(Obstacle::Changed.into())
             }
         };
         let live = session.put(wanted.reference(), decide).await?;

@@ -6,7 +6,7 @@ use schemas::SolutionId;
 use validator::{Accepted, Finding};
 
 use crate::crd::Change;
-use crate::decision::{Asked, Decision, changed_meanwhile};
+use crate::decision::{Asked, Decision};
 use crate::error::Error;
 use crate::images::{self, Images};
 use crate::notes::notes;
@@ -14,7 +14,9 @@ use crate::obstacle::Obstacle;
 use crate::record::{Record, RecordedImage};
 use crate::request::{PullLogin, Request};
 use crate::state::State;
-use crate::summary::{Choice, PlannedTarget, Summary, kept, planned, planned_target, summary};
+use crate::summary::{
+    Choice, Chosen, PlannedTarget, Summary, kept, planned, planned_target, summary,
+};
 use crate::{environment, rights, trial, vocabulary as v};
 
 /// The oldest Kubernetes that has everything an import uses (server-side apply, stable).
@@ -122,7 +124,7 @@ impl<'a> Plan<'a> {
         if decision.is_same(&self.decision, &self.asked) {
             Ok(decision)
         } else {
-            Err(changed_meanwhile())
+            Err(Obstacle::Changed.into())
         }
     }
 
@@ -240,10 +242,7 @@ pub(crate) fn manager() -> FieldManager {
 fn check_version(cluster: &Cluster, obstacles: &mut Vec<Obstacle>) {
     let version = cluster.version();
     if (version.major, version.minor) < (1, OLDEST_MINOR) {
-        obstacles.push(Obstacle::no(
-            format!("the cluster runs Kubernetes {}", version.text),
-            format!("importing needs 1.{OLDEST_MINOR} or newer"),
-        ));
+        obstacles.push(Obstacle::Kubernetes(version.text.clone(), OLDEST_MINOR));
     }
 }
 
@@ -297,30 +296,28 @@ fn pull_registry(state: &State, request: &Request, id: &SolutionId) -> RegistryA
 /// What nobody typed, and where it comes from.
 fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<Choice> {
     let mut choices = Vec::new();
-    let mut add = |flag: &str, value: String, why: &str| {
-        choices.push(Choice {
-            flag: flag.to_owned(),
-            value,
-            why: why.to_owned(),
-        });
-    };
+    let mut add = |what, value, why| choices.push(Choice { what, value, why });
     if request.pull_registry.is_none() {
         let why = if pull_registry == request.registry.to_string() {
             "the registry itself"
         } else {
             "as nodes pulled before"
         };
-        add("--pull-registry", pull_registry.to_owned(), why);
+        add(Chosen::PullRegistry, pull_registry.to_owned(), why);
     }
     if let (Some(target), Some(deployment)) = (&request.target, &decision.deployment) {
         if target.namespace.is_none() {
             let why = "that of the environment";
-            add("--namespace", deployment.namespace.to_string(), why);
+            add(Chosen::Namespace, deployment.namespace.to_string(), why);
         }
         if target.pull_login == PullLogin::Keep {
             match &deployment.deployed.pull_secret {
-                Some(secret) => add("--pull-secret", secret.to_string(), "as it runs now"),
-                None => add("--pull-secret", "none".to_owned(), "none was given before"),
+                Some(secret) => add(Chosen::PullSecret, secret.to_string(), "as it runs now"),
+                None => add(
+                    Chosen::PullSecret,
+                    "none".to_owned(),
+                    "none was given before",
+                ),
             }
         }
     }

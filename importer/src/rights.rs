@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use deployer::{Access, Cluster, Grant, PolicyRule};
+use deployer::{Access, Cluster, Grant, PolicyRule, RulePart};
 use schemas::SolutionName;
 
 use crate::crd::Change;
@@ -142,12 +142,9 @@ async fn deny(
     wanted: &[Access],
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
-    for access in cluster.denied(wanted).await? {
-        obstacles.push(Obstacle::no(
-            format!("this user may not {access}"),
-            "have it granted, or use another context with `--context`",
-        ));
-    }
+    let denied = cluster.denied(wanted).await?;
+    let denied = denied.iter().map(ToString::to_string);
+    obstacles.extend(denied.map(Obstacle::Denied));
     Ok(())
 }
 
@@ -178,15 +175,9 @@ async fn check_grants(
         for grant in grants {
             missing.extend(cluster.missing_grants(grant, &rules).await?);
         }
-        obstacles.extend(missing.into_iter().map(|part| {
-            Obstacle::no(
-                format!(
-                    "{} gives the operator the right to {part}, which this user does not hold",
-                    object.reference()
-                ),
-                "import as a user who holds it, or who may `escalate` and `bind` roles",
-            )
-        }));
+        let role = object.reference();
+        let grant = |part: RulePart| Obstacle::Grant(role.to_string(), part.to_string());
+        obstacles.extend(missing.into_iter().map(grant));
     }
     Ok(())
 }

@@ -93,7 +93,7 @@ impl<'a> Session<'a> {
             let Some(live) = self.cluster.get(reference).await? else {
                 return Ok(());
             };
-            may(&live).map_err(Error::Refused)?;
+            may(&live)?;
             let deleted = self
                 .cluster
                 .delete(reference, Propagation::Foreground, Some(&live))

@@ -87,24 +87,14 @@ impl Memory {
             return None;
         }
         let known: Vec<String> = known.iter().map(KeyId::short).collect();
-        let (name, known) = (&record.name, known.join(", "));
+        let (name, known) = (record.name.clone(), known.join(", "));
         if record.signers.is_empty() {
-            return Some(Obstacle::no(
-                format!(
-                    "{name} was imported signed by {known} before, and nobody signed this archive"
-                ),
-                "ask the publisher for a signed archive; `--forget-signers` takes it, and forgets who signed before",
-            ));
+            return Some(Obstacle::NoSigners(name, known));
         }
         if allowed.signers == ChangeSigners::Allow {
             return None;
         }
-        Some(Obstacle::no(
-            format!(
-                "{name} was imported signed by {known} before, and none of these keys signed this archive"
-            ),
-            "ask the publisher, by another way, whether the keys changed; `--change-signers` takes it",
-        ))
+        Some(Obstacle::OtherSigners(name, known))
     }
 
     /// What is remembered once this version is imported. Keys that sign together with a known one become known, so that
@@ -192,8 +182,12 @@ mod tests {
 
     #[test]
     fn who_signed_before_decides() {
-        // Who is known, who signed, what is allowed; the flag that the refusal names, and who is known then.
-        type Case<'a> = (&'a [u8], &'a [u8], Allowed, Option<&'a str>, &'a [u8]);
+        // Who is known, who signed, what is allowed; what is in the way, and who is known then.
+        type Case<'a> = (&'a [u8], &'a [u8], Allowed, Option<Obstacle>, &'a [u8]);
+        let name: SolutionName = "shop".parse().unwrap();
+        let short = |number: u8| key(number).short();
+        let others = |known: u8| Some(Obstacle::OtherSigners(name.clone(), short(known)));
+        let nobody = || Some(Obstacle::NoSigners(name.clone(), short(1)));
         let cases: [Case<'_>; 15] = [
             // The first time anything goes, and is remembered.
             (&[], &[1, 2], nothing(), None, &[1, 2]),
@@ -204,29 +198,21 @@ mod tests {
             (&[1, 2], &[2, 3], nothing(), None, &[1, 2, 3]),
             (&[1, 2], &[2, 3], change(), None, &[1, 2, 3]),
             // None is known.
-            (&[1], &[2], nothing(), Some("--change-signers"), &[2]),
+            (&[1], &[2], nothing(), others(1), &[2]),
             (&[1], &[2], change(), None, &[2]),
             (&[1], &[2], forget(), None, &[2]),
             (&[1, 2], &[2], forget(), None, &[2]),
             // Nobody signed: who says that the signers changed has not said that there need be none.
-            (&[1], &[], nothing(), Some("--forget-signers"), &[1]),
-            (&[1], &[], change(), Some("--forget-signers"), &[1]),
+            (&[1], &[], nothing(), nobody(), &[1]),
+            (&[1], &[], change(), nobody(), &[1]),
             (&[1], &[], forget(), None, &[]),
             // Once changed, the old key is somebody else's too.
-            (&[2], &[1], nothing(), Some("--change-signers"), &[1]),
+            (&[2], &[1], nothing(), others(2), &[1]),
             (&[2], &[1, 2], nothing(), None, &[1, 2]),
         ];
         for (index, (before, signers, allowed, refused, after)) in cases.into_iter().enumerate() {
             let (memory, record) = (memory(before), signed_by(signers));
-            let obstacle = memory.check(&record, allowed);
-            match (&obstacle, refused) {
-                (None, None) => {}
-                (Some(obstacle), Some(flag)) => {
-                    assert!(obstacle.fix.contains(flag), "case {index}: {obstacle:?}");
-                    assert!(obstacle.message.starts_with("shop was"), "case {index}");
-                }
-                _ => panic!("case {index}: {obstacle:?}"),
-            }
+            assert_eq!(memory.check(&record, allowed), refused, "case {index}");
             let remembered = memory.after(&record, allowed);
             let expected: Vec<KeyId> = after.iter().copied().map(key).collect();
             assert_eq!(known(&remembered), expected, "case {index}");

@@ -1,6 +1,6 @@
 //! What is imported, and what runs where.
 
-use deployer::{Cluster, Object, RolloutState};
+use deployer::{Awaited, Cluster, Object, RolloutState};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use crate::state::{EnvironmentNamespace, State};
 const VERSION_LABEL: &str = "app.kubernetes.io/version";
 
 /// What is imported and what runs where.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Status {
     /// The imported versions.
     pub versions: Vec<VersionStatus>,
@@ -58,9 +58,9 @@ pub struct OperatorStatus {
     /// Why it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
+    /// What a Deployment of the right version waits for.
+    #[serde(skip)]
+    pub awaited: Option<Awaited>,
 }
 
 /// Whether an operator runs as it should.
@@ -134,7 +134,7 @@ struct Judged {
     ready: Option<[u64; 2]>,
     condition: Condition,
     why: Option<String>,
-    hint: Option<String>,
+    awaited: Option<Awaited>,
 }
 
 impl Judged {
@@ -152,16 +152,16 @@ impl Judged {
             ready: self.ready,
             condition: self.condition,
             why: self.why,
-            hint: self.hint,
+            awaited: self.awaited,
         }
     }
 
-    fn not(condition: Condition, ready: Option<[u64; 2]>, why: String, hint: Option<&str>) -> Self {
+    fn not(condition: Condition, ready: Option<[u64; 2]>, why: String) -> Self {
         Self {
             ready,
             condition,
             why: Some(why),
-            hint: hint.map(str::to_owned),
+            awaited: None,
         }
     }
 }
@@ -172,32 +172,30 @@ fn judge(
     version: &Version,
     record: Option<&Record>,
 ) -> Judged {
-    const AGAIN: &str = "import the version that should run into this environment again";
     let Some((live, state)) = found else {
         let why = "its Deployment is gone".to_owned();
-        return Judged::not(Condition::Gone, None, why, Some(AGAIN));
+        return Judged::not(Condition::Gone, None, why);
     };
     let wanted = state.progress.wanted;
     if let Some(why) = other_version(live, version, record) {
         let ready = Some([0, wanted]);
-        return Judged::not(Condition::OtherVersion, ready, why, Some(AGAIN));
+        return Judged::not(Condition::OtherVersion, ready, why);
     }
     let ready = Some([state.progress.ready(), wanted]);
     match &state.awaited {
-        Some(awaited) => {
-            let why = awaited.to_string();
-            Judged::not(Condition::NotReady, ready, why, awaited.hint())
-        }
+        Some(awaited) => Judged {
+            awaited: Some(awaited.clone()),
+            ..Judged::not(Condition::NotReady, ready, awaited.to_string())
+        },
         None if wanted == 0 => {
             let why = "its Deployment is scaled to no pods".to_owned();
-            let hint = "scale it to one pod again with `kubectl scale`";
-            Judged::not(Condition::NotReady, ready, why, Some(hint))
+            Judged::not(Condition::NotReady, ready, why)
         }
         None => Judged {
             ready,
             condition: Condition::Ready,
             why: None,
-            hint: None,
+            awaited: None,
         },
     }
 }
@@ -232,7 +230,7 @@ fn other_version(live: &Object, version: &Version, record: Option<&Record>) -> O
 
 #[cfg(test)]
 mod tests {
-    use deployer::{Awaited, RolloutProgress};
+    use deployer::RolloutProgress;
     use serde_json::json;
 
     use super::*;

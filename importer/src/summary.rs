@@ -49,18 +49,30 @@ pub struct Summary {
     /// What was found of the archive though it is accepted.
     pub findings: Vec<Finding>,
     /// What nobody asked for, and stands or is usual.
+    #[serde(skip)]
     pub defaults: Vec<Choice>,
 }
 
-/// A value that was not given on the command line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A value that was not asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The flag that chooses another.
-    pub flag: String,
+    /// Of what.
+    pub what: Chosen,
     /// The value.
     pub value: String,
     /// Where it comes from.
-    pub why: String,
+    pub why: &'static str,
+}
+
+/// What a request may leave open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// Where nodes pull images from.
+    PullRegistry,
+    /// The namespace of the environment.
+    Namespace,
+    /// How nodes log in to the registry.
+    PullSecret,
 }
 
 /// A right in plain words.
@@ -171,11 +183,7 @@ pub(crate) fn planned(object: &ObjectRef, trial: Trial) -> Result<PlannedObject,
             ..
         } => ("keep", Vec::new()),
         Trial::Refused(error) => {
-            let fix = "the cluster's own rules refuse it: see its message, or ask whoever keeps the cluster";
-            return Err(Obstacle::no(
-                format!("the cluster refuses {object}: {error}"),
-                fix,
-            ));
+            return Err(Obstacle::Refused(object.to_string(), error.to_string()));
         }
     };
     Ok(PlannedObject {

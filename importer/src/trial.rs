@@ -52,11 +52,14 @@ pub(crate) async fn pod(
         .await?;
     Ok(tried.into_iter().find_map(|(_, trial)| match trial {
         // A namespace that is new: it comes with this import, or its account is still being made.
-        Trial::Refused(deployer::Error::Forbidden { message, .. }) if message.contains("serviceaccount") => None,
-        Trial::Refused(deployer::Error::NotFound { .. }) | Trial::Would { .. } | Trial::Later { .. } => None,
-        Trial::Refused(error) => Some(Obstacle::no(
-            format!("the cluster would refuse the operator's pod: {error}"),
-            "change the namespace's PodSecurity level or quota, or ask the publisher for an operator that fits",
-        )),
+        Trial::Refused(deployer::Error::Forbidden { message, .. })
+            if message.contains("serviceaccount") =>
+        {
+            None
+        }
+        Trial::Refused(deployer::Error::NotFound { .. })
+        | Trial::Would { .. }
+        | Trial::Later { .. } => None,
+        Trial::Refused(error) => Some(Obstacle::PodRefused(error.to_string())),
     }))
 }

@@ -16,7 +16,7 @@ pub enum PackError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The directory has no `solution.yaml`.
-    #[error("`{}` has no `solution.yaml`; `solution init` writes one to begin with", .0.display())]
+    #[error("`{}` has no `solution.yaml`", .0.display())]
     NoSource(PathBuf),
     /// `solution.yaml` is not YAML of its kind, or a value in it is outside its grammar.
     #[error("`{}` cannot be understood", path.display())]
@@ -143,29 +143,6 @@ impl PackError {
         |problem| Self::Problem {
             path: path.to_owned(),
             problem: Box::new(problem),
-        }
-    }
-
-    /// What the user can do next, where one step is likely to help and the message does not say it.
-    #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Image { source, .. } => source.hint(),
-            Self::Problem { problem, .. } => problem.fix(),
-            _ => None,
-        }
-    }
-
-    /// Whether the input is at fault: trying again without changing it gives the same error. Otherwise a file could
-    /// not be read or written, and trying again may help.
-    #[must_use]
-    pub fn is_refusal(&self) -> bool {
-        match self {
-            Self::Read(error) => error.is_refusal(),
-            Self::Image { source, .. } => source.is_refusal(),
-            Self::Write(error) => error.is_refusal(),
-            Self::Cached { .. } | Self::Check(_) | Self::Init { .. } => false,
-            _ => true,
         }
     }
 }

@@ -225,7 +225,10 @@ mod tests {
                 .to_string()
                 .ends_with("a.yaml`: spec.conversion names a webhook")
         );
-        assert!(error.hint().unwrap().starts_with("use `strategy: None`"));
+        let PackError::Problem { problem, .. } = error else {
+            panic!("{error}")
+        };
+        assert!(problem.fix().unwrap().starts_with("use `strategy: None`"));
         let twice = format!("{CRD}kind: X\n");
         assert!(refused(&[("a.yaml", &twice)], ROLE).contains("a.yaml` is not usable YAML"));
         assert!(refused(&[("-a.yaml", CRD)], ROLE).contains("has a name that cannot be used"));

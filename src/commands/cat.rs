@@ -8,9 +8,9 @@ use archive::{Listed, OpenError, Opened, Pieces, Trusted};
 use clap::Args;
 use schemas::limits;
 
-use super::{inspect, support};
+use super::inspect;
 use crate::args::Output;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{self, Failure, Outcome};
 use crate::render;
 
 /// Bytes of a file that is verified before any of it is written: every document of an archive is smaller.
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             "leave `--output json` out; `solution inspect --files --output json` lists the files",
         ));
     }
-    let read = |error| support::open_failure(&arguments.archive, error);
+    let read = |error| failure::reading(&arguments.archive, error);
     let listed = Opened::open(&arguments.archive)
         .and_then(|opened| opened.skip_signature())
         .and_then(Trusted::list)
@@ -88,7 +88,7 @@ fn elsewhere(arguments: &Arguments, what: &str) -> Failure {
 /// Writes a large file while it is compared.
 fn stream(mut pieces: Pieces<'_>, arguments: &Arguments) -> Result<(), Failure> {
     let failed = |error| {
-        support::open_failure(&arguments.archive, error)
+        failure::reading(&arguments.archive, error)
             .hint("do not use what was written: it is not the whole file, or not the right one")
     };
     while let Some(piece) = pieces.piece().map_err(failed)? {

@@ -7,7 +7,6 @@ use release::{Draft, Note, Weight, Wishes};
 use schemas::{SolutionName, Version};
 use serde::Serialize;
 
-use super::support;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::render;
@@ -85,7 +84,7 @@ fn needs_from(option: &str, directory: &Path) -> Failure {
 }
 
 fn from_template(directory: &Path, output: Output) -> Result<Outcome, Failure> {
-    let written = packager::init(directory).map_err(support::pack_failure)?;
+    let written = packager::init(directory)?;
     render::result(output, &written, |written| {
         for path in written {
             render::line(path.display().to_string());
@@ -114,7 +113,7 @@ fn from_release(arguments: &Arguments, release: &Path, output: Output) -> Result
         .directory
         .clone()
         .unwrap_or_else(|| PathBuf::from(draft.id.name().as_str()));
-    let written = draft.write(&directory).map_err(support::from_failure)?;
+    let written = draft.write(&directory)?;
     let made = Made {
         solution: draft.id.name().to_string(),
         version: draft.id.version().to_string(),
@@ -139,9 +138,7 @@ fn draft(arguments: &Arguments, release: &Path) -> Result<Draft, Failure> {
         version: arguments.version.clone(),
         deployment: arguments.deployment.clone(),
     };
-    let read = release::read(release).map_err(support::from_failure)?;
-    let draft = release::draft(&read, &wishes);
-    draft.map_err(support::from_failure)
+    Ok(release::draft(&release::read(release)?, &wishes)?)
 }
 
 /// What to know, the weightiest in full and the rest by number.

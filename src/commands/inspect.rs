@@ -7,10 +7,8 @@ use clap::Args;
 use schemas::{ImageDocument, ImageIndex, ImagePlace, Solution, limits};
 use serde::Serialize;
 
-use super::support;
 use crate::args::Output;
-use crate::failure::Failure;
-use crate::failure::Outcome;
+use crate::failure::{self, Failure, Outcome};
 use crate::render;
 
 /// Bytes that are shown of what images are, counted for each: a platform has some twelve, and as a rule there is a file
@@ -85,9 +83,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 }
 
 fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
-    let read = |error| support::open_failure(&arguments.archive, error);
+    let read = |error| failure::reading(&arguments.archive, error);
     let mut opened = Opened::open(&arguments.archive).map_err(read)?;
-    let detached = |error| support::detached_failure(&arguments.archive, error);
+    let detached = |error| failure::beside(&arguments.archive, error);
     if let Some(beside) = archive::read_detached(&arguments.archive).map_err(detached)? {
         opened.attach(&beside).map_err(detached)?;
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use archive::{Destination, OpenError, Signable, Subject, detached_path};
+use archive::{Destination, Signable, Subject, detached_path};
 use clap::Args;
 use schemas::{Digest, Envelope, KeyId, PAYLOAD_TYPE};
 use serde::Serialize;
@@ -14,7 +14,7 @@ use signing::PublicKey;
 
 use super::support;
 use crate::args::{Output, PassphraseArguments};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{self, Failure, Outcome};
 use crate::render;
 
 /// Bytes of an Ed25519 signature.
@@ -92,7 +92,7 @@ struct ToSign {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let cannot = |error| failure(&arguments.archive, error);
+    let cannot = |error| failure::signing(&arguments.archive, error);
     let destination = match (&arguments.payload_out, arguments.detached) {
         (Some(_), _) => Destination::Nowhere,
         (None, true) => Destination::Beside,
@@ -188,7 +188,7 @@ fn sign(arguments: &Arguments, signable: &mut Signable) -> Result<Vec<KeyId>, Fa
     for key in &keys {
         signable
             .sign(key)
-            .map_err(|error| failure(&arguments.archive, error))?;
+            .map_err(|error| failure::signing(&arguments.archive, error))?;
     }
     Ok(keys.iter().map(|key| key.public().id()).collect())
 }
@@ -211,7 +211,7 @@ fn attach(
         })?;
         signable
             .attach(key, bytes)
-            .map_err(|error| failure(&arguments.archive, error))?;
+            .map_err(|error| failure::signing(&arguments.archive, error))?;
     }
     Ok(keys.iter().map(PublicKey::id).collect())
 }
@@ -253,37 +253,5 @@ impl Made {
                 .find(|signature| signature.key_id == key.id())
                 .map(|signature| signature.bytes),
         }
-    }
-}
-
-fn failure(archive: &Path, error: OpenError) -> Failure {
-    let context = format!("cannot sign `{}`", archive.display());
-    match error {
-        // The archive is good, and has the signature already.
-        OpenError::Sign(_) => Failure::no(error).context(context),
-        OpenError::WrongSignature => Failure::no(error).context(context).hint(
-            "sign the file that `--payload-out` writes, as it is and not its hash, and give the public key of that key",
-        ),
-        OpenError::Detached { .. } | OpenError::OtherPayload => Failure::no(error)
-            .context(context)
-            .hint(format!(
-                "remove `{}`, or get the one that belongs to this archive",
-                detached_path(archive).display()
-            )),
-        OpenError::StatementAlone(_) => Failure::usage(error).hint("leave `--detached` out"),
-        OpenError::Open { ref source, .. }
-            if matches!(
-                source.kind(),
-                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem
-            ) =>
-        {
-            Failure::unknown(error).context(context).hint(
-                "`--detached` only reads the archive and writes beside it; where that is not possible either, sign a copy of its statement.dsse.json",
-            )
-        }
-        error if error.is_refusal() => Failure::no(error)
-            .context(context)
-            .hint("`solution validate` says what is wrong with it, and what to do"),
-        error => Failure::unknown(error).context(context),
     }
 }

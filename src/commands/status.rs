@@ -1,11 +1,12 @@
 //! `solution status`: what is imported and what runs where.
 
 use clap::Args;
-use importer::{OperatorStatus, Status};
+use importer::{EnvironmentNamespace, OperatorStatus, VersionStatus};
+use serde::Serialize;
 
 use super::support;
 use crate::args::{ClusterArguments, Output};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{self, Failure, Outcome};
 use crate::render;
 
 /// Show imported versions, environments, and whether their operators are ready
@@ -22,9 +23,37 @@ pub(crate) struct Arguments {
     cluster: ClusterArguments,
 }
 
+/// A status, and what to do about it.
+#[derive(Serialize)]
+struct Shown<'a> {
+    versions: &'a [VersionStatus],
+    environments: &'a [EnvironmentNamespace],
+    operators: Vec<Hinted<'a>>,
+    notes: &'a [String],
+}
+
+/// An operator, and what to do where it does not run as it should.
+#[derive(Serialize)]
+struct Hinted<'a> {
+    #[serde(flatten)]
+    operator: &'a OperatorStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'static str>,
+}
+
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let status = support::status(&arguments.cluster)?;
-    render::result(output, &status, show);
+    let operators = status.operators.iter().map(|operator| Hinted {
+        operator,
+        hint: failure::of_operator(operator),
+    });
+    let shown = Shown {
+        versions: &status.versions,
+        environments: &status.environments,
+        operators: operators.collect(),
+        notes: &status.notes,
+    };
+    render::result(output, &shown, show);
     Ok(if status.is_ready() {
         Outcome::Yes
     } else {
@@ -32,11 +61,11 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     })
 }
 
-fn show(status: &Status) {
+fn show(status: &Shown) {
     if status.versions.is_empty() {
         render::line("no Solution is imported");
     }
-    for version in &status.versions {
+    for version in status.versions {
         let record = &version.record;
         let active = if version.active { ", CRDs active" } else { "" };
         render::line(format!(
@@ -47,7 +76,7 @@ fn show(status: &Status) {
             record.endpoint
         ));
     }
-    for space in &status.environments {
+    for space in status.environments {
         let of = if space.namespace.as_str() == space.environment.as_str() {
             String::new()
         } else {
@@ -57,17 +86,17 @@ fn show(status: &Status) {
         for operator in status
             .operators
             .iter()
-            .filter(|operator| operator.namespace == space.namespace)
+            .filter(|hinted| hinted.operator.namespace == space.namespace)
         {
             show_operator(operator);
         }
     }
-    for note in &status.notes {
+    for note in status.notes {
         render::line(format!("note: {note}"));
     }
 }
 
-fn show_operator(operator: &OperatorStatus) {
+fn show_operator(Hinted { operator, hint }: &Hinted) {
     let ready = operator
         .ready
         .map(|[ready, wanted]| format!("{ready}/{wanted} ready"));
@@ -79,7 +108,46 @@ fn show_operator(operator: &OperatorStatus) {
         operator.version,
         said.join(": ")
     ));
-    if let Some(hint) = &operator.hint {
+    if let Some(hint) = hint {
         render::line(format!("    hint: {hint}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use deployer::Awaited;
+    use importer::Condition;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_operator_that_does_not_run_as_it_should_comes_with_what_to_do() {
+        let shown = |condition, awaited| {
+            let operator = OperatorStatus {
+                solution: "shop".parse().unwrap(),
+                version: "1.0.0".parse().unwrap(),
+                environment: "prod".parse().unwrap(),
+                namespace: "prod".parse().unwrap(),
+                ready: None,
+                condition,
+                why: None,
+                awaited,
+            };
+            let hint = failure::of_operator(&operator);
+            let operator = &operator;
+            serde_json::to_value(Hinted { operator, hint }).unwrap()
+        };
+        let mut ready = json!({"solution": "shop", "version": "1.0.0", "environment": "prod", "namespace": "prod", "ready": null, "condition": "ready"});
+        assert_eq!(shown(Condition::Ready, None), ready);
+        ready["condition"] = json!("notReady");
+        let waits = shown(Condition::NotReady, Some(Awaited::Former(1)));
+        assert_eq!(waits, ready, "it comes by itself");
+        let again = "import the version that should run into this environment again";
+        assert_eq!(shown(Condition::Gone, None)["hint"], again);
+        let scaled = shown(Condition::NotReady, None);
+        assert!(scaled["hint"].as_str().unwrap().contains("kubectl scale"));
+        let unseen = shown(Condition::NotReady, Some(Awaited::Unseen));
+        assert!(unseen["hint"].as_str().unwrap().contains("allow more time"));
     }
 }

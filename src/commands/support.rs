@@ -7,21 +7,19 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use archive::WriteError;
 use deployer::{
     Account, Applied, Cluster, Connect, Gone, Leases, ObjectRef, Restart, RolloutState,
 };
 use importer::{Change, Event, Run, Status, Turn, Undone, Watch, Writer};
-use packager::PackError;
 use registry::PlainHttp;
-use signing::{KeyError, PublicKey, SecretKey, Trust, TrustError};
+use signing::{KeyError, PublicKey, SecretKey, Trust};
 use zeroize::Zeroizing;
 
 use crate::args::{
     ClusterArguments, Output, PassphraseArguments, RegistryArguments, TrustArguments, WaitArguments,
 };
 use crate::commands::done::Done;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{self, Failure, Outcome};
 use crate::progress::Waiting;
 use crate::{environment, holder, interrupt, passphrase, render};
 
@@ -91,24 +89,9 @@ pub(crate) fn secret_keys(
                 }
                 other => other,
             };
-            key.map_err(|error| bad_key(path, error))
+            key.map_err(|error| failure::key(path, error))
         })
         .collect()
-}
-
-fn bad_key(path: &Path, error: KeyError) -> Failure {
-    let hint = match error {
-        KeyError::Passphrase => {
-            "if the passphrase is right, the key file is damaged: `openssl pkey -in KEY` tells"
-        }
-        KeyError::Encryption(_) | KeyError::Work => {
-            "encrypt it anew: `openssl pkcs8 -topk8 -in KEY -out NEW-KEY`"
-        }
-        _ => "make one with `solution keygen`, or with `openssl genpkey -algorithm ed25519`",
-    };
-    Failure::no(error)
-        .context(format!("`{}` is not a key to sign with", path.display()))
-        .hint(hint)
 }
 
 /// Reads a small text file whole, into memory that is erased.
@@ -143,14 +126,7 @@ pub(crate) fn trust(arguments: &TrustArguments) -> Result<Trust, Failure> {
         .iter()
         .map(|path| public_key(path))
         .collect::<Result<_, _>>()?;
-    Trust::new(keys, arguments.threshold).map_err(|error| {
-        Failure::usage(error).hint(match error {
-            TrustError::Empty | TrustError::Repeated(_) => "give each key once with `--key`",
-            TrustError::ThresholdMissing { .. } | TrustError::ThresholdTooHigh { .. } => {
-                "give their number with `--threshold`"
-            }
-        })
-    })
+    Ok(Trust::new(keys, arguments.threshold)?)
 }
 
 pub(crate) fn public_key(path: &Path) -> Result<PublicKey, Failure> {
@@ -237,7 +213,7 @@ pub(crate) fn registry_options(
 pub(crate) fn writer(wait: &WaitArguments) -> Writer {
     let turn = wait.wait.map_or(Turn::Refuse, |longest| Turn::Wait {
         longest: Duration::from_secs(longest),
-        tell: Arc::new(|held| render::note(format!("waiting: {}", in_words(held)))),
+        tell: Arc::new(|held| render::note(format!("waiting: {}", failure::in_words(held)))),
         waited: Arc::default(),
     });
     Writer {
@@ -246,16 +222,6 @@ pub(crate) fn writer(wait: &WaitArguments) -> Writer {
         gone: Gone::by(holder::is_gone),
         leases: LEASES.clone(),
         turn,
-    }
-}
-
-/// Who holds the Lease.
-fn in_words(held: &deployer::Error) -> String {
-    match held {
-        deployer::Error::LeaseHeld { holder, since, .. } => {
-            holder::at_work(holder, *since, environment::clock())
-        }
-        other => other.to_string(),
     }
 }
 
@@ -315,189 +281,11 @@ fn lines_of(event: &Event) -> Vec<String> {
     }
 }
 
-/// An archive's error as the end of a command.
-pub(crate) fn open_failure(path: &Path, error: archive::OpenError) -> Failure {
-    let failure = if error.is_refusal() {
-        Failure::no(error)
-    } else {
-        Failure::unknown(error)
-    };
-    failure
-        .context(format!("cannot read `{}`", path.display()))
-        .hint("`solution validate` says what is wrong with it, and what to do")
-}
-
-/// An error of the signatures beside an archive as the end of a command.
-pub(crate) fn detached_failure(archive: &Path, error: archive::OpenError) -> Failure {
-    let path = archive::detached_path(archive);
-    let context = format!("cannot use the signatures in `{}`", path.display());
-    if error.is_refusal() {
-        Failure::no(error).context(context).hint(
-            "remove the file, or get the one that belongs to this archive; `solution sign --detached` writes it",
-        )
-    } else {
-        Failure::unknown(error).context(context)
-    }
-}
-
-/// A packager's error as the end of a command.
-pub(crate) fn pack_failure(error: PackError) -> Failure {
-    let hint = match &error {
-        PackError::Write(WriteError::Exists(_)) => {
-            Some("choose another name with `-o`, or replace it with `--force`")
-        }
-        PackError::Write(WriteError::NotAFile(_)) => Some("choose another name with `-o`"),
-        error => error.hint(),
-    };
-    let failure = if error.is_refusal() {
-        Failure::no(error)
-    } else {
-        Failure::unknown(error)
-    };
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
-}
-
-/// What is wrong with a release, as the end of a command.
-pub(crate) fn from_failure(error: release::ReleaseError) -> Failure {
-    if error.is_refusal() {
-        Failure::no(error)
-    } else {
-        Failure::unknown(error)
-    }
-}
-
-/// An importer's error as the end of a command.
-pub(crate) fn import_failure(error: importer::Error) -> Failure {
-    use importer::Error;
-    match error {
-        Error::Refused(obstacle) => {
-            Failure::no(anyhow::anyhow!(obstacle.message)).hint(obstacle.fix)
-        }
-        Error::Push(failure) => push_failure(&failure),
-        Error::Registry(error) => registry_failure(error),
-        Error::Cluster(held @ deployer::Error::LeaseHeld { .. }) => held_failure(&held),
-        other => {
-            let rollout = rollout(&other).map(|rollout| (rollout.hint(), rollout.log.clone()));
-            let failure = if other.is_temporary() {
-                Failure::unknown(other)
-            } else {
-                Failure::no(other)
-            };
-            match rollout {
-                Some((hint, Some(log))) => {
-                    failure.hint(hint).quote("the container's last words", log)
-                }
-                Some((hint, None)) => failure.hint(hint),
-                None => failure,
-            }
-        }
-    }
-}
-
-/// Somebody else is at work.
-fn held_failure(held: &deployer::Error) -> Failure {
-    let failure = Failure::unknown(anyhow::anyhow!(in_words(held)));
-    match held {
-        deployer::Error::LeaseHeld { expires_in, .. } => failure.hint(format!(
-            "wait for them with `--wait`; if they are gone without a word, the cluster is free in {} s",
-            expires_in.as_secs() + 1
-        )),
-        _ => failure,
-    }
-}
-
-/// The rollout that did not come, if that is what went wrong.
-fn rollout(error: &importer::Error) -> Option<&deployer::RolloutFailure> {
-    let cluster = match error {
-        importer::Error::Cluster(error) => error,
-        importer::Error::RolledBack { source, .. } => source.as_ref(),
-        _ => return None,
-    };
-    match cluster {
-        deployer::Error::Rollout(rollout) => Some(rollout),
-        _ => None,
-    }
-}
-
-/// A registry's error: refused credentials or certificates are an answer, an unreachable host is not.
-pub(crate) fn registry_failure(error: registry::Error) -> Failure {
-    let hint = error.hint();
-    let unanswered = error.is_temporary() || matches!(error, registry::Error::Read { .. });
-    let failure = if unanswered {
-        Failure::unknown(error)
-    } else {
-        Failure::no(error)
-    };
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
-}
-
-fn push_failure(failure: &importer::PushFailure) -> Failure {
-    let damaged = failure
-        .errors
-        .iter()
-        .any(|error| matches!(**error, registry::Error::Damaged { .. }));
-    let message = anyhow::anyhow!(
-        "{} not in place, so the cluster was not touched: {}",
-        render::count(failure.images.len(), "image"),
-        failure.images.join(", ")
-    );
-    let because = |ended: Failure| {
-        let reasons = failure.errors.iter().map(|error| chain(error.as_ref()));
-        reasons.fold(ended, Failure::because)
-    };
-    if damaged {
-        return because(Failure::no(message)).hint(DAMAGED);
-    }
-    if failure.errors.iter().any(|error| !error.is_temporary()) {
-        let mut hints: Vec<&str> = Vec::new();
-        for hint in failure.errors.iter().filter_map(|error| error.hint()) {
-            if !hints.contains(&hint) {
-                hints.push(hint);
-            }
-        }
-        return hints
-            .into_iter()
-            .fold(because(Failure::no(message)), Failure::hint);
-    }
-    // Trying again helps only after somebody has looked at what is wrong there.
-    let look = |error: &registry::Error| {
-        error.is_storing() || matches!(error, registry::Error::TooSlow { .. })
-    };
-    let first = failure.errors.iter().find(|error| look(error));
-    if let Some(hint) = first.and_then(|error| error.hint()) {
-        return because(Failure::unknown(message)).hint(hint);
-    }
-    let sent = render::bytes(failure.uploaded.bytes);
-    because(Failure::unknown(message)).hint(format!(
-        "run the same command again: it sends only what is missing ({sent} were sent and count)"
-    ))
-}
-
-/// What damage means, in the words of the format.
-pub(crate) const DAMAGED: &str = "this is not what was signed: damaged or altered. Copy the archive again from the source; if it fails again, treat it as tampering";
-
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
-}
-
 /// What a cluster says of itself.
 pub(crate) fn status(arguments: &ClusterArguments) -> Result<Status, Failure> {
     block_on(async {
         let cluster = cluster(arguments).await?;
-        importer::status(&cluster).await.map_err(import_failure)
+        Ok(importer::status(&cluster).await?)
     })
 }
 
@@ -518,7 +306,7 @@ pub(crate) fn change<T>(
             deadline: GONE,
             run,
         };
-        act(&change).await.map_err(import_failure)
+        Ok(act(&change).await?)
     })
 }
 

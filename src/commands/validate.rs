@@ -11,7 +11,7 @@ use validator::{
 
 use super::support;
 use crate::args::{Output, TrustArguments};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{self, Failure, Outcome};
 use crate::trust::Folder;
 use crate::{environment, interrupt, progress, render, trust};
 
@@ -135,7 +135,7 @@ pub(super) fn check(
 fn detached(archive: &Path) -> Result<Vec<Envelope>, Failure> {
     archive::read_detached(archive)
         .map(|envelope| envelope.into_iter().collect())
-        .map_err(|error| support::detached_failure(archive, error))
+        .map_err(|error| failure::beside(archive, error))
 }
 
 /// By what an archive was judged, and how: `policy acme: 2 of 3 keys signed, 2 needed`. Who signed an archive that is

@@ -1,11 +1,25 @@
-//! How a command ends: which exit code, and in which words. Library errors become a user's answer here and nowhere
-//! else.
+//! How a command ends: which exit code, and in which words. The errors of libraries say what is the case; what that comes
+//! to and what to do next is said here and nowhere else, of each kind of error by one match without a wildcard: a new
+//! kind does not compile before it has its answer. Of an archive the validator has that match, since what it makes a
+//! finding of is a no. Where the last word is the system's ([`std::io::ErrorKind`]), whatever is not named was not found
+//! out.
+
+mod archive;
+mod cluster;
+mod fixes;
+mod keys;
+mod pack;
+mod registry;
 
 use std::fmt;
 use std::process::ExitCode;
 
 use serde::Serialize;
 
+pub(crate) use self::archive::{beside, reading, signing};
+pub(crate) use self::cluster::{in_words, of_operator};
+pub(crate) use self::fixes::fix;
+pub(crate) use self::keys::key;
 use crate::interrupt;
 
 /// The exit codes of every verb.
@@ -62,6 +76,31 @@ impl Quote {
     }
 }
 
+/// What an error comes to, and what to do next where one step is likely to help.
+struct Answer(Outcome, Option<&'static str>);
+
+const NO: Answer = Answer(Outcome::No, None);
+const UNKNOWN: Answer = Answer(Outcome::Unknown, None);
+
+fn no(hint: &'static str) -> Answer {
+    Answer(Outcome::No, Some(hint))
+}
+
+fn unknown(hint: &'static str) -> Answer {
+    Answer(Outcome::Unknown, Some(hint))
+}
+
+/// An error of a library.
+trait Judge {
+    fn answer(&self) -> Answer;
+}
+
+impl<E: Judge + std::error::Error + Send + Sync + 'static> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::judged(error.answer(), error)
+    }
+}
+
 impl Failure {
     /// The answer is no.
     pub(crate) fn no(error: impl Into<anyhow::Error>) -> Self {
@@ -78,7 +117,12 @@ impl Failure {
         Self::new(Outcome::Unknown, error)
     }
 
-    /// A refusal or a failure, as the library's error says.
+    /// As it was judged.
+    fn judged(Answer(outcome, hint): Answer, error: impl Into<anyhow::Error>) -> Self {
+        hint.into_iter().fold(Self::new(outcome, error), Self::hint)
+    }
+
+    /// Ends in this way.
     pub(crate) fn new(outcome: Outcome, error: impl Into<anyhow::Error>) -> Self {
         Self {
             outcome,
@@ -101,9 +145,12 @@ impl Failure {
         self
     }
 
-    /// Adds what to do next.
+    /// Adds what to do next, once.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+        let hint = hint.into();
+        if !self.hints.contains(&hint) {
+            self.hints.push(hint);
+        }
         self
     }
 

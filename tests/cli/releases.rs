@@ -305,7 +305,7 @@ fn names_and_versions_can_be_given() {
         .solution(&["init", "--from", &file, "x", "--deployment", "other"])
         .failure(1);
     assert!(
-        text.contains("no Deployment `other`; `--deployment` can name one of: `metrics-operator`"),
+        text.contains("no Deployment `other`; it holds: `metrics-operator`\nhint: choose one with `--deployment`"),
         "{text}"
     );
     let missing: PathBuf = desk.path("missing.yaml");

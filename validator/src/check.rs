@@ -144,11 +144,9 @@ impl Checking<'_> {
 
     /// An error of the archive's stages: a refusal becomes findings.
     fn refuse(&mut self, error: OpenError) -> Stop {
-        if error.is_refusal() {
-            refusal::add(&error, &mut self.findings);
-            Stop::Refused
-        } else {
-            Stop::Failed(error.into())
+        match refusal::add(error, &mut self.findings) {
+            Ok(()) => Stop::Refused,
+            Err(error) => Stop::Failed(error),
         }
     }
 

@@ -31,5 +31,6 @@ pub use finding::Finding;
 pub use images::{AcceptedDocument, AcceptedImage};
 pub use operator::Definition;
 pub use options::{AllowUnsigned, Depth, Options, Signatures, Trusting};
+pub use refusal::is_finding;
 pub use report::{Judged, Report, Summary, Verdict};
 pub use schemas::{ExpansionError, Piece, split_expansions};

@@ -5,44 +5,63 @@ use schemas::KeyId;
 use signing::{Signers, VerifyError};
 
 use crate::catalogue::{FindingInfo, container, integrity, manifest, signature};
+use crate::error::CheckError;
 use crate::finding::{Chain, Findings};
 
-/// Adds what a refusal says.
-pub(crate) fn add(error: &OpenError, findings: &mut Findings) {
-    match error {
+/// Adds what a refusal says, or gives the error back: it says nothing about the archive, which could not be read.
+pub(crate) fn add(error: OpenError, findings: &mut Findings) -> Result<(), CheckError> {
+    let Some(info) = info(&error) else {
+        return Err(error.into());
+    };
+    match &error {
         OpenError::Truncated {
             expected, found, ..
         } => {
             let message = format_args!("has {found} of {expected} bytes");
-            findings.add(&container::TRUNCATED, format_args!("byte {found}"), message);
+            findings.add(info, format_args!("byte {found}"), message);
         }
         OpenError::TooLong {
             expected, found, ..
         } => {
             let message = format_args!("has {found} bytes, the image {expected}");
-            findings.add(
-                &container::TOO_LARGE,
-                format_args!("byte {expected}"),
-                message,
-            );
+            findings.add(info, format_args!("byte {expected}"), message);
         }
         OpenError::Differences(differences) => {
             for difference in &differences.0 {
                 let place = format_args!("byte {}", difference.offset);
-                findings.add(&container::METADATA, place, difference);
+                findings.add(info, place, difference);
             }
         }
         OpenError::Signature(error) => add_signature(error, findings),
-        other => findings.add(info(other), place(other), Chain(other)),
+        other => findings.add(info, place(other), Chain(other)),
     }
+    Ok(())
 }
 
-/// What kind of finding an error is, for those with no words of their own.
-fn info(error: &OpenError) -> &'static FindingInfo {
-    match error {
+/// Whether an error is a finding, and so the answer to a question about the archive; otherwise it could not be read.
+#[must_use]
+pub fn is_finding(error: &OpenError) -> bool {
+    info(error).is_some()
+}
+
+/// What kind of finding an error is; none if the archive could not be read.
+fn info(error: &OpenError) -> Option<&'static FindingInfo> {
+    Some(match error {
+        OpenError::Open { .. }
+        | OpenError::Read { .. }
+        | OpenError::Compare { .. }
+        | OpenError::Write { .. }
+        | OpenError::Locked(_)
+        | OpenError::Detach { .. }
+        | OpenError::Interrupted => return None,
         OpenError::NotAFile(_) | OpenError::NotIso(_) => &container::NOT_ISO,
         OpenError::Foreign(_) => &container::FOREIGN,
+        OpenError::Truncated { .. } => &container::TRUNCATED,
+        OpenError::TooLong { .. } => &container::TOO_LARGE,
+        OpenError::Differences(_) => &container::METADATA,
         OpenError::Envelope { .. } => &signature::ENVELOPE,
+        // Which of several, `add_signature` says.
+        OpenError::Signature(_) => &signature::INVALID,
         OpenError::Statement(_) => &signature::STATEMENT,
         OpenError::Capability(_) | OpenError::Layout(_) => &container::LAYOUT,
         OpenError::List(ListError::TopLevel(_) | ListError::TopLevelKind(_)) => {
@@ -51,9 +70,22 @@ fn info(error: &OpenError) -> &'static FindingInfo {
         OpenError::List(ListError::Missing(_)) => &manifest::MISSING,
         OpenError::ContentsDigest { .. } => &integrity::LIST,
         OpenError::FileDigest { .. } => &integrity::DAMAGED,
-        // All others are about what was signed and is not an image.
-        _ => &container::LIST,
-    }
+        // About what was signed and is not an image.
+        OpenError::Document { .. }
+        | OpenError::StatementAlone(_)
+        | OpenError::Detached { .. }
+        | OpenError::OtherPayload
+        | OpenError::WrongSignature
+        | OpenError::VolumeNames { .. }
+        | OpenError::ContentsSize(_)
+        | OpenError::Contents(_)
+        | OpenError::List(ListError::Reserved(_) | ListError::EmptyDigest(_))
+        | OpenError::Sha256sums
+        | OpenError::Plan(_)
+        | OpenError::NoSuchFile(_)
+        | OpenError::FileSize { .. }
+        | OpenError::Sign(_) => &container::LIST,
+    })
 }
 
 fn place(error: &OpenError) -> &str {

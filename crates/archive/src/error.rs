@@ -13,7 +13,6 @@ use crate::limits;
 
 /// Why an archive could not be written. Nothing is left behind.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum WriteError {
     /// The files are not those of an archive.
     #[error("the files cannot be listed")]
@@ -75,21 +74,6 @@ pub enum WriteError {
     Interrupted,
 }
 
-impl WriteError {
-    /// Whether the answer is no, so that trying again changes nothing.
-    #[must_use]
-    pub fn is_refusal(&self) -> bool {
-        !matches!(
-            self,
-            Self::Source { .. }
-                | Self::Changed { .. }
-                | Self::Draft(_)
-                | Self::Target { .. }
-                | Self::Interrupted
-        )
-    }
-}
-
 /// The places where an image is not what its signed list says, ascending, at most [`limits::DIFFERENCES`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct Differences(pub Vec<Difference>);
@@ -112,7 +96,6 @@ impl fmt::Display for Differences {
 
 /// Why an archive is not accepted, or could not be read.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum OpenError {
     /// The file could not be opened.
     #[error("cannot open `{}`", .path.display())]
@@ -205,7 +188,7 @@ pub enum OpenError {
     #[error("`{}` is a statement alone, and has nothing beside it", .0.display())]
     StatementAlone(PathBuf),
     /// A file of signatures that is malformed.
-    #[error("`{}` does not hold signatures as `solution sign` writes them", .path.display())]
+    #[error("`{}` does not hold detached signatures", .path.display())]
     Detached {
         /// The file.
         path: PathBuf,
@@ -300,21 +283,4 @@ pub enum OpenError {
     /// A signature cannot be added.
     #[error("the archive cannot be signed")]
     Sign(#[source] EnvelopeError),
-}
-
-impl OpenError {
-    /// Whether the answer is no, so that trying again changes nothing; otherwise it could not be found out.
-    #[must_use]
-    pub fn is_refusal(&self) -> bool {
-        !matches!(
-            self,
-            Self::Open { .. }
-                | Self::Read { .. }
-                | Self::Compare { .. }
-                | Self::Write { .. }
-                | Self::Locked(_)
-                | Self::Detach { .. }
-                | Self::Interrupted
-        )
-    }
 }

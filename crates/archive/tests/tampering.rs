@@ -29,9 +29,7 @@ fn written() -> Place {
 }
 
 fn refused(place: &Place) -> OpenError {
-    let error = place.list().unwrap_err();
-    assert!(error.is_refusal(), "{error}");
-    error
+    place.list().unwrap_err()
 }
 
 fn flip(path: &Path, offset: u64) {
@@ -123,7 +121,6 @@ fn what_is_no_archive_is_called_by_its_name() {
     let place = Place::new();
     let open = || Opened::open(&place.archive()).unwrap_err();
     assert!(matches!(open(), OpenError::Open { .. }));
-    assert!(!open().is_refusal());
     fs::write(place.archive(), vec![7; 1 << 20]).unwrap();
     assert!(matches!(open(), OpenError::NotIso(_)));
     // A volume descriptor that claims `sectors`, and nothing more.
@@ -333,7 +330,6 @@ fn signatures_must_suffice() {
         &too_few,
         OpenError::Signature(VerifyError::TooFew { needed: 1, .. })
     ));
-    assert!(too_few.is_refusal());
     let both = Trust::new(vec![key().public(), other], NonZeroUsize::new(2)).unwrap();
     let too_few = opened.verify(&both).unwrap_err();
     assert!(matches!(

@@ -30,7 +30,6 @@ impl fmt::Display for FieldConflict {
 ///
 /// No message holds a credential: what the kubeconfig parser or a credential plugin said is not repeated.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
     /// None of the kubeconfig files exists.
     #[error("no kubeconfig found, looked at: {}", show_paths(.0))]
@@ -217,7 +216,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the same call may work later although nobody changes anything on this side.
+    /// Whether the same call may work later although nobody changes anything on this side, so that whoever waits asks
+    /// again.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         match self {
@@ -228,8 +228,23 @@ impl Error {
             | Self::StillThere { .. }
             | Self::LeaseHeld { .. }
             | Self::LeaseLost { .. } => true,
-            Self::Rollout(failure) => failure.stuck.is_temporary(),
-            _ => false,
+            // What a rollout waits for was waited for already.
+            Self::Rollout(_)
+            | Self::NoKubeconfig(_)
+            | Self::ReadKubeconfig { .. }
+            | Self::Kubeconfig { .. }
+            | Self::Credentials { .. }
+            | Self::Setup { .. }
+            | Self::Unauthorized { .. }
+            | Self::Forbidden { .. }
+            | Self::NotFound { .. }
+            | Self::NoSuchKind(_)
+            | Self::Scope { .. }
+            | Self::Conflict { .. }
+            | Self::Invalid { .. }
+            | Self::Answer { .. }
+            | Self::TooMany { .. }
+            | Self::NotEstablished { .. } => false,
         }
     }
 

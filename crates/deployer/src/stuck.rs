@@ -1,4 +1,4 @@
-//! The causes that keep a rollout from coming, in words, each with its fix.
+//! The causes that keep a rollout from coming, in words.
 
 use std::fmt;
 
@@ -17,14 +17,6 @@ pub struct RolloutFailure {
     pub detail: String,
     /// The end of the crashed container's log.
     pub log: Option<String>,
-}
-
-impl RolloutFailure {
-    /// What to do about it.
-    #[must_use]
-    pub fn hint(&self) -> &'static str {
-        self.stuck.hint()
-    }
 }
 
 impl fmt::Display for RolloutFailure {
@@ -49,7 +41,6 @@ impl std::error::Error for RolloutFailure {}
 
 /// Why pods do not come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Stuck {
     /// The node cannot pull an image.
     Pull(PullProblem),
@@ -82,7 +73,6 @@ pub enum Stuck {
 
 /// Why an image cannot be pulled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum PullProblem {
     /// The registry's certificate is by an authority that the node does not trust.
     UnknownAuthority,
@@ -122,39 +112,6 @@ pub(crate) enum Passing {
 }
 
 impl Stuck {
-    /// What to do about it.
-    #[must_use]
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Pull(problem) => problem.hint(),
-            Self::Configuration => {
-                "create what is missing, or correct its name where the pod names it"
-            }
-            Self::Crash { .. } => "read the end of its log: the program itself says why it stops",
-            Self::OutOfMemory => "give the container a higher memory limit in the site file",
-            Self::WrongMachine => {
-                "use an archive with the node's platform, or keep the pod off that node with a node selector"
-            }
-            Self::NoProgram => "check the command in the manifest against the image's content",
-            Self::Quota => {
-                "raise the namespace's ResourceQuota, or lower the pod's requests in the site file"
-            }
-            Self::PodSecurity => {
-                "give the pod a security context that the level allows, or set another level on the namespace (label pod-security.kubernetes.io/enforce)"
-            }
-            Self::PodRefused => {
-                "read the message: an admission rule or a missing ServiceAccount refuses the pods"
-            }
-            Self::Unschedulable => {
-                "check free resources, taints and the node selector: `kubectl describe pod` lists why each node says no"
-            }
-            Self::NotReady => "check the readiness probe and the container's log",
-            Self::NoCause => {
-                "check that the controllers and a node of the cluster work, or allow more time"
-            }
-        }
-    }
-
     pub(crate) fn passing(&self) -> Passing {
         match self {
             Self::Pull(problem) => problem.passing(),
@@ -167,16 +124,6 @@ impl Stuck {
             | Self::WrongMachine
             | Self::NoProgram
             | Self::PodSecurity => Passing::Never,
-        }
-    }
-
-    /// Whether the same rollout may come later although nobody changes anything.
-    #[must_use]
-    pub fn is_temporary(&self) -> bool {
-        match self {
-            Self::Pull(problem) => problem.passing() != Passing::Never,
-            Self::Unschedulable => true,
-            other => other.passing() == Passing::Likely,
         }
     }
 
@@ -211,41 +158,6 @@ impl fmt::Display for Stuck {
 }
 
 impl PullProblem {
-    fn hint(self) -> &'static str {
-        match self {
-            Self::UnknownAuthority => {
-                "install the registry's CA on every node (containerd: certs.d/<registry>/hosts.toml with `ca`)"
-            }
-            Self::Certificate => {
-                "renew the registry's certificate, or use the name that stands in it"
-            }
-            Self::PlainHttp => {
-                "give the registry a certificate, or tell every node to use plain HTTP for it (containerd: certs.d/<registry>/hosts.toml with `server = \"http://...\"`)"
-            }
-            Self::Unauthorized => {
-                "name a Secret of type kubernetes.io/dockerconfigjson with `--pull-secret`, or correct its credentials"
-            }
-            Self::SecretUnread => {
-                "see that the pull secret is in the namespace; a node that was only slow to read it tries again by itself"
-            }
-            Self::NotFound => {
-                "import the archive again: the registry the nodes use lacks the image; check `--pull-registry` too"
-            }
-            Self::Platform => {
-                "use an archive with the node's platform, or keep the pod off that node with a node selector"
-            }
-            Self::Refused => {
-                "check that the registry runs and that the nodes reach its address and port"
-            }
-            Self::NoSuchHost => {
-                "make the registry's name known to the nodes, or set `--pull-registry` to a name they know"
-            }
-            Self::TimedOut => "check the network between the nodes and the registry",
-            Self::BadReference => "check the image reference in the manifest and `--pull-registry`",
-            Self::Other => "read the message, and check with `crictl pull` on the node",
-        }
-    }
-
     fn passing(self) -> Passing {
         match self {
             Self::UnknownAuthority

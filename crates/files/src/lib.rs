@@ -40,12 +40,6 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// Whether the file itself is at fault, not the reading of it.
-    #[must_use]
-    pub fn is_refusal(&self) -> bool {
-        !matches!(self, Self::Io { .. }) || self.is_missing()
-    }
-
     /// Whether the file or directory does not exist.
     #[must_use]
     pub fn is_missing(&self) -> bool {

@@ -74,34 +74,6 @@ pub enum EngineError {
     Store(#[source] io::Error),
 }
 
-impl EngineError {
-    /// Whether the same call may succeed later without anybody changing the image's name.
-    #[must_use]
-    pub fn is_temporary(&self) -> bool {
-        !matches!(self, Self::NoSuchImage { .. } | Self::TooLong { .. })
-    }
-
-    /// What the user can do next, where one step is likely to help.
-    #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Unreachable { source, .. } => Some(match source.kind() {
-                io::ErrorKind::PermissionDenied => {
-                    "use an engine of your own (`systemctl --user start podman.socket`), or become a member of the group that the socket belongs to"
-                }
-                _ => {
-                    "start the engine (`systemctl --user start podman.socket`, or Docker's service), or name its socket with DOCKER_HOST=unix://PATH"
-                }
-            }),
-            Self::NoSuchImage { .. } => Some(
-                "`docker images` or `podman images` lists what is there; rootless and root's engines have different images",
-            ),
-            Self::Store(_) => Some("make room, or choose another place for downloads"),
-            _ => None,
-        }
-    }
-}
-
 /// An image that an engine has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineImage {
@@ -362,7 +334,6 @@ mod tests {
             matches!(error, EngineError::Interrupted { .. }),
             "{error:?}"
         );
-        assert!(error.is_temporary());
         let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nsome\r\n";
         let error = save(chunked.to_vec(), 10).await.unwrap_err();
         assert!(

@@ -1,4 +1,4 @@
-//! What can go wrong between this client and a registry, and what the user can do about it.
+//! What can go wrong between this client and a registry.
 //!
 //! No message and no `Debug` text contains a credential, a token, or the query of an upload location, which is a
 //! signed permission to write.
@@ -37,12 +37,15 @@ pub(crate) enum Verb {
     DeleteManifest(Digest),
 }
 
-impl Verb {
+impl Operation {
     /// Whether something was to come from the registry.
-    fn is_pull(&self) -> bool {
-        matches!(self, Self::ReadBlob(_) | Self::ReadManifest(_))
+    #[must_use]
+    pub fn is_pull(&self) -> bool {
+        matches!(self.verb, Verb::ReadBlob(_) | Verb::ReadManifest(_))
     }
+}
 
+impl Verb {
     /// Whether the registry was to store something.
     fn is_write(&self) -> bool {
         match self {
@@ -304,23 +307,39 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the same call may succeed later without anybody changing anything.
+    /// Whether the same call may succeed in a moment, so that this client tries it again by itself. A registry that was
+    /// too slow has had its time.
     #[must_use]
-    pub fn is_temporary(&self) -> bool {
-        matches!(
-            self,
+    pub fn is_retried(&self) -> bool {
+        match self {
             Self::Unreachable { .. }
-                | Self::Interrupted { .. }
-                | Self::TimedOut { .. }
-                | Self::CutShort { .. }
-                | Self::Busy { .. }
-                | Self::TooSlow { .. }
-        )
-    }
-
-    /// Whether this client tries it again by itself. A registry that was too slow has had its time.
-    pub(crate) fn is_retried(&self) -> bool {
-        self.is_temporary() && !matches!(self, Self::TooSlow { .. })
+            | Self::Interrupted { .. }
+            | Self::TimedOut { .. }
+            | Self::CutShort { .. }
+            | Self::Busy { .. } => true,
+            Self::CertificateAuthority { .. }
+            | Self::Setup(_)
+            | Self::Proxy(_)
+            | Self::TooSlow { .. }
+            | Self::Untrusted { .. }
+            | Self::PlainHttpAnswer { .. }
+            | Self::NotARegistry { .. }
+            | Self::LoginRequired { .. }
+            | Self::LoginRefused { .. }
+            | Self::LoginUnsupported { .. }
+            | Self::Denied { .. }
+            | Self::Refused { .. }
+            | Self::BadAnswer { .. }
+            | Self::AnswerTooLong { .. }
+            | Self::OtherDigest { .. }
+            | Self::Missing { .. }
+            | Self::OtherSize { .. }
+            | Self::NotKept { .. }
+            | Self::Store { .. }
+            | Self::Damaged { .. }
+            | Self::Read { .. }
+            | Self::ManifestDamaged { .. } => false,
+        }
     }
 
     /// Whether everything else that is asked of this registry will fail in the same way.
@@ -371,76 +390,5 @@ impl Error {
             Self::Busy { retry_after, .. } => *retry_after,
             _ => None,
         }
-    }
-
-    /// What the user can do next, where one step is likely to help.
-    #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
-        Some(match self {
-            Self::CertificateAuthority { .. } => {
-                "give a PEM file that begins with -----BEGIN CERTIFICATE-----"
-            }
-            Self::Unreachable { .. } => {
-                "check the host name, the port, and the firewall between here and the registry"
-            }
-            Self::TooSlow { .. } => {
-                "look at the line to the registry and at what else the registry is doing, then run the same command again: what is in place already counts"
-            }
-            Self::Untrusted { .. } => {
-                "give the authority that signed the registry's certificate with --ca-file, and use the host name that stands in the certificate"
-            }
-            Self::PlainHttpAnswer { .. } => {
-                "use the registry's HTTPS port, or --plain-http if it really has none"
-            }
-            Self::NotARegistry { .. } => "check host and port: an OCI registry answers below /v2/",
-            Self::LoginRequired { .. } => {
-                "log in with `docker login` or `podman login`, or name the file that holds the login"
-            }
-            Self::LoginRefused { .. } => {
-                "log in again: the user name, password or token is wrong or has expired"
-            }
-            Self::Denied { operation, .. } if operation.verb.is_pull() => {
-                "ask the registry's administrator for the right to pull from there, or log in as somebody who has it"
-            }
-            Self::Missing { .. } => {
-                "check the name and the tag; some registries also say this of what a login may not see"
-            }
-            Self::Denied { .. } => {
-                "ask the registry's administrator for the right to push there, or to create the project"
-            }
-            Self::Busy { .. } if self.is_storing() => {
-                "the registry failed while storing: look at its log and at its free space, then run the same command again: only what is missing is pushed"
-            }
-            Self::Busy { operation, .. }
-            | Self::Interrupted { operation, .. }
-            | Self::TimedOut { operation, .. }
-            | Self::CutShort { operation, .. } => {
-                if operation.verb.is_pull() {
-                    "run the same command again: only what is missing is downloaded"
-                } else {
-                    "run the same command again: only what is missing is pushed"
-                }
-            }
-            Self::Refused { status: 413, .. } => {
-                "raise the largest body size of the proxy before the registry"
-            }
-            Self::Damaged { .. } | Self::ManifestDamaged { .. } => {
-                "copy again from the source; if it fails again, treat it as tampering"
-            }
-            Self::NotKept { .. } => {
-                "restart the registry, then run the same command again: it remembers content that its garbage collector has removed, and must forget it"
-            }
-            Self::Store { .. } => "make room, or choose another place for downloads",
-            Self::OtherSize { .. } | Self::OtherDigest { .. } => {
-                "the registry, or something before it, holds other content: push the image there anew"
-            }
-            Self::Read { .. } => "check the medium: copy it again, or try another drive",
-            Self::Refused { .. }
-            | Self::Setup(_)
-            | Self::Proxy(_)
-            | Self::LoginUnsupported { .. }
-            | Self::BadAnswer { .. }
-            | Self::AnswerTooLong { .. } => return None,
-        })
     }
 }

@@ -203,11 +203,11 @@ mod tests {
                 "0".repeat(64)
             )
         );
-        assert!(!error.is_temporary());
+        assert!(!error.is_retried());
     }
 
     #[test]
-    fn a_full_disk_is_named_and_what_to_do_about_it() {
+    fn a_full_disk_is_named_and_known_from_a_busy_registry() {
         let shown = |verb: Verb, status: u16, body: &str| {
             let operation = Operation {
                 verb,
@@ -215,8 +215,8 @@ mod tests {
             };
             let status = StatusCode::from_u16(status).unwrap();
             let error = from_status(&operation, status, body.as_bytes(), None);
-            assert!(error.is_temporary());
-            (error.to_string(), error.hint().unwrap())
+            assert!(error.is_retried());
+            (error.to_string(), error.is_storing())
         };
         let digest = Digest::new([0; 32]);
         // Both as distribution 2.8 answers them.
@@ -225,10 +225,10 @@ mod tests {
             r#"{"errors":[{"code":"UNKNOWN","message":"unknown error","detail":{"DriverName":"filesystem","Enclosed":{"Op":"write","Path":"/var/lib/registry/startedat","Err":28}}}]}"#,
         ] {
             for (verb, status) in [(Verb::UploadBlob(digest), 500), (Verb::CheckPush, 503)] {
-                let (message, hint) = shown(verb, status, body);
+                let (message, is_storing) = shown(verb, status, body);
                 let words = "no space left on device (UNKNOWN unknown error)";
                 assert!(message.ends_with(words), "{message}");
-                assert!(hint.contains("free space"), "{hint}");
+                assert!(is_storing, "{message}");
             }
         }
         for (verb, status, expected) in [
@@ -238,8 +238,8 @@ mod tests {
             (Verb::FindBlob(digest), 500, false),
             (Verb::ReadBlob(digest), 500, false),
         ] {
-            let (_, hint) = shown(verb.clone(), status, "");
-            assert_eq!(hint.contains("free space"), expected, "{verb:?} {status}");
+            let (_, is_storing) = shown(verb.clone(), status, "");
+            assert_eq!(is_storing, expected, "{verb:?} {status}");
         }
     }
 
@@ -265,21 +265,21 @@ mod tests {
     }
 
     #[test]
-    fn too_many_requests_and_server_errors_are_temporary() {
-        let temporary = |status: u16| {
+    fn too_many_requests_and_server_errors_are_tried_again() {
+        let retried = |status: u16| {
             from_status(
                 &operation(),
                 StatusCode::from_u16(status).unwrap(),
                 b"",
                 None,
             )
-            .is_temporary()
+            .is_retried()
         };
-        assert!([408, 429, 500, 502, 503, 504].into_iter().all(temporary));
+        assert!([408, 429, 500, 502, 503, 504].into_iter().all(retried));
         assert!(
             ![400, 401, 403, 404, 405, 413, 416, 501]
                 .into_iter()
-                .any(temporary)
+                .any(retried)
         );
     }
 }

@@ -77,12 +77,9 @@ pub(crate) fn read(
     objects: &[Object<'_>],
     own_allowed: bool,
 ) -> Result<Container, ReleaseError> {
-    let none = || ReleaseError::Workload {
+    let none = || ReleaseError::NoContainer {
         place: workload.place.clone(),
-        what: format!(
-            "{} has no container with an image; choose another with `--deployment`",
-            workload.title()
-        ),
+        workload: workload.title(),
     };
     let pod = workload
         .value

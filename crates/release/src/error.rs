@@ -101,12 +101,10 @@ pub enum ReleaseError {
         what: String,
     },
     /// Nothing that could be the operator.
-    #[error(
-        "the release holds no Deployment, so there is no operator to run; give the file with the operator's Deployment, or use `solution init DIR` and write spec.images by hand for a Solution without one"
-    )]
+    #[error("the release holds no Deployment, so there is no operator to run")]
     NoOperator,
     /// No Deployment of the wished name.
-    #[error("the release holds no Deployment `{wished}`; `--deployment` can name one of: {names}")]
+    #[error("the release holds no Deployment `{wished}`; it holds: {names}")]
     NoSuchDeployment {
         /// The name that was asked for.
         wished: String,
@@ -114,10 +112,18 @@ pub enum ReleaseError {
         names: String,
     },
     /// Several that could be the operator.
-    #[error("any of these could be the operator: {names}; choose one with `--deployment`")]
+    #[error("any of these could be the operator: {names}")]
     Ambiguous {
         /// Their names.
         names: String,
+    },
+    /// A Deployment with nothing to run.
+    #[error("{place}: {workload} has no container with an image")]
+    NoContainer {
+        /// Where it stands.
+        place: Place,
+        /// Kind and name.
+        workload: String,
     },
     /// The operator's Deployment is none.
     #[error("{place}: {what}")]
@@ -128,23 +134,19 @@ pub enum ReleaseError {
         what: String,
     },
     /// No name for the Solution.
-    #[error(
-        "the release gives no name that a Solution can have (found: {found}); give one with `--name`"
-    )]
+    #[error("the release gives no name that a Solution can have (found: {found})")]
     NoName {
         /// What was looked at.
         found: String,
     },
     /// No version for the Solution.
-    #[error(
-        "the release gives no version that a Solution can have (found: {found}); give one with `--version`"
-    )]
+    #[error("the release gives no version that a Solution can have (found: {found})")]
     NoVersion {
         /// What was looked at.
         found: String,
     },
     /// Name and version do not fit together.
-    #[error("the Solution cannot be named so; give a shorter one with `--name`")]
+    #[error("the Solution cannot be named so")]
     Id(#[source] schemas::NameError),
     /// What the release asks for is nothing that a Solution can have.
     #[error("the release does not fit a Solution")]
@@ -168,16 +170,6 @@ pub enum ReleaseError {
 }
 
 impl ReleaseError {
-    /// Whether the input is at fault, so that trying again gives the same error.
-    #[must_use]
-    pub fn is_refusal(&self) -> bool {
-        match self {
-            Self::Read(error) => error.is_refusal(),
-            Self::Write { .. } => false,
-            _ => true,
-        }
-    }
-
     pub(crate) fn weight(place: &Place, values: usize) -> Self {
         let what = if values > limits::RELEASE_VALUES {
             format!("{} values", limits::RELEASE_VALUES)

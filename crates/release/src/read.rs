@@ -238,7 +238,6 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let refused = |name: &str| {
             let error = read(&parent.path().join(name)).unwrap_err();
-            assert!(error.is_refusal());
             error.to_string()
         };
         write(parent.path(), "chart/Chart.yaml");

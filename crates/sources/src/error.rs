@@ -323,38 +323,3 @@ pub enum SourceError {
         available: String,
     },
 }
-
-impl SourceError {
-    /// Whether trying again without changing anything gives the same error.
-    #[must_use]
-    pub fn is_refusal(&self) -> bool {
-        match self {
-            Self::Read(error) => error.is_refusal(),
-            Self::Registry(error) => {
-                !error.is_temporary() && !matches!(error, registry::Error::Store { .. })
-            }
-            Self::Engine(error) => !error.is_temporary(),
-            Self::Cache(error) => error.is_refusal(),
-            Self::UnpackSpace { .. } | Self::Runtime(_) | Self::Interrupted => false,
-            _ => true,
-        }
-    }
-
-    /// What the user can do next, where one step is likely to help.
-    #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Registry(error) => error.hint(),
-            Self::Engine(error) => error.hint(),
-            Self::Cache(error) => error.hint(),
-            Self::UnpackLimit { .. } => {
-                Some("if it is what you expect, allow more with `--unpack-limit`")
-            }
-            Self::UnpackSpace { .. } => {
-                Some("free some space there, or keep the cache on a larger disk with `--cache-dir`")
-            }
-            Self::NoEngine => Some("name the socket with DOCKER_HOST=unix://PATH"),
-            _ => None,
-        }
-    }
-}

@@ -187,8 +187,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
                 &cluster,
                 request.clone(),
             )
-            .await
-            .map_err(support::import_failure)?;
+            .await?;
             if output == Output::Human {
                 show::plan(plan.summary());
             }
@@ -200,13 +199,14 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
                 Err(plan) => return Ok(show::refusal(output, &plan)),
             };
             if arguments.dry_run {
-                render::result(output, ready.summary(), |_| render::dry(Run::Dry));
+                let planned = show::planned(ready.summary());
+                render::result(output, &planned, |_| render::dry(Run::Dry));
                 return Ok(Outcome::Yes);
             }
             let receipt = match apply(ready, &client, &cluster, output).await {
                 // What the other one changed asks for a new plan.
                 Err(importer::Error::Refused(_)) if request.writer.turn.has_waited() => continue,
-                receipt => receipt.map_err(support::import_failure)?,
+                receipt => receipt?,
             };
             render::result(output, &receipt, show::receipt);
             return Ok(Outcome::Yes);

@@ -86,7 +86,7 @@ pub(super) fn client(arguments: &Arguments) -> Result<Client, Failure> {
         credentials: credentials(&arguments.registry)?,
         ..support::registry_options(&arguments.reach)?
     };
-    Client::new(&arguments.registry, options).map_err(support::registry_failure)
+    Ok(Client::new(&arguments.registry, options)?)
 }
 
 /// The login that docker or podman would use: the first file that has one for the registry, in podman's order.

@@ -2,26 +2,44 @@
 
 use std::collections::HashMap;
 
-use importer::{Obstacle, Plan, PlannedBeyond, PlannedRight, PlannedTarget, Receipt, Summary};
+use importer::{
+    Choice, Chosen, Obstacle, Plan, PlannedBeyond, PlannedRight, PlannedTarget, Receipt, Summary,
+};
 use schemas::Digest;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::args::Output;
-use crate::failure::Outcome;
+use crate::failure::{self, Outcome};
 use crate::render;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Refused<'a> {
-    plan: &'a Summary,
-    obstacles: Vec<&'a Obstacle>,
+    plan: Planned<'a>,
+    obstacles: Vec<InTheWay>,
+}
+
+/// A plan, with the flags that would choose otherwise.
+#[derive(Serialize)]
+pub(super) struct Planned<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    defaults: Vec<Value>,
+}
+
+/// An obstacle, and how to get it out of the way.
+#[derive(Serialize)]
+struct InTheWay {
+    message: String,
+    fix: String,
 }
 
 /// What is in the way.
 pub(super) fn refusal(output: Output, plan: &Plan<'_>) -> Outcome {
     let refused = Refused {
-        plan: plan.summary(),
-        obstacles: plan.obstacles(),
+        plan: planned(plan.summary()),
+        obstacles: plan.obstacles().into_iter().map(in_the_way).collect(),
     };
     render::result(output, &refused, |refused| {
         for obstacle in &refused.obstacles {
@@ -34,6 +52,32 @@ pub(super) fn refusal(output: Output, plan: &Plan<'_>) -> Outcome {
         ));
     });
     Outcome::No
+}
+
+/// A plan, for programs.
+pub(super) fn planned(summary: &Summary) -> Planned<'_> {
+    let choices = summary.defaults.iter();
+    let defaults = choices
+        .map(|Choice { what, value, why }| {
+            json!({ "flag": flag(*what), "value": value, "why": why })
+        })
+        .collect();
+    Planned { summary, defaults }
+}
+
+fn flag(chosen: Chosen) -> &'static str {
+    match chosen {
+        Chosen::PullRegistry => "--pull-registry",
+        Chosen::Namespace => "--namespace",
+        Chosen::PullSecret => "--pull-secret",
+    }
+}
+
+fn in_the_way(obstacle: &Obstacle) -> InTheWay {
+    InTheWay {
+        message: obstacle.to_string(),
+        fix: failure::fix(obstacle),
+    }
 }
 
 /// The plan, for people.
@@ -74,7 +118,9 @@ pub(super) fn plan(plan: &Summary) {
     for choice in &plan.defaults {
         render::line(format!(
             "default   {} {} ({})",
-            choice.flag, choice.value, choice.why
+            flag(choice.what),
+            choice.value,
+            choice.why
         ));
     }
     for note in &plan.notes {

@@ -197,7 +197,7 @@ fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, F
         Err(PackError::Refused(report)) => {
             return Ok(refuse(out, findings(&report, output), output));
         }
-        Err(error) => return Err(support::pack_failure(error)),
+        Err(error) => return Err(error.into()),
     };
     let findings = findings(&packed.report, output);
     let packed = Packed {
@@ -321,7 +321,7 @@ fn refuse(archive: &Path, findings: Vec<&Finding>, output: Output) -> Outcome {
 
 fn cannot_write(path: &Path, source: io::Error) -> Failure {
     let path = path.to_owned();
-    Failure::unknown(WriteError::Target { path, source })
+    WriteError::Target { path, source }.into()
 }
 
 fn show_event(bar: &progress::Bar, event: Event<'_>) {

@@ -59,15 +59,14 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let keys = support::secret_keys(&arguments.keys, &arguments.passphrase)?;
     let cancel = interrupt::flag();
     if let Some(out) = &arguments.out {
-        archive::check_target(out, overwrite(arguments))
-            .map_err(|error| support::pack_failure(error.into()))?;
+        archive::check_target(out, overwrite(arguments))?;
     }
     let cache = cache(arguments, &environment::scratch())?;
     let request = request(arguments, keys, Path::new(""), cache.path())?;
     let bar = progress::bytes(output, "check", 0);
     let preview = packager::preview(&request, &|event| show_event(&bar, event), cancel);
     bar.finish_and_clear();
-    let preview = preview.map_err(support::pack_failure)?;
+    let preview = preview?;
     let findings = findings(&preview.report, output);
     let checked = checked(&preview, findings, arguments.files);
     render::result(output, &checked, show);

@@ -43,7 +43,6 @@ pub struct RolloutState {
 
 /// What a rollout waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Awaited {
     /// The cluster has not taken note of the current version.
     Notice,
@@ -79,18 +78,6 @@ pub enum Awaited {
     Former(u64),
     /// Nothing can be seen, perhaps for want of rights.
     Unseen,
-}
-
-impl Awaited {
-    /// What to do about it, where something is to be done.
-    #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Cause { stuck, .. } => Some(stuck.hint()),
-            Self::Notice | Self::Pods | Self::Unseen => Some(Stuck::NoCause.hint()),
-            _ => None,
-        }
-    }
 }
 
 impl fmt::Display for Awaited {

@@ -417,7 +417,6 @@ mod tests {
             assert_eq!(finding.stuck, Stuck::Pull(problem));
         }
         assert!(wants_events(&refused()[0]));
-        assert!(Stuck::Pull(PullProblem::SecretUnread).is_temporary());
         let elsewhere = vec![waiting("ErrImagePull", "x509: unknown authority")];
         let finding = diagnose(&scene(elsewhere, vec![unread("u1")])).unwrap();
         assert_eq!(finding.stuck, Stuck::Pull(PullProblem::UnknownAuthority));

@@ -27,7 +27,6 @@ async fn damaged_content_never_becomes_visible() {
         let failed = &report.failed_blobs[0];
         assert_eq!((failed.digest, &failed.repository), (digest, &bad));
         assert!(matches!(*failed.error, Error::Damaged { digest: named, .. } if named == digest));
-        assert!(failed.error.hint().unwrap().contains("tampering"));
         for (outcome, manifest) in report.manifests.iter().zip(&job.job.manifests) {
             let fine = match outcome {
                 ManifestOutcome::Blocked { .. } => manifest.repository == bad,

@@ -165,7 +165,7 @@ async fn a_killed_registry_costs_only_what_was_missing() {
     let report = push(&server.client(), job.job.clone(), Arc::new(watch)).await;
     assert!(!report.is_complete());
     assert!(
-        report.errors().iter().all(|error| error.is_temporary()),
+        report.errors().iter().all(|error| error.is_retried()),
         "{report:?}"
     );
     let done = report.uploaded.count;

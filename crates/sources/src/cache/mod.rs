@@ -84,25 +84,6 @@ pub enum CacheError {
     Crowded(PathBuf),
 }
 
-impl CacheError {
-    /// Whether trying again without changing anything gives the same error.
-    #[must_use]
-    pub fn is_refusal(&self) -> bool {
-        match self {
-            Self::Exposed { source, .. } => !matches!(source, PathError::Io { .. }),
-            _ => false,
-        }
-    }
-
-    /// What the user can do next, where one step is likely to help.
-    #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
-        self.is_refusal().then_some(
-            "give a folder that only you can write to with `--cache-dir`, or take the right to write from others with `chmod go-w`",
-        )
-    }
-}
-
 /// A cache that is in use. As long as this value lives, no process removes anything that it might have found.
 #[derive(Debug)]
 pub(crate) struct OpenCache {

@@ -476,8 +476,6 @@ fn all_that_is_unpacked_counts_towards_one_limit_and_a_file_counts_once() {
             all - 1
         )
     );
-    assert!(error.is_refusal());
-    assert!(error.hint().unwrap().contains("--unpack-limit"));
     // What is whole is kept: a content and its note.
     assert_eq!(left_in(&bench).len(), 2);
 }
@@ -513,8 +511,6 @@ fn unpacking_stops_before_the_disk_is_full() {
         matches!(&error, SourceError::UnpackSpace { unpacked: 0, cache, .. } if *cache == bench.path("cache")),
         "{error}"
     );
-    assert!(!error.is_refusal());
-    assert!(error.hint().unwrap().contains("--cache-dir"));
     assert_eq!(left_in(&bench), Vec::<PathBuf>::new());
 }
 

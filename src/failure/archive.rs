@@ -1,0 +1,94 @@
+//! What an archive's errors come to.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use archive::{OpenError, WriteError, detached_path};
+
+use super::{Answer, Failure, Judge, NO, Outcome, UNKNOWN, no, unknown};
+
+const VALIDATE: &str = "`solution validate` says what is wrong with it, and what to do";
+const OTHERS: &str = "remove the file, or get the one that belongs to this archive; `solution sign --detached` writes it";
+
+/// An archive could not be read.
+pub(crate) fn reading(path: &Path, error: OpenError) -> Failure {
+    let Answer(outcome, _) = answer(&error);
+    Failure::new(outcome, error)
+        .context(format!("cannot read `{}`", path.display()))
+        .hint(VALIDATE)
+}
+
+/// The signatures beside an archive could not be used.
+pub(crate) fn beside(archive: &Path, error: OpenError) -> Failure {
+    let Answer(outcome, _) = answer(&error);
+    let path = detached_path(archive);
+    let context = format!("cannot use the signatures in `{}`", path.display());
+    let failure = Failure::new(outcome, error).context(context);
+    match outcome {
+        Outcome::No => failure.hint(OTHERS),
+        _ => failure,
+    }
+}
+
+/// An archive could not be signed.
+pub(crate) fn signing(archive: &Path, error: OpenError) -> Failure {
+    let failure = match error {
+        OpenError::Detached { .. } | OpenError::OtherPayload => {
+            let beside = detached_path(archive);
+            Failure::no(error).hint(format!(
+                "remove `{}`, or get the one that belongs to this archive",
+                beside.display()
+            ))
+        }
+        other => Failure::judged(answer(&other), other),
+    };
+    match failure.outcome() {
+        Outcome::Usage => failure,
+        _ => failure.context(format!("cannot sign `{}`", archive.display())),
+    }
+}
+
+/// What an error comes to for whoever signs. A refusal is what the validator would make a finding of; all else says
+/// nothing about the archive, which could not be read.
+fn answer(error: &OpenError) -> Answer {
+    match error {
+        OpenError::Open { source, .. }
+            if matches!(
+                source.kind(),
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
+            ) =>
+        {
+            unknown(
+                "`--detached` only reads the archive and writes beside it; where that is not possible either, sign a copy of its statement.dsse.json",
+            )
+        }
+        OpenError::StatementAlone(_) => Answer(Outcome::Usage, Some("leave `--detached` out")),
+        OpenError::WrongSignature => no(
+            "sign the file that `--payload-out` writes, as it is and not its hash, and give the public key of that key",
+        ),
+        // The archive is good, and has the signature already.
+        OpenError::Sign(_) => NO,
+        other if validator::is_finding(other) => no(VALIDATE),
+        _ => UNKNOWN,
+    }
+}
+
+impl Judge for WriteError {
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Source { .. }
+            | Self::Changed { .. }
+            | Self::Draft(_)
+            | Self::Target { .. }
+            | Self::Interrupted => UNKNOWN,
+            Self::Exists(_) => no("choose another name with `-o`, or replace it with `--force`"),
+            Self::NotAFile(_) => no("choose another name with `-o`"),
+            Self::List(_)
+            | Self::Contents(_)
+            | Self::ContentsSize(_)
+            | Self::Plan(_)
+            | Self::Sign(_)
+            | Self::NoKey => NO,
+        }
+    }
+}

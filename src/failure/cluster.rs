@@ -1,0 +1,297 @@
+//! What the errors of an import come to, and those of a cluster: what keeps a rollout from coming, who is at work.
+
+use deployer::{Awaited, Error, PullProblem, Stuck};
+use importer::{Condition, OperatorStatus, PushFailure};
+
+use super::{Answer, Failure, Judge, NO, Outcome, UNKNOWN, fix, no, unknown};
+use crate::{environment, holder, render};
+
+const AGAIN: &str = "import the version that should run into this environment again";
+const DAMAGED: &str = "this is not what was signed: damaged or altered. Copy the archive again from the source; if it fails again, treat it as tampering";
+const OTHER_PLATFORM: &str =
+    "use an archive with the node's platform, or keep the pod off that node with a node selector";
+
+impl Judge for Error {
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Rollout(failure) => failure.stuck.answer(),
+            // By the rule by which the deployer itself asks again.
+            other if other.is_temporary() => UNKNOWN,
+            _ => NO,
+        }
+    }
+}
+
+impl Judge for Stuck {
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Pull(problem) => problem.answer(),
+            Self::Configuration => {
+                no("create what is missing, or correct its name where the pod names it")
+            }
+            Self::Crash { .. } => {
+                no("read the end of its log: the program itself says why it stops")
+            }
+            Self::OutOfMemory => no(
+                "raise the memory limit that the namespace's LimitRange sets, or the node's memory",
+            ),
+            Self::WrongMachine => no(OTHER_PLATFORM),
+            Self::NoProgram => no("check the command in the manifest against the image's content"),
+            Self::Quota => no(
+                "raise the namespace's ResourceQuota, or lower the requests that its LimitRange sets",
+            ),
+            Self::PodSecurity => no(
+                "give the pod a security context that the level allows, or set another level on the namespace (label pod-security.kubernetes.io/enforce)",
+            ),
+            Self::PodRefused => no(
+                "read the message: an admission rule or a missing ServiceAccount refuses the pods",
+            ),
+            Self::Unschedulable => unknown(
+                "check free resources, taints and the node selector: `kubectl describe pod` lists why each node says no",
+            ),
+            Self::NotReady => unknown("check the readiness probe and the container's log"),
+            Self::NoCause => unknown(
+                "check that the controllers and a node of the cluster work, or allow more time",
+            ),
+        }
+    }
+}
+
+impl Judge for PullProblem {
+    fn answer(&self) -> Answer {
+        match self {
+            Self::UnknownAuthority => no(
+                "install the registry's CA on every node (containerd: certs.d/<registry>/hosts.toml with `ca`)",
+            ),
+            Self::Certificate => {
+                no("renew the registry's certificate, or use the name that stands in it")
+            }
+            Self::PlainHttp => no(
+                "give the registry a certificate, or tell every node to use plain HTTP for it (containerd: certs.d/<registry>/hosts.toml with `server = \"http://...\"`)",
+            ),
+            Self::Unauthorized => no(
+                "name a Secret of type kubernetes.io/dockerconfigjson with `--pull-secret`, or correct its credentials",
+            ),
+            Self::NotFound => no(
+                "import the archive again: the registry the nodes use lacks the image; check `--pull-registry` too",
+            ),
+            Self::Platform => no(OTHER_PLATFORM),
+            Self::BadReference => {
+                no("check the image reference in the manifest and `--pull-registry`")
+            }
+            Self::SecretUnread => unknown(
+                "see that the pull secret is in the namespace; a node that was only slow to read it tries again by itself",
+            ),
+            Self::Refused => unknown(
+                "check that the registry runs and that the nodes reach its address and port",
+            ),
+            Self::NoSuchHost => unknown(
+                "make the registry's name known to the nodes, or set `--pull-registry` to a name they know",
+            ),
+            Self::TimedOut => unknown("check the network between the nodes and the registry"),
+            Self::Other => unknown("read the message, and check with `crictl pull` on the node"),
+        }
+    }
+}
+
+/// What to do about an operator that does not run as it should.
+pub(crate) fn of_operator(operator: &OperatorStatus) -> Option<&'static str> {
+    match (operator.condition, &operator.awaited) {
+        (Condition::Ready, _) => None,
+        (Condition::Gone | Condition::OtherVersion, _) => Some(AGAIN),
+        (Condition::NotReady, None) => Some("scale it to one pod again with `kubectl scale`"),
+        (Condition::NotReady, Some(awaited)) => match awaited {
+            Awaited::Cause { stuck, .. } => stuck.answer().1,
+            Awaited::Notice | Awaited::Pods | Awaited::Unseen => Stuck::NoCause.answer().1,
+            Awaited::Node { .. }
+            | Awaited::Image { .. }
+            | Awaited::Start { .. }
+            | Awaited::Former(_) => None,
+        },
+    }
+}
+
+/// Who holds the Lease.
+pub(crate) fn in_words(held: &Error) -> String {
+    match held {
+        Error::LeaseHeld { holder, since, .. } => {
+            holder::at_work(holder, *since, environment::clock())
+        }
+        other => other.to_string(),
+    }
+}
+
+impl From<importer::Error> for Failure {
+    fn from(error: importer::Error) -> Self {
+        use importer::Error as E;
+        match &error {
+            E::Refused(obstacle) => {
+                let fix = fix(obstacle);
+                Self::no(error).hint(fix)
+            }
+            E::Push(failure) => not_pushed(failure),
+            E::Registry(cause) => Self::judged(cause.answer(), error),
+            E::Cluster(held @ Error::LeaseHeld { expires_in, .. }) => {
+                Self::unknown(anyhow::anyhow!(in_words(held))).hint(format!(
+                    "wait for them with `--wait`; if they are gone without a word, the cluster is free in {} s",
+                    expires_in.as_secs() + 1
+                ))
+            }
+            E::Cluster(cause) => quoting(log_of(cause), Self::judged(cause.answer(), error)),
+            E::RolledBack { source, .. } => {
+                quoting(log_of(source), Self::judged(source.answer(), error))
+            }
+            E::NotRolledBack { source, .. } => Self::new(source.answer().0, error),
+            E::Object(_)
+            | E::Record { .. }
+            | E::Name { .. }
+            | E::Rules { .. }
+            | E::Repository(_)
+            | E::Expand(_) => Self::no(error),
+        }
+    }
+}
+
+/// With the end of the log, where a rollout did not come because a program ended.
+fn quoting(log: Option<String>, failure: Failure) -> Failure {
+    log.into_iter().fold(failure, |failure, log| {
+        failure.quote("the container's last words", log)
+    })
+}
+
+fn log_of(error: &Error) -> Option<String> {
+    match error {
+        Error::Rollout(failure) => failure.log.clone(),
+        _ => None,
+    }
+}
+
+/// Not everything was pushed. One "no" is the answer, and damage says it all.
+fn not_pushed(failure: &PushFailure) -> Failure {
+    let errors = || failure.errors.iter().map(AsRef::as_ref);
+    let refused = errors().any(|error| error.answer().0 == Outcome::No);
+    let outcome = if refused {
+        Outcome::No
+    } else {
+        Outcome::Unknown
+    };
+    let message = anyhow::anyhow!(
+        "{} not in place, so the cluster was not touched: {}",
+        render::count(failure.images.len(), "image"),
+        failure.images.join(", ")
+    );
+    let ended = Failure::new(outcome, message);
+    let ended = errors().fold(ended, |ended, error| ended.because(chain(error)));
+    if errors().any(|error| matches!(error, registry::Error::Damaged { .. })) {
+        return ended.hint(DAMAGED);
+    }
+    // Trying again helps only after somebody has looked at what is wrong there.
+    let look = |error: &&registry::Error| {
+        let slow = matches!(error, registry::Error::TooSlow { .. });
+        refused || slow || error.is_storing() || matches!(error, registry::Error::Read { .. })
+    };
+    let hints = errors().filter(look).filter_map(|error| error.answer().1);
+    let ended = hints.fold(ended, Failure::hint);
+    if refused || !ended.hints().is_empty() {
+        return ended;
+    }
+    let sent = render::bytes(failure.uploaded.bytes);
+    ended.hint(format!(
+        "run the same command again: it sends only what is missing ({sent} were sent and count)"
+    ))
+}
+
+/// An error and its causes in one line.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let texts: Vec<String> = causes.map(ToString::to_string).collect();
+    texts.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn ended(error: importer::Error) -> (Outcome, Vec<String>) {
+        let failure = Failure::from(error);
+        (failure.outcome(), failure.hints().to_vec())
+    }
+
+    fn pushed(errors: impl IntoIterator<Item = registry::Error>) -> (Outcome, Vec<String>) {
+        ended(importer::Error::Push(Box::new(PushFailure {
+            images: vec!["app:1".to_owned()],
+            errors: errors.into_iter().map(Arc::new).collect(),
+            uploaded: registry::Tally::default(),
+        })))
+    }
+
+    #[test]
+    fn one_no_among_many_pushes_is_the_answer_and_each_hint_comes_once() {
+        let digest = schemas::Digest::new([0; 32]);
+        let read = || registry::Error::Read {
+            digest,
+            offset: 0,
+            source: std::io::Error::other("no medium"),
+        };
+        let medium = "check the medium: copy it again, or try another drive".to_owned();
+        assert_eq!(
+            pushed([read(), read()]),
+            (Outcome::Unknown, vec![medium.clone()])
+        );
+        let authority = registry::Error::CertificateAuthority { index: 0 };
+        let (outcome, hints) = pushed([read(), authority]);
+        assert_eq!((outcome, &hints[0], hints.len()), (Outcome::No, &medium, 2));
+        let damaged = registry::Error::Damaged {
+            digest,
+            actual: digest,
+        };
+        let told = (Outcome::No, vec![DAMAGED.to_owned()]);
+        assert_eq!(pushed([read(), damaged]), told);
+    }
+
+    #[test]
+    fn what_a_rollout_waits_for_decides_whether_trying_again_may_help() {
+        let rollout = |stuck| {
+            ended(importer::Error::Cluster(Error::Rollout(Box::new(
+                deployer::RolloutFailure {
+                    namespace: "n".to_owned(),
+                    deployment: "app".to_owned(),
+                    pod: None,
+                    stuck,
+                    detail: String::new(),
+                    log: None,
+                },
+            ))))
+        };
+        for (stuck, outcome, hint) in [
+            (
+                Stuck::Pull(PullProblem::UnknownAuthority),
+                Outcome::No,
+                "install the registry's CA",
+            ),
+            (
+                Stuck::Pull(PullProblem::Unauthorized),
+                Outcome::No,
+                "`--pull-secret`",
+            ),
+            (
+                Stuck::Pull(PullProblem::SecretUnread),
+                Outcome::Unknown,
+                "the pull secret is in",
+            ),
+            (
+                Stuck::Pull(PullProblem::Refused),
+                Outcome::Unknown,
+                "the registry runs",
+            ),
+            (Stuck::Quota, Outcome::No, "ResourceQuota"),
+            (Stuck::NoCause, Outcome::Unknown, "allow more time"),
+        ] {
+            let (found, hints) = rollout(stuck.clone());
+            assert_eq!((found, hints.len()), (outcome, 1), "{stuck:?}");
+            assert!(hints[0].contains(hint), "{stuck:?}: {hints:?}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What to do about each thing that is in the way of a change to a cluster.
+
+use importer::Obstacle as O;
+
+use super::registry::MAY_NOT_PUSH;
+
+const OTHER_NAMESPACE: &str = "choose another namespace with `--namespace`";
+const ADOPT_NAMESPACE: &str =
+    "choose another with `--namespace`, or take it over with `--adopt namespace`";
+const SHORTER: &str =
+    "`solution unimport` versions that nobody needs, or have the publisher shorten the manifest";
+const UNSIGNED: &str = "ask the publisher for a signed archive; `--forget-signers` takes it, and forgets who signed before";
+const OTHER_SIGNERS: &str =
+    "ask the publisher, by another way, whether the keys changed; `--change-signers` takes it";
+const OTHER_TAG: &str =
+    "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it";
+const DROPPED: &str =
+    "objects and operators that use it would break: import a version that still serves it";
+const OLDER: &str =
+    "operators rarely understand newer data: `--allow-downgrade` does it all the same";
+const NOT_OURS: &str =
+    "choose another namespace with `--namespace`, or remove the object if nobody needs it";
+const CLUSTER_RULES: &str =
+    "the cluster's own rules refuse it: see its message, or ask whoever keeps the cluster";
+const POD_RULES: &str = "change the namespace's PodSecurity level or quota, or ask the publisher for an operator that fits";
+const DELETE_FIRST: &str =
+    "delete them yourself first, or `--delete-resources` deletes them with their namespaces";
+const PLAN_AGAIN: &str =
+    "run the same command again: it makes a new plan, and nothing has to be pushed twice";
+
+/// How to get it out of the way.
+pub(crate) fn fix(obstacle: &O) -> String {
+    let words = match obstacle {
+        O::Kubernetes(_, oldest) => {
+            return format!("importing needs 1.{oldest} or newer");
+        }
+        O::UnknownEnvironment(_, near) => {
+            let meant = near.as_ref();
+            let meant = meant.map_or(String::new(), |name| format!("did you mean `{name}`? "));
+            return format!(
+                "{meant}`--create-environment` makes it; `solution environment list` shows all"
+            );
+        }
+        O::NoPullSecret {
+            secret,
+            namespace,
+            create,
+            host,
+        } => {
+            let create = create.as_ref().map_or(String::new(), |environment| {
+                format!(
+                    "`solution environment create {environment} --namespace {namespace}`, then "
+                )
+            });
+            return format!(
+                "{create}`kubectl --namespace {namespace} create secret docker-registry {secret} --docker-server={host} --docker-username=… --docker-password=…`, or `--pull-login FILE` to have one made"
+            );
+        }
+        O::Beyond(_, id) => {
+            return format!("read them in the plan; `--accept {id}` accepts them");
+        }
+        O::Deployed(solution, _, environment) | O::Inhabited(solution, _, _, environment) => {
+            return format!("`solution undeploy {solution} --environment {environment}` first");
+        }
+        O::Changed => PLAN_AGAIN,
+        O::MadeAnew(_) => "run the same command again",
+        O::Denied(_) => "have it granted, or use another context with `--context`",
+        O::Grant(..) => "import as a user who holds it, or who may `escalate` and `bind` roles",
+        O::RecordSize(..) => SHORTER,
+        O::OtherArchive(..) => "ask the publisher which is right; `--replace` takes this one",
+        O::NoSigners(..) => UNSIGNED,
+        O::OtherSigners(..) => OTHER_SIGNERS,
+        O::PushDenied(_) => MAY_NOT_PUSH,
+        O::OtherTag(..) => OTHER_TAG,
+        O::CrdTooNew { .. } => "import a version whose API the cluster still serves",
+        O::CrdDrops(..) => DROPPED,
+        O::CrdStored(..) => "migrate the stored objects first (status.storedVersions of the CRD)",
+        O::CrdOwned(..) => "two Solutions cannot own one CRD: remove the other Solution first",
+        O::CrdUnowned(_) => "find out who installed it; `--adopt crds` takes it over",
+        O::NoOperator(_) => "leave out `--environment`: the images become available without it",
+        O::NoEnvironment(_) => "`solution environment list` shows all",
+        O::SeveralNamespaces(..) => "choose one with `--namespace`",
+        O::NamespaceReserved(_) | O::NamespaceTaken(..) => OTHER_NAMESPACE,
+        O::NamespaceGoing(_) => "wait until it is gone, then run the same command again",
+        O::NamespaceOther(_) | O::NamespaceUnowned(..) => ADOPT_NAMESPACE,
+        O::OtherLogin(..) => "give `--pull-registry` too, as nodes know it",
+        O::Older(..) => OLDER,
+        O::TooOld(..) => "import a version in that range first",
+        O::Owned(..) => NOT_OURS,
+        O::SameName(_) => "ask the publisher for roles with other names",
+        O::Refused(..) => CLUSTER_RULES,
+        O::PodRefused(_) => POD_RULES,
+        O::NotDeployed(..) => "`solution status` shows what is deployed where",
+        O::NotImported(..) => "`solution status` lists what is",
+        O::NotActive(_) => "`solution status` shows what is active",
+        O::ServesNothing(_) => "serve a version again, or delete the CRD yourself",
+        O::InUse(..) => "deleting the CRD would delete them: delete them yourself first",
+        O::WouldDelete(..) => DELETE_FIRST,
+    };
+    words.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use importer::Obstacle;
+
+    use super::fix;
+
+    #[test]
+    fn a_mistyped_name_is_answered_with_the_one_that_was_meant() {
+        let unknown = |near: Option<&str>| {
+            let near = near.map(|name| name.parse().unwrap());
+            fix(&Obstacle::UnknownEnvironment(
+                "tests".parse().unwrap(),
+                near,
+            ))
+        };
+        let make = "`--create-environment` makes it; `solution environment list` shows all";
+        assert_eq!(unknown(None), make);
+        assert_eq!(
+            unknown(Some("test")),
+            format!("did you mean `test`? {make}")
+        );
+    }
+
+    #[test]
+    fn a_secret_is_made_in_a_namespace_that_is_made_before() {
+        let missing = |create: Option<&str>| {
+            fix(&Obstacle::NoPullSecret {
+                secret: "login".parse().unwrap(),
+                namespace: "prod-ns".parse().unwrap(),
+                create: create.map(|name| name.parse().unwrap()),
+                host: "pull.test:5000".to_owned(),
+            })
+        };
+        let make = "`kubectl --namespace prod-ns create secret docker-registry login --docker-server=pull.test:5000 --docker-username=… --docker-password=…`, or `--pull-login FILE` to have one made";
+        assert_eq!(missing(None), make);
+        let first = "`solution environment create prod --namespace prod-ns`, then ";
+        assert_eq!(missing(Some("prod")), format!("{first}{make}"));
+    }
+}

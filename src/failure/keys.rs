@@ -1,0 +1,50 @@
+//! What the errors of keys and of trust in them come to.
+
+use std::path::Path;
+
+use signing::{KeyError, TrustError};
+
+use super::{Answer, Failure, Judge, Outcome, UNKNOWN, no};
+
+fn usage(hint: &'static str) -> Answer {
+    Answer(Outcome::Usage, Some(hint))
+}
+
+/// A key file is not one to sign with.
+pub(crate) fn key(path: &Path, error: KeyError) -> Failure {
+    let answer = match &error {
+        KeyError::Passphrase => {
+            no("if the passphrase is right, the key file is damaged: `openssl pkey -in KEY` tells")
+        }
+        KeyError::Encryption(_) | KeyError::Work => {
+            no("encrypt it anew: `openssl pkcs8 -topk8 -in KEY -out NEW-KEY`")
+        }
+        KeyError::Size(_)
+        | KeyError::NotPem
+        | KeyError::Encrypted
+        | KeyError::PassphraseEmpty
+        | KeyError::PassphraseSize
+        | KeyError::SecretExpected
+        | KeyError::PublicExpected
+        | KeyError::Label(_)
+        | KeyError::Algorithm(_)
+        | KeyError::Malformed
+        | KeyError::Weak => {
+            no("make one with `solution keygen`, or with `openssl genpkey -algorithm ed25519`")
+        }
+        KeyError::Random(_) => UNKNOWN,
+    };
+    Failure::judged(answer, error)
+        .context(format!("`{}` is not a key to sign with", path.display()))
+}
+
+impl Judge for TrustError {
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Empty | Self::Repeated(_) => usage("give each key once with `--key`"),
+            Self::ThresholdMissing { .. } | Self::ThresholdTooHigh { .. } => {
+                usage("give their number with `--threshold`")
+            }
+        }
+    }
+}

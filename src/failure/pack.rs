@@ -1,0 +1,215 @@
+//! What the errors of packing come to: of sources, of the cache, of releases.
+
+use files::ReadError;
+use files::ownership::PathError;
+use packager::PackError;
+use release::ReleaseError;
+use sources::tar::TarError;
+use sources::{CacheError, SourceError};
+
+use super::{Answer, Judge, NO, Outcome, UNKNOWN, no, unknown};
+
+impl Judge for PackError {
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Read(error) => error.answer(),
+            Self::Image { source, .. } => source.answer(),
+            Self::Write(error) => error.answer(),
+            Self::Cached { .. } | Self::Check(_) | Self::Init { .. } => UNKNOWN,
+            Self::Problem { problem, .. } => Answer(Outcome::No, problem.fix()),
+            Self::NoSource(_) => no("`solution init` writes one to begin with"),
+            Self::Source { .. }
+            | Self::Outside { .. }
+            | Self::Platform { .. }
+            | Self::NoOperatorFiles { .. }
+            | Self::Yaml { .. }
+            | Self::FileName(_)
+            | Self::FileTwice { .. }
+            | Self::ManifestSize(_)
+            | Self::Content { .. }
+            | Self::Tree(_)
+            | Self::Refused(_)
+            | Self::Exists(_) => NO,
+        }
+    }
+}
+
+impl Judge for ReleaseError {
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Read(error) => error.answer(),
+            Self::NoOperator => no(
+                "give the file with the operator's Deployment, or use `solution init DIR` and write spec.images by hand for a Solution without one",
+            ),
+            Self::NoSuchDeployment { .. } | Self::Ambiguous { .. } => {
+                no("choose one with `--deployment`")
+            }
+            Self::NoContainer { .. } => no("choose another with `--deployment`"),
+            Self::NoName { .. } => no("give one with `--name`"),
+            Self::NoVersion { .. } => no("give one with `--version`"),
+            Self::Id(_) => no("give a shorter one with `--name`"),
+            Self::Write { .. } => UNKNOWN,
+            Self::NotEmpty(_)
+            | Self::Directory { .. }
+            | Self::Chart(_)
+            | Self::Packed(_)
+            | Self::Stream { .. }
+            | Self::Yaml { .. }
+            | Self::Weight { .. }
+            | Self::Twice { .. }
+            | Self::Name { .. }
+            | Self::Workload { .. }
+            | Self::Unfit(_)
+            | Self::Spelling => NO,
+        }
+    }
+}
+
+impl Judge for SourceError {
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Read(error) => error.answer(),
+            Self::Registry(error) => error.answer(),
+            Self::Engine(error) => error.answer(),
+            Self::Cache(error) => error.answer(),
+            Self::UnpackSpace { .. } => unknown(
+                "free some space there, or keep the cache on a larger disk with `--cache-dir`",
+            ),
+            Self::Tar {
+                source: TarError::Io { .. },
+                ..
+            }
+            | Self::Runtime(_)
+            | Self::Interrupted => UNKNOWN,
+            Self::UnpackLimit { .. } => {
+                no("if it is what you expect, allow more with `--unpack-limit`")
+            }
+            Self::NoEngine => no("name the socket with DOCKER_HOST=unix://PATH"),
+            Self::Address(_)
+            | Self::Logins { .. }
+            | Self::Tar { .. }
+            | Self::NotInTar { .. }
+            | Self::Compressed { .. }
+            | Self::Layers { .. }
+            | Self::NoPlatform(_)
+            | Self::NotALayout(_)
+            | Self::LayoutVersion { .. }
+            | Self::NotADirectoryTransport(_)
+            | Self::Json { .. }
+            | Self::Empty(_)
+            | Self::Ambiguous { .. }
+            | Self::NoSuchTag { .. }
+            | Self::TagTwice { .. }
+            | Self::Digest { .. }
+            | Self::Document { .. }
+            | Self::MediaType { .. }
+            | Self::MissingDocument { .. }
+            | Self::MissingBlob { .. }
+            | Self::Size { .. }
+            | Self::Content { .. }
+            | Self::TwoSizes(_)
+            | Self::EmptyIndex(_)
+            | Self::Depth { .. }
+            | Self::Documents
+            | Self::Contents
+            | Self::DocumentBytes
+            | Self::Config { .. }
+            | Self::NoSuchPlatform { .. } => NO,
+        }
+    }
+}
+
+impl Judge for ReadError {
+    /// A file that is not there is an answer.
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Io { .. } if self.is_missing() => NO,
+            Self::Io { .. } => UNKNOWN,
+            Self::Kind(_) | Self::Size { .. } => NO,
+        }
+    }
+}
+
+impl Judge for CacheError {
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Exposed {
+                source: PathError::Io { .. },
+                ..
+            }
+            | Self::Io { .. }
+            | Self::Content { .. }
+            | Self::Short { .. }
+            | Self::Crowded(_) => UNKNOWN,
+            Self::Exposed { .. } => no(
+                "give a folder that only you can write to with `--cache-dir`, or take the right to write from others with `chmod go-w`",
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    fn packed(source: impl Into<SourceError>) -> (Outcome, Option<&'static str>) {
+        let Answer(outcome, hint) = PackError::Image {
+            place: "app:1".parse().unwrap(),
+            from: "oci:app".parse().unwrap(),
+            source: Box::new(source.into()),
+        }
+        .answer();
+        (outcome, hint)
+    }
+
+    #[test]
+    fn what_the_disk_does_not_give_is_not_found_out() {
+        let full = || io::Error::other("no disk");
+        let path = || "x".into();
+        let read = |kind: io::ErrorKind| ReadError::Io {
+            path: path(),
+            source: kind.into(),
+        };
+        assert_eq!(
+            packed(read(io::ErrorKind::PermissionDenied)).0,
+            Outcome::Unknown
+        );
+        assert_eq!(packed(read(io::ErrorKind::NotFound)).0, Outcome::No);
+        assert_eq!(
+            packed(CacheError::Io {
+                path: path(),
+                source: full()
+            })
+            .0,
+            Outcome::Unknown
+        );
+        let tar = |source| SourceError::Tar {
+            path: path(),
+            source,
+        };
+        assert_eq!(
+            packed(tar(TarError::Io {
+                at: 0,
+                source: full()
+            }))
+            .0,
+            Outcome::Unknown
+        );
+        assert_eq!(packed(tar(TarError::CutOff { at: 0 })).0, Outcome::No);
+        assert_eq!(packed(SourceError::Interrupted).0, Outcome::Unknown);
+        let exposed = |source| CacheError::Exposed {
+            directory: path(),
+            source,
+        };
+        let unseen = PathError::Io {
+            path: path(),
+            source: full(),
+        };
+        assert_eq!(packed(exposed(unseen)), (Outcome::Unknown, None));
+        let (outcome, hint) = packed(exposed(PathError::Dangling(path())));
+        assert_eq!(outcome, Outcome::No);
+        assert!(hint.unwrap().contains("--cache-dir"), "{hint:?}");
+    }
+}

@@ -1,0 +1,107 @@
+//! What a registry's errors come to, and those of a container engine.
+
+use std::io::ErrorKind;
+
+use registry::{EngineError, Error};
+
+use super::{Answer, Judge, NO, UNKNOWN, no, unknown};
+
+/// Where somebody may not push.
+pub(super) const MAY_NOT_PUSH: &str =
+    "ask the registry's administrator for the right to push there, or to create the project";
+const PULL_AGAIN: &str = "run the same command again: only what is missing is downloaded";
+const PUSH_AGAIN: &str = "run the same command again: only what is missing is pushed";
+const ROOM: &str = "make room, or choose another place for downloads";
+const TAMPERED: &str = "copy again from the source; if it fails again, treat it as tampering";
+
+impl Judge for Error {
+    /// Refused credentials or certificates are an answer, an unreachable host is not.
+    fn answer(&self) -> Answer {
+        match self {
+            Self::CertificateAuthority { .. } => {
+                no("give a PEM file that begins with -----BEGIN CERTIFICATE-----")
+            }
+            Self::Unreachable { .. } => unknown(
+                "check the host name, the port, and the firewall between here and the registry",
+            ),
+            Self::TooSlow { .. } => unknown(
+                "look at the line to the registry and at what else the registry is doing, then run the same command again: what is in place already counts",
+            ),
+            Self::Untrusted { .. } => no(
+                "give the authority that signed the registry's certificate with --ca-file, and use the host name that stands in the certificate",
+            ),
+            Self::PlainHttpAnswer { .. } => {
+                no("use the registry's HTTPS port, or --plain-http if it really has none")
+            }
+            Self::NotARegistry { .. } => {
+                no("check host and port: an OCI registry answers below /v2/")
+            }
+            Self::LoginRequired { .. } => no(
+                "log in with `docker login` or `podman login`, or name the file that holds the login",
+            ),
+            Self::LoginRefused { .. } => {
+                no("log in again: the user name, password or token is wrong or has expired")
+            }
+            Self::Denied { operation, .. } if operation.is_pull() => no(
+                "ask the registry's administrator for the right to pull from there, or log in as somebody who has it",
+            ),
+            Self::Denied { .. } => no(MAY_NOT_PUSH),
+            Self::Missing { .. } => no(
+                "check the name and the tag; some registries also say this of what a login may not see",
+            ),
+            Self::Busy { .. } if self.is_storing() => unknown(
+                "the registry failed while storing: look at its log and at its free space, then run the same command again: only what is missing is pushed",
+            ),
+            Self::Busy { operation, .. }
+            | Self::Interrupted { operation, .. }
+            | Self::TimedOut { operation, .. }
+            | Self::CutShort { operation, .. } => unknown(if operation.is_pull() {
+                PULL_AGAIN
+            } else {
+                PUSH_AGAIN
+            }),
+            Self::Refused { status: 413, .. } => {
+                no("raise the largest body size of the proxy before the registry")
+            }
+            Self::Damaged { .. } | Self::ManifestDamaged { .. } => no(TAMPERED),
+            Self::NotKept { .. } => no(
+                "restart the registry, then run the same command again: it remembers content that its garbage collector has removed, and must forget it",
+            ),
+            Self::Store { .. } => unknown(ROOM),
+            Self::OtherSize { .. } | Self::OtherDigest { .. } => no(
+                "the registry, or something before it, holds other content: push the image there anew",
+            ),
+            Self::Read { .. } => unknown("check the medium: copy it again, or try another drive"),
+            Self::Refused { .. }
+            | Self::Setup(_)
+            | Self::Proxy(_)
+            | Self::LoginUnsupported { .. }
+            | Self::BadAnswer { .. }
+            | Self::AnswerTooLong { .. } => NO,
+        }
+    }
+}
+
+impl Judge for EngineError {
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Unreachable { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+                unknown(
+                    "use an engine of your own (`systemctl --user start podman.socket`), or become a member of the group that the socket belongs to",
+                )
+            }
+            Self::Unreachable { .. } => unknown(
+                "start the engine (`systemctl --user start podman.socket`, or Docker's service), or name its socket with DOCKER_HOST=unix://PATH",
+            ),
+            Self::NoSuchImage { .. } => no(
+                "`docker images` or `podman images` lists what is there; rootless and root's engines have different images",
+            ),
+            Self::TooLong { .. } => NO,
+            Self::Store(_) => unknown(ROOM),
+            Self::Setup(_)
+            | Self::Interrupted { .. }
+            | Self::TimedOut { .. }
+            | Self::Refused { .. } => UNKNOWN,
+        }
+    }
+}
