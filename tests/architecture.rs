@@ -1,11 +1,12 @@
 //! The direction of dependencies, as docs/architecture.md draws it, compared with what cargo sees; what may be depended
-//! on at all; and the direction inside each package. A new arrow needs a line here, and so a reason in review.
+//! on at all; the direction inside each package; and what libraries must not know though no arrow shows it: the command
+//! line. A new arrow needs a line here, and so a reason in review.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -113,6 +114,28 @@ const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 /// Packages whose modules still use each other in a circle.
 const CIRCLES: &[&str] = &["importer", "solution"];
+
+/// Files of libraries that may name the program and its flags, and why.
+const SPOKEN: &[(&str, &str)] = &[
+    ("crates/archive/src/readme.rs", "README.txt of archives"),
+    (
+        "crates/sources/src/cache/mod.rs",
+        "CACHEDIR.TAG says whose it is",
+    ),
+    ("crates/release/src/choose.rs", NOTES),
+    ("crates/release/src/definitions.rs", NOTES),
+    ("crates/release/src/fields.rs", NOTES),
+    ("crates/release/src/left.rs", NOTES),
+    ("crates/release/src/scope.rs", NOTES),
+    ("crates/release/src/write.rs", NOTES),
+    ("validator/src/catalogue/container.rs", FINDINGS),
+    ("validator/src/catalogue/images.rs", FINDINGS),
+    ("validator/src/catalogue/manifest.rs", FINDINGS),
+    ("validator/src/catalogue/signature.rs", FINDINGS),
+];
+const NOTES: &str = "what it writes is NOTES.md and the comments of a drafted solution.yaml";
+const FINDINGS: &str =
+    "docs/findings.md is made of it: what to do stands beside the id, for every tool";
 
 struct Graph {
     workspace: BTreeSet<String>,
@@ -419,4 +442,90 @@ fn reached<'a>(words: &[&'a str], depth: usize) -> Vec<&'a str> {
         }
     }
     found
+}
+
+/// Every source file of the libraries, without those of tests, with its path as in [`SPOKEN`].
+fn sources() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = fs::read_dir(root.join("crates")).unwrap();
+    let mut open: Vec<PathBuf> = crates
+        .map(|entry| entry.unwrap().path().join("src"))
+        .collect();
+    open.extend(
+        ["importer", "packager", "schemas", "validator"].map(|name| root.join(name).join("src")),
+    );
+    let mut files = Vec::new();
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(
+                fs::read_dir(path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+            continue;
+        }
+        let name = path
+            .strip_prefix(root)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned();
+        if !name.contains("/test") {
+            files.push((name, fs::read_to_string(path).unwrap()));
+        }
+    }
+    files
+}
+
+/// The flags in a text.
+fn flags(text: &str) -> impl Iterator<Item = &str> {
+    let rest = |start: usize| {
+        let text = &text[start..];
+        let end = text.find(|c: char| c != '-' && !c.is_ascii_lowercase());
+        &text[..end.unwrap_or(text.len())]
+    };
+    let begins =
+        |start: &usize| !text[..*start].ends_with(|c: char| c == '-' || c.is_alphanumeric());
+    text.match_indices("--")
+        .map(|(start, _)| start)
+        .filter(begins)
+        .map(rest)
+}
+
+#[test]
+fn libraries_do_not_speak_the_command_line() {
+    let reference =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/cli-reference.md"));
+    let reference = reference.unwrap();
+    let options = reference
+        .lines()
+        .filter(|line| line.trim_start().starts_with('-'));
+    let ours: BTreeSet<&str> = options.filter_map(|line| flags(line).next()).collect();
+    assert!(
+        ours.contains("--pull-secret") && ours.len() > 40,
+        "{ours:?}"
+    );
+    let mut silent: BTreeMap<&str, &str> = SPOKEN.iter().copied().collect();
+    let mut spoken = Vec::new();
+    for (name, text) in &sources() {
+        let code = text.split("mod tests {").next().unwrap();
+        for line in code
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"))
+        {
+            let says = flags(line).any(|flag| ours.contains(flag)) || line.contains("`solution ");
+            if says
+                && silent.remove(name.as_str()).is_none()
+                && !SPOKEN.iter().any(|(file, _)| file == name)
+            {
+                spoken.push(format!("{name}: {}", line.trim()));
+            }
+        }
+    }
+    assert!(
+        spoken.is_empty(),
+        "the program says what to do, in src/failure:\n{}",
+        spoken.join("\n")
+    );
+    assert!(silent.is_empty(), "no longer needed in SPOKEN: {silent:?}");
 }

@@ -84,7 +84,7 @@ fn drafted(text: &str) -> Draft {
 #[track_caller]
 fn refused(text: &str) -> String {
     let error = try_draft(text).unwrap_err();
-    assert!(!matches!(error, FromError::Read(_)), "{error}");
+    assert!(!matches!(error, ReleaseError::Read(_)), "{error}");
     let cause = error.source().map(|cause| format!(": {cause}"));
     format!("{error}{}", cause.unwrap_or_default())
 }
