@@ -42,16 +42,6 @@ pub enum PackError {
         /// What is wrong with it.
         problem: Box<Problem>,
     },
-    /// A text of `platforms` is not a platform.
-    #[error(
-        "image `{place}`: `{text}` in `platforms` is not a platform; write `os/architecture[/variant]`, such as `linux/arm64`"
-    )]
-    Platform {
-        /// The image.
-        place: ImagePlace,
-        /// The text.
-        text: String,
-    },
     /// The operator's CRDs or roles are not where they should be.
     #[error("`{field}` is `{}`, which does not exist; {mend}", path.display())]
     NoOperatorFiles {

@@ -5,7 +5,6 @@
 //! environment or the clock.
 
 mod assemble;
-mod check;
 mod error;
 mod init;
 mod load;

@@ -39,7 +39,6 @@ pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
         .and_then(|source| source.id().map(|id| (source, id)).map_err(Into::into));
     let (source, id) = understood.map_err(|source| PackError::Source { path, source })?;
     rules::check_source(&source.spec).map_err(PackError::in_file(Path::new("solution.yaml")))?;
-    check::platforms(&source.spec.images)?;
     let crds = below(directory, "spec.crds", &source.spec.crds)?;
     let roles = below(directory, "spec.roles", &source.spec.roles)?;
     let (operator, unused) = if source.spec.operator.is_some() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use archive::{Draft, FileSource, Info, Medium, Overwrite, Signed, Unsigned, WriteError};
@@ -11,11 +11,11 @@ use signing::SecretKey;
 use sources::{
     Blob, Cache, CacheOptions, Collected, Compression, Here, Means, Network, Remote, Unpacking,
 };
-use validator::{Report, Verdict};
+use validator::{Report, Verdict, rules};
 
 use crate::error::PackError;
 use crate::load::{self, Loaded};
-use crate::{Event, Progress, assemble, check};
+use crate::{Event, Progress, assemble};
 
 /// What is to be made from what.
 #[derive(Debug)]
@@ -189,7 +189,12 @@ pub(crate) fn means<'a>(
 pub(crate) fn collect(loaded: &Loaded, means: &Means<'_>) -> Result<Vec<Collected>, PackError> {
     let spec = &loaded.source.spec;
     let images = sources::collect(&loaded.directory, &spec.images, means)?;
-    check::collected(&images, spec.operator.as_ref())?;
+    // Only the sources could tell the references under which images were saved.
+    let references = images
+        .iter()
+        .filter_map(|image| Some((image.place.clone(), image.reference.as_ref()?)));
+    rules::check_references(spec.operator.as_ref(), references)
+        .map_err(PackError::in_file(Path::new("solution.yaml")))?;
     Ok(images)
 }
 

@@ -2,10 +2,13 @@
 //! same shape) that copying byte for byte needs. The bytes are kept elsewhere, unchanged; these types only tell
 //! what they refer to.
 
+mod platform;
+
 use serde::{Deserialize, Serialize};
 
 use crate::json::{self, JsonError};
 use crate::{Digest, known_keys, limits};
+pub use platform::{Platform, WantedPlatform};
 
 /// A reference to a content by digest and size (image specification, "Content Descriptors").
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,27 +26,6 @@ pub struct Descriptor {
     /// Addresses outside the archive. Descriptors with them are refused: a site without internet cannot follow them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<String>,
-}
-
-/// What an image runs on (image specification, "Image Index").
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Platform {
-    /// `linux`, …
-    pub os: String,
-    /// `amd64`, `arm64`, …
-    pub architecture: String,
-    /// `v8`, …
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub variant: Option<String>,
-}
-
-impl std::fmt::Display for Platform {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.os, self.architecture)?;
-        self.variant
-            .iter()
-            .try_for_each(|variant| write!(f, "/{variant}"))
-    }
 }
 
 /// An image manifest: a configuration and layers. Artifacts have the same shape.

@@ -35,6 +35,7 @@ pub use envelope::{Envelope, EnvelopeError, EnvelopeSignature, KeyId, PAYLOAD_TY
 pub use expansion::{ExpansionError, Piece, split_expansions};
 pub use image::{
     Descriptor, ImageDocument, ImageDocumentError, ImageIndex, ImageManifest, Platform,
+    WantedPlatform,
 };
 pub use listed::listed;
 pub use manifest::{

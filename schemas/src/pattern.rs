@@ -41,6 +41,7 @@ pub(crate) const TAG: &str = concat!("^", tag!(), "$");
 pub(crate) const IMAGE_PLACE: &str = concat!("^", image_name!(), ":", tag!(), "$");
 pub(crate) const IMAGE_SOURCE: &str =
     "^(((oci|oci-archive|docker-archive):[^:]+(:.+)?)|dir:[^:]+|docker://.+|docker-daemon:.+)$";
+pub(crate) const PLATFORM: &str = "^[a-z0-9._-]+(/[a-z0-9._-]+){1,2}$";
 pub(crate) const SOLUTIONS: &str = "^(\\*|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(-\\*)?)$";
 pub(crate) const TIME: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$";
 pub(crate) const VERSION: &str = concat!(

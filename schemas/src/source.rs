@@ -13,7 +13,7 @@ use crate::name::text_traits;
 use crate::yaml;
 use crate::{
     API_VERSION, ImageName, ImagePlace, ImageReference, NameError, SolutionId, StatementTime, Tag,
-    Version, VersionRange,
+    Version, VersionRange, WantedPlatform,
 };
 
 /// What an archive is made from.
@@ -81,7 +81,7 @@ pub struct SourceImage {
     pub reference: Option<ImageReference>,
     /// The platforms to take of a multi-platform image, as `os/architecture[/variant]`; by default all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub platforms: Vec<String>,
+    pub platforms: Vec<WantedPlatform>,
 }
 
 impl SourceImage {

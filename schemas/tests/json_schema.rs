@@ -9,7 +9,8 @@ use jsonschema::Validator;
 use schemars::{JsonSchema, schema_for};
 use schemas::{
     ImageName, ImagePlace, ImageSource, OperatorConfig, Repository, Solution, SolutionName,
-    SolutionPattern, SolutionSource, StatementTime, Tag, TrustPolicy, Version, yaml,
+    SolutionPattern, SolutionSource, StatementTime, Tag, TrustPolicy, Version, WantedPlatform,
+    yaml,
 };
 use serde_json::{Value, json};
 
@@ -278,6 +279,15 @@ fn patterns_of_values_say_what_the_types_say() {
         "ftp:x",
         "docker://",
         "images/a",
+    ]);
+    agrees::<WantedPlatform>(&[
+        "linux/amd64",
+        "linux/arm/v7",
+        "linux",
+        "linux/",
+        "linux/arm/v7/x",
+        "Linux/amd64",
+        "",
     ]);
     agrees::<SolutionPattern>(&[
         "*", "shop", "acme-*", "a-b-*", "", "acme*", "-*", "a-", "a--*", "Acme-*", "**",

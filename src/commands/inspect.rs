@@ -180,7 +180,7 @@ fn platforms(index: &ImageIndex) -> Vec<String> {
         .manifests
         .iter()
         .filter_map(|child| child.platform.as_ref());
-    let known = platforms.filter(|platform| platform.os != "unknown");
+    let known = platforms.filter(|platform| platform.is_known());
     known.map(ToString::to_string).collect()
 }
 

@@ -20,7 +20,6 @@ impl Judge for PackError {
             Self::NoSource(_) => no("`solution init` writes one to begin with"),
             Self::Source { .. }
             | Self::Outside { .. }
-            | Self::Platform { .. }
             | Self::NoOperatorFiles { .. }
             | Self::Yaml { .. }
             | Self::FileName(_)

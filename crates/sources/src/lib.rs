@@ -31,7 +31,6 @@ pub use collect::{
 pub use error::{FailedImage, SourceError};
 pub use limits::UNPACK_LIMIT;
 pub use means::{Compression, Means};
-pub use platform::not_a_platform;
 pub use remote::{Network, Remote};
 pub use unpacking::Unpacking;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use archive::tree::Document;
-use schemas::{Descriptor, Digest, Platform, listed};
+use schemas::{Descriptor, Digest, Platform, WantedPlatform, listed};
 use serde_json::Value;
 
 use crate::error::SourceError;
@@ -26,59 +26,18 @@ pub(crate) enum Choice<'a> {
     Children(BTreeSet<Digest>),
 }
 
-/// The first of these texts that is not `os/architecture[/variant]`.
-#[must_use]
-pub fn not_a_platform(texts: &[String]) -> Option<&str> {
-    texts
-        .iter()
-        .map(String::as_str)
-        .find(|text| parse(text).is_none())
-}
-
-fn parse(text: &str) -> Option<Platform> {
-    let mut parts = text.split('/');
-    let mut part = || {
-        let word = |byte: u8| {
-            byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'_')
-        };
-        parts
-            .next()
-            .map(|part| (!part.is_empty() && part.bytes().all(word)).then(|| part.to_owned()))
-    };
-    let (os, architecture) = (part()??, part()??);
-    let variant = match part() {
-        Some(variant) => Some(variant?),
-        None => None,
-    };
-    part().is_none().then_some(Platform {
-        os,
-        architecture,
-        variant,
-    })
-}
-
-/// Whether a platform is what a text asks for. Without a variant every variant is, since indexes differ in whether
-/// they say `linux/arm64` or `linux/arm64/v8`.
-fn is_wanted(platform: &Platform, wanted: &str) -> bool {
-    parse(wanted).is_some_and(|wanted| {
-        wanted.os == platform.os
-            && wanted.architecture == platform.architecture
-            && (wanted.variant.is_none() || wanted.variant == platform.variant)
-    })
-}
-
 /// The platform of an index's child. Attestations of a build are children too, of the platform `unknown/unknown`.
 fn platform(child: &Descriptor) -> Option<&Platform> {
     child
         .platform
         .as_ref()
-        .filter(|platform| platform.os != "unknown")
+        .filter(|platform| platform.is_known())
 }
 
 /// Chooses among the children of an index.
 pub(crate) fn choose<'a>(
     children: &'a [Descriptor],
-    wanted: &[String],
+    wanted: &[WantedPlatform],
 ) -> Result<Choice<'a>, SourceError> {
     if wanted.is_empty() {
         return Ok(Choice::Whole);
@@ -91,7 +50,7 @@ pub(crate) fn choose<'a>(
     check(&names, wanted)?;
     let (chosen, left): (Vec<_>, Vec<_>) = available
         .iter()
-        .partition(|(_, platform)| wanted.iter().any(|wanted| is_wanted(platform, wanted)));
+        .partition(|(_, platform)| wanted.iter().any(|wanted| wanted.takes(platform)));
     match (chosen.as_slice(), left.is_empty()) {
         ([(child, _)], _) => Ok(Choice::Child(child)),
         (_, true) => Ok(Choice::Whole),
@@ -151,13 +110,13 @@ fn write_sorted(value: &Value, text: &mut String) {
 }
 
 /// Refuses a wanted platform that is not available.
-pub(crate) fn check(available: &[&Platform], wanted: &[String]) -> Result<(), SourceError> {
+pub(crate) fn check(available: &[&Platform], wanted: &[WantedPlatform]) -> Result<(), SourceError> {
     let missing = wanted
         .iter()
-        .find(|wanted| !available.iter().any(|platform| is_wanted(platform, wanted)));
+        .find(|wanted| !available.iter().any(|platform| wanted.takes(platform)));
     missing.map_or(Ok(()), |wanted| {
         Err(SourceError::NoSuchPlatform {
-            wanted: wanted.clone(),
+            wanted: wanted.to_string(),
             available: listed(available),
         })
     })
@@ -168,17 +127,24 @@ mod tests {
     use super::*;
 
     fn child(number: u8, platform: &str) -> Descriptor {
+        let mut parts = platform.split('/').map(str::to_owned);
+        let mut part = || parts.next().unwrap();
+        let (os, architecture) = (part(), part());
         Descriptor {
             media_type: "application/vnd.oci.image.manifest.v1+json".to_owned(),
             digest: schemas::Digest::new([number; 32]),
             size: 1,
-            platform: parse(platform),
+            platform: Some(Platform {
+                os,
+                architecture,
+                variant: parts.next(),
+            }),
             urls: Vec::new(),
         }
     }
 
     fn chosen(children: &[Descriptor], wanted: &[&str]) -> Result<Option<u8>, String> {
-        let wanted: Vec<String> = wanted.iter().map(|text| (*text).to_owned()).collect();
+        let wanted: Vec<_> = wanted.iter().map(|text| text.parse().unwrap()).collect();
         match choose(children, &wanted) {
             Ok(Choice::Whole) => Ok(None),
             Ok(Choice::Child(child)) => Ok(Some(child.digest.as_bytes()[0])),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use schemas::Digest;
+use schemas::{Digest, WantedPlatform};
 
 use super::ImageContents;
 use super::docker_archive::Archive;
@@ -33,7 +33,7 @@ pub(super) struct Chosen {
     /// Which size and media type it has by its list.
     pub(super) said: (u64, String),
     /// What is taken of it.
-    pub(super) platforms: Vec<String>,
+    pub(super) platforms: Vec<WantedPlatform>,
 }
 
 impl Opened {

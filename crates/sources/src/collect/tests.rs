@@ -121,7 +121,7 @@ impl Tree {
 
     fn collect(&self, source: &str, platforms: &[&str]) -> Result<Collected, SourceError> {
         let image = SourceImage {
-            platforms: platforms.iter().map(|text| (*text).to_owned()).collect(),
+            platforms: platforms.iter().map(|text| text.parse().unwrap()).collect(),
             ..source_image(source)
         };
         collect_one(self.directory.path(), &image, &mut Session::new())

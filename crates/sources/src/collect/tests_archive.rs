@@ -766,7 +766,7 @@ fn artifacts_are_taken_byte_for_byte() {
         }
     }
     let mut image = source_image("oci:layout:policy");
-    image.platforms = vec!["linux/amd64".to_owned()];
+    image.platforms = vec!["linux/amd64".parse().unwrap()];
     let refused = collect_with(
         bench.0.path(),
         &image,
@@ -822,7 +822,7 @@ fn some_platforms_come_with_what_is_about_them() {
     layout(&bench);
     let of = |platforms: &[&str]| {
         let mut image = source_image("oci:layout:attested");
-        image.platforms = platforms.iter().map(|text| (*text).to_owned()).collect();
+        image.platforms = platforms.iter().map(|text| text.parse().unwrap()).collect();
         collect_with(
             bench.0.path(),
             &image,

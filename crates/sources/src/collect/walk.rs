@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use schemas::{Descriptor, Digest, ImageDocument, ImageManifest, Platform, json, known_keys};
+use schemas::{
+    Descriptor, Digest, ImageDocument, ImageManifest, Platform, WantedPlatform, json, known_keys,
+};
 
 use super::docker::Remote;
 use super::opened::Opened;
@@ -270,7 +272,7 @@ impl<'a> Reader<'a> {
     pub(super) fn collect(
         mut self,
         root: Parsed,
-        platforms: &[String],
+        platforms: &[WantedPlatform],
     ) -> Result<ImageContents, SourceError> {
         let root = self.choose(root, platforms)?;
         let artifact_type = match &root.content {
@@ -306,7 +308,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn choose(&self, root: Parsed, platforms: &[String]) -> Result<Parsed, SourceError> {
+    fn choose(&self, root: Parsed, platforms: &[WantedPlatform]) -> Result<Parsed, SourceError> {
         if platforms.is_empty() {
             return Ok(root);
         }
