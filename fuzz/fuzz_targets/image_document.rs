@@ -15,9 +15,8 @@ fuzz_target!(|bytes: &[u8]| {
     let again = ImageDocument::from_slice(&written).expect("the same in another spelling");
     assert_eq!(again, document);
     assert_eq!(value["schemaVersion"], 2);
-    assert!(document.media_type().starts_with("application/vnd."));
     if let Some(said) = value.get("mediaType").filter(|said| !said.is_null()) {
-        assert_eq!(said, document.media_type());
+        assert_eq!(said, document.media_type().as_str());
     }
     let named = match &document {
         ImageDocument::Manifest(_) => value["layers"].as_array().map_or(0, Vec::len) + 1,

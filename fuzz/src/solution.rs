@@ -1,12 +1,14 @@
 //! A small Solution as its publisher signs it, whatever its files hold.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use archive::tree::{BlobSize, DerivedContent, DerivedFile, Document, Image, derived};
+use archive::tree::{DerivedContent, DerivedFile, derived};
 use archive::{ArchiveFile, Info, MANIFEST, Overwrite, README, ROLE, Unsigned, crd_path};
-use schemas::{Digest, SolutionId, StatementTime};
+use schemas::{Digest, Document, Image, MediaType, SolutionId, StatementTime};
 use sha2::{Digest as _, Sha256};
 use signing::{SecretKey, Trust};
 use validator::{Depth, Options, Report, Signatures};
@@ -112,27 +114,29 @@ fn image_files(id: &SolutionId, texts: &Texts<'_>) -> Vec<(String, Vec<u8>)> {
     let document = replace(texts.document, b"@CONFIG", named(texts.config).as_bytes());
     let document = replace(&document, b"@LAYER", named(LAYER).as_bytes());
     let is_index = document.windows(11).any(|it| it == b"\"manifests\"");
-    let kind = if is_index { "index" } else { "manifest" };
     // A content is there once, whatever it is.
     let mut blobs = vec![LAYER.to_vec()];
     if texts.config != LAYER && texts.config != document {
         blobs.push(texts.config.to_vec());
     }
     blobs.retain(|bytes| *bytes != document);
-    let size = |bytes: &Vec<u8>| BlobSize {
-        digest: digest(bytes),
-        size: bytes.len() as u64,
-    };
+    let size = |bytes: &Vec<u8>| (digest(bytes), bytes.len() as u64);
     let image = Image {
         place: "server:1.0.0".parse().expect("a place"),
         reference: None,
-        root: digest(&document),
-        documents: vec![Document {
+        root: Arc::new(Document {
             digest: digest(&document),
-            media_type: format!("application/vnd.oci.image.{kind}.v1+json"),
+            media_type: if is_index {
+                MediaType::OciIndex
+            } else {
+                MediaType::OciManifest
+            },
             bytes: document.as_slice().into(),
-        }],
+            needs: Vec::new(),
+        }),
+        children: Vec::new(),
         blobs: blobs.iter().map(size).collect(),
+        platforms: BTreeSet::new(),
     };
     let file = |file: DerivedFile| {
         let bytes = match file.content {

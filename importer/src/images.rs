@@ -10,8 +10,8 @@ use registry::{
     BlobPush, Client, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress,
     Repository,
 };
-use schemas::{Digest, ImageDocument, ImageName, SolutionId};
-use validator::{Accepted, AcceptedImage};
+use schemas::{Digest, Image, ImageName, SolutionId};
+use validator::Accepted;
 
 use crate::error::Error;
 use crate::obstacle::Obstacle;
@@ -55,12 +55,12 @@ pub(crate) async fn plan(
 ) -> Result<Images, Error> {
     client.ping().await?;
     let id = &accepted.statement().predicate.id;
-    let mut missing: Vec<&AcceptedImage> = Vec::new();
+    let mut missing: Vec<&Image> = Vec::new();
     for image in accepted.images() {
         let repository = repository(client.address(), id, &image.place.name)?;
         let tag = Reference::Tag(image.place.tag.clone());
         match client.manifest_digest(&repository, &tag).await? {
-            Some(digest) if digest == image.root().digest => {
+            Some(digest) if digest == image.root.digest => {
                 if is_whole(client, &repository, image).await? {
                     continue;
                 }
@@ -94,12 +94,8 @@ pub(crate) async fn plan(
 
 /// Whether the registry gives everything of an image whose tag it has. A tag alone proves nothing: what it names can have
 /// been deleted or collected since.
-async fn is_whole(
-    client: &Client,
-    repository: &Repository,
-    image: &AcceptedImage,
-) -> Result<bool, Error> {
-    for document in &image.documents {
+async fn is_whole(client: &Client, repository: &Repository, image: &Image) -> Result<bool, Error> {
+    for document in image.documents() {
         let reference = Reference::Digest(document.digest);
         if client.manifest(repository, &reference).await?.is_none() {
             return Ok(false);
@@ -113,13 +109,13 @@ async fn is_whole(
 fn other_digest(
     client: &Client,
     repository: &Repository,
-    image: &AcceptedImage,
+    image: &Image,
     found: Digest,
 ) -> Obstacle {
     let host = client.address().host();
     let tag = &image.place.tag;
     let tag = format!("{host}/{repository}:{tag}");
-    Obstacle::OtherTag(tag, found, image.root().digest)
+    Obstacle::OtherTag(tag, found, image.root.digest)
 }
 
 /// The most repositories to mount from: each costs a request for every blob that is in none of them.
@@ -155,7 +151,7 @@ pub(crate) fn earlier(
 }
 
 /// Every distinct blob and its size.
-fn blobs<'a>(images: impl Iterator<Item = &'a AcceptedImage>) -> BTreeMap<Digest, u64> {
+fn blobs<'a>(images: impl Iterator<Item = &'a Image>) -> BTreeMap<Digest, u64> {
     images
         .flat_map(|image| &image.blobs)
         .map(|(digest, size)| (*digest, *size))
@@ -167,7 +163,7 @@ fn blobs<'a>(images: impl Iterator<Item = &'a AcceptedImage>) -> BTreeMap<Digest
 fn job(
     accepted: &Accepted,
     registry: &RegistryAddress,
-    images: &[&AcceptedImage],
+    images: &[&Image],
 ) -> Result<PushJob, Error> {
     let id = &accepted.statement().predicate.id;
     let mut repositories: BTreeMap<Digest, BTreeSet<Repository>> = BTreeMap::new();
@@ -211,37 +207,19 @@ fn reads(drive: Drive) -> ReadConcurrency {
     }
 }
 
-fn documents(image: &AcceptedImage, repository: &Repository) -> Vec<ManifestPush> {
-    let last = image.documents.len().saturating_sub(1);
-    image
-        .documents
-        .iter()
-        .enumerate()
-        .map(|(index, document)| ManifestPush {
-            repository: repository.clone(),
-            reference: if index == last {
-                Reference::Tag(image.place.tag.clone())
-            } else {
-                Reference::Digest(document.digest)
-            },
-            media_type: document.media_type.clone(),
-            bytes: Bytes::from_owner(Arc::clone(&document.bytes)),
-            digest: document.digest,
-            needs: needs(&document.bytes),
-        })
-        .collect()
-}
-
-/// What a document names. It was read once already to be accepted, so nothing is lost where it cannot be read.
-fn needs(bytes: &[u8]) -> Vec<Digest> {
-    let document = ImageDocument::from_slice(bytes).ok();
-    let digests = |document: &ImageDocument| {
-        document
-            .descriptors()
-            .map(|descriptor| descriptor.digest)
-            .collect()
-    };
-    document.as_ref().map(digests).unwrap_or_default()
+fn documents(image: &Image, repository: &Repository) -> impl Iterator<Item = ManifestPush> {
+    image.documents().map(|document| ManifestPush {
+        repository: repository.clone(),
+        reference: if document.digest == image.root.digest {
+            Reference::Tag(image.place.tag.clone())
+        } else {
+            Reference::Digest(document.digest)
+        },
+        media_type: document.media_type.to_string(),
+        bytes: Bytes::from_owner(Arc::clone(&document.bytes)),
+        digest: document.digest,
+        needs: document.needs.clone(),
+    })
 }
 
 /// A blob of the archive, read where it lies.

@@ -2,8 +2,8 @@
 
 use deployer::{Cluster, Node};
 use registry::Client;
-use schemas::SolutionId;
-use validator::{Accepted, AcceptedImage};
+use schemas::{Image, SolutionId};
+use validator::Accepted;
 
 use crate::error::Error;
 use crate::state::State;
@@ -55,7 +55,7 @@ pub(crate) async fn notes(
 }
 
 /// Whether some node runs the image. Artifacts name no platform, and a cluster without nodes says nothing.
-fn fits(image: &AcceptedImage, nodes: &[Node]) -> bool {
+fn fits(image: &Image, nodes: &[Node]) -> bool {
     let runs = |node: &Node| {
         image
             .platforms

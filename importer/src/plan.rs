@@ -252,9 +252,9 @@ fn record_of(
     pull_registry: &RegistryAddress,
     id: &SolutionId,
 ) -> Record {
-    let recorded = |image: &validator::AcceptedImage| RecordedImage {
+    let recorded = |image: &schemas::Image| RecordedImage {
         image: image.place.clone(),
-        digest: image.root().digest,
+        digest: image.root.digest,
         reference: image.reference.clone(),
     };
     Record {

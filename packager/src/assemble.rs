@@ -1,8 +1,11 @@
 //! The third stage: the files of the archive, from what was loaded and collected.
 
-use archive::tree::{self, BlobSize, DerivedContent};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use archive::tree::{self, DerivedContent};
 use archive::{ArchiveFile, FileSource};
-use schemas::{API_VERSION, ArchivePath, Digest, ImagePlace, Solution, SolutionSpec};
+use schemas::{API_VERSION, ArchivePath, Digest, Image, ImagePlace, Solution, SolutionSpec};
 use sources::{Blob, Collected, Here};
 
 use crate::error::PackError;
@@ -14,7 +17,7 @@ pub(crate) fn files(
     images: &[Collected],
     source: impl Fn(&Digest) -> FileSource,
 ) -> Result<Vec<ArchiveFile>, PackError> {
-    let images: Vec<tree::Image> = images.iter().map(image).collect();
+    let images: Vec<Image> = images.iter().map(image).collect();
     let derived = tree::derived(&loaded.id, &images)?;
     let manifest = manifest(loaded).to_bytes();
     // YAML's aliases can make a small `solution.yaml` stand for a large manifest.
@@ -62,18 +65,17 @@ fn own_path(path: &str) -> ArchivePath {
         .expect("the format's own paths are inside the grammar")
 }
 
-fn image(image: &Collected) -> tree::Image {
-    let blob = |blob: &Blob| BlobSize {
-        digest: blob.digest(),
-        size: blob.size(),
-    };
+fn image(image: &Collected) -> Image {
     let contents = &image.contents;
-    tree::Image {
+    let blobs = contents.blobs.iter();
+    Image {
         place: image.place.clone(),
         reference: image.reference.clone(),
-        root: contents.documents[0].digest,
-        documents: contents.documents.clone(),
-        blobs: contents.blobs.iter().map(blob).collect(),
+        root: Arc::clone(&contents.root),
+        children: contents.children.clone(),
+        blobs: blobs.map(|blob| (blob.digest(), blob.size())).collect(),
+        // No file follows from these.
+        platforms: BTreeSet::new(),
     }
 }
 

@@ -6,7 +6,6 @@ use std::path::{Component, Path, PathBuf};
 use schemas::{SolutionId, SolutionSource};
 use validator::rules;
 
-use crate::check;
 use crate::error::PackError;
 use crate::operator::{self, OperatorFile};
 

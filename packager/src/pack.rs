@@ -213,7 +213,7 @@ fn pinned(image: &Collected) -> Pinned {
     Pinned {
         place: image.place.clone(),
         from: image.from.clone(),
-        digest: image.contents.documents[0].digest,
+        digest: image.contents.root.digest,
     }
 }
 

@@ -141,34 +141,27 @@ fn images(
     configurations: &BTreeMap<Digest, Here>,
 ) -> Result<Vec<ImagePreview>, PackError> {
     let mut users: BTreeMap<Digest, usize> = BTreeMap::new();
-    for (digest, _) in images.iter().flat_map(contents) {
+    for (digest, _) in images.iter().flat_map(|image| image.contents.sizes()) {
         *users.entry(digest).or_default() += 1;
     }
     let mut known = BTreeMap::new();
     let mut preview = |image: &Collected| {
-        let own = contents(image).filter(|(digest, _)| users[digest] == 1);
+        let own = image
+            .contents
+            .sizes()
+            .filter(|(digest, _)| users[digest] == 1);
         Ok(ImagePreview {
             place: image.place.clone(),
             reference: image.reference.clone(),
             source: sources.get(&image.place).cloned().unwrap_or_default(),
-            digest: image.contents.documents[0].digest,
+            digest: image.contents.root.digest,
             artifact_type: image.contents.artifact_type.clone(),
             platforms: platforms(&image.contents, configurations, &mut known)?,
-            size: contents(image).map(|(_, size)| size).sum(),
+            size: image.contents.sizes().map(|(_, size)| size).sum(),
             own: own.map(|(_, size)| size).sum(),
         })
     };
     images.iter().map(&mut preview).collect()
-}
-
-/// Every content of an image, once.
-fn contents(image: &Collected) -> impl Iterator<Item = (Digest, u64)> {
-    let ImageContents {
-        documents, blobs, ..
-    } = &*image.contents;
-    let documents = documents.iter();
-    let documents = documents.map(|it| (it.digest, it.bytes.len() as u64));
-    documents.chain(blobs.iter().map(|it| (it.digest(), it.size())))
 }
 
 /// What an image runs on, as its configurations say: `known` are those of the images before.

@@ -2,13 +2,83 @@
 //! same shape) that copying byte for byte needs. The bytes are kept elsewhere, unchanged; these types only tell
 //! what they refer to.
 
+mod media_type;
 mod platform;
+pub mod walk;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::json::{self, JsonError};
-use crate::{Digest, known_keys, limits};
+use crate::{Digest, ImagePlace, ImageReference, known_keys, limits};
+pub use media_type::MediaType;
 pub use platform::{Platform, WantedPlatform};
+
+/// An image with everything that is reachable from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Where it has its place.
+    pub place: ImagePlace,
+    /// The reference that workloads ask for.
+    pub reference: Option<ImageReference>,
+    /// The document that the tag names.
+    pub root: Arc<Document>,
+    /// Every other manifest and index, each once and after those that it names. Shared, since any number of images may
+    /// have a document.
+    pub children: Vec<Arc<Document>>,
+    /// Every configuration and layer, with its size in bytes.
+    pub blobs: BTreeMap<Digest, u64>,
+    /// What it runs on, as far as its configurations were read.
+    pub platforms: BTreeSet<Platform>,
+}
+
+impl Image {
+    /// Every manifest and index in an order in which they can be pushed: each after those that it names, the root last.
+    pub fn documents(&self) -> impl Iterator<Item = &Arc<Document>> {
+        self.children.iter().chain([&self.root])
+    }
+}
+
+/// A manifest or index, which was read to know what it needs.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Document {
+    /// The SHA-256 of `bytes`.
+    pub digest: Digest,
+    /// The media type to serve it with.
+    pub media_type: MediaType,
+    /// Its exact bytes.
+    pub bytes: Arc<[u8]>,
+    /// The digest of everything that it names, each once.
+    pub needs: Vec<Digest>,
+}
+
+impl Document {
+    /// Reads a manifest or an index from its exact bytes, whose digest was compared by whoever read them. Beside it comes
+    /// what it says, for a walk to follow: that is not kept, since it takes more memory than the bytes.
+    pub fn read(
+        digest: Digest,
+        bytes: Vec<u8>,
+    ) -> Result<(Self, ImageDocument), ImageDocumentError> {
+        let content = ImageDocument::from_slice(&bytes)?;
+        let needs: BTreeSet<Digest> = content.descriptors().map(|it| it.digest).collect();
+        let document = Self {
+            digest,
+            media_type: content.media_type(),
+            bytes: bytes.into(),
+            needs: needs.into_iter().collect(),
+        };
+        Ok((document, content))
+    }
+
+    /// Whether what it names is a document, with needs of its own. An index may list content of any kind, which refers
+    /// to nothing; and a layer is one whatever it is called.
+    #[must_use]
+    pub fn follows(&self, named: &Descriptor) -> bool {
+        self.media_type.is_index() && named.document_type().is_some()
+    }
+}
 
 /// A reference to a content by digest and size (image specification, "Content Descriptors").
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +102,7 @@ pub struct Descriptor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageManifest {
     /// The media type to serve the manifest with.
-    pub media_type: String,
+    pub media_type: MediaType,
     /// What the manifest is, when it is not an image.
     pub artifact_type: Option<String>,
     /// The configuration.
@@ -45,7 +115,7 @@ pub struct ImageManifest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageIndex {
     /// The media type to serve the index with.
-    pub media_type: String,
+    pub media_type: MediaType,
     /// The manifests.
     pub manifests: Vec<Descriptor>,
 }
@@ -79,11 +149,6 @@ pub enum ImageDocumentError {
     Foreign(Digest),
 }
 
-const OCI_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
-const OCI_INDEX: &str = "application/vnd.oci.image.index.v1+json";
-const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
-const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
-
 const OCI_CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const DOCKER_CONFIG: &str = "application/vnd.docker.container.image.v1+json";
 /// What the media types of layers begin with: those of either kind, compressed or not, distributable or not.
@@ -91,16 +156,6 @@ const LAYERS: [&str; 2] = [
     "application/vnd.oci.image.layer.",
     "application/vnd.docker.image.rootfs.",
 ];
-
-/// Whether a media type is that of an image index or Docker's manifest list.
-pub(crate) fn is_index(media_type: &str) -> bool {
-    matches!(media_type, OCI_INDEX | DOCKER_LIST)
-}
-
-/// Whether a media type is that of an image manifest.
-pub(crate) fn is_manifest(media_type: &str) -> bool {
-    matches!(media_type, OCI_MANIFEST | DOCKER_MANIFEST)
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -145,16 +200,10 @@ impl Descriptor {
             .any(|prefix| self.media_type.starts_with(prefix))
     }
 
-    /// Whether the descriptor names an image index or Docker's manifest list.
+    /// The media type, if it is that of a document, which has descriptors of its own.
     #[must_use]
-    pub fn is_index(&self) -> bool {
-        is_index(&self.media_type)
-    }
-
-    /// Whether the descriptor names a document that has descriptors of its own.
-    #[must_use]
-    pub fn is_document(&self) -> bool {
-        is_index(&self.media_type) || is_manifest(&self.media_type)
+    pub fn document_type(&self) -> Option<MediaType> {
+        MediaType::of(&self.media_type)
     }
 }
 
@@ -183,42 +232,33 @@ impl ImageDocument {
                 "schema version {version}"
             )));
         }
+        let media_type = |default: MediaType| match raw.media_type {
+            None => Ok(default),
+            Some(text) => MediaType::of(&text)
+                .filter(|said| said.is_index() == default.is_index())
+                .ok_or(ImageDocumentError::MediaType(text)),
+        };
         match (raw.config, raw.layers, raw.manifests) {
-            (Some(config), Some(layers), None) => {
-                let media_type = raw.media_type.unwrap_or_else(|| OCI_MANIFEST.to_owned());
-                let artifact_type = raw.artifact_type;
-                is_manifest(&media_type)
-                    .then(|| {
-                        Self::Manifest(ImageManifest {
-                            media_type: media_type.clone(),
-                            artifact_type,
-                            config,
-                            layers,
-                        })
-                    })
-                    .ok_or(ImageDocumentError::MediaType(media_type))
-            }
-            (None, None, Some(manifests)) => {
-                let media_type = raw.media_type.unwrap_or_else(|| OCI_INDEX.to_owned());
-                is_index(&media_type)
-                    .then(|| {
-                        Self::Index(ImageIndex {
-                            media_type: media_type.clone(),
-                            manifests,
-                        })
-                    })
-                    .ok_or(ImageDocumentError::MediaType(media_type))
-            }
+            (Some(config), Some(layers), None) => Ok(Self::Manifest(ImageManifest {
+                media_type: media_type(MediaType::OciManifest)?,
+                artifact_type: raw.artifact_type,
+                config,
+                layers,
+            })),
+            (None, None, Some(manifests)) => Ok(Self::Index(ImageIndex {
+                media_type: media_type(MediaType::OciIndex)?,
+                manifests,
+            })),
             _ => Err(ImageDocumentError::Shape),
         }
     }
 
     /// The media type to serve the document with.
     #[must_use]
-    pub fn media_type(&self) -> &str {
+    pub fn media_type(&self) -> MediaType {
         match self {
-            Self::Manifest(manifest) => &manifest.media_type,
-            Self::Index(index) => &index.media_type,
+            Self::Manifest(manifest) => manifest.media_type,
+            Self::Index(index) => index.media_type,
         }
     }
 
@@ -254,12 +294,13 @@ mod tests {
     #[test]
     fn manifests_and_indexes_are_told_apart() {
         let document = read(&manifest("")).unwrap();
-        assert_eq!(document.media_type(), OCI_MANIFEST);
+        assert_eq!(document.media_type(), MediaType::OciManifest);
         assert_eq!(document.descriptors().count(), 2);
         let platform = r#","platform":{"os":"linux","architecture":"arm64","variant":"v8"}"#;
         let child = descriptor(platform);
         let index = read(&format!(
-            r#"{{"schemaVersion":2,"mediaType":"{DOCKER_LIST}","manifests":[{child}]}}"#
+            r#"{{"schemaVersion":2,"mediaType":"{}","manifests":[{child}]}}"#,
+            MediaType::DockerList
         ))
         .unwrap();
         let ImageDocument::Index(index) = index else {

@@ -34,8 +34,8 @@ pub use digest::{Digest, DigestError};
 pub use envelope::{Envelope, EnvelopeError, EnvelopeSignature, KeyId, PAYLOAD_TYPE, base64_text};
 pub use expansion::{ExpansionError, Piece, split_expansions};
 pub use image::{
-    Descriptor, ImageDocument, ImageDocumentError, ImageIndex, ImageManifest, Platform,
-    WantedPlatform,
+    Descriptor, Document, Image, ImageDocument, ImageDocumentError, ImageIndex, ImageManifest,
+    MediaType, Platform, WantedPlatform, walk,
 };
 pub use listed::listed;
 pub use manifest::{

@@ -1,12 +1,13 @@
 //! Small archives that would be much work: what the program spends on one follows from its size. Each runs with as much
 //! memory as a small virtual machine has left, and more than that would end it.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::Arc;
 
-use archive::tree::{self, BlobSize, DerivedContent, DerivedFile, Document};
+use archive::tree::{self, DerivedContent, DerivedFile};
 use archive::{ArchiveFile, FileSource, Info};
-use schemas::{Digest, SolutionId, StatementTime};
+use schemas::{Digest, Document, Image, SolutionId, StatementTime};
 
 use crate::common::{Answer, Desk};
 use crate::stages;
@@ -27,12 +28,9 @@ fn named(media_type: &str, bytes: &[u8], more: &str) -> String {
     format!(r#"{{"mediaType":"{media_type}","digest":"{digest}","size":{size}{more}}}"#)
 }
 
-fn document(media_type: &str, bytes: &[u8]) -> Document {
-    Document {
-        digest: digest(bytes),
-        media_type: media_type.to_owned(),
-        bytes: bytes.into(),
-    }
+fn document(text: String) -> Arc<Document> {
+    let bytes = text.into_bytes();
+    Document::read(digest(&bytes), bytes).unwrap().0.into()
 }
 
 /// An index of 4 MiB that lists one manifest for very many platforms, under as many tags, and a `manifest.yaml` that
@@ -53,21 +51,16 @@ fn one_index(desk: &Desk, tags: usize, listed: usize) {
         r#"{{"schemaVersion":2,"mediaType":"{INDEX}","manifests":[{}]}}"#,
         children.join(",")
     );
-    let documents = vec![
-        document(INDEX, index.as_bytes()),
-        document(MANIFEST, manifest.as_bytes()),
-    ];
-    let image = |tag: usize| tree::Image {
+    let (root, child) = (document(index), document(manifest));
+    let image = |tag: usize| Image {
         place: format!("a:{tag}").parse().unwrap(),
         reference: None,
-        root: documents[0].digest,
-        documents: documents.clone(),
-        blobs: vec![BlobSize {
-            digest: digest(config),
-            size: config.len() as u64,
-        }],
+        root: Arc::clone(&root),
+        children: vec![Arc::clone(&child)],
+        blobs: [(digest(config), config.len() as u64)].into(),
+        platforms: BTreeSet::new(),
     };
-    let images: Vec<tree::Image> = (0..tags).map(image).collect();
+    let images: Vec<Image> = (0..tags).map(image).collect();
     let info = Info {
         id: SolutionId::new("demo".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap(),
         time: StatementTime::DEFAULT,

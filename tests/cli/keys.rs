@@ -1,11 +1,14 @@
 //! Keys of JSON that only some readers take for a known one: what runs images is written in Go, and takes `Layers` for
 //! `layers`. Nobody packs, signs, accepts or imports what two readers see differently.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use archive::ArchiveFile;
-use archive::tree::{self, BlobSize, DerivedContent, Document};
+use archive::tree::{self, DerivedContent};
 use fixtures::image::ImageBuilder;
 use fixtures::layout::OciLayout;
-use schemas::{Digest, Envelope};
+use schemas::{Digest, Document, Envelope, Image, MediaType};
 use signing::SecretKey;
 
 use crate::common::Desk;
@@ -46,20 +49,18 @@ fn archive(manifest_says: &str, config_says: &str) -> Desk {
         named(LAYER, layer)
     );
     let blobs = [config.as_bytes(), layer];
-    let size = |bytes: &&[u8]| BlobSize {
-        digest: digest(bytes),
-        size: bytes.len() as u64,
-    };
-    let image = tree::Image {
+    let image = Image {
         place: "app:1".parse().unwrap(),
         reference: None,
-        root: digest(manifest.as_bytes()),
-        documents: vec![Document {
+        root: Arc::new(Document {
             digest: digest(manifest.as_bytes()),
-            media_type: MANIFEST.to_owned(),
+            media_type: MediaType::OciManifest,
             bytes: manifest.as_bytes().into(),
-        }],
-        blobs: blobs.iter().map(size).collect(),
+            needs: Vec::new(),
+        }),
+        children: Vec::new(),
+        blobs: blobs.map(|it| (digest(it), it.len() as u64)).into(),
+        platforms: BTreeSet::new(),
     };
     let info = stages::info(&listed);
     let mut files: Vec<ArchiveFile> = tree::derived(&info.id, &[image])

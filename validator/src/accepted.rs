@@ -1,11 +1,10 @@
 //! The proof that an archive was checked: everything the importer uses, and nothing that was not checked.
 
 use archive::{Blob, Listed};
-use schemas::{Digest, Solution, Statement};
+use schemas::{Digest, Image, Solution, Statement};
 use serde_json::Value;
 use signing::Signers;
 
-use crate::images::AcceptedImage;
 use crate::operator::Definition;
 
 /// An archive without errors, for which trusted keys vouch or which was allowed by its id. Only [`crate::check`] makes
@@ -14,7 +13,7 @@ use crate::operator::Definition;
 pub struct Accepted {
     pub(crate) listed: Listed,
     pub(crate) solution: Solution,
-    pub(crate) images: Vec<AcceptedImage>,
+    pub(crate) images: Vec<Image>,
     pub(crate) definitions: Vec<Definition>,
     pub(crate) roles: Vec<Value>,
 }
@@ -44,9 +43,10 @@ impl Accepted {
         &self.solution
     }
 
-    /// The images in the order of their places.
+    /// The images in the order of their places. Their documents were read, and their blobs are all listed: the bytes of
+    /// these are verified while they are pushed.
     #[must_use]
-    pub fn images(&self) -> &[AcceptedImage] {
+    pub fn images(&self) -> &[Image] {
         &self.images
     }
 

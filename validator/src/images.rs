@@ -2,10 +2,9 @@
 //! from them.
 //!
 //! Known attacks and where they stop: a document that is read differently by two readers: `schemas::json`; indexes
-//! in indexes without end: `schemas::limits::INDEX_DEPTH`, walked without recursion; many images that share many
-//! documents: each is parsed, and compared with what names it, once, and the budgets of `limits.rs` bound memory; images
-//! with far more contents than the archive has files: not even walked to the end; content that no image refers to: every
-//! file below `images/` and `blobs/` is compared with what follows from the images.
+//! in indexes without end, many images that share many documents: `schemas::walk`; memory: the budgets of `limits.rs`;
+//! images with far more contents than the archive has files: not even walked to the end; content that no image refers to:
+//! every file below `images/` and `blobs/` is compared with what follows from the images.
 
 mod config;
 mod derived;
@@ -13,60 +12,21 @@ mod documents;
 mod index;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 use std::sync::Arc;
 
-use schemas::{Digest, ImagePlace, ImageReference, Platform, SolutionId, limits};
+use schemas::walk::{Reached, Walker};
+use schemas::{Image, ImagePlace, SolutionId};
 
-use crate::catalogue::images::{BUDGET, INCOMPLETE, NESTING, PLACE};
+use crate::catalogue::images::{BUDGET, INCOMPLETE, PLACE};
 use crate::error::CheckError;
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::limits::{CONTENTS_PER_FILE, IMAGE_CONTENTS};
 use derived::Derivable;
-use documents::{Documents, Loaded};
+use documents::Documents;
 
 pub(crate) const PREFIX: &str = "images/";
 const ROOT: &str = "/manifest.json";
-
-/// A manifest or an index of an image.
-#[derive(Clone, Debug)]
-pub struct AcceptedDocument {
-    /// The SHA-256 of its bytes.
-    pub digest: Digest,
-    /// The media type to push it with.
-    pub media_type: String,
-    /// Its exact bytes.
-    pub bytes: Arc<[u8]>,
-}
-
-/// An image whose documents are all there and whose contents are all listed.
-#[derive(Clone, Debug)]
-pub struct AcceptedImage {
-    /// Its name and tag.
-    pub place: ImagePlace,
-    /// The reference that workloads ask for.
-    pub reference: Option<ImageReference>,
-    /// Every manifest and index, in an order in which they can be pushed: each after those that it names. The last
-    /// is the one that the tag names.
-    pub documents: Vec<AcceptedDocument>,
-    /// Every configuration and layer, with its size in bytes. Their bytes are verified while they are pushed.
-    pub blobs: BTreeMap<Digest, u64>,
-    /// What it runs on, as far as the configurations say.
-    pub platforms: BTreeSet<Platform>,
-}
-
-impl AcceptedImage {
-    /// The document that the tag names.
-    ///
-    /// # Panics
-    ///
-    /// Never: an image is only made from its root document.
-    #[must_use]
-    pub fn root(&self) -> &AcceptedDocument {
-        self.documents.last().expect("an image has a root document")
-    }
-}
 
 /// What is below `images/`.
 #[derive(Debug, Default)]
@@ -74,7 +34,7 @@ pub(crate) struct Images {
     /// Where images lie, readable or not.
     pub(crate) places: BTreeSet<ImagePlace>,
     /// Those that could be read.
-    pub(crate) list: Vec<AcceptedImage>,
+    pub(crate) list: Vec<Image>,
     /// Whether the `ref`s could be read.
     pub(crate) references_known: bool,
 }
@@ -92,25 +52,24 @@ pub(crate) fn check(
         references_known: references.is_some(),
     };
     let mut walk = Walk {
-        documents: Documents::new(files),
+        walker: Walker::new(Documents::new(files, findings)),
         last_image: vec![0; files.count()],
-        image: 0,
         contents: 0,
     };
-    for place in &images.places {
+    for (number, place) in (1..).zip(&images.places) {
         files.go_on()?;
-        let Some(mut image) = walk.image(place, findings)? else {
+        let Some(mut image) = walk.image(number, place)? else {
             continue;
         };
         image.reference = references.as_ref().and_then(|all| all.get(place).cloned());
-        walk.contents += image.blobs.len() + image.documents.len();
+        walk.contents += image.blobs.len() + image.documents().count();
         images.list.push(image);
-        if !walk.affordable(findings) {
+        if !walk.affordable() {
             return Ok(images);
         }
     }
     // Without a document, what follows from it is not known either, and every file of its image would be a finding.
-    if walk.documents.all_read() && images.list.len() == images.places.len() {
+    if walk.walker.visit.all_read() && images.list.len() == images.places.len() {
         let derivable = if images.references_known {
             Derivable::All
         } else {
@@ -140,34 +99,29 @@ fn places(files: &Files<'_>, findings: &mut Findings) -> BTreeSet<ImagePlace> {
     places
 }
 
-/// Walks from the root documents to everything that they reach.
+/// Makes images of the documents that a walk comes to.
 struct Walk<'a> {
-    documents: Documents<'a>,
+    walker: Walker<Documents<'a>>,
     /// For each content, by its number, the last image that has it.
     last_image: Vec<usize>,
-    /// The number of the present image, from 1.
-    image: usize,
     /// Pairs of an image and a content so far.
     contents: usize,
 }
 
-/// A document on the way from the root, and how many of its children are done.
-struct Frame {
-    document: Rc<Loaded>,
-    done: usize,
-}
-
-impl Walk<'_> {
+impl<'a> Walk<'a> {
     /// Whether there may be more images. Of pairs that cannot all be files, no list is made.
-    fn affordable(&self, findings: &mut Findings) -> bool {
-        if self.contents > IMAGE_CONTENTS {
+    fn affordable(&mut self) -> bool {
+        let contents = self.contents;
+        let Documents {
+            files, findings, ..
+        } = &mut self.walker.visit;
+        if contents > IMAGE_CONTENTS {
             let message = format_args!("the images have more than {IMAGE_CONTENTS} contents");
             findings.add(&BUDGET, "images", message);
             return false;
         }
-        let files = self.documents.files.count();
-        if self.contents > files * CONTENTS_PER_FILE {
-            let contents = self.contents;
+        let files = files.count();
+        if contents > files * CONTENTS_PER_FILE {
             let message = format_args!(
                 "the first images alone have {contents} contents; there are {files} files"
             );
@@ -177,81 +131,42 @@ impl Walk<'_> {
         true
     }
 
-    /// One image; none when its root document cannot be read.
-    fn image(
-        &mut self,
-        place: &ImagePlace,
-        findings: &mut Findings,
-    ) -> Result<Option<AcceptedImage>, CheckError> {
+    /// The image of a number from 1; none when its root document cannot be read.
+    fn image(&mut self, number: usize, place: &ImagePlace) -> Result<Option<Image>, CheckError> {
         let path = format!("{PREFIX}{}/{}{ROOT}", place.name, place.tag);
-        let Some(entry) = self.documents.files.get(&path) else {
+        let documents = &mut self.walker.visit;
+        let Some(entry) = documents.files.get(&path) else {
             return Ok(None);
         };
-        let Some(root) = self.documents.load(entry, findings)? else {
+        documents.image = path;
+        let read = |documents: &mut Documents<'a>| documents.read_file(entry);
+        let Some(root) = self.walker.load(entry.digest, read)? else {
             return Ok(None);
         };
-        let mut image = AcceptedImage {
+        let children = self.walker.walk(&root)?;
+        let mut image = Image {
             place: place.clone(),
             reference: None,
-            documents: Vec::new(),
+            root: Arc::clone(&root.document),
+            children: children.iter().map(|it| Arc::clone(&it.document)).collect(),
             blobs: BTreeMap::new(),
             platforms: BTreeSet::new(),
         };
-        self.image += 1;
-        root.last_image.set(self.image);
-        let mut stack = vec![Frame {
-            document: root,
-            done: 0,
-        }];
-        while let Some(frame) = stack.last_mut() {
-            let document = Rc::clone(&frame.document);
-            let child = frame.done;
-            frame.done += 1;
-            let children = if stack.len() <= limits::INDEX_DEPTH {
-                self.documents.children(&document, findings)?
-            } else {
-                self.refuse_children(&path, &document, findings);
-                &[]
-            };
-            let Some(child) = children.get(child) else {
-                stack.pop();
-                self.take(&document, &mut image);
-                continue;
-            };
-            if child.last_image.replace(self.image) != self.image {
-                stack.push(Frame {
-                    document: Rc::clone(child),
-                    done: 0,
-                });
-            }
+        for reached in children.iter().chain([&root]) {
+            self.take(number, reached, &mut image);
         }
         Ok(Some(image))
     }
 
-    /// Below so many indexes there may be no other.
-    fn refuse_children(&mut self, path: &str, document: &Loaded, findings: &mut Findings) {
-        if document.names_documents {
-            self.documents.give_up();
-            let place = format_args!("{path} -> {}", document.digest);
-            let message = format_args!("more than {} levels of indexes", limits::INDEX_DEPTH);
-            findings.add(&NESTING, place, message);
-        }
-    }
-
-    /// Adds a document, whose children are all added, to the image.
-    fn take(&mut self, document: &Loaded, image: &mut AcceptedImage) {
-        for &number in &document.blobs {
-            if std::mem::replace(&mut self.last_image[number], self.image) != self.image {
-                let content = self.documents.files.numbered(number);
+    /// Adds what a document names to the image.
+    fn take(&mut self, image_number: usize, reached: &Reached<usize>, image: &mut Image) {
+        for &number in &reached.blobs {
+            if std::mem::replace(&mut self.last_image[number], image_number) != image_number {
+                let content = self.walker.visit.files.numbered(number);
                 image.blobs.insert(content.digest, content.size);
             }
         }
-        image.platforms.extend(document.platform.clone());
-        image.documents.push(AcceptedDocument {
-            digest: document.digest,
-            media_type: document.media_type.clone(),
-            bytes: Arc::clone(&document.bytes),
-        });
+        image.platforms.extend(reached.platform.clone());
     }
 }
 
@@ -259,7 +174,7 @@ impl Walk<'_> {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use schemas::{Contents, ContentsEntry};
+    use schemas::{Contents, ContentsEntry, Digest, limits};
 
     use super::*;
     use crate::files::ReadProblem;
@@ -452,14 +367,13 @@ mod tests {
             (IMAGE_CONTENTS, Some("images.incomplete")),
             (IMAGE_CONTENTS + 1, Some("images.budget")),
         ] {
-            let walk = Walk {
-                documents: Documents::new(&files),
+            let mut findings = Findings::default();
+            let mut walk = Walk {
+                walker: Walker::new(Documents::new(&files, &mut findings)),
                 last_image: Vec::new(),
-                image: 0,
                 contents: pairs,
             };
-            let mut findings = Findings::default();
-            assert_eq!(walk.affordable(&mut findings), expected.is_none());
+            assert_eq!(walk.affordable(), expected.is_none());
             let found = findings.into_sorted().first().map(|it| it.id);
             assert_eq!(found, expected, "{pairs}");
         }
@@ -521,7 +435,7 @@ mod tests {
             .extend((0..1000).map(|number| entry(&format!("zzz/{number}"), 1, 3)));
         let (images, found) = archive.check();
         assert_eq!(images.list.len(), 500);
-        assert!(images.list.iter().all(|image| image.documents.len() == 2));
+        assert!(images.list.iter().all(|image| image.children.len() == 1));
         assert_eq!(archive.reads.borrow().values().sum::<usize>(), 3);
         let compared = |finding: &Finding| match finding.message.strip_prefix("and ") {
             Some(more) => more.trim_end_matches(" more").parse().unwrap(),
@@ -578,7 +492,7 @@ mod tests {
             .collect();
         let archive = Counted::new(&borrowed);
         let (images, _) = archive.check();
-        assert_eq!(images.list[0].documents.len(), 81);
+        assert_eq!(images.list[0].children.len(), 80);
         assert_eq!(images.list[0].blobs.len(), 1);
         assert!(archive.reads.borrow().values().all(|reads| *reads == 1));
     }

@@ -28,7 +28,6 @@ pub use catalogue::{FINDINGS, FindingInfo, Severity};
 pub use check::{Progress, check, check_draft};
 pub use error::CheckError;
 pub use finding::Finding;
-pub use images::{AcceptedDocument, AcceptedImage};
 pub use operator::Definition;
 pub use options::{AllowUnsigned, Depth, Options, Signatures, Trusting};
 pub use refusal::is_finding;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use schemas::{
-    ArchivePath, Digest, IMAGE_REFERENCE_ANNOTATION, ImagePlace, ImageReference, SolutionId,
+    ArchivePath, Digest, IMAGE_REFERENCE_ANNOTATION, Image, ImagePlace, MediaType, SolutionId,
 };
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -26,41 +26,6 @@ pub const OCI_LAYOUT_BYTES: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
 
 /// The annotation by which tools find an image in an OCI layout; its value is the image's place.
 const REF_NAME: &str = "org.opencontainers.image.ref.name";
-
-/// An image with everything that is reachable from it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image {
-    /// Where it has its place.
-    pub place: ImagePlace,
-    /// The reference that workloads ask for.
-    pub reference: Option<ImageReference>,
-    /// The digest of the document that the tag names; one of `documents`.
-    pub root: Digest,
-    /// Every manifest and index, the root among them, each once.
-    pub documents: Vec<Document>,
-    /// Every configuration and layer, each once.
-    pub blobs: Vec<BlobSize>,
-}
-
-/// A manifest or index.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Document {
-    /// The SHA-256 of `bytes`.
-    pub digest: Digest,
-    /// The media type to serve it with.
-    pub media_type: String,
-    /// Its exact bytes. Shared, since any number of images may have the document.
-    pub bytes: Arc<[u8]>,
-}
-
-/// Digest and size of a configuration or layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BlobSize {
-    /// The digest.
-    pub digest: Digest,
-    /// The size in bytes.
-    pub size: u64,
-}
 
 /// A file that follows from the images.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,9 +63,6 @@ pub enum TreeError {
         /// The directory around it.
         outer: String,
     },
-    /// The root is not among the documents.
-    #[error("image {0} lacks its own manifest")]
-    NoRoot(ImagePlace),
 }
 
 #[derive(Serialize)]
@@ -149,18 +111,9 @@ pub fn derived(id: &SolutionId, images: &[Image]) -> Result<Vec<DerivedFile>, Tr
 
 fn check(images: &[&Image]) -> Result<(), TreeError> {
     let mut directories = BTreeSet::new();
-    for Image {
-        place,
-        root,
-        documents,
-        ..
-    } in images
-    {
+    for Image { place, .. } in images {
         if !directories.insert(image_directory(place).as_str().to_owned()) {
             return Err(TreeError::Duplicate(place.clone()));
-        }
-        if !documents.iter().any(|document| document.digest == *root) {
-            return Err(TreeError::NoRoot(place.clone()));
         }
     }
     for Image { place, .. } in images {
@@ -188,8 +141,8 @@ fn image_files(image: &Image, in_layout: &mut BTreeSet<Digest>, files: &mut Vec<
     };
     let version = image_version_path(place);
     files.push(from_bytes(version.as_str(), DIRECTORY_VERSION.to_vec()));
-    for document in &image.documents {
-        let own = if document.digest == image.root {
+    for document in image.documents() {
+        let own = if document.digest == image.root.digest {
             image_manifest_path(place)
         } else {
             image_child_path(place, &document.digest)
@@ -203,7 +156,7 @@ fn image_files(image: &Image, in_layout: &mut BTreeSet<Digest>, files: &mut Vec<
             });
         }
     }
-    for &BlobSize { digest, size } in &image.blobs {
+    for (&digest, &size) in &image.blobs {
         for path in paths(image_blob_path(place, &digest), &digest) {
             files.push(DerivedFile {
                 path,
@@ -230,55 +183,51 @@ fn from_bytes(path: &str, bytes: Vec<u8>) -> DerivedFile {
 fn index(images: &[&Image]) -> Vec<u8> {
     let index = Index {
         schema_version: 2,
-        media_type: "application/vnd.oci.image.index.v1+json",
-        manifests: images
-            .iter()
-            .filter_map(|image| index_entry(image))
-            .collect(),
+        media_type: MediaType::OciIndex.as_str(),
+        manifests: images.iter().map(|image| index_entry(image)).collect(),
     };
     serde_json::to_vec(&index).expect("an index has a JSON form")
 }
 
-fn index_entry(image: &Image) -> Option<IndexEntry<'_>> {
-    let mut documents = image.documents.iter();
-    let root = documents.find(|document| document.digest == image.root)?;
+fn index_entry(image: &Image) -> IndexEntry<'_> {
+    let root = &image.root;
     let reference = image.reference.as_ref();
     let mut annotations = BTreeMap::from([(REF_NAME, image.place.to_string())]);
     annotations.extend(reference.map(|it| (IMAGE_REFERENCE_ANNOTATION, it.to_string())));
-    Some(IndexEntry {
-        media_type: &root.media_type,
+    IndexEntry {
+        media_type: root.media_type.as_str(),
         digest: root.digest,
         size: root.bytes.len() as u64,
         annotations,
-    })
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use schemas::Document;
+
     use super::*;
 
-    const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+    const MANIFEST: MediaType = MediaType::OciManifest;
 
-    fn document(text: &str) -> Document {
-        Document {
+    fn document(text: &str) -> Arc<Document> {
+        Arc::new(Document {
             digest: Digest::new(Sha256::digest(text).into()),
-            media_type: MANIFEST.to_owned(),
+            media_type: MANIFEST,
             bytes: text.as_bytes().into(),
-        }
+            needs: Vec::new(),
+        })
     }
 
     fn image(place: &str, reference: Option<&str>) -> Image {
-        let root = document("{}");
-        let blob = |byte| BlobSize {
-            digest: Digest::new([byte; 32]),
-            size: u64::from(byte),
-        };
+        let blob = |byte| (Digest::new([byte; 32]), u64::from(byte));
         Image {
             place: place.parse().unwrap(),
             reference: reference.map(|reference| reference.parse().unwrap()),
-            root: root.digest,
-            documents: vec![root, document("[]")],
-            blobs: vec![blob(1), blob(2)],
+            root: document("{}"),
+            children: vec![document("[]")],
+            blobs: [blob(1), blob(2)].into(),
+            platforms: BTreeSet::new(),
         }
     }
 
@@ -328,16 +277,12 @@ mod tests {
     /// A large manifest under very many tags must not be in memory for each of them.
     #[test]
     fn images_share_the_bytes_of_a_document() {
-        let image = |place| Image {
-            documents: vec![document("{}")],
+        let root = document("{}");
+        let bytes = Arc::clone(&root.bytes);
+        let [first, second] = ["a:1", "a:2"].map(|place| Image {
+            root: Arc::clone(&root),
             ..image(place, None)
-        };
-        let first = image("a:1");
-        let second = Image {
-            documents: first.documents.clone(),
-            ..image("a:2")
-        };
-        let bytes = Arc::clone(&first.documents[0].bytes);
+        });
         let files = derived(&id(), &[first, second]).unwrap();
         let shared = files.iter().filter(
             |file| matches!(&file.content, DerivedContent::Bytes(it) if Arc::ptr_eq(it, &bytes)),
@@ -347,12 +292,14 @@ mod tests {
 
     #[test]
     fn the_order_of_the_input_makes_no_difference() {
-        let images = [image("b:1", None), image("a:2", None), image("a:1", None)];
+        let images = ["b:1", "a:2", "a:1"].map(|place| Image {
+            children: ["[]", "1"].map(document).into(),
+            ..image(place, None)
+        });
         let mut turned = images.clone();
         turned.reverse();
         for image in &mut turned {
-            image.documents.reverse();
-            image.blobs.reverse();
+            image.children.reverse();
         }
         assert_eq!(derived(&id(), &images), derived(&id(), &turned));
     }
@@ -403,11 +350,5 @@ mod tests {
             image("a/b:2", None),
         ];
         assert!(derived(&id(), &apart).is_ok());
-        let mut rootless = image("a:1", None);
-        rootless.documents.remove(0);
-        assert!(matches!(
-            derived(&id(), &[rootless]),
-            Err(TreeError::NoRoot(_))
-        ));
     }
 }

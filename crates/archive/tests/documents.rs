@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use archive::tree::{DerivedContent, Image, derived};
+use archive::tree::{DerivedContent, derived};
 use archive::{ArchiveFile, FileSource, MANIFEST, OpenError, Opened, Roots, image_manifest_path};
 use common::{Place, digest, id, images, info, trust};
-use schemas::{Digest, ImageDocument, ImagePlace};
+use schemas::{Digest, Image, ImageDocument, ImagePlace};
 
 #[test]
 fn a_document_that_very_many_tags_name_is_looked_at_once() {
@@ -55,7 +55,7 @@ fn a_document_that_very_many_tags_name_is_looked_at_once() {
     let mut roots = Roots::new(&listed, look);
     for place in &places {
         let (digest, descriptors) = roots.of(place).unwrap();
-        assert_eq!((digest, descriptors), (images[1].root, Some(&3)));
+        assert_eq!((digest, descriptors), (images[1].root.digest, Some(&3)));
     }
     assert_eq!(LOOKED.load(Ordering::Relaxed), 1);
     assert!(roots.of(&"other:1".parse().unwrap()).is_none());

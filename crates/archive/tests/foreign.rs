@@ -129,18 +129,18 @@ fn skopeo_finds_every_image_in_both_views() {
     }
 }
 
-fn assert_same_image(image: &archive::tree::Image, directory: &Path) {
-    for document in &image.documents {
-        let name = if document.digest == image.root {
+fn assert_same_image(image: &schemas::Image, directory: &Path) {
+    for document in image.documents() {
+        let name = if document.digest == image.root.digest {
             "manifest.json".to_owned()
         } else {
             format!("{}.manifest.json", document.digest.hex())
         };
         assert_eq!(fs::read(directory.join(name)).unwrap()[..], *document.bytes);
     }
-    for blob in &image.blobs {
-        let bytes = fs::read(directory.join(blob.digest.hex())).unwrap();
-        assert_eq!(common::digest(&bytes), blob.digest);
+    for digest in image.blobs.keys() {
+        let bytes = fs::read(directory.join(digest.hex())).unwrap();
+        assert_eq!(common::digest(&bytes), *digest);
     }
 }
 
@@ -216,7 +216,7 @@ fn nginx_serves_every_image() {
     for (index, image) in images().0.iter().enumerate() {
         let (name, tag) = (&image.place.name, &image.place.tag);
         let repository = format!("127.0.0.1:{}/{}/{name}", nginx.port, id());
-        for (way, reference) in [format!(":{tag}"), format!("@{}", image.root)]
+        for (way, reference) in [format!(":{tag}"), format!("@{}", image.root.digest)]
             .iter()
             .enumerate()
         {

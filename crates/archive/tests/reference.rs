@@ -19,7 +19,7 @@ use serde_json::json;
 fn description(case: &Case) -> String {
     let info = &case.info;
     let images = case.images.iter().map(
-        |image| json!({"place": image.place, "ref": image.reference, "root": image.root.hex()}),
+        |image| json!({"place": image.place, "ref": image.reference, "root": image.root.digest.hex()}),
     );
     let files = case.own.iter();
     let files = files.map(|(path, bytes)| json!({"path": path, "sha256": digest(bytes).hex()}));

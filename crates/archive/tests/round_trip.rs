@@ -227,9 +227,8 @@ fn what_is_nowhere_is_laid_out_and_not_written() {
     }
     let size = planned(place.files()).image_size();
     assert_eq!(planned(files.clone()).image_size(), size);
-    let outline = tempfile::tempfile().unwrap();
-    let written = planned(files.clone()).write_outline(&outline, &BTreeSet::new());
-    written.unwrap();
+    let outline = planned(files.clone()).outline(&place.archive(), &BTreeSet::new());
+    Opened::read(outline.unwrap()).unwrap();
     let refused = place.write_with(info(), files, 2).unwrap_err();
     assert!(matches!(refused, WriteError::Source { .. }), "{refused}");
     assert_eq!(place.left_behind(), [""; 0]);

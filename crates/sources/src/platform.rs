@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use archive::tree::Document;
-use schemas::{Descriptor, Digest, Platform, WantedPlatform, listed};
+use schemas::{Descriptor, Digest, Document, MediaType, Platform, WantedPlatform, listed};
 use serde_json::Value;
 
 use crate::error::SourceError;
@@ -74,7 +73,7 @@ pub(crate) fn subset(whole: &Document, chosen: &BTreeSet<Digest>) -> (Digest, Ve
             .retain(|child| is_chosen(&child["digest"]) || is_chosen(&child["annotations"][ABOUT]));
     }
     // Docker's lists have no annotations.
-    if whole.media_type.starts_with("application/vnd.oci.") {
+    if whole.media_type == MediaType::OciIndex {
         index["annotations"][SUBSET_OF] = Value::String(whole.digest.to_string());
     }
     let mut bytes = String::new();
@@ -188,8 +187,7 @@ mod tests {
         ];
         let [of_one, of_two] = [entry(4, &about(1)), entry(5, &about(2))];
         let list = [one.as_str(), &two, &of_one, &of_two, &three].join(",");
-        for (kind, note) in [("oci", true), ("docker", false)] {
-            let media_type = format!("application/vnd.{kind}.index");
+        for (media_type, note) in [(MediaType::OciIndex, true), (MediaType::DockerList, false)] {
             let text = format!(
                 "{{ \"schemaVersion\": 2, \"more\": \"\u{e9}\", \"manifests\": [{list}] }}"
             );
@@ -197,6 +195,7 @@ mod tests {
                 digest: digest(9),
                 media_type,
                 bytes: text.into_bytes().into(),
+                needs: Vec::new(),
             };
             let (found, bytes) = subset(&whole, &[digest(1), digest(3)].into());
             let annotations = if note {

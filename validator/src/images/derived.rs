@@ -1,12 +1,10 @@
 //! Both views of the images, and the indexes over them, must be exactly what follows from the images: then there is
 //! no file that one tool sees and another does not, and nothing can hide between them.
 
-use std::sync::Arc;
+use archive::tree::{self, DerivedFile};
+use schemas::{Image, SolutionId};
 
-use archive::tree::{self, BlobSize, DerivedFile};
-use schemas::SolutionId;
-
-use super::{AcceptedImage, PREFIX};
+use super::PREFIX;
 use crate::catalogue::images::{DIFFERS, INCOMPLETE, PLACE, UNREFERENCED};
 use crate::files::Files;
 use crate::finding::Findings;
@@ -25,12 +23,11 @@ pub(super) enum Derivable {
 pub(super) fn compare(
     files: &Files<'_>,
     id: &SolutionId,
-    images: &[AcceptedImage],
+    images: &[Image],
     derivable: Derivable,
     findings: &mut Findings,
 ) {
-    let images: Vec<tree::Image> = images.iter().map(image).collect();
-    let derived = match tree::derived(id, &images) {
+    let derived = match tree::derived(id, images) {
         Ok(derived) => derived,
         Err(error) => {
             findings.add(&PLACE, "images", error);
@@ -57,55 +54,5 @@ pub(super) fn compare(
         {
             findings.add(&UNREFERENCED, &entry.path, "belongs to no image");
         }
-    }
-}
-
-fn image(image: &AcceptedImage) -> tree::Image {
-    tree::Image {
-        place: image.place.clone(),
-        reference: image.reference.clone(),
-        root: image.root().digest,
-        documents: image
-            .documents
-            .iter()
-            .map(|document| tree::Document {
-                digest: document.digest,
-                media_type: document.media_type.clone(),
-                bytes: Arc::clone(&document.bytes),
-            })
-            .collect(),
-        blobs: image
-            .blobs
-            .iter()
-            .map(|(&digest, &size)| BlobSize { digest, size })
-            .collect(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
-
-    use schemas::Digest;
-
-    use super::*;
-    use crate::AcceptedDocument;
-
-    /// One large manifest under ten thousand tags is a small archive, and must be a small check.
-    #[test]
-    fn comparing_copies_no_document() {
-        let accepted = AcceptedImage {
-            place: "app:1".parse().unwrap(),
-            reference: None,
-            documents: vec![AcceptedDocument {
-                digest: Digest::new([1; 32]),
-                media_type: "m".to_owned(),
-                bytes: b"{}".as_slice().into(),
-            }],
-            blobs: BTreeMap::new(),
-            platforms: BTreeSet::new(),
-        };
-        let copy = &image(&accepted).documents[0];
-        assert!(Arc::ptr_eq(&copy.bytes, &accepted.documents[0].bytes));
     }
 }

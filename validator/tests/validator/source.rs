@@ -1,10 +1,11 @@
 //! The good archive that every case starts from, as its publisher has it: files and images, not yet packed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use archive::tree::{self, BlobSize, DerivedContent, DerivedFile, Document};
+use archive::tree::{self, DerivedContent, DerivedFile};
 use archive::{ArchiveFile, Info, Unsigned};
-use schemas::{Digest, ImageReference, SolutionId, StatementTime};
+use schemas::{Digest, Document, ImageReference, MediaType, SolutionId, StatementTime};
 use sha2::{Digest as _, Sha256};
 
 pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -26,39 +27,41 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    fn tree(&self) -> tree::Image {
-        let documents: BTreeMap<Digest, &Vec<u8>> = self
-            .documents
-            .iter()
-            .chain([&self.root])
-            .map(|bytes| (sha256(bytes), bytes))
+    fn tree(&self) -> schemas::Image {
+        let documents = self.documents.iter();
+        let documents = documents.filter(|bytes| **bytes != self.root);
+        let children: BTreeMap<Digest, Arc<Document>> = documents
+            .map(|bytes| (sha256(bytes), document(bytes)))
             .collect();
-        let document = |(digest, bytes): (Digest, &Vec<u8>)| Document {
-            digest,
-            media_type: media_type(bytes).to_owned(),
-            bytes: bytes.as_slice().into(),
-        };
-        let blob = |bytes: &Vec<u8>| BlobSize {
-            digest: sha256(bytes),
-            size: bytes.len() as u64,
-        };
-        tree::Image {
+        let blobs = self.blobs.iter();
+        schemas::Image {
             place: self.place.parse().unwrap(),
             reference: self.reference.clone(),
-            root: sha256(&self.root),
-            documents: documents.into_iter().map(document).collect(),
-            blobs: self.blobs.iter().map(blob).collect(),
+            root: document(&self.root),
+            children: children.into_values().collect(),
+            blobs: blobs
+                .map(|bytes| (sha256(bytes), bytes.len() as u64))
+                .collect(),
+            platforms: BTreeSet::new(),
         }
     }
 }
 
-/// What the builders above make of their own documents.
-fn media_type(document: &[u8]) -> &'static str {
+/// A document that nobody has read, of the type that the builders above give their own.
+fn document(bytes: &[u8]) -> Arc<Document> {
     let index = format!(r#""mediaType":"{INDEX}","manifests""#);
-    let is_index = document
-        .windows(index.len())
-        .any(|window| window == index.as_bytes());
-    if is_index { INDEX } else { MANIFEST }
+    let mut windows = bytes.windows(index.len());
+    let is_index = windows.any(|window| window == index.as_bytes());
+    Arc::new(Document {
+        digest: sha256(bytes),
+        media_type: if is_index {
+            MediaType::OciIndex
+        } else {
+            MediaType::OciManifest
+        },
+        bytes: bytes.into(),
+        needs: Vec::new(),
+    })
 }
 
 /// What will be packed.
@@ -239,7 +242,7 @@ impl Source {
 
     /// The files that follow from the images.
     pub(crate) fn derived(&self, id: &SolutionId) -> BTreeMap<String, Vec<u8>> {
-        let images: Vec<tree::Image> = self.images.iter().map(Image::tree).collect();
+        let images: Vec<schemas::Image> = self.images.iter().map(Image::tree).collect();
         let blobs: BTreeMap<Digest, &Vec<u8>> = self
             .images
             .iter()

@@ -130,15 +130,15 @@ fn an_accepted_archive_gives_everything_the_import_needs() {
         let [operator, server] = accepted.images() else {
             panic!("{:?}", accepted.images());
         };
-        assert_eq!(operator.documents.len(), 1);
+        assert_eq!(operator.documents().count(), 1);
         assert_eq!(server.place.to_string(), "server:1.0.0");
         assert_eq!(
             server.reference.as_ref().unwrap().as_str(),
             "registry.example.test/org/server:1"
         );
-        assert_eq!(server.root().media_type, crate::source::INDEX);
-        assert_eq!(server.root().digest, sha256(&server.root().bytes));
-        assert_eq!(server.documents.len(), 3);
+        assert_eq!(server.root.media_type.as_str(), crate::source::INDEX);
+        assert_eq!(server.root.digest, sha256(&server.root.bytes));
+        assert_eq!(server.documents().count(), 3);
         let platforms: Vec<String> = server.platforms.iter().map(ToString::to_string).collect();
         assert_eq!(platforms, ["linux/amd64", "linux/arm64"]);
         let layer = sha256(b"layer for arm64");
@@ -162,7 +162,7 @@ fn a_document_that_is_named_twice_is_there_once() {
     let second = child(MANIFEST, &image.documents[1], "arm64");
     image.root = index(&[first.clone(), second, first]);
     let accepted = Archive::signed(&source).report().accept().unwrap();
-    assert_eq!(accepted.images()[1].documents.len(), 3);
+    assert_eq!(accepted.images()[1].documents().count(), 3);
 }
 
 /// Layers are verified while they are pushed; everything else is verified here.

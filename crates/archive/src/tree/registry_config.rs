@@ -7,15 +7,13 @@
 //! values that upstream has for an archive mounted at its usual place, for every other NGINX.
 //!
 //! Nothing can be injected: names, tags and digests have grammars without quotes, spaces, `$`, braces or `;`, and media
-//! types are a closed set. Unlike upstream's generator, blobs are matched from end to end with dots taken
+//! types are an enum. Unlike upstream's generator, blobs are matched from end to end with dots taken
 //! literally, and indexes are served with their children.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use schemas::{Digest, ImageName, SolutionId, Tag};
-
-use super::{Document, Image};
+use schemas::{Digest, Document, Image, ImageName, SolutionId, Tag};
 
 /// What is in upstream's hands: the repository's prefix and where the images lie.
 pub(crate) struct Place {
@@ -96,11 +94,11 @@ fn manifest_locations(
 ) {
     let mut seen: BTreeSet<Digest> = BTreeSet::new();
     for (tag, image) in tags {
-        let mut documents: Vec<&Document> = image.documents.iter().collect();
+        let mut documents: Vec<_> = image.documents().collect();
         documents.sort_by_key(|document| document.digest);
         for document in documents {
             let (digest, hex) = (document.digest, document.digest.hex());
-            let is_root = digest == image.root;
+            let is_root = digest == image.root.digest;
             let file = if is_root {
                 format!("{name}/{tag}/manifest.json")
             } else {

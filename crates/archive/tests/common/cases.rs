@@ -1,14 +1,14 @@
 //! Archives whose bytes are pinned: what format 1 has, each for a reason. They are made of the archive's own stages, so
 //! that no wording of the packager is in them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use archive::tree::{DerivedContent, Document, Image, derived};
+use archive::tree::{DerivedContent, derived};
 use archive::{ArchiveFile, CRDS, FileSource, Info, MANIFEST, README, ROLE};
-use schemas::{Digest, SolutionId, StatementTime};
+use schemas::{Digest, Image, SolutionId, StatementTime};
 use signing::SecretKey;
 
-use super::{blob_size, config, descriptor, digest, noise};
+use super::{blob_size, config, descriptor, digest, document, noise};
 
 /// An archive, what it is pinned for, and its digests.
 pub(crate) struct Case {
@@ -168,21 +168,15 @@ impl Case {
     }
 
     fn image(mut self, place: &str, reference: Option<&str>, built: &Built) -> Self {
-        let documents = built.documents.iter().map(|(media_type, bytes)| Document {
-            digest: digest(bytes),
-            media_type: (*media_type).to_owned(),
-            bytes: bytes.as_slice().into(),
-        });
-        let documents: Vec<Document> = documents.collect();
-        let mut blobs: Vec<_> = built.blobs.iter().map(|bytes| blob_size(bytes)).collect();
-        blobs.sort_unstable();
-        blobs.dedup();
+        let documents = built.documents.iter();
+        let mut documents = documents.map(|(_, bytes)| document(bytes.clone()));
         self.images.push(Image {
             place: place.parse().unwrap(),
             reference: reference.map(|reference| reference.parse().unwrap()),
-            root: documents[0].digest,
-            documents,
-            blobs,
+            root: documents.next().unwrap(),
+            children: documents.collect(),
+            blobs: built.blobs.iter().map(|bytes| blob_size(bytes)).collect(),
+            platforms: BTreeSet::new(),
         });
         let bytes = built.documents.iter().map(|(_, bytes)| bytes);
         let contents = bytes.chain(&built.blobs).cloned();

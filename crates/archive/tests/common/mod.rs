@@ -6,16 +6,18 @@
 
 pub(crate) mod cases;
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use archive::tree::{BlobSize, DerivedContent, Document, Image, derived};
+use archive::tree::{DerivedContent, derived};
 use archive::{
     ArchiveFile, FileSource, Info, Listed, MANIFEST, OpenError, Opened, Overwrite, README, ROLE,
     Unsigned, WriteError, Written, crd_path, readme,
 };
-use schemas::{Digest, SolutionId, StatementTime};
+use schemas::{Digest, Document, Image, SolutionId, StatementTime};
 use sha2::{Digest as _, Sha256};
 use signing::{SecretKey, Trust};
 use tempfile::TempDir;
@@ -83,19 +85,12 @@ fn manifest(config: &[u8], layers: &[Vec<u8>]) -> Vec<u8> {
     .into_bytes()
 }
 
-fn document(media_type: &str, bytes: Vec<u8>) -> Document {
-    Document {
-        digest: digest(&bytes),
-        media_type: media_type.to_owned(),
-        bytes: bytes.into(),
-    }
+fn document(bytes: Vec<u8>) -> Arc<Document> {
+    Document::read(digest(&bytes), bytes).unwrap().0.into()
 }
 
-fn blob_size(bytes: &[u8]) -> BlobSize {
-    BlobSize {
-        digest: digest(bytes),
-        size: bytes.len() as u64,
-    }
+fn blob_size(bytes: &[u8]) -> (Digest, u64) {
+    (digest(bytes), bytes.len() as u64)
 }
 
 fn config(architecture: &str, layers: &[Vec<u8>]) -> Vec<u8> {
@@ -124,25 +119,26 @@ pub(crate) fn images() -> (Vec<Image>, Vec<Vec<u8>>) {
     let children = [child(&manifests[0], "amd64"), child(&manifests[1], "arm64")].join(",");
     let index =
         format!(r#"{{"schemaVersion":2,"mediaType":"{OCI_INDEX}","manifests":[{children}]}}"#);
-    let index = document(OCI_INDEX, index.into_bytes());
-    let [first, second] = manifests.map(|bytes| document(OCI_MANIFEST, bytes));
+    let [first, second] = manifests.map(document);
     let blobs: Vec<Vec<u8>> = [&amd64[..], &arm64[1..], &configs[..]].concat();
     let images = vec![
         Image {
             place: "org/multi:2.0".parse().unwrap(),
             reference: Some("quay.test/org/multi:2.0".parse().unwrap()),
-            root: index.digest,
-            documents: vec![index, first.clone(), second],
+            root: document(index.into_bytes()),
+            children: vec![first.clone(), second],
             blobs: blobs.iter().map(|bytes| blob_size(bytes)).collect(),
+            platforms: BTreeSet::new(),
         },
         Image {
             place: "app:1.0".parse().unwrap(),
             reference: None,
-            root: first.digest,
-            documents: vec![first],
+            root: first,
+            children: Vec::new(),
             blobs: [&amd64[0], &amd64[1], &configs[0]]
                 .map(|bytes| blob_size(bytes))
                 .into(),
+            platforms: BTreeSet::new(),
         },
     ];
     (images, blobs)

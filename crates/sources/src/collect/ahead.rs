@@ -74,7 +74,10 @@ fn children(root: &Manifest, image: &SourceImage) -> Vec<Digest> {
     };
     let chosen: Vec<Digest> = match platform::choose(&index.manifests, &image.platforms) {
         Ok(Choice::Whole) => {
-            let documents = index.manifests.iter().filter(|child| child.is_document());
+            let documents = index
+                .manifests
+                .iter()
+                .filter(|child| child.document_type().is_some());
             documents.map(|child| child.digest).collect()
         }
         Ok(Choice::Child(child)) => vec![child.digest],

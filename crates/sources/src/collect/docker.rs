@@ -7,7 +7,7 @@ use registry::{ImageLocation, Reference};
 use schemas::{Descriptor, Digest, ImageReference};
 
 use super::Found;
-use super::walk::{Parsed, Store};
+use super::walk::{self, Store};
 use crate::blob::{Blob, Here, Origin, Wanted};
 use crate::error::SourceError;
 use crate::remote::Network;
@@ -36,7 +36,7 @@ pub(super) fn open<'a>(
     let (origin, reference) = locate(reference, network)?;
     let remote = Remote { network, origin };
     let (digest, bytes) = remote.read(&reference)?;
-    let root = Parsed::new(remote.name(digest), digest, bytes)?;
+    let root = walk::parse(remote.name(digest), digest, bytes)?;
     Ok(Found {
         store: Store::Registry(remote),
         root,

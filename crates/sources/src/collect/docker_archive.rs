@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use schemas::{Digest, ImageReference, json, known_keys, listed};
+use schemas::walk::Parsed;
+use schemas::{Digest, ImageReference, MediaType, json, known_keys, listed};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::Found;
-use super::walk::{Parsed, Store};
+use super::walk::{self, Store};
 use crate::blob::Here;
 use crate::compress::{self, Coding};
 use crate::error::SourceError;
@@ -254,7 +255,6 @@ fn media_type(coding: Coding) -> &'static str {
 
 /// An OCI image manifest. Its bytes follow from the configuration and the layers alone.
 fn manifest(path: &Path, config: &Here, layers: &[Layer]) -> Result<Parsed, SourceError> {
-    const MEDIA_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
     let descriptor = |media_type: &str, blob: &Here| {
         let (digest, size) = (blob.digest, blob.size);
         format!(
@@ -267,11 +267,12 @@ fn manifest(path: &Path, config: &Here, layers: &[Layer]) -> Result<Parsed, Sour
         .map(|layer| descriptor(media_type(layer.coding), &layer.blob))
         .collect();
     let text = format!(
-        r#"{{"schemaVersion":2,"mediaType":"{MEDIA_TYPE}","config":{},"layers":[{}]}}"#,
+        r#"{{"schemaVersion":2,"mediaType":"{}","config":{},"layers":[{}]}}"#,
+        MediaType::OciManifest,
         descriptor("application/vnd.oci.image.config.v1+json", config),
         layers.join(",")
     );
     // What is too large for a registry is refused here too.
     let digest = files::digest(text.as_bytes());
-    Parsed::new(path.to_owned(), digest, text.into_bytes())
+    walk::parse(path.to_owned(), digest, text.into_bytes())
 }

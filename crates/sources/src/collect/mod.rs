@@ -20,10 +20,13 @@ mod walk;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use archive::tree::Document;
-use schemas::{Digest, ImagePlace, ImageReference, ImageSource, SourceImage, json, known_keys};
+use schemas::walk::Parsed;
+use schemas::{
+    Digest, Document, ImagePlace, ImageReference, ImageSource, SourceImage, json, known_keys,
+};
 use serde::de::IgnoredAny;
 
 use crate::blob::{Blob, Here};
@@ -32,7 +35,7 @@ use crate::means::Means;
 use crate::{Event, limits};
 use oci::Layout;
 use opened::Chosen;
-use walk::{Parsed, Reader, Session, Store};
+use walk::{Reader, Session, Store};
 
 /// An image, and where each of its contents is.
 #[derive(Debug)]
@@ -50,14 +53,25 @@ pub struct Collected {
 /// What an image consists of.
 #[derive(Debug)]
 pub struct ImageContents {
-    /// Every manifest and index, the one that the tag names first.
-    pub documents: Vec<Document>,
+    /// The document that the tag names.
+    pub root: Arc<Document>,
+    /// Every other manifest and index.
+    pub children: Vec<Arc<Document>>,
     /// Every layer and configuration, once.
     pub blobs: Vec<Blob>,
     /// Those of the blobs that say what something runs on.
     pub configurations: Vec<Configuration>,
     /// What an artifact is; none for images and indexes.
     pub artifact_type: Option<String>,
+}
+
+impl ImageContents {
+    /// Digest and size of everything, each once.
+    pub fn sizes(&self) -> impl Iterator<Item = (Digest, u64)> {
+        let documents = self.children.iter().chain([&self.root]);
+        let documents = documents.map(|it| (it.digest, it.bytes.len() as u64));
+        documents.chain(self.blobs.iter().map(|it| (it.digest(), it.size())))
+    }
 }
 
 /// A configuration of the kind that images have.

@@ -91,7 +91,7 @@ fn bytes(blob: &Blob) -> Vec<u8> {
 
 fn layers(collected: &Collected) -> Vec<(String, Vec<u8>)> {
     let ImageDocument::Manifest(manifest) =
-        ImageDocument::from_slice(&collected.contents.documents[0].bytes).unwrap()
+        ImageDocument::from_slice(&collected.contents.root.bytes).unwrap()
     else {
         panic!("not a manifest")
     };
@@ -121,11 +121,11 @@ fn a_saved_image_gets_one_manifest_from_both_layouts() {
     bench.save("single.tar", &images[1..], Names::Directories);
     let [old, new, single] = ["old.tar:r.test/two:1", "new.tar:r.test/two:1", "single.tar"]
         .map(|file| bench.collect(&format!("docker-archive:{file}")).unwrap());
-    assert_eq!(old.contents.documents, new.contents.documents);
-    assert_eq!(old.contents.documents, single.contents.documents);
+    assert_eq!(old.contents.root, new.contents.root);
+    assert_eq!(old.contents.root, single.contents.root);
     // Written down, since publishers compare digests.
     assert_eq!(
-        old.contents.documents[0].digest.to_string(),
+        old.contents.root.digest.to_string(),
         "sha256:a9d03bbbb38155b8e3a7756fa701cc811bb1c03b84007407fdcd54f368273e29"
     );
     for collected in [old, new, single] {
@@ -175,7 +175,7 @@ fn a_tar_is_opened_once_for_all_its_images() {
         // Whoever opened it again would not find it.
         fs::remove_file(bench.path(tar)).unwrap();
         let two = collect(two);
-        assert_ne!(one.contents.documents, two.contents.documents, "{tar}");
+        assert_ne!(one.contents.root, two.contents.root, "{tar}");
     }
 }
 
@@ -267,7 +267,7 @@ fn compressed_layers_are_the_same_whatever_the_number_of_threads() {
             );
         }
         // Written down, so that another encoder is noticed.
-        assert_eq!(first.contents.documents[0].digest.to_string(), digest);
+        assert_eq!(first.contents.root.digest.to_string(), digest);
         for threads in [1, 5] {
             fs::remove_dir_all(bench.path("cache")).unwrap();
             let image = source_image("docker-archive:a.tar");
@@ -279,8 +279,8 @@ fn compressed_layers_are_the_same_whatever_the_number_of_threads() {
                 &mut Session::new(),
             );
             assert_eq!(
-                again.unwrap().contents.documents,
-                first.contents.documents,
+                again.unwrap().contents.root,
+                first.contents.root,
                 "{threads}"
             );
         }
@@ -310,7 +310,7 @@ fn what_was_compressed_is_not_compressed_again() {
     let second = bench
         .compressed("docker-archive:a.tar", Compression::Zstd)
         .unwrap();
-    assert_ne!(first.contents.documents, second.contents.documents);
+    assert_ne!(first.contents.root, second.contents.root);
     assert_eq!(written(&second), at_first);
 }
 
@@ -392,7 +392,7 @@ fn compressed_archives_are_unpacked_once() {
     fs::write(bench.path("a.tgz"), &packed).unwrap();
     for _ in 0..2 {
         let collected = bench.collect("docker-archive:a.tgz").unwrap();
-        assert_eq!(collected.contents.documents, plain.contents.documents);
+        assert_eq!(collected.contents.root, plain.contents.root);
         assert_eq!(layers(&collected), layers(&plain));
         // What the cache has is not believed.
         let path = &here(&collected.contents.blobs[0]).path;
@@ -611,10 +611,7 @@ fn a_tar_of_a_layout_is_that_layout() {
         bench.collect("oci-archive:a.tar:2").unwrap(),
         bench.collect("oci:layout:2").unwrap(),
     );
-    assert_eq!(
-        from_tar.contents.documents,
-        from_directory.contents.documents
-    );
+    assert_eq!(from_tar.contents.root, from_directory.contents.root);
     let contents = |collected: &Collected| {
         collected
             .contents
@@ -752,9 +749,9 @@ fn artifacts_are_taken_byte_for_byte() {
         for source in ["oci:layout", "oci-archive:layout.tar"] {
             let collected = bench.collect(&format!("{source}:{tag}")).unwrap();
             // Its subject lies elsewhere, and is not looked for.
-            assert_eq!(collected.contents.documents.len(), 1);
+            assert_eq!(collected.contents.children.len(), 0);
             assert_eq!(
-                *collected.contents.documents[0].bytes, *document.bytes,
+                *collected.contents.root.bytes, *document.bytes,
                 "{source}:{tag}"
             );
             let mut contents: Vec<_> = collected.contents.blobs.iter().map(bytes).collect();
@@ -806,7 +803,7 @@ fn an_index_may_list_content_of_any_kind() {
         .finish()
         .unwrap();
     let collected = bench.collect("oci:layout").unwrap();
-    assert_eq!(collected.contents.documents.len(), 2);
+    assert_eq!(collected.contents.children.len(), 1);
     assert!(
         collected
             .contents
@@ -833,42 +830,41 @@ fn some_platforms_come_with_what_is_about_them() {
     };
     let whole = of(&[]);
     assert_eq!(
-        (whole.contents.documents.len(), whole.contents.blobs.len()),
-        (7, 13)
+        (whole.contents.children.len(), whole.contents.blobs.len()),
+        (6, 13)
     );
     assert_eq!(
         of(&["linux/amd64", "linux/arm64", "linux/s390x"])
             .contents
-            .documents,
-        whole.contents.documents
+            .root,
+        whole.contents.root
     );
     let some = of(&["linux/s390x", "linux/amd64"]);
     assert_eq!(
-        some.contents.documents,
-        of(&["linux/amd64", "linux/s390x"]).contents.documents
+        some.contents.root,
+        of(&["linux/amd64", "linux/s390x"]).contents.root
     );
     // The new index, two images, and the attestation of each; layers of both and the one they share.
     assert_eq!(
-        (some.contents.documents.len(), some.contents.blobs.len()),
-        (5, 9)
+        (some.contents.children.len(), some.contents.blobs.len()),
+        (4, 9)
     );
-    for document in &some.contents.documents[1..] {
-        assert!(whole.contents.documents.contains(document));
+    for document in &some.contents.children {
+        assert!(whole.contents.children.contains(document));
     }
-    let ImageDocument::Index(index) =
-        ImageDocument::from_slice(&some.contents.documents[0].bytes).unwrap()
+    let ImageDocument::Index(index) = ImageDocument::from_slice(&some.contents.root.bytes).unwrap()
     else {
         panic!("not an index")
     };
     assert_eq!(index.manifests.len(), 4);
-    let text = String::from_utf8(some.contents.documents[0].bytes.to_vec()).unwrap();
+    let text = String::from_utf8(some.contents.root.bytes.to_vec()).unwrap();
     assert!(
-        text.contains(&whole.contents.documents[0].digest.to_string()),
+        text.contains(&whole.contents.root.digest.to_string()),
         "{text}"
     );
     // Written down, since publishers compare digests.
     assert_eq!(
-        some.contents.documents[0].digest.to_string(),
+        some.contents.root.digest.to_string(),
         "sha256:cce81fa61f8d9d356d7ce42aa6e09752c2d6014448326148f85f12aafb434c26"
     );
 }

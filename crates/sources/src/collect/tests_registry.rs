@@ -164,7 +164,7 @@ fn documents_of_several_images_are_asked_for_at_a_time() {
     ]);
     let documents = with_means(&directory, |means| {
         let collected = collect(directory.path(), &images, means).unwrap();
-        let documents = collected.iter().map(|it| it.contents.documents.len());
+        let documents = collected.iter().map(|it| 1 + it.contents.children.len());
         documents.collect::<Vec<_>>()
     });
     assert_eq!(documents, [3, 1, 1]);

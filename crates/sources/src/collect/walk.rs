@@ -1,23 +1,26 @@
 //! From the document that a tag names to everything it refers to.
 //!
 //! Known attacks and where they stop: a file that is not what its name says: verified when read; a huge or endless
-//! file: its size is compared before it is opened; indexes that refer to each other or to very many others: depth,
-//! number and total size are bounded, and nothing is read twice; a document called something else than it is: the
-//! media types are compared; content elsewhere on the internet: `ImageDocument` refuses it.
+//! file: its size is compared before it is opened; indexes that refer to each other or to very many others: number and
+//! total size are bounded, and `schemas::walk` bounds the depth and reads nothing twice; a document called something else
+//! than it is: the media types are compared; content elsewhere on the internet: `ImageDocument` refuses it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use schemas::walk::{Parsed, Problem, Visit, Walker};
 use schemas::{
-    Descriptor, Digest, ImageDocument, ImageManifest, Platform, WantedPlatform, json, known_keys,
+    Descriptor, Digest, Document, ImageDocument, ImageManifest, MediaType, Platform,
+    WantedPlatform, json, known_keys,
 };
 
 use super::docker::Remote;
 use super::opened::Opened;
 use super::place::Place;
-use super::{Configuration, Document, ImageContents};
+use super::{Configuration, ImageContents};
 use crate::blob::{Blob, Here};
 use crate::error::SourceError;
 use crate::limits;
@@ -120,25 +123,9 @@ impl Store<'_> {
     }
 }
 
-/// A document, and what it says.
-#[derive(Debug)]
-pub(super) struct Parsed {
-    pub(super) document: Document,
-    pub(super) content: ImageDocument,
-}
-
-impl Parsed {
-    /// Reads a document whose digest is right. `path` is what a message calls it.
-    pub(super) fn new(path: PathBuf, digest: Digest, bytes: Vec<u8>) -> Result<Self, SourceError> {
-        let content = ImageDocument::from_slice(&bytes)
-            .map_err(|source| SourceError::Document { path, source })?;
-        let document = Document {
-            digest,
-            media_type: content.media_type().to_owned(),
-            bytes: bytes.into(),
-        };
-        Ok(Self { document, content })
-    }
+/// Reads a document whose digest is right. `path` is what a message calls it.
+pub(super) fn parse(path: PathBuf, digest: Digest, bytes: Vec<u8>) -> Result<Parsed, SourceError> {
+    Document::read(digest, bytes).map_err(|source| SourceError::Document { path, source })
 }
 
 /// What all images of a Solution have in common.
@@ -166,7 +153,7 @@ impl Session {
 
     /// Counts the contents of an image: each will be a file, so that very many need not be looked for to their end.
     pub(super) fn count(&mut self, contents: &ImageContents) -> Result<(), SourceError> {
-        self.contents += contents.documents.len() + contents.blobs.len();
+        self.contents += contents.sizes().count();
         if self.contents > schemas::limits::FILES {
             return Err(SourceError::Contents);
         }
@@ -208,20 +195,20 @@ pub(super) fn document(
             found,
         });
     }
-    let parsed = Parsed::new(path.clone(), digest, bytes)?;
-    check_media_type(&path, media_type, &parsed.document.media_type)?;
-    Ok(parsed)
+    let parsed = parse(path.clone(), digest, bytes)?;
+    let found = parsed.0.media_type;
+    if media_type == found.as_str() {
+        return Ok(parsed);
+    }
+    Err(called_otherwise(path, media_type, found))
 }
 
-fn check_media_type(path: &Path, expected: &str, found: &str) -> Result<(), SourceError> {
-    if expected == found {
-        return Ok(());
-    }
-    Err(SourceError::MediaType {
-        path: path.to_owned(),
+fn called_otherwise(path: PathBuf, expected: &str, found: MediaType) -> SourceError {
+    SourceError::MediaType {
+        path,
         expected: expected.chars().take(120).collect(),
-        found: found.to_owned(),
-    })
+        found: found.to_string(),
+    }
 }
 
 fn check_size(path: &Path, expected: u64, found: u64) -> Result<(), SourceError> {
@@ -241,13 +228,10 @@ pub(super) struct Reader<'a> {
     store: &'a Store<'a>,
     session: &'a mut Session,
     cancel: &'a AtomicBool,
-    documents: Vec<Document>,
-    /// Where in `documents` each one is.
-    seen: BTreeMap<Digest, usize>,
+    /// How many documents the image has so far.
+    documents: usize,
     blobs: BTreeMap<Digest, Blob>,
     configurations: Vec<Configuration>,
-    /// Documents whose descriptors are not followed yet, with the number of indexes above them.
-    open: VecDeque<(Digest, ImageDocument, usize)>,
 }
 
 impl<'a> Reader<'a> {
@@ -260,11 +244,9 @@ impl<'a> Reader<'a> {
             store,
             session,
             cancel,
-            documents: Vec::new(),
-            seen: BTreeMap::new(),
+            documents: 0,
             blobs: BTreeMap::new(),
             configurations: Vec::new(),
-            open: VecDeque::new(),
         }
     }
 
@@ -275,35 +257,22 @@ impl<'a> Reader<'a> {
         platforms: &[WantedPlatform],
     ) -> Result<ImageContents, SourceError> {
         let root = self.choose(root, platforms)?;
-        let artifact_type = match &root.content {
+        let artifact_type = match &root.1 {
             ImageDocument::Manifest(manifest) if !manifest.is_image() => {
                 Some(manifest.kind().to_owned())
             }
             _ => None,
         };
-        self.add(root, 0)?;
-        while let Some((digest, document, depth)) = self.open.pop_front() {
-            match document {
-                ImageDocument::Index(index) => {
-                    if index.manifests.is_empty() {
-                        return Err(SourceError::EmptyIndex(digest));
-                    }
-                    for child in &index.manifests {
-                        if child.is_document() {
-                            self.follow(child, depth + 1)?;
-                        } else {
-                            // Content of any kind may be listed; it refers to nothing.
-                            self.add_blob(child)?;
-                        }
-                    }
-                }
-                ImageDocument::Manifest(manifest) => self.add_manifest(&manifest)?,
-            }
-        }
+        let root = self.take(root)?;
+        let mut walker = Walker::new(self);
+        let root = walker.look_up(root)?;
+        let children = walker.walk(&root)?;
+        let children = children.iter();
         Ok(ImageContents {
-            documents: self.documents,
-            blobs: self.blobs.into_values().collect(),
-            configurations: self.configurations,
+            root: root.document,
+            children: children.map(|it| Arc::clone(&it.document)).collect(),
+            blobs: walker.visit.blobs.into_values().collect(),
+            configurations: walker.visit.configurations,
             artifact_type,
         })
     }
@@ -312,21 +281,22 @@ impl<'a> Reader<'a> {
         if platforms.is_empty() {
             return Ok(root);
         }
-        match &root.content {
+        let (document, content) = &root;
+        match content {
             ImageDocument::Index(index) => match platform::choose(&index.manifests, platforms)? {
                 Choice::Whole => Ok(root),
-                Choice::Child(child) => self.read(child),
+                Choice::Child(child) => self.read_named(child),
                 Choice::Children(chosen) => {
-                    let (digest, bytes) = platform::subset(&root.document, &chosen);
-                    Parsed::new(self.store.document(digest), digest, bytes)
+                    let (digest, bytes) = platform::subset(document, &chosen);
+                    parse(self.store.document(digest), digest, bytes)
                 }
             },
             // What is no image runs on nothing.
             ImageDocument::Manifest(manifest) if !manifest.is_image() => {
-                Err(SourceError::NoPlatform(root.document.digest))
+                Err(SourceError::NoPlatform(document.digest))
             }
             ImageDocument::Manifest(manifest) => {
-                let available = self.platform(manifest)?;
+                let available = self.platform_of(manifest)?;
                 platform::check(&[&available], platforms)?;
                 Ok(root)
             }
@@ -334,7 +304,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The platform of an image that is in no index: only its configuration knows.
-    fn platform(&self, manifest: &ImageManifest) -> Result<Platform, SourceError> {
+    fn platform_of(&self, manifest: &ImageManifest) -> Result<Platform, SourceError> {
         let config = self.blob(&manifest.config)?;
         if config.size() > limits::CONFIG_SIZE {
             return Err(SourceError::Read(files::ReadError::Size {
@@ -360,7 +330,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn read(&self, descriptor: &Descriptor) -> Result<Parsed, SourceError> {
+    fn read_named(&self, descriptor: &Descriptor) -> Result<Parsed, SourceError> {
         let Descriptor {
             digest,
             size,
@@ -370,53 +340,17 @@ impl<'a> Reader<'a> {
         document(self.store, *digest, *size, media_type)
     }
 
-    fn follow(&mut self, child: &Descriptor, depth: usize) -> Result<(), SourceError> {
-        let digest = child.digest;
-        self.session.agree(digest, child.size)?;
-        if let Some(&number) = self.seen.get(&digest) {
-            let found = &self.documents[number].media_type;
-            return check_media_type(&self.store.document(digest), &child.media_type, found);
-        }
-        if depth > schemas::limits::INDEX_DEPTH {
-            return Err(SourceError::Depth { digest });
-        }
-        let document = self.read(child)?;
-        self.add(document, depth)
-    }
-
-    fn add(&mut self, parsed: Parsed, depth: usize) -> Result<(), SourceError> {
+    /// Counts a document among those of the image.
+    fn take(&mut self, parsed: Parsed) -> Result<Parsed, SourceError> {
         if self.cancel.load(Ordering::Relaxed) {
             return Err(SourceError::Interrupted);
         }
-        if self.documents.len() == limits::DOCUMENTS {
+        if self.documents == limits::DOCUMENTS {
             return Err(SourceError::Documents);
         }
-        let Parsed { document, content } = parsed;
-        self.session.keep(&document)?;
-        self.seen.insert(document.digest, self.documents.len());
-        self.open.push_back((document.digest, content, depth));
-        self.documents.push(document);
-        Ok(())
-    }
-
-    fn add_manifest(&mut self, manifest: &ImageManifest) -> Result<(), SourceError> {
-        if manifest.has_image_config() {
-            self.configurations.push(Configuration {
-                digest: manifest.config.digest,
-                of_image: manifest.is_image(),
-            });
-        }
-        let mut all = std::iter::once(&manifest.config).chain(&manifest.layers);
-        all.try_for_each(|descriptor| self.add_blob(descriptor))
-    }
-
-    fn add_blob(&mut self, descriptor: &Descriptor) -> Result<(), SourceError> {
-        self.session.agree(descriptor.digest, descriptor.size)?;
-        if !self.blobs.contains_key(&descriptor.digest) {
-            let blob = self.blob(descriptor)?;
-            self.blobs.insert(blob.digest(), blob);
-        }
-        Ok(())
+        self.documents += 1;
+        self.session.keep(&parsed.0)?;
+        Ok(parsed)
     }
 
     /// Looks for a blob; its content is verified when it is written.
@@ -433,5 +367,52 @@ impl<'a> Reader<'a> {
             });
         }
         Ok(blob)
+    }
+}
+
+/// The first problem is the last.
+impl Visit for Reader<'_> {
+    type Error = SourceError;
+    type Content = Digest;
+
+    /// A document is looked for when it is read.
+    fn find(&mut self, by: &Document, named: &Descriptor) -> Result<Option<Digest>, SourceError> {
+        self.session.agree(named.digest, named.size)?;
+        if !by.follows(named) && !self.blobs.contains_key(&named.digest) {
+            self.blobs.insert(named.digest, self.blob(named)?);
+        }
+        Ok(Some(named.digest))
+    }
+
+    fn read(&mut self, named: &Descriptor) -> Result<Option<Parsed>, SourceError> {
+        let parsed = self.read_named(named)?;
+        self.take(parsed).map(Some)
+    }
+
+    /// None: what is not here yet tells nothing. It is noted where to look.
+    fn platform(
+        &mut self,
+        _: &Document,
+        manifest: &ImageManifest,
+    ) -> Result<Option<Platform>, SourceError> {
+        if manifest.has_image_config() {
+            self.configurations.push(Configuration {
+                digest: manifest.config.digest,
+                of_image: manifest.is_image(),
+            });
+        }
+        Ok(None)
+    }
+
+    fn problem(&mut self, of: &Document, problem: Problem<'_>) -> Result<(), SourceError> {
+        Err(match problem {
+            Problem::Empty => SourceError::EmptyIndex(of.digest),
+            Problem::Depth(digest) => SourceError::Depth { digest },
+            Problem::MediaType(named, is) => {
+                called_otherwise(self.store.document(named.digest), &named.media_type, is)
+            }
+            // Of documents whose platform is known.
+            Problem::Platform(..) => return Ok(()),
+        })
     }
 }
