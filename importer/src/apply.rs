@@ -119,7 +119,7 @@ impl Ready<'_> {
     ) -> Result<Receipt, Error> {
         let report = self.push(client, watch).await?;
         watch(Event::Pushed);
-        let lock = Lock::acquire(cluster, &self.0.asked.request.writer).await?;
+        let lock = Lock::acquire(cluster, &self.asked.request.writer).await?;
         let mut session = Session::new(cluster, &lock, watch);
         let done = self.write(&mut session).await;
         let Session {
@@ -133,7 +133,7 @@ impl Ready<'_> {
     }
 
     async fn push(&self, client: &Client, watch: &Watch) -> Result<PushReport, Error> {
-        let job = self.0.images.job.clone();
+        let job = self.images.job.clone();
         let manifests = job.manifests.clone();
         let watch = Arc::clone(watch);
         let report = registry::push(
@@ -153,9 +153,9 @@ impl Ready<'_> {
     }
 
     async fn write(&self, session: &mut Session<'_>) -> Result<(), Error> {
-        let decided = self.0.decide_again(session.cluster).await?;
+        let decided = self.decide_again(session.cluster).await?;
         self.remember(&decided, session).await?;
-        let record = &self.0.asked.record;
+        let record = &self.asked.record;
         // A record that is the same stays as it is, with the time of the first import.
         let earlier = decided.state.record(&record.name, &record.version);
         if earlier.is_none_or(|earlier| !earlier.is_same_import(record)) {
@@ -173,7 +173,7 @@ impl Ready<'_> {
     async fn remember(&self, decided: &Decision, session: &mut Session<'_>) -> Result<(), Error> {
         let Asked {
             record, request, ..
-        } = &self.0.asked;
+        } = &self.asked;
         let state = &decided.state;
         if state.has_archive(record) && request.allowed.forget == ForgetSigners::Refuse {
             return Ok(());
@@ -188,7 +188,7 @@ impl Ready<'_> {
     async fn activate(&self, decided: &Decision, session: &mut Session<'_>) -> Result<(), Error> {
         for planned in &decided.crds {
             let decide = |live: Option<&Object>| {
-                let (object, change) = self.0.asked.crd(&planned.definition, live)?;
+                let (object, change) = self.asked.crd(&planned.definition, live)?;
                 if change != planned.change {
                     return Err(Obstacle::Changed.into());
                 }
@@ -212,7 +212,7 @@ impl Ready<'_> {
         session: &mut Session<'_>,
     ) -> Result<(), Error> {
         let namespace = &deployment.namespace;
-        let solution = self.0.asked.id.name();
+        let solution = self.asked.id.name();
         let mut place = deployment.place.clone();
         place.write_space(session).await?;
         if deployment.previous.is_none() {
@@ -244,7 +244,7 @@ impl Ready<'_> {
         decided: &Decision,
         session: &mut Session<'_>,
     ) -> Result<(), Error> {
-        let solution = self.0.asked.id.name();
+        let solution = self.asked.id.name();
         let before = decided.state.deployed(&deployment.namespace, solution);
         let before = before.and_then(|deployed| deployed.pull_secret.as_ref());
         match before {
@@ -264,7 +264,7 @@ impl Ready<'_> {
         deployment: &Deployment,
         session: &mut Session<'_>,
     ) -> Error {
-        let version = self.0.asked.id.version().clone();
+        let version = self.asked.id.version().clone();
         let previous = match &deployment.previous {
             Some(previous) if *previous != version => previous.clone(),
             _ => return error,
@@ -297,7 +297,7 @@ impl Ready<'_> {
         deployment: &Deployment,
         session: &mut Session<'_>,
     ) -> Result<(), Error> {
-        let solution = self.0.asked.id.name();
+        let solution = self.asked.id.name();
         before
             .restore(session, solution, &deployment.namespace)
             .await?;
@@ -309,7 +309,7 @@ impl Ready<'_> {
         deployment: &Deployment,
         session: &mut Session<'_>,
     ) -> Result<(), Error> {
-        let solution = self.0.asked.id.name();
+        let solution = self.asked.id.name();
         for object in &deployment.objects {
             deployment.put(object, solution, session).await?;
         }
@@ -341,7 +341,7 @@ impl Ready<'_> {
                 state: state.clone(),
             });
         };
-        let wait = self.0.asked.request.wait;
+        let wait = self.asked.request.wait;
         Ok(session
             .cluster
             .wait_rollout(namespace, operator, wait, on_state)
@@ -349,18 +349,17 @@ impl Ready<'_> {
     }
 
     fn receipt(&self, report: &PushReport, objects: Vec<String>, removed: Vec<String>) -> Receipt {
-        let plan = &self.0;
         let target = |deployment: &Deployment| {
             [
                 deployment.place.environment.to_string(),
                 deployment.namespace.to_string(),
             ]
         };
-        let deployment = plan.decision.deployment.as_ref();
+        let deployment = self.decision.deployment.as_ref();
         let accepted = deployment.and_then(|deployment| deployment.deployed.accepted.as_ref());
         Receipt {
-            solution: plan.asked.id.to_string(),
-            archive_id: plan.asked.record.archive_id.to_string(),
+            solution: self.asked.id.to_string(),
+            archive_id: self.asked.record.archive_id.to_string(),
             uploaded: report.uploaded.into(),
             mounted: report.mounted.into(),
             present: report.present.into(),
@@ -368,7 +367,7 @@ impl Ready<'_> {
             removed,
             deployed: deployment.map(target),
             accepted: accepted.map(|accepted| accepted.id.clone()),
-            findings: plan.summary().findings.clone(),
+            findings: self.summary.findings.clone(),
         }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct PlannedCrd {
 }
 
 /// What is decided, and what is in its way.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Decision {
     pub(crate) state: State,
     pub(crate) crds: Vec<PlannedCrd>,
@@ -46,14 +46,20 @@ pub(crate) struct Decision {
 }
 
 impl Decision {
-    /// Reads the cluster and decides. Nothing is written.
-    pub(crate) async fn make(asked: &Asked<'_>, cluster: &Cluster) -> Result<Self, Error> {
+    /// Decides from the cluster's state, and what else is read of it. Nothing is written.
+    pub(crate) async fn make(
+        asked: &Asked<'_>,
+        state: State,
+        cluster: &Cluster,
+    ) -> Result<Self, Error> {
         let Asked {
             request, record, ..
         } = asked;
         let mut decision = Self {
-            state: State::read(cluster).await?,
-            ..Self::default()
+            state,
+            crds: Vec::new(),
+            deployment: None,
+            obstacles: Vec::new(),
         };
         let state = &decision.state;
         let obstacles = &mut decision.obstacles;

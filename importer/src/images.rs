@@ -7,7 +7,7 @@ use std::sync::Arc;
 use archive::Drive;
 use bytes::Bytes;
 use registry::{
-    BlobPush, Client, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress,
+    BlobPush, Client, Known, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress,
     Repository,
 };
 use schemas::{Digest, Image, ImageName, SolutionId};
@@ -15,7 +15,7 @@ use validator::Accepted;
 
 use crate::error::Error;
 use crate::obstacle::Obstacle;
-use crate::record::Record;
+use crate::record::{Record, RecordedImage};
 use crate::request::Replace;
 use crate::state::State;
 
@@ -46,7 +46,7 @@ pub(crate) struct Images {
     pub(crate) job: PushJob,
 }
 
-/// Asks the registry what it has, and whether it takes the rest. Writes nothing.
+/// Asks the registry what it has. Writes nothing.
 pub(crate) async fn plan(
     accepted: &Accepted,
     client: &Client,
@@ -54,56 +54,58 @@ pub(crate) async fn plan(
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<Images, Error> {
     client.ping().await?;
+    let images: Vec<&Image> = accepted.images().iter().collect();
+    let known = client
+        .survey(&job(accepted, client.address(), &images)?)
+        .await?;
     let id = &accepted.statement().predicate.id;
     let mut missing: Vec<&Image> = Vec::new();
     for image in accepted.images() {
         let repository = repository(client.address(), id, &image.place.name)?;
         let tag = Reference::Tag(image.place.tag.clone());
-        match client.manifest_digest(&repository, &tag).await? {
+        match known.manifest(&repository, &tag) {
             Some(digest) if digest == image.root.digest => {
-                if is_whole(client, &repository, image).await? {
-                    continue;
+                if !is_whole(&known, &repository, image) {
+                    missing.push(image);
                 }
             }
             Some(digest) if replace == Replace::Refuse => {
                 obstacles.push(other_digest(client, &repository, image, digest));
-                continue;
             }
-            Some(_) | None => {}
+            Some(_) | None => missing.push(image),
         }
-        match client.check_push(&repository).await {
-            Err(error @ registry::Error::Denied { .. }) => {
-                obstacles.push(Obstacle::PushDenied(error.to_string()));
-            }
-            other => other?,
-        }
-        missing.push(image);
     }
-    let job = job(accepted, client.address(), &missing)?;
-    let blobs_to_push = job.blobs.iter();
-    let blobs_to_push = blobs_to_push.map(|blob| (&blob.repositories[0], blob.digest, blob.size));
-    let missing_bytes = client.missing_blobs(blobs_to_push).await?.values().sum();
+    let mut job = job(accepted, client.address(), &missing)?;
+    job.known = known;
+    let lacking = job.blobs.iter();
+    let lacking = lacking.filter(|blob| job.known.holder(&blob.digest).is_none());
     Ok(Images {
         count: accepted.images().len(),
         present: accepted.images().len() - missing.len(),
         total_bytes: blobs(accepted.images().iter()).values().sum(),
-        missing_bytes,
+        missing_bytes: lacking.map(|blob| blob.size).sum(),
         job,
     })
 }
 
-/// Whether the registry gives everything of an image whose tag it has. A tag alone proves nothing: what it names can have
-/// been deleted or collected since.
-async fn is_whole(client: &Client, repository: &Repository, image: &Image) -> Result<bool, Error> {
-    for document in image.documents() {
-        let reference = Reference::Digest(document.digest);
-        if client.manifest(repository, &reference).await?.is_none() {
-            return Ok(false);
-        }
-    }
-    let blobs = image.blobs.iter();
-    let blobs = blobs.map(|(digest, size)| (repository, *digest, *size));
-    Ok(client.missing_blobs(blobs).await?.is_empty())
+/// Whether the registry gives everything of an image whose tag it gives. A tag alone proves nothing: what it names can
+/// have been deleted or collected since.
+fn is_whole(known: &Known, repository: &Repository, image: &Image) -> bool {
+    let gives = |digest: Digest| known.manifest(repository, &digest.into()).is_some();
+    let mut children = image.children.iter();
+    children.all(|document| gives(document.digest))
+        && image
+            .blobs
+            .keys()
+            .all(|digest| known.has_blob(repository, digest))
+}
+
+/// Opens the uploads that prove the right to push: the push uses them, or they are given back. What is in the way.
+pub(crate) async fn denied(client: &Client, job: &PushJob) -> Result<Vec<Obstacle>, Error> {
+    let repositories = job.manifests.iter().map(|manifest| &manifest.repository);
+    let refused = client.open_uploads(&job.known, repositories.collect());
+    let obstacle = |error: &registry::Error| Obstacle::PushDenied(error.to_string());
+    Ok(refused.await?.iter().map(obstacle).collect())
 }
 
 fn other_digest(
@@ -118,36 +120,29 @@ fn other_digest(
     Obstacle::OtherTag(tag, found, image.root.digest)
 }
 
-/// The most repositories to mount from: each costs a request for every blob that is in none of them.
-const MOUNTS: usize = 16;
-
-/// Where blobs of this archive may be already: the repositories of the versions that were imported before it to the same
-/// registry, the newest first, and those of the version itself.
-pub(crate) fn earlier(
+/// The images that may share the most: those of the version before this one, else of the one after it, that was imported
+/// to the same registry.
+pub(crate) fn neighbours(
     registry: &RegistryAddress,
     state: &State,
     record: &Record,
-) -> Result<Vec<Repository>, Error> {
-    let place =
-        |known: &&Record| known.pushed_to == format!("{registry}/{}-{}", known.name, known.version);
-    let versions = state
-        .records
-        .iter()
-        .rev()
-        .filter(|known| known.name == record.name)
-        .filter(place);
-    let mut repositories = Vec::new();
-    for version in std::iter::once(record).chain(versions) {
-        for image in &version.images {
-            let name = &image.image.name;
-            repositories.push(
-                registry.repository(&format!("{}-{}/{name}", version.name, version.version))?,
-            );
-        }
-    }
-    repositories.dedup();
-    repositories.truncate(MOUNTS);
-    Ok(repositories)
+) -> Result<Vec<(Repository, Digest)>, Error> {
+    let of = |known: &Record| format!("{}-{}", known.name, known.version);
+    let others = state.records.iter().filter(|known| {
+        known.name == record.name
+            && known.version != record.version
+            && known.pushed_to == format!("{registry}/{}", of(known))
+    });
+    let (before, after): (Vec<_>, Vec<_>) =
+        others.partition(|known| known.version < record.version);
+    let Some(nearest) = before.last().or(after.first()) else {
+        return Ok(Vec::new());
+    };
+    let image = |image: &RecordedImage| {
+        let path = format!("{}/{}", of(nearest), image.image.name);
+        Ok((registry.repository(&path)?, image.digest))
+    };
+    nearest.images.iter().map(image).collect()
 }
 
 /// Every distinct blob and its size.
@@ -194,7 +189,7 @@ fn job(
     Ok(PushJob {
         blobs,
         manifests,
-        mount_from: Vec::new(),
+        known: Known::default(),
         reads: reads(accepted.listed().drive()),
     })
 }

@@ -25,27 +25,55 @@ const OLDEST_MINOR: u32 = 22;
 /// A plan, and all that applying it needs.
 #[derive(Debug)]
 pub struct Plan<'a> {
-    pub(crate) asked: Asked<'a>,
-    pub(crate) images: Images,
-    pub(crate) decision: Decision,
+    asked: Asked<'a>,
+    images: Images,
+    view: View,
+    /// What is in the way, besides what the decision names.
+    obstacles: Vec<Obstacle>,
     summary: Summary,
+}
+
+/// What a plan knows of the cluster.
+#[derive(Debug)]
+enum View {
+    /// What follows from what is in it.
+    Readable(Box<Decision>),
+    /// Nothing: it is too old, or this user may not read it.
+    Unreadable,
 }
 
 /// A plan with nothing in its way: the only one that can be applied.
 #[derive(Debug)]
-pub struct Ready<'a>(pub(crate) Plan<'a>);
+pub struct Ready<'a> {
+    pub(crate) asked: Asked<'a>,
+    pub(crate) images: Images,
+    pub(crate) decision: Box<Decision>,
+    pub(crate) summary: Summary,
+}
 
 impl Ready<'_> {
     /// The plan in words.
     #[must_use]
     pub fn summary(&self) -> &Summary {
-        self.0.summary()
+        &self.summary
+    }
+
+    /// Decides again, from the cluster as it is now; refused when it does not come out as it was shown.
+    pub(crate) async fn decide_again(&self, cluster: &Cluster) -> Result<Decision, Error> {
+        let state = State::read(cluster).await?;
+        let decision = Decision::make(&self.asked, state, cluster).await?;
+        if decision.is_same(&self.decision, &self.asked) {
+            Ok(decision)
+        } else {
+            Err(Obstacle::Changed.into())
+        }
     }
 }
 
 impl<'a> Plan<'a> {
     /// Finds out what an import would do, and what is in its way. Nothing is written. `findings` are what was found of
-    /// the archive though it was accepted: who reads the plan is to see them.
+    /// the archive though it was accepted: who reads the plan is to see them. A plan that is not applied is to be
+    /// given up: see [`Plan::give_up`].
     pub async fn make(
         accepted: &'a Accepted,
         findings: Vec<Finding>,
@@ -55,18 +83,19 @@ impl<'a> Plan<'a> {
     ) -> Result<Self, Error> {
         let mut obstacles = Vec::new();
         let id = accepted.statement().predicate.id.clone();
-        let images =
-            images::plan(accepted, client, request.allowed.replace, &mut obstacles).await?;
-        check_version(cluster, &mut obstacles);
-        // Without the right to read, nothing more can be known.
-        rights::check_reading(cluster, &mut obstacles).await?;
-        let readable = obstacles.is_empty();
-        let state = if readable {
-            State::read(cluster).await?
+        let replace = request.allowed.replace;
+        let images = images::plan(accepted, client, replace, &mut obstacles).await?;
+        let mut unreadable = Vec::new();
+        check_version(cluster, &mut unreadable);
+        rights::check_reading(cluster, &mut unreadable).await?;
+        let state = if unreadable.is_empty() {
+            Some(State::read(cluster).await?)
         } else {
-            State::default()
+            None
         };
-        let pull_registry = pull_registry(&state, &request, &id);
+        let before = || pulled_before(state.as_ref()?, &request, &id);
+        let pull_registry = request.pull_registry.clone().or_else(before);
+        let pull_registry = pull_registry.unwrap_or_else(|| request.registry.clone());
         let record = record_of(accepted, &request, &pull_registry, &id);
         let mut summary = summary(cluster, &request, &record, &images);
         summary.findings = findings;
@@ -79,27 +108,27 @@ impl<'a> Plan<'a> {
                 record,
             },
             images,
-            decision: Decision::default(),
+            view: View::Unreadable,
+            obstacles: [obstacles, unreadable].concat(),
             summary,
         };
-        if readable {
-            plan.decide(client, cluster, &mut obstacles).await?;
-        }
-        obstacles.append(&mut plan.decision.obstacles);
-        plan.decision.obstacles = obstacles;
-        if readable {
+        if let Some(state) = state {
+            plan.decide(state, client, cluster).await?;
             plan.try_objects(cluster).await?;
         }
+        // Last, so that nothing fails between opening uploads and whoever uses them or gives them back.
+        let denied = images::denied(client, &plan.images.job).await?;
+        plan.obstacles.extend(denied);
         Ok(plan)
     }
 
     async fn decide(
         &mut self,
+        state: State,
         client: &Client,
         cluster: &Cluster,
-        obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
-        let decision = Decision::make(&self.asked, cluster).await?;
+        let decision = Decision::make(&self.asked, state, cluster).await?;
         let Asked {
             accepted,
             request,
@@ -107,25 +136,25 @@ impl<'a> Plan<'a> {
             record,
         } = &self.asked;
         let state = &decision.state;
-        self.images.job.mount_from = images::earlier(client.address(), state, record)?;
-        let deployment = decision.deployment.as_ref();
-        rights::check_writing(cluster, id.name(), &decision.crds, deployment, obstacles).await?;
+        let neighbours = images::neighbours(client.address(), state, record)?;
+        client
+            .find_in_images(&mut self.images.job, &neighbours)
+            .await?;
+        let (crds, deployment) = (&decision.crds, decision.deployment.as_ref());
+        let obstacles = &mut self.obstacles;
+        rights::check_writing(cluster, id.name(), crds, deployment, obstacles).await?;
         self.summary.recorded = state.record(id.name(), id.version()).is_some();
         self.summary.notes = notes(accepted, client, cluster, state, id).await?;
         self.summary.defaults = defaults(request, &decision, &self.summary.pull_registry);
         self.summary.target = deployment.map(planned_target);
-        self.decision = decision;
+        self.view = View::Readable(Box::new(decision));
         Ok(())
     }
 
-    /// Decides again, from the cluster as it is now; refused when it does not come out as it was shown.
-    pub(crate) async fn decide_again(&self, cluster: &Cluster) -> Result<Decision, Error> {
-        let decision = Decision::make(&self.asked, cluster).await?;
-        if decision.is_same(&self.decision, &self.asked) {
-            Ok(decision)
-        } else {
-            Err(Obstacle::Changed.into())
-        }
+    /// Gives back what was opened at the registry to see whether it takes the images. It is used when the plan is
+    /// applied.
+    pub async fn give_up(&self, client: &Client) {
+        client.cancel_uploads(&self.images.job.known).await;
     }
 
     /// The plan in words.
@@ -137,27 +166,38 @@ impl<'a> Plan<'a> {
     /// What is in the way.
     #[must_use]
     pub fn obstacles(&self) -> Vec<&Obstacle> {
-        let refused = self.refused();
-        self.decision.obstacles.iter().chain(refused).collect()
+        let decided = self.decision().into_iter();
+        let decided = decided.flat_map(|decision| &decision.obstacles);
+        let all = self.obstacles.iter().chain(decided);
+        all.chain(self.refused()).collect()
+    }
+
+    fn decision(&self) -> Option<&Decision> {
+        match &self.view {
+            View::Readable(decision) => Some(decision),
+            View::Unreadable => None,
+        }
     }
 
     fn refused(&self) -> Option<&Obstacle> {
-        self.decision.deployment.as_ref()?.refused.as_ref()
+        self.decision()?.deployment.as_ref()?.refused.as_ref()
     }
 
     /// The id of what has to be accepted, when nothing else is in the way.
     #[must_use]
     pub fn consent_wanted(&self) -> Option<&str> {
-        self.refused()?;
-        let deployment = self.decision.deployment.as_ref()?;
-        let only = self.decision.obstacles.is_empty();
+        let deployment = self.decision()?.deployment.as_ref()?;
+        let only = deployment.refused.is_some() && self.obstacles().len() == 1;
         only.then_some(deployment.beyond.id.as_str())
     }
 
     /// Accepts what was shown under this id.
     pub fn accept(&mut self, id: String) {
         self.asked.request.accepted.insert(id);
-        if let Some(deployment) = &mut self.decision.deployment {
+        let View::Readable(decision) = &mut self.view else {
+            return;
+        };
+        if let Some(deployment) = &mut decision.deployment {
             deployment.judge(&self.asked.request);
             self.summary.target = Some(PlannedTarget {
                 objects: self
@@ -173,22 +213,34 @@ impl<'a> Plan<'a> {
 
     /// The plan to apply, if nothing is in its way.
     pub fn ready(self) -> Result<Ready<'a>, Box<Self>> {
-        if self.obstacles().is_empty() {
-            Ok(Ready(self))
-        } else {
-            Err(Box::new(self))
+        let free = self.obstacles().is_empty();
+        match self {
+            Self {
+                asked,
+                images,
+                view: View::Readable(decision),
+                summary,
+                ..
+            } if free => Ok(Ready {
+                asked,
+                images,
+                decision,
+                summary,
+            }),
+            plan => Err(Box::new(plan)),
         }
     }
 
     /// Lets the server try every object, with its admission rules, and keeps the answers.
     async fn try_objects(&mut self, cluster: &Cluster) -> Result<(), Error> {
+        let View::Readable(decision) = &self.view else {
+            return Ok(());
+        };
         let Decision {
-            crds,
-            deployment,
-            obstacles,
-            ..
-        } = &mut self.decision;
-        if !obstacles.is_empty() {
+            crds, deployment, ..
+        } = &**decision;
+        let obstacles = &mut self.obstacles;
+        if !obstacles.is_empty() || !decision.obstacles.is_empty() {
             return Ok(());
         }
         let written = crds
@@ -273,24 +325,16 @@ fn record_of(
     }
 }
 
-/// Where nodes pull from: what is asked for, else where they pulled what was pushed to the same registry before, of the
-/// newest version, else the registry itself.
-fn pull_registry(state: &State, request: &Request, id: &SolutionId) -> RegistryAddress {
-    let before = || {
-        let mut known = state.records.iter().rev();
-        known.find_map(|known| {
-            let suffix = format!("/{}-{}", known.name, known.version);
-            let pushed_to = known.pushed_to.strip_suffix(&suffix)?;
-            let same = known.name == *id.name() && pushed_to == request.registry.to_string();
-            let endpoint = known.endpoint.strip_suffix(&suffix)?;
-            same.then(|| endpoint.parse().ok()).flatten()
-        })
-    };
-    request
-        .pull_registry
-        .clone()
-        .or_else(before)
-        .unwrap_or_else(|| request.registry.clone())
+/// Where nodes pulled from what was pushed to the same registry before, of the newest version.
+fn pulled_before(state: &State, request: &Request, id: &SolutionId) -> Option<RegistryAddress> {
+    let mut known = state.records.iter().rev();
+    known.find_map(|known| {
+        let suffix = format!("/{}-{}", known.name, known.version);
+        let pushed_to = known.pushed_to.strip_suffix(&suffix)?;
+        let same = known.name == *id.name() && pushed_to == request.registry.to_string();
+        let endpoint = known.endpoint.strip_suffix(&suffix)?;
+        same.then(|| endpoint.parse().ok()).flatten()
+    })
 }
 
 /// What nobody typed, and where it comes from.

@@ -70,6 +70,11 @@ impl Answer {
         read.map(|(body, _)| body).unwrap_or_default()
     }
 
+    /// Reads what nobody needs, so that the connection can be used again.
+    pub(crate) async fn pass_over(self, operation: &Operation) {
+        self.error_body(operation).await;
+    }
+
     /// The next piece of the body; `None` at its end.
     pub(crate) async fn piece(&mut self, operation: &Operation) -> Result<Option<Bytes>, Error> {
         self.activity.mark(Moment::Moving);

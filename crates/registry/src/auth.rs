@@ -6,7 +6,7 @@
 //! token server's redirects are not followed).
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -64,15 +64,17 @@ pub(crate) struct Auth {
     credentials: Credentials,
     /// The token server that gets the login: the first that the registry named.
     token_server: OnceLock<Url>,
-    // Held while a token is fetched, so that eight connections fetch one token and not eight.
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     wanted: Option<Wanted>,
-    tokens: HashMap<String, Token>,
+    tokens: HashMap<String, Slot>,
 }
+
+/// The token of one scope. Held while it is fetched: requests of the same scope fetch one token, and others do not wait.
+type Slot = Arc<Mutex<Option<Token>>>;
 
 #[derive(Clone)]
 enum Wanted {
@@ -127,8 +129,10 @@ impl Auth {
                 if let Credentials::RegistryToken(token) = &self.credentials {
                     return secret_header("Bearer ", token.reveal(), operation).map(Some);
                 }
-                let key = scope.key();
-                if let Some(token) = state.tokens.get(&key)
+                let slot = Arc::clone(state.tokens.entry(scope.key()).or_default());
+                drop(state);
+                let mut slot = slot.lock().await;
+                if let Some(token) = &*slot
                     && token.good_until > Instant::now()
                 {
                     return Ok(Some(token.header.clone()));
@@ -136,9 +140,8 @@ impl Auth {
                 let token = self
                     .fetch(wire, operation, &realm, service.as_deref(), scope)
                     .await?;
-                let header = token.header.clone();
-                state.tokens.insert(key, token);
-                Ok(Some(header))
+                let token = slot.insert(token);
+                Ok(Some(token.header.clone()))
             }
         }
     }
@@ -169,14 +172,12 @@ impl Auth {
                 self.settle_token_server(&realm, operation)?;
                 state.wanted = Some(Wanted::Bearer { realm, service });
                 // A refused token is forgotten unless another request has already replaced it.
-                let key = scope.key();
-                if state
-                    .tokens
-                    .get(&key)
-                    .is_some_and(|token| Some(&token.header) == sent)
-                {
-                    state.tokens.remove(&key);
-                }
+                let slot = Arc::clone(state.tokens.entry(scope.key()).or_default());
+                drop(state);
+                let _ = slot
+                    .lock()
+                    .await
+                    .take_if(|token| Some(&token.header) == sent);
                 let usable = first || !matches!(self.credentials, Credentials::RegistryToken(_));
                 Ok(if usable {
                     Learned::TryAgain

@@ -1,9 +1,5 @@
 //! The requests about blobs, each sent once: find and have proven, mount, open an upload, cancel it.
 
-use std::collections::BTreeMap;
-
-use futures::StreamExt as _;
-use futures::stream::FuturesUnordered;
 use reqwest::header::{ACCEPT_ENCODING, HeaderValue, RANGE};
 use reqwest::{Method, StatusCode, Url};
 use schemas::Digest;
@@ -43,9 +39,9 @@ pub(crate) enum Mount {
 }
 
 impl Client {
-    /// Looks for a blob (distribution specification, "Checking if content exists in the registry"), and reads its end
-    /// where the registry says that it is there: the answer can come from a cache that outlives the content, as
-    /// distribution's does after garbage collection.
+    /// Looks for a blob by asking for its last byte ("Pulling blobs"); of registries that refuse or ignore ranges for the
+    /// first, and no more than that. `HEAD` would prove nothing: the answer can come from a cache that outlives the
+    /// content, as distribution's does after garbage collection.
     pub(crate) async fn find_blob(
         &self,
         repository: &Repository,
@@ -54,44 +50,15 @@ impl Client {
         access: Access,
     ) -> Result<Presence, Error> {
         // An empty blob has no byte that could prove it, and sending it costs no more than asking.
-        if size == 0 {
+        let Some(last) = size.checked_sub(1) else {
             return Ok(Presence::Absent);
-        }
+        };
         let operation = self.operation(Verb::FindBlob(*digest), Some(repository));
-        let ask = self
-            .ask_blob(&operation, Method::HEAD, repository, digest, access)
-            .await?;
-        let answer = self.send(&operation, ask).await?;
-        if answer.status() == StatusCode::NOT_FOUND {
-            return Ok(Presence::Absent);
-        }
-        let stated = answer.success(&operation).await?.length();
-        if stated.is_some_and(|stated| stated != size) {
-            return Ok(Presence::Claimed);
-        }
-        let readable = self.gives_blob(repository, digest, size, access).await?;
-        Ok(if readable {
-            Presence::Present
-        } else {
-            Presence::Claimed
-        })
-    }
-
-    /// Whether the last byte of a blob comes ("Pulling blobs"); of registries that refuse or ignore ranges the first,
-    /// and no more than that.
-    pub(crate) async fn gives_blob(
-        &self,
-        repository: &Repository,
-        digest: &Digest,
-        size: u64,
-        access: Access,
-    ) -> Result<bool, Error> {
-        let operation = self.operation(Verb::FindBlob(*digest), Some(repository));
-        let last = size.saturating_sub(1);
+        let path = format!("{repository}/blobs/{digest}");
+        let url = self.url(&operation, &path).await?;
         for range in [Some(format!("bytes={last}-{last}")), None] {
-            let mut ask = self
-                .ask_blob(&operation, Method::GET, repository, digest, access)
-                .await?;
+            let scope = Scope::of(repository, access);
+            let mut ask = Ask::new(Method::GET, url.clone(), scope);
             let identity = HeaderValue::from_static("identity");
             ask.headers.insert(ACCEPT_ENCODING, identity);
             if let Some(range) = range {
@@ -99,54 +66,20 @@ impl Client {
                 ask.headers.insert(RANGE, range);
             }
             let answer = self.send(&operation, ask).await?;
+            if answer.status() == StatusCode::NOT_FOUND {
+                answer.pass_over(&operation).await;
+                return Ok(Presence::Absent);
+            }
             match answer.success(&operation).await {
                 Ok(answer) if is_end(&answer, last, size) => {
                     return begins(answer, &operation).await;
                 }
-                Ok(_) | Err(Error::Refused { status: 404, .. }) => return Ok(false),
+                Ok(_) => return Ok(Presence::Claimed),
                 Err(Error::Refused { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(false)
-    }
-
-    /// Those of these blobs that their repositories do not hold, with their sizes; asked for as many at a time as there
-    /// are connections. See [`Client::has_blob`].
-    pub async fn missing_blobs<'a>(
-        &self,
-        blobs: impl IntoIterator<Item = (&'a Repository, Digest, u64)>,
-    ) -> Result<BTreeMap<Digest, u64>, Error> {
-        let mut waiting = blobs.into_iter();
-        let mut running = FuturesUnordered::new();
-        let mut missing = BTreeMap::new();
-        loop {
-            let free = self.connections().saturating_sub(running.len());
-            for (repository, digest, size) in waiting.by_ref().take(free) {
-                running.push(async move {
-                    let here = self.has_blob(repository, &digest, size).await?;
-                    Ok((digest, size, here))
-                });
-            }
-            match running.next().await.transpose()? {
-                Some((digest, size, false)) => missing.insert(digest, size),
-                Some(_) => None,
-                None => return Ok(missing),
-            };
-        }
-    }
-
-    async fn ask_blob(
-        &self,
-        operation: &Operation,
-        method: Method,
-        repository: &Repository,
-        digest: &Digest,
-        access: Access,
-    ) -> Result<Ask, Error> {
-        let path = format!("{repository}/blobs/{digest}");
-        let url = self.url(operation, &path).await?;
-        Ok(Ask::new(method, url, Scope::of(repository, access)))
+        Ok(Presence::Claimed)
     }
 
     /// Asks to have a blob of another repository here, too ("Mounting a blob from another repository").
@@ -227,13 +160,13 @@ fn is_end(answer: &Answer, last: u64, size: u64) -> bool {
 }
 
 /// Whether anything comes. The connection is closed with what does not interest of it.
-async fn begins(mut answer: Answer, operation: &Operation) -> Result<bool, Error> {
+async fn begins(mut answer: Answer, operation: &Operation) -> Result<Presence, Error> {
     loop {
         match answer.piece(operation).await {
             Ok(Some(piece)) if piece.is_empty() => {}
-            Ok(piece) => return Ok(piece.is_some()),
+            Ok(Some(_)) => return Ok(Presence::Present),
             // Where the content is gone, distribution breaks off after the head.
-            Err(Error::Interrupted { .. }) => return Ok(false),
+            Ok(None) | Err(Error::Interrupted { .. }) => return Ok(Presence::Claimed),
             Err(error) => return Err(error),
         }
     }

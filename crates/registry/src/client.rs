@@ -87,7 +87,8 @@ pub struct Options {
     pub proxies: Proxies,
     /// How to log in.
     pub credentials: Credentials,
-    /// Blobs under way at a time. Four to eight are worth twice the speed of one; more are not.
+    /// Blobs under way at a time, but for small ones that are sent ([`limits::REQUESTS`]). Four to eight are worth twice
+    /// the speed of one; more are not.
     pub connections: NonZeroUsize,
     /// `User-Agent`, such as `solution/0.1.0`.
     pub user_agent: String,
@@ -152,7 +153,7 @@ impl Client {
             .http1_only()
             .connect_timeout(limits::CONNECT_TIMEOUT)
             .tcp_keepalive(Duration::from_secs(30))
-            .pool_max_idle_per_host(options.connections.get())
+            .pool_max_idle_per_host(options.connections.get().max(limits::REQUESTS))
             .referer(false);
         let http = options.proxies.apply(builder)?;
         let http = http.build().map_err(Error::Setup)?;

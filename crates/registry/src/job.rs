@@ -8,6 +8,7 @@ use schemas::Digest;
 
 use crate::address::{Reference, Repository};
 use crate::error::Error;
+use crate::known::Known;
 use crate::source::BlobContent;
 
 /// One content and the repositories that need it.
@@ -68,8 +69,8 @@ pub struct PushJob {
     pub blobs: Vec<BlobPush>,
     /// Manifests, indexes and tags, in any order.
     pub manifests: Vec<ManifestPush>,
-    /// Repositories of the same registry that may hold some of the blobs already, the likeliest first.
-    pub mount_from: Vec<Repository>,
+    /// What is known of the registry. Whatever is not is asked; what another repository is known to hold is mounted.
+    pub known: Known,
     /// How the source likes to be read.
     pub reads: ReadConcurrency,
 }

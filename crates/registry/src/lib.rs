@@ -20,6 +20,7 @@ mod error;
 mod events;
 mod failure;
 mod job;
+mod known;
 pub mod limits;
 mod manifests;
 mod origin;
@@ -30,7 +31,9 @@ mod push_manifests;
 mod questions;
 mod retry;
 mod session;
+mod several;
 mod source;
+mod survey;
 mod tls;
 mod transport;
 mod upload;
@@ -47,6 +50,7 @@ pub use job::{
     BlobPush, FailedBlob, ManifestOutcome, ManifestPush, PushJob, PushReport, ReadConcurrency,
     Tally,
 };
+pub use known::Known;
 pub use manifests::Manifest;
 pub use pace::LeastRate;
 pub use pull::{BlobPull, BlobSink, FailedPull, OpenSink, Unfit, pull};

@@ -15,12 +15,19 @@ pub const CHUNK: u64 = 16 * 1024 * 1024;
 pub const CHUNK_SMALLEST: u64 = 1024 * 1024;
 /// The largest chunk that a registry may demand (`OCI-Chunk-Min-Length`).
 pub const CHUNK_LARGEST: u64 = 1024 * 1024 * 1024;
+/// Requests under way at a time that are small: questions, mounts, manifests, blobs of one [`BUFFER`]. What they wait for
+/// is the distance and the registry's disk, not bandwidth: at 20 ms each way, three hundred questions are answered within
+/// half a second.
+pub const REQUESTS: usize = 24;
 /// Bytes read of an error answer.
 pub const ERROR_BODY: usize = 64 * 1024;
 /// Bytes read of a manifest or index: what registries accept (distribution specification, "Pushing manifests").
 pub const MANIFEST_BODY: usize = 4 * 1024 * 1024;
 /// Bytes read of a token answer: tokens with long scope lists have some 10 KiB.
 pub const TOKEN_BODY: usize = 1024 * 1024;
+/// Manifests and indexes read of an image to learn which blobs can be mounted from it: an index and those of the
+/// platforms that people build for. Of more, the rest is uploaded.
+pub const SHARING_DOCUMENTS: usize = 16;
 /// Characters shown of a registry's own words.
 pub const MESSAGE: usize = 300;
 /// Redirects followed for one `GET` or `HEAD`: registries use one, to their storage.

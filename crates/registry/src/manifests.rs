@@ -37,32 +37,18 @@ pub(crate) fn digest_of(bytes: &[u8]) -> Digest {
 }
 
 impl Client {
-    /// The digest of a manifest, by `HEAD`; by `GET` where the registry does not state it.
+    /// The digest of a manifest. It is read: what a registry says of it without giving it proves nothing.
     pub(crate) async fn find_manifest(
         &self,
         repository: &Repository,
         reference: &Reference,
         access: Access,
     ) -> Result<Option<Digest>, Error> {
-        let operation = self.operation(Verb::FindManifest(reference.clone()), Some(repository));
-        let answer = self
-            .ask_manifest(&operation, Method::HEAD, repository, reference, access)
+        let verb = Verb::FindManifest(reference.clone());
+        let found = self
+            .get_manifest(verb, repository, reference, access)
             .await?;
-        let stated = match answer {
-            None => return Ok(None),
-            Some(answer) if answer.status() == StatusCode::METHOD_NOT_ALLOWED => None,
-            Some(answer) => stated_digest(&answer.success(&operation).await?),
-        };
-        match (stated, reference) {
-            (Some(actual), Reference::Digest(expected)) if actual != *expected => {
-                Err(other_digest(&operation, *expected, actual))
-            }
-            (Some(digest), _) => Ok(Some(digest)),
-            (None, _) => {
-                let manifest = self.read_manifest(repository, reference, access).await?;
-                Ok(manifest.map(|manifest| manifest.digest))
-            }
-        }
+        Ok(found.map(|manifest| manifest.digest))
     }
 
     pub(crate) async fn read_manifest(
@@ -71,13 +57,28 @@ impl Client {
         reference: &Reference,
         access: Access,
     ) -> Result<Option<Manifest>, Error> {
-        let operation = self.operation(Verb::ReadManifest(reference.clone()), Some(repository));
-        let answer = self
-            .ask_manifest(&operation, Method::GET, repository, reference, access)
-            .await?;
-        let Some(answer) = answer else {
+        let verb = Verb::ReadManifest(reference.clone());
+        self.get_manifest(verb, repository, reference, access).await
+    }
+
+    async fn get_manifest(
+        &self,
+        verb: Verb,
+        repository: &Repository,
+        reference: &Reference,
+        access: Access,
+    ) -> Result<Option<Manifest>, Error> {
+        let operation = self.operation(verb, Some(repository));
+        let path = format!("{repository}/manifests/{reference}");
+        let url = self.url(&operation, &path).await?;
+        let mut ask = Ask::new(Method::GET, url, Scope::of(repository, access));
+        let accepted = HeaderValue::from_static(ACCEPTED);
+        ask.headers.insert(ACCEPT, accepted);
+        let answer = self.send(&operation, ask).await?;
+        if answer.status() == StatusCode::NOT_FOUND {
+            answer.pass_over(&operation).await;
             return Ok(None);
-        };
+        }
         let answer = answer.success(&operation).await?;
         let media_type = answer.header(CONTENT_TYPE.as_str()).unwrap_or_default();
         let media_type = media_type.to_owned();
@@ -115,23 +116,6 @@ impl Client {
             }
             read => Ok(read.is_some()),
         }
-    }
-
-    async fn ask_manifest(
-        &self,
-        operation: &Operation,
-        method: Method,
-        repository: &Repository,
-        reference: &Reference,
-        access: Access,
-    ) -> Result<Option<Answer>, Error> {
-        let path = format!("{repository}/manifests/{reference}");
-        let url = self.url(operation, &path).await?;
-        let mut ask = Ask::new(method, url, Scope::of(repository, access));
-        let accepted = HeaderValue::from_static(ACCEPTED);
-        ask.headers.insert(ACCEPT, accepted);
-        let answer = self.send(operation, ask).await?;
-        Ok(Some(answer).filter(|answer| answer.status() != StatusCode::NOT_FOUND))
     }
 
     /// Pushes exactly these bytes and compares the digest that the registry answers ("Pushing Manifests").

@@ -11,8 +11,6 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use futures::StreamExt as _;
-use futures::stream::FuturesUnordered;
 use reqwest::header::{ACCEPT_ENCODING, HeaderValue, RANGE};
 use reqwest::{Method, StatusCode};
 use schemas::Digest;
@@ -24,6 +22,7 @@ use crate::client::Client;
 use crate::error::{Error, Operation, Verb};
 use crate::events::{PullEvent, PullProgress};
 use crate::limits;
+use crate::several::Several;
 use crate::transport::Ask;
 use crate::writer::{Writer, blocking};
 
@@ -95,18 +94,11 @@ pub async fn pull(
 ) -> Result<(), FailedPull> {
     let mut blobs = blobs;
     blobs.sort_by_key(|blob| (Reverse(blob.size), blob.digest));
-    let mut waiting = blobs.into_iter();
-    let mut running = FuturesUnordered::new();
-    loop {
-        let free = client.connections().saturating_sub(running.len());
-        for blob in waiting.by_ref().take(free) {
-            running.push(fetch(client, blob, progress));
-        }
-        match running.next().await {
-            Some(result) => result?,
-            None => return Ok(()),
-        }
+    let mut fetching = Several::new(client.connections(), blobs.into_iter());
+    while let Some(fetched) = fetching.next(|blob| fetch(client, blob, progress)).await {
+        fetched?;
     }
+    Ok(())
 }
 
 async fn fetch(

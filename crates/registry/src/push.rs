@@ -3,22 +3,23 @@
 //! fails takes nothing else with it.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures::StreamExt as _;
-use futures::stream::FuturesUnordered;
 use schemas::Digest;
 use tokio::sync::Semaphore;
 
 use crate::address::Repository;
 use crate::auth::Access;
-use crate::blobs::{Mount, OpenUpload, Presence};
+use crate::blobs::{Mount, Presence};
 use crate::client::Client;
 use crate::error::{Error, Verb};
 use crate::events::{Arrival, Event, Progress};
 use crate::job::{BlobPush, FailedBlob, PushJob, PushReport, ReadConcurrency};
+use crate::known::Known;
+use crate::limits;
+use crate::several::Several;
 use crate::source::Source;
 use crate::upload::Upload;
 
@@ -32,22 +33,23 @@ pub async fn push(client: &Client, job: PushJob, progress: Arc<dyn Progress>) ->
     };
     let run = Run {
         client,
-        mount_from: &job.mount_from,
+        known: &job.known,
         readers: Semaphore::new(readers),
         progress,
         stopped: OnceLock::new(),
     };
-    let mut report = PushReport::default();
-    let mut in_place = run.push_blobs(&job.blobs, &mut report).await;
-    report.manifests = run.push_manifests(&job.manifests, &mut in_place).await;
-    report
+    let mut placed = run.push_blobs(&job.blobs).await;
+    let manifests = run.push_manifests(&job.manifests, &mut placed.in_place);
+    placed.report.manifests = manifests.await;
+    client.cancel_uploads(&job.known).await;
+    placed.report
 }
 
 pub(crate) type InPlace<'a> = HashSet<(&'a Repository, Digest)>;
 
 pub(crate) struct Run<'a> {
     pub(crate) client: &'a Client,
-    mount_from: &'a [Repository],
+    pub(crate) known: &'a Known,
     readers: Semaphore,
     pub(crate) progress: Arc<dyn Progress>,
     /// Why nothing more is tried: a registry that is gone or refuses the login would fail every blob in turn, each
@@ -55,208 +57,218 @@ pub(crate) struct Run<'a> {
     stopped: OnceLock<Arc<Error>>,
 }
 
-/// What came of one blob in one repository.
-struct Placed<'a> {
+/// A blob, and a repository that needs it.
+#[derive(Clone, Copy)]
+struct Need<'a> {
+    blob: &'a BlobPush,
     repository: &'a Repository,
-    digest: Digest,
-    size: u64,
-    result: Result<Arrival, Arc<Error>>,
+}
+
+/// What has come of the blobs so far.
+#[derive(Default)]
+struct Placed<'a> {
+    report: PushReport,
+    in_place: InPlace<'a>,
+    /// Where a blob can be mounted from.
+    holders: HashMap<Digest, &'a Repository>,
+    /// Why a blob can be sent nowhere.
+    unusable: HashMap<Digest, Arc<Error>>,
 }
 
 impl Run<'_> {
-    async fn push_blobs<'a>(&self, blobs: &'a [BlobPush], report: &mut PushReport) -> InPlace<'a> {
-        let mut order: Vec<&BlobPush> = blobs.iter().collect();
-        order.sort_by_key(|blob| (Reverse(blob.size), blob.digest));
-        let mut in_place = InPlace::new();
-        let mut waiting = order.into_iter();
-        // Not `buffer_unordered`: a closure over borrowed blobs makes the future unfit for other threads.
-        let mut running = FuturesUnordered::new();
-        loop {
-            let free = self.client.connections().saturating_sub(running.len());
-            for blob in waiting.by_ref().take(free) {
-                running.push(self.place(blob));
-            }
-            let Some(placed) = running.next().await else {
-                break;
-            };
-            for one in placed {
-                match one.result {
-                    Ok(arrival) => {
-                        in_place.insert((one.repository, one.digest));
-                        match arrival {
-                            Arrival::Uploaded => report.uploaded.add(one.size),
-                            Arrival::Mounted => report.mounted.add(one.size),
-                            Arrival::Present => report.present.add(one.size),
-                        }
-                    }
-                    Err(error) => report.failed_blobs.push(FailedBlob {
-                        digest: one.digest,
-                        repository: one.repository.clone(),
-                        error,
-                    }),
-                }
-            }
-        }
-        report
-            .failed_blobs
-            .sort_by_key(|failed| (failed.digest, failed.repository.clone()));
-        in_place
-    }
-
-    /// Brings one blob into all its repositories: looked for everywhere first, then mounted or sent where it is
-    /// missing, and mounted from where it was sent.
-    async fn place<'a>(&self, blob: &'a BlobPush) -> Vec<Placed<'a>> {
-        let source = Source::new(blob.digest, blob.size, Arc::clone(&blob.content));
-        let mut holders: Vec<&Repository> = Vec::new();
-        let mut missing: Vec<(&Repository, Presence)> = Vec::new();
-        let mut placed = Vec::new();
-        for repository in unique(&blob.repositories) {
-            match self.find(repository, blob).await {
-                Ok(Presence::Present) => {
-                    holders.push(repository);
-                    placed.push(self.placed(repository, blob, Ok(Arrival::Present)));
-                }
-                Ok(presence) => missing.push((repository, presence)),
-                Err(error) => placed.push(self.placed(repository, blob, Err(error))),
-            }
-        }
-        let mut source_error: Option<Arc<Error>> = None;
-        for (repository, presence) in missing {
-            let result = match &source_error {
-                Some(error) => Err(Arc::clone(error)),
-                None => self.bring(repository, &source, &holders, presence).await,
-            };
-            match &result {
-                Ok(_) => holders.push(repository),
-                Err(error) if error.is_source() => source_error = Some(Arc::clone(error)),
-                Err(_) => {}
-            }
-            placed.push(self.placed(repository, blob, result));
-        }
+    /// Looks for every blob in all its repositories, and brings it where it is missing: to one of them first, and from
+    /// there to the others.
+    async fn push_blobs<'a>(&self, blobs: &'a [BlobPush]) -> Placed<'a> {
+        let mut placed = Placed::default();
+        let mut missing = self.find_all(blobs, &mut placed).await;
+        missing.sort_by_key(|(need, _)| {
+            let Need { blob, repository } = *need;
+            (Reverse(blob.size), blob.digest, repository)
+        });
+        let mut seen = HashSet::new();
+        let (first, others) = missing
+            .into_iter()
+            .partition(|(need, _)| seen.insert(need.blob.digest));
+        self.bring_all(first, &mut placed).await;
+        self.bring_all(others, &mut placed).await;
+        let failed = &mut placed.report.failed_blobs;
+        failed.sort_by_key(|failed| (failed.digest, failed.repository.clone()));
         placed
     }
 
-    fn placed<'a>(
+    /// Those that are missing.
+    async fn find_all<'a>(
         &self,
-        repository: &'a Repository,
-        blob: &BlobPush,
-        result: Result<Arrival, Arc<Error>>,
-    ) -> Placed<'a> {
-        let (digest, size) = (blob.digest, blob.size);
-        if let Ok(arrival) = result {
-            self.progress.event(Event::BlobInPlace {
-                digest,
-                repository: repository.clone(),
-                size,
-                arrival,
-            });
+        blobs: &'a [BlobPush],
+        placed: &mut Placed<'a>,
+    ) -> Vec<(Need<'a>, Presence)> {
+        let mut needs = Vec::new();
+        for blob in blobs {
+            let at = unique(&blob.repositories).into_iter();
+            needs.extend(at.map(|repository| Need { blob, repository }));
         }
-        Placed {
-            repository,
-            digest,
-            size,
-            result,
+        let mut finding = Several::new(limits::REQUESTS, needs.into_iter());
+        let mut missing = Vec::new();
+        while let Some((need, found)) = finding.next(|need| self.find(need)).await {
+            match found {
+                Ok(Presence::Present) => self.note(need, Ok(Arrival::Present), placed),
+                Ok(presence) => missing.push((need, presence)),
+                Err(error) => self.note(need, Err(error), placed),
+            }
+        }
+        missing
+    }
+
+    /// The large first, as many as there are connections; what is small waits for other things than bandwidth.
+    async fn bring_all<'a>(&self, missing: Vec<(Need<'a>, Presence)>, placed: &mut Placed<'a>) {
+        let (mut large, mut small) = (Vec::new(), Vec::new());
+        for (need, presence) in missing {
+            let Need { blob, .. } = need;
+            if let Some(error) = placed.unusable.get(&blob.digest).cloned() {
+                self.note(need, Err(error), placed);
+                continue;
+            }
+            let list = if blob.size > limits::BUFFER as u64 {
+                &mut large
+            } else {
+                &mut small
+            };
+            list.push((need, presence, placed.holders.get(&blob.digest).copied()));
+        }
+        for (limit, list) in [
+            (self.client.connections(), large),
+            (limits::REQUESTS, small),
+        ] {
+            let mut bringing = Several::new(limit, list.into_iter());
+            while let Some((need, result)) = bringing
+                .next(|(need, presence, holder)| self.bring(need, presence, holder))
+                .await
+            {
+                self.note(need, result, placed);
+            }
         }
     }
 
-    async fn find(&self, repository: &Repository, blob: &BlobPush) -> Result<Presence, Arc<Error>> {
-        self.check_stopped()?;
+    fn note<'a>(
+        &self,
+        need: Need<'a>,
+        result: Result<Arrival, Arc<Error>>,
+        placed: &mut Placed<'a>,
+    ) {
+        let Need { blob, repository } = need;
+        let (digest, size) = (blob.digest, blob.size);
+        let report = &mut placed.report;
+        match result {
+            Ok(arrival) => {
+                placed.in_place.insert((repository, digest));
+                placed.holders.entry(digest).or_insert(repository);
+                match arrival {
+                    Arrival::Uploaded => report.uploaded.add(size),
+                    Arrival::Mounted => report.mounted.add(size),
+                    Arrival::Present => report.present.add(size),
+                }
+                self.progress.event(Event::BlobInPlace {
+                    digest,
+                    repository: repository.clone(),
+                    size,
+                    arrival,
+                });
+            }
+            Err(error) => {
+                if error.is_source() {
+                    placed.unusable.insert(digest, Arc::clone(&error));
+                }
+                report.failed_blobs.push(FailedBlob {
+                    digest,
+                    repository: repository.clone(),
+                    error,
+                });
+            }
+        }
+    }
+
+    async fn find<'a>(&self, need: Need<'a>) -> (Need<'a>, Result<Presence, Arc<Error>>) {
+        let Need { blob, repository } = need;
+        if let Some(known) = self.known.blob(repository, &blob.digest) {
+            return (need, Ok(known));
+        }
+        if let Err(error) = self.check_stopped() {
+            return (need, Err(error));
+        }
         let find = || {
             self.client
                 .find_blob(repository, &blob.digest, blob.size, Access::PullPush)
         };
         let found = self.client.retrying_aloud(find, self.say()).await;
-        found.map_err(|error| self.failed(error))
+        (need, found.map_err(|error| self.failed(error)))
     }
 
-    async fn bring(
+    async fn bring<'a>(
         &self,
-        repository: &Repository,
-        source: &Arc<Source>,
-        holders: &[&Repository],
+        need: Need<'a>,
         presence: Presence,
+        holder: Option<&Repository>,
+    ) -> (Need<'a>, Result<Arrival, Arc<Error>>) {
+        let result = self.mount_or_send(need, holder).await;
+        let result = match (result, presence) {
+            (Ok(arrival), Presence::Claimed) => self.check_blob(need).await.map(|()| arrival),
+            (result, _) => result,
+        };
+        (need, result)
+    }
+
+    /// Mounts from where the blob is known to be, once. A mount that fails costs nothing but the upload it would have
+    /// saved, and one that is refused opens that upload.
+    async fn mount_or_send(
+        &self,
+        need: Need<'_>,
+        holder: Option<&Repository>,
     ) -> Result<Arrival, Arc<Error>> {
         self.check_stopped()?;
-        let arrival = match self.mount(repository, source, holders).await {
-            Some(Mount::Mounted) => Arrival::Mounted,
-            Some(Mount::Upload(opened)) => self.upload(repository, source, Some(opened)).await?,
-            None => self.upload(repository, source, None).await?,
-        };
-        if presence == Presence::Claimed {
-            self.check_blob(repository, source).await?;
-        }
-        Ok(arrival)
-    }
-
-    /// A registry that claimed a blob without giving it may have taken the new bytes for those it has not.
-    async fn check_blob(&self, repository: &Repository, source: &Source) -> Result<(), Arc<Error>> {
-        let (digest, size) = (source.digest(), source.size());
-        let gives = || {
-            self.client
-                .gives_blob(repository, &digest, size, Access::PullPush)
-        };
-        match self.client.appears(gives).await {
-            Ok(true) => Ok(()),
-            Ok(false) => {
-                let verb = Verb::UploadBlob(digest);
-                let operation = Box::new(self.client.operation(verb, Some(repository)));
-                Err(self.failed(Error::NotKept { operation }))
+        let Need { blob, repository } = need;
+        let opened = match holder.or_else(|| self.known.holder(&blob.digest)) {
+            None => None,
+            Some(from) => {
+                let mounted = self.client.mount_blob(repository, from, &blob.digest);
+                match mounted.await {
+                    Ok(Mount::Mounted) => return Ok(Arrival::Mounted),
+                    Ok(Mount::Upload(opened)) => Some(opened),
+                    Err(_) => None,
+                }
             }
-            Err(error) => Err(self.failed(error)),
-        }
-    }
-
-    async fn upload(
-        &self,
-        repository: &Repository,
-        source: &Arc<Source>,
-        opened: Option<OpenUpload>,
-    ) -> Result<Arrival, Arc<Error>> {
+        };
         let upload = Upload {
             client: self.client,
             repository,
-            source,
+            source: &Source::new(blob.digest, blob.size, Arc::clone(&blob.content)),
             progress: &self.progress,
             readers: &self.readers,
         };
+        let opened = opened.or_else(|| self.known.take_upload(repository));
         match upload.run(opened).await {
             Ok(()) => Ok(Arrival::Uploaded),
             Err(error) => Err(self.failed(error)),
         }
     }
 
-    /// Mounts from where the blob is known to be. A mount that fails costs nothing but the upload it would have saved.
-    async fn mount(
-        &self,
-        repository: &Repository,
-        source: &Source,
-        holders: &[&Repository],
-    ) -> Option<Mount> {
-        let from = match holders.first() {
-            Some(holder) => holder,
-            None => self.earlier_holder(repository, source).await?,
-        };
-        let digest = source.digest();
-        let mounted = self.client.mount_blob(repository, from, &digest).await;
-        mounted.ok()
-    }
-
-    async fn earlier_holder(
-        &self,
-        repository: &Repository,
-        source: &Source,
-    ) -> Option<&Repository> {
-        let (digest, size) = (source.digest(), source.size());
-        for candidate in self.mount_from.iter().filter(|from| *from != repository) {
-            let found = self
+    /// A registry that claimed a blob without giving it may have taken the new bytes for those it has not.
+    async fn check_blob(&self, need: Need<'_>) -> Result<(), Arc<Error>> {
+        let (blob, at) = (need.blob, need.repository);
+        let gives = || async {
+            let find = self
                 .client
-                .find_blob(candidate, &digest, size, Access::Pull)
-                .await;
-            if let Ok(Presence::Present) = found {
-                return Some(candidate);
+                .find_blob(at, &blob.digest, blob.size, Access::PullPush);
+            Ok(find.await? == Presence::Present)
+        };
+        match self.client.appears(gives).await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let verb = Verb::UploadBlob(blob.digest);
+                let operation = Box::new(self.client.operation(verb, Some(at)));
+                Err(self.failed(Error::NotKept { operation }))
             }
+            Err(error) => Err(self.failed(error)),
         }
-        None
     }
 
     pub(crate) fn check_stopped(&self) -> Result<(), Arc<Error>> {

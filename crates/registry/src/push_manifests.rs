@@ -3,8 +3,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use futures::StreamExt as _;
-use futures::stream::FuturesUnordered;
 use reqwest::header::HeaderValue;
 use schemas::Digest;
 
@@ -14,8 +12,10 @@ use crate::auth::Access;
 use crate::error::{Error, Verb};
 use crate::events::{Arrival, Event};
 use crate::job::{ManifestOutcome, ManifestPush};
+use crate::limits;
 use crate::manifests::digest_of;
 use crate::push::{InPlace, Run};
+use crate::several::Several;
 
 impl Run<'_> {
     pub(crate) async fn push_manifests<'a>(
@@ -64,18 +64,11 @@ impl Run<'_> {
         ready: Vec<usize>,
     ) -> Vec<(usize, ManifestOutcome)> {
         let mut outcomes = Vec::with_capacity(ready.len());
-        let mut waiting = ready.into_iter();
-        let mut running = FuturesUnordered::new();
-        loop {
-            let free = self.client.connections().saturating_sub(running.len());
-            for i in waiting.by_ref().take(free) {
-                running.push(self.manifest(i, &manifests[i]));
-            }
-            match running.next().await {
-                Some(outcome) => outcomes.push(outcome),
-                None => return outcomes,
-            }
+        let mut pushing = Several::new(limits::REQUESTS, ready.into_iter());
+        while let Some(outcome) = pushing.next(|i| self.manifest(i, &manifests[i])).await {
+            outcomes.push(outcome);
         }
+        outcomes
     }
 
     async fn manifest(&self, index: usize, manifest: &ManifestPush) -> (usize, ManifestOutcome) {
@@ -115,14 +108,17 @@ impl Run<'_> {
         media_type: &HeaderValue,
     ) -> Result<Arrival, Error> {
         let (repository, reference) = (&manifest.repository, &manifest.reference);
-        let found = self
+        let (bytes, digest) = (&manifest.bytes, manifest.digest);
+        let find = self
             .client
-            .find_manifest(repository, reference, Access::PullPush)
-            .await?;
-        if found == Some(manifest.digest) && self.gives(manifest).await? {
+            .find_manifest(repository, reference, Access::PullPush);
+        let there = match self.known.gives(repository, reference, digest) {
+            Some(there) => there,
+            None => find.await? == Some(digest),
+        };
+        if there {
             return Ok(Arrival::Present);
         }
-        let (bytes, digest) = (&manifest.bytes, manifest.digest);
         self.client
             .put_manifest(repository, reference, media_type, bytes, digest)
             .await

@@ -5,7 +5,6 @@ use schemas::Digest;
 
 use crate::address::{Reference, Repository};
 use crate::auth::{Access, Scope};
-use crate::blobs::Presence;
 use crate::client::Client;
 use crate::error::{Error, Verb};
 use crate::events::{PullEvent, PullProgress};
@@ -13,41 +12,6 @@ use crate::manifests::Manifest;
 use crate::transport::Ask;
 
 impl Client {
-    /// Whether blobs may be written to a repository: opens an upload and cancels it, so that nothing is left.
-    pub async fn check_push(&self, repository: &Repository) -> Result<(), Error> {
-        let operation = self.operation(Verb::CheckPush, Some(repository));
-        self.retrying(|| async {
-            let upload = self.open_upload(&operation, repository).await?;
-            self.cancel_upload(repository, upload.location).await;
-            Ok(())
-        })
-        .await
-    }
-
-    /// Whether a repository holds a blob of so many bytes, and gives its last one. Never true of an empty blob: it has
-    /// nothing that could prove it.
-    pub async fn has_blob(
-        &self,
-        repository: &Repository,
-        digest: &Digest,
-        size: u64,
-    ) -> Result<bool, Error> {
-        let found = self
-            .retrying(|| self.find_blob(repository, digest, size, Access::Pull))
-            .await?;
-        Ok(found == Presence::Present)
-    }
-
-    /// The digest of a manifest; `None` if the repository or the manifest does not exist.
-    pub async fn manifest_digest(
-        &self,
-        repository: &Repository,
-        reference: &Reference,
-    ) -> Result<Option<Digest>, Error> {
-        self.retrying(|| self.find_manifest(repository, reference, Access::Pull))
-            .await
-    }
-
     /// A manifest or index, at most [`crate::limits::MANIFEST_BODY`] bytes, its digest computed from the bytes.
     pub async fn manifest(
         &self,

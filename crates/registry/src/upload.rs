@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::address::Repository;
 use crate::answer::{self, Answer, Purpose};
@@ -45,15 +45,13 @@ struct Failures {
 }
 
 impl Upload<'_> {
-    /// Uploads the blob. `opened` is an upload that a refused mount has left behind.
+    /// Uploads the blob. `opened` is an upload that a refused mount or a plan has left open.
     pub(crate) async fn run(&self, opened: Option<OpenUpload>) -> Result<(), Error> {
         let mut session = opened.map(Session::new);
         let mut failures = Failures::default();
         loop {
-            let attempt = {
-                let _reading = self.readers.acquire().await.expect("never closed");
-                self.attempt(&mut session, &failures).await
-            };
+            let reading = self.readers.acquire().await.expect("never closed");
+            let attempt = self.attempt(&mut session, &failures, reading).await;
             let Err(trouble) = attempt else {
                 return Ok(());
             };
@@ -126,6 +124,7 @@ impl Upload<'_> {
         &self,
         session: &mut Option<Session>,
         failures: &Failures,
+        reading: SemaphorePermit<'_>,
     ) -> Result<(), Trouble> {
         if session.as_ref().is_some_and(|session| session.broken) {
             self.find_position(session).await?;
@@ -140,6 +139,8 @@ impl Upload<'_> {
         // Read before anything is asked of the registry: what is unreadable, or small and damaged, opens no upload.
         let smallest = session.as_ref().map_or(0, |s| s.upload.smallest_chunk);
         let mut pieces = self.read(from, chunk, smallest).await?;
+        // What fits into one buffer has been read: others may read while it is sent.
+        let _reading = Some(reading).filter(|_| size > limits::BUFFER as u64);
         if session.is_none() {
             let operation = self.operation();
             let opened = self.client.open_upload(&operation, self.repository).await?;

@@ -194,6 +194,9 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             if !arguments.dry_run {
                 consent::ask(&mut plan, output).await?;
             }
+            if arguments.dry_run || !plan.obstacles().is_empty() {
+                plan.give_up(&client).await;
+            }
             let ready = match plan.ready() {
                 Ok(ready) => ready,
                 Err(plan) => return Ok(show::refusal(output, &plan)),

@@ -1,10 +1,13 @@
 //! Images made of noise, and the jobs that push them.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use registry::{BlobContent, BlobPush, Event, ManifestPush, PushJob, Repository};
+use registry::{
+    BlobContent, BlobPush, Client, Error, Event, Known, ManifestPush, PushJob, Repository,
+};
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
@@ -32,6 +35,30 @@ pub(crate) fn noise(seed: u64, size: usize) -> Bytes {
 
 pub(crate) fn repository(text: &str) -> Repository {
     text.parse().unwrap()
+}
+
+/// Whether a repository gives a blob of so many bytes.
+pub(crate) async fn has_blob(
+    client: &Client,
+    at: &Repository,
+    digest: &Digest,
+    size: u64,
+) -> Result<bool, Error> {
+    let mut known = Known::default();
+    client
+        .find_blobs(&mut known, &[(at, *digest, size)])
+        .await?;
+    Ok(known.has_blob(at, digest))
+}
+
+/// Whether an upload can be opened in a repository; it is given back.
+pub(crate) async fn may_push(client: &Client, at: &str) -> Result<(), Error> {
+    let known = Known::default();
+    let refused = client
+        .open_uploads(&known, BTreeSet::from([&repository(at)]))
+        .await?;
+    client.cancel_uploads(&known).await;
+    refused.into_iter().next().map_or(Ok(()), Err)
 }
 
 /// Content whose reads are counted.
@@ -159,6 +186,21 @@ impl Job {
         }
         self.job.manifests.push(push);
         digest
+    }
+
+    /// Lets the blobs be looked for in other repositories, too, to be mounted from there.
+    pub(crate) async fn mount_from(&mut self, client: &Client, repositories: &[Repository]) {
+        let blobs: Vec<_> = self
+            .job
+            .blobs
+            .iter()
+            .flat_map(|blob| {
+                let at = repositories.iter();
+                at.map(|repository| (repository, blob.digest, blob.size))
+            })
+            .collect();
+        let found = client.find_blobs(&mut self.job.known, &blobs).await;
+        found.unwrap();
     }
 
     /// Bytes read of all contents since the job was built.

@@ -1,8 +1,11 @@
 //! Bearer tokens: the proxy plays the registry's side of it, and a token server of its own gives the tokens.
 
+use std::time::{Duration, Instant};
+
+use fixtures::far_line::FarLine;
 use registry::{Credentials, Error, Secret, pull, push};
 
-use crate::images::{Job, MIB, noise, repository, silent};
+use crate::images::{Job, MIB, may_push, noise, repository, silent};
 use crate::proxy::{Action, Proxy, Seen};
 use crate::pulling::{Memory, blob};
 use crate::server::{PASSWORD, Protection, Server, USER, client_for, password};
@@ -32,10 +35,9 @@ fn token_server() -> Proxy {
 }
 
 /// A registry that takes tokens of the right scope, and each for `uses` requests only.
-fn registry(server: &Server, tokens: &Proxy, lifetime: usize) -> Proxy {
+fn registry(server: &Server, tokens: &str, lifetime: usize) -> Proxy {
     let challenge: &'static str = format!(
-        "401 Unauthorized\r\nWWW-Authenticate: Bearer realm=\"http://{}/token\",service=\"test\",scope=\"x\"",
-        tokens.host()
+        "401 Unauthorized\r\nWWW-Authenticate: Bearer realm=\"http://{tokens}/token\",service=\"test\",scope=\"x\""
     )
     .leak();
     let used = std::sync::Mutex::new(std::collections::HashMap::<String, usize>::new());
@@ -82,7 +84,7 @@ fn allowed(seen: &Seen, token: &str) -> bool {
 async fn tokens_are_fetched_for_their_scope_and_again_when_they_end() {
     let server = Server::start(&Protection::None);
     let tokens = token_server();
-    let registry = registry(&server, &tokens, 5);
+    let registry = registry(&server, &tokens.host(), 5);
     let mut job = Job::default();
     let base = noise(1, 3 * MIB);
     job.image(
@@ -97,7 +99,7 @@ async fn tokens_are_fetched_for_their_scope_and_again_when_they_end() {
     );
     let client = client_for(&registry.host(), password(PASSWORD));
     client.ping().await.unwrap();
-    client.check_push(&repository("demo/a")).await.unwrap();
+    may_push(&client, "demo/a").await.unwrap();
     let report = push(&client, job.job, silent()).await;
     assert!(report.is_complete(), "{report:?}");
     assert_eq!(
@@ -125,10 +127,34 @@ async fn tokens_are_fetched_for_their_scope_and_again_when_they_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn each_repository_gets_one_token_and_waits_for_no_other() {
+    let server = Server::start(&Protection::None);
+    let tokens = token_server();
+    let delay = Duration::from_millis(100);
+    let anywhere = "127.0.0.1:0".parse().unwrap();
+    let line = FarLine::start(anywhere, tokens.host().parse().unwrap(), delay).unwrap();
+    let registry = registry(&server, &line.address().to_string(), usize::MAX);
+    let client = client_for(&registry.host(), password(PASSWORD));
+    client.ping().await.unwrap();
+    let before = tokens.seen().len();
+    let mut job = Job::default();
+    for number in 0..10 {
+        let at = repository(&format!("demo/{number}"));
+        job.image(&at, Some("1"), &[noise(1, 10), noise(2, 10)]);
+    }
+    let start = Instant::now();
+    client.survey(&job.job).await.unwrap();
+    assert_eq!(tokens.seen().len() - before, 10);
+    // Each takes a connection and an answer, four of the delay.
+    let one_by_one = 10 * 4 * delay;
+    assert!(start.elapsed() < one_by_one / 2, "{:?}", start.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn wrong_passwords_missing_logins_and_missing_rights_differ() {
     let server = Server::start(&Protection::None);
     let tokens = token_server();
-    let registry = registry(&server, &tokens, 0);
+    let registry = registry(&server, &tokens.host(), 0);
     let error = client_for(&registry.host(), password("wrong"))
         .ping()
         .await
@@ -140,7 +166,7 @@ async fn wrong_passwords_missing_logins_and_missing_rights_differ() {
         .unwrap_err();
     assert!(matches!(error, Error::LoginRequired { .. }), "{error:?}");
     let client = client_for(&registry.host(), password(PASSWORD));
-    let error = client.check_push(&repository("demo")).await.unwrap_err();
+    let error = may_push(&client, "demo").await.unwrap_err();
     assert!(matches!(error, Error::Denied { .. }), "{error:?}");
 }
 
@@ -148,7 +174,7 @@ async fn wrong_passwords_missing_logins_and_missing_rights_differ() {
 async fn an_identity_token_is_exchanged() {
     let server = Server::start(&Protection::None);
     let tokens = token_server();
-    let registry = registry(&server, &tokens, 100);
+    let registry = registry(&server, &tokens.host(), 100);
     let credentials = Credentials::IdentityToken(Secret::new("r3fresh".to_owned()));
     client_for(&registry.host(), credentials)
         .ping()
@@ -210,7 +236,7 @@ async fn a_login_goes_to_one_token_server_and_its_name_is_known() {
     assert_eq!(client.token_server(), None);
     client.ping().await.unwrap();
     assert_eq!(client.token_server(), Some(first.host()));
-    let error = client.check_push(&repository("app")).await.unwrap_err();
+    let error = may_push(&client, "app").await.unwrap_err();
     assert!(matches!(error, Error::LoginUnsupported { .. }), "{error:?}");
     assert!(second.seen().is_empty());
 }
@@ -282,7 +308,7 @@ async fn a_pull_asks_for_the_right_to_pull_and_for_a_new_token_when_one_ends() {
     assert!(push(&client, job.job, silent()).await.is_complete());
 
     let tokens = token_server();
-    let registry = registry(&server, &tokens, 2);
+    let registry = registry(&server, &tokens.host(), 2);
     let client = client_for(&registry.host(), password(PASSWORD));
     let tag = "1".parse::<schemas::Tag>().unwrap().into();
     client.existing_manifest(&app, &tag, &|_| ()).await.unwrap();
@@ -323,7 +349,7 @@ async fn public_images_need_a_token_and_no_login() {
         let token = scope.unwrap_or_default();
         Action::Answer("200 OK", format!(r#"{{"access_token":"{token}"}}"#))
     });
-    let registry = registry(&server, &tokens, 100);
+    let registry = registry(&server, &tokens.host(), 100);
     let client = client_for(&registry.host(), Credentials::Anonymous);
     let sink = Memory::of(&layer);
     pull(&client, vec![blob(&app, &layer, &sink)], &|_| ())

@@ -7,6 +7,7 @@
 )]
 
 mod access;
+mod counting;
 mod damage;
 mod faults;
 mod images;

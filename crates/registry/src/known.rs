@@ -1,0 +1,76 @@
+//! What is known of a registry before a push: whoever plans has asked for it, and the push asks nothing twice.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use schemas::Digest;
+
+use crate::address::{Reference, Repository};
+use crate::blobs::{OpenUpload, Presence};
+
+/// What a registry was found to have, and the uploads that were opened to see whether it takes the rest. Clones share
+/// the uploads: each can be used once.
+#[derive(Clone, Default)]
+pub struct Known {
+    pub(crate) blobs: HashMap<Digest, BTreeMap<Repository, Presence>>,
+    pub(crate) manifests: HashMap<Repository, HashMap<Reference, Option<Digest>>>,
+    uploads: Arc<Mutex<BTreeMap<Repository, OpenUpload>>>,
+}
+
+impl Known {
+    /// Whether a repository was found to hold a blob, and gave its last byte. Never true of an empty blob: it has
+    /// nothing that could prove it.
+    #[must_use]
+    pub fn has_blob(&self, repository: &Repository, digest: &Digest) -> bool {
+        self.blob(repository, digest) == Some(Presence::Present)
+    }
+
+    /// The digest of the manifest that a repository was found to give under a reference.
+    #[must_use]
+    pub fn manifest(&self, repository: &Repository, reference: &Reference) -> Option<Digest> {
+        *self.manifests.get(repository)?.get(reference)?
+    }
+
+    /// A repository that was found to hold a blob.
+    #[must_use]
+    pub fn holder(&self, digest: &Digest) -> Option<&Repository> {
+        let mut found = self.blobs.get(digest)?.iter();
+        let (repository, _) = found.find(|(_, presence)| **presence == Presence::Present)?;
+        Some(repository)
+    }
+
+    pub(crate) fn blob(&self, repository: &Repository, digest: &Digest) -> Option<Presence> {
+        self.blobs.get(digest)?.get(repository).copied()
+    }
+
+    /// Whether a repository gives this manifest under a reference, if that was asked.
+    pub(crate) fn gives(
+        &self,
+        repository: &Repository,
+        reference: &Reference,
+        digest: Digest,
+    ) -> Option<bool> {
+        let found = self.manifests.get(repository)?.get(reference)?;
+        Some(*found == Some(digest))
+    }
+
+    /// The upload that is open in a repository, for one who uses it.
+    pub(crate) fn take_upload(&self, repository: &Repository) -> Option<OpenUpload> {
+        self.uploads().remove(repository)
+    }
+
+    pub(crate) fn uploads(&self) -> MutexGuard<'_, BTreeMap<Repository, OpenUpload>> {
+        self.uploads.lock().expect("no panic while held")
+    }
+}
+
+/// Without the uploads, whose locations are permissions to write.
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Known")
+            .field("blobs", &self.blobs)
+            .field("manifests", &self.manifests)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,161 @@
+//! The questions before a push: what a registry has of a job, where else blobs may be, and whether it takes the rest.
+//! Small requests, several at a time, each answer for the push to use.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use schemas::{Digest, ImageDocument};
+
+use crate::address::Repository;
+use crate::auth::Access;
+use crate::client::Client;
+use crate::error::{Error, Verb};
+use crate::job::PushJob;
+use crate::known::Known;
+use crate::limits;
+use crate::several::Several;
+
+impl Client {
+    /// Asks for everything that a job has to put in place: one request for each manifest, and one for each blob in each
+    /// repository.
+    pub async fn survey(&self, job: &PushJob) -> Result<Known, Error> {
+        let mut known = Known::default();
+        let mut finding = Several::new(limits::REQUESTS, job.manifests.iter());
+        while let Some((manifest, found)) = finding
+            .next(|manifest| async move {
+                let (repository, reference) = (&manifest.repository, &manifest.reference);
+                let find = || self.find_manifest(repository, reference, Access::Pull);
+                (manifest, self.retrying(find).await)
+            })
+            .await
+        {
+            let (repository, reference) = (&manifest.repository, &manifest.reference);
+            let at = known.manifests.entry(repository.clone()).or_default();
+            at.insert(reference.clone(), found?);
+        }
+        let mut blobs = Vec::new();
+        for blob in &job.blobs {
+            let at = blob.repositories.iter();
+            blobs.extend(at.map(|repository| (repository, blob.digest, blob.size)));
+        }
+        self.find_blobs(&mut known, &blobs).await?;
+        Ok(known)
+    }
+
+    /// Asks for blobs of so many bytes, one request for each, and adds the answers to what is known.
+    pub async fn find_blobs(
+        &self,
+        known: &mut Known,
+        blobs: &[(&Repository, Digest, u64)],
+    ) -> Result<(), Error> {
+        let mut finding = Several::new(limits::REQUESTS, blobs.iter());
+        while let Some((repository, digest, found)) = finding
+            .next(|(repository, digest, size)| async {
+                let find = || self.find_blob(repository, digest, *size, Access::Pull);
+                (*repository, *digest, self.retrying(find).await)
+            })
+            .await
+        {
+            let at = known.blobs.entry(digest).or_default();
+            at.insert(repository.clone(), found?);
+        }
+        Ok(())
+    }
+
+    /// Looks for the blobs of a job that nobody is known to hold in images that may share some of them, as their manifests
+    /// say: they can be mounted from there. Manifests that cannot be read cost uploads, and nothing else.
+    pub async fn find_in_images(
+        &self,
+        job: &mut PushJob,
+        images: &[(Repository, Digest)],
+    ) -> Result<(), Error> {
+        let blobs = job.blobs.iter();
+        let blobs = blobs.filter(|blob| job.known.holder(&blob.digest).is_none());
+        let mut wanted: HashMap<Digest, u64> = blobs.map(|blob| (blob.digest, blob.size)).collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let mut named = Vec::new();
+        let mut reading = Several::new(limits::REQUESTS, images.iter());
+        while let Some((repository, digests)) =
+            reading
+                .next(|(repository, root)| async move {
+                    (repository, self.named(repository, *root).await)
+                })
+                .await
+        {
+            let found = digests.into_iter();
+            named.extend(found.filter_map(|digest| {
+                let size = wanted.remove(&digest)?;
+                Some((repository, digest, size))
+            }));
+        }
+        self.find_blobs(&mut job.known, &named).await
+    }
+
+    /// The blobs that an image names, as far as it can be read.
+    async fn named(&self, repository: &Repository, root: Digest) -> Vec<Digest> {
+        let mut waiting = vec![root];
+        let mut named = Vec::new();
+        for _ in 0..limits::SHARING_DOCUMENTS {
+            let Some(digest) = waiting.pop() else {
+                break;
+            };
+            let Ok(Some(manifest)) = self.manifest(repository, &digest.into()).await else {
+                break;
+            };
+            let Ok(document) = ImageDocument::from_slice(&manifest.bytes) else {
+                break;
+            };
+            for descriptor in document.descriptors() {
+                let list = if descriptor.document_type().is_some() {
+                    &mut waiting
+                } else {
+                    &mut named
+                };
+                list.push(descriptor.digest);
+            }
+        }
+        named
+    }
+
+    /// Opens an upload in each of these repositories, which proves the right to push. The push uses them; whoever does
+    /// not push gives them back with [`Client::cancel_uploads`]. Returns the refusals.
+    pub async fn open_uploads(
+        &self,
+        known: &Known,
+        repositories: BTreeSet<&Repository>,
+    ) -> Result<Vec<Error>, Error> {
+        let mut opening = Several::new(limits::REQUESTS, repositories.into_iter());
+        let mut refused = BTreeMap::new();
+        while let Some((repository, opened)) = opening
+            .next(|repository| async move {
+                let operation = self.operation(Verb::CheckPush, Some(repository));
+                let open = || self.open_upload(&operation, repository);
+                (repository, self.retrying(open).await)
+            })
+            .await
+        {
+            match opened {
+                Ok(upload) => drop(known.uploads().insert(repository.clone(), upload)),
+                Err(error @ Error::Denied { .. }) => drop(refused.insert(repository, error)),
+                Err(error) => {
+                    self.cancel_uploads(known).await;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(refused.into_values().collect())
+    }
+
+    /// Gives back the uploads that nobody has used.
+    pub async fn cancel_uploads(&self, known: &Known) {
+        let uploads = std::mem::take(&mut *known.uploads());
+        let mut cancelling = Several::new(limits::REQUESTS, uploads.into_iter());
+        while let Some(()) = cancelling
+            .next(|(repository, upload)| async move {
+                self.cancel_upload(&repository, upload.location).await;
+            })
+            .await
+        {}
+    }
+}

@@ -1,0 +1,184 @@
+//! How many requests an import costs: what a plan finds out is handed to the push, and nothing is asked twice.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use fixtures::far_line::FarLine;
+use registry::{
+    Client, Credentials, PushReport, ReadConcurrency, Reference, Repository, limits, push,
+};
+use schemas::Digest;
+
+use crate::images::{Job, noise, repository, silent};
+use crate::proxy::{Action, Proxy, Seen};
+use crate::server::{Protection, Server, client_for};
+
+/// Images of one version. More than there are connections.
+const IMAGES: usize = 10;
+
+fn repositories(version: &str) -> Vec<Repository> {
+    let name = |image| repository(&format!("demo-{version}/app-{image}"));
+    (0..IMAGES).map(name).collect()
+}
+
+/// A version of some images, each with a base that all have, a layer that is its own and the same in all versions, and a
+/// layer that each of these seeds makes anew.
+fn version(version: &str, seed: u64) -> Job {
+    let mut job = Job::default();
+    for (image, at) in (100..).zip(&repositories(version)) {
+        job.image(
+            at,
+            Some("1"),
+            &[noise(1, 5000), noise(image, 100), noise(image * seed, 10)],
+        );
+    }
+    let tags = |manifest: &registry::ManifestPush| matches!(manifest.reference, Reference::Tag(_));
+    job.job.manifests.retain(tags);
+    job
+}
+
+/// Plans as an import does, then pushes what is missing.
+async fn import(client: &Client, job: &Job, earlier: &[(Repository, Digest)]) -> PushReport {
+    let mut job = job.job.clone();
+    job.known = client.survey(&job).await.unwrap();
+    let known = job.known.clone();
+    let (found, missing): (Vec<_>, Vec<_>) = job
+        .manifests
+        .into_iter()
+        .partition(|m| known.manifest(&m.repository, &m.reference) == Some(m.digest));
+    job.manifests = missing;
+    let at: BTreeSet<_> = job.manifests.iter().map(|m| &m.repository).collect();
+    let refused = client.open_uploads(&job.known, at).await.unwrap();
+    assert!(refused.is_empty(), "{refused:?}");
+    client.find_in_images(&mut job, earlier).await.unwrap();
+    let report = push(client, job, silent()).await;
+    assert!(report.is_complete(), "{report:?}");
+    assert_eq!(report.manifests.len() + found.len(), IMAGES);
+    report
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_asks_nothing_twice() {
+    let server = Server::start(&Protection::None);
+    let proxy = Proxy::start(server.port, |_| Action::Forward);
+    let client = client_for(&proxy.host(), Credentials::Anonymous);
+    client.ping().await.unwrap();
+    let mut before = proxy.seen().len();
+    let mut asked = || {
+        let seen = proxy.seen().split_off(before);
+        before += seen.len();
+        seen
+    };
+    let images = IMAGES;
+    // A blob counts once for each repository: a base, two layers, a configuration.
+    let blobs = 4 * images;
+    let first = version("1.0.0", 3);
+
+    import(&client, &first, &[]).await;
+    let seen = asked();
+    assert_eq!(count(&seen, "GET", "/blobs/sha256"), blobs);
+    assert_eq!(count(&seen, "", "/manifests/"), 3 * images);
+    assert_eq!(count(&seen, "POST", "?mount="), images - 1, "the base");
+    // One is opened to prove the right to push, and used.
+    let sent = blobs - (images - 1);
+    assert_eq!(count(&seen, "PUT", "/uploads/"), sent);
+    assert_eq!(count(&seen, "POST", "/uploads/"), blobs);
+    assert_eq!(seen.len(), 2 * blobs + sent + 3 * images);
+    assert!(seen.len() <= 4 * blobs + 4 * images);
+
+    import(&client, &first, &[]).await;
+    let seen = asked();
+    assert_eq!(count(&seen, "GET", "/blobs/sha256"), blobs);
+    assert_eq!(count(&seen, "GET", "/manifests/"), images);
+    assert_eq!(seen.len(), blobs + images);
+
+    let images_before = first.job.manifests.iter();
+    let images_before: Vec<_> = images_before
+        .map(|manifest| (manifest.repository.clone(), manifest.digest))
+        .collect();
+    let report = import(&client, &version("1.1.0", 5), &images_before).await;
+    let counts = (report.mounted.count, report.uploaded.count);
+    assert_eq!(counts, (2 * images as u64, 2 * images as u64));
+    let seen = asked();
+    assert!(seen.len() <= 4 * blobs + 4 * images);
+    assert_eq!(count(&seen, "DELETE", ""), 0, "no upload is given back");
+    // The base and a layer are named by the manifests before: asked for where those have them, and mounted.
+    let (named, mounted, sent) = (images + 1, 2 * images, 2 * images);
+    assert_eq!(count(&seen, "GET", "/blobs/sha256"), blobs + named);
+    assert_eq!(count(&seen, "POST", "?mount="), mounted);
+    assert_eq!(count(&seen, "", "/manifests/"), 4 * images);
+    assert_eq!(seen.len(), blobs + named + mounted + 2 * sent + 4 * images);
+    assert!(server.stored("_uploads").is_empty());
+}
+
+fn count(seen: &[Seen], method: &str, part: &str) -> usize {
+    let seen = seen.iter();
+    seen.filter(|seen| seen.method.contains(method) && seen.path.contains(part))
+        .count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_share_connections_and_wait_for_a_far_registry_together() {
+    let server = Server::start(&Protection::None);
+    let upstream = server.host().parse().unwrap();
+    let anywhere = "127.0.0.1:0".parse().unwrap();
+    let delay = Duration::from_millis(50);
+    let line = FarLine::start(anywhere, upstream, delay).unwrap();
+    let client = client_for(&line.address().to_string(), Credentials::Anonymous);
+    let job = version("1.0.0", 3);
+    client.ping().await.unwrap();
+
+    let start = Instant::now();
+    let questions = 5 * IMAGES;
+    client.survey(&job.job).await.unwrap();
+    let one_by_one = delay * 2 * u32::try_from(questions).unwrap();
+    assert!(start.elapsed() < one_by_one / 3, "{:?}", start.elapsed());
+
+    import(&client, &job, &[]).await;
+    import(&client, &job, &[]).await;
+    // Two found out whether the registry speaks TLS.
+    let connections = line.connections();
+    assert!(connections <= limits::REQUESTS + 2, "{connections}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn small_blobs_go_beside_each_other_from_media_with_heads() {
+    let server = Server::start(&Protection::None);
+    let upstream = server.host().parse().unwrap();
+    let anywhere = "127.0.0.1:0".parse().unwrap();
+    let delay = Duration::from_millis(50);
+    let line = FarLine::start(anywhere, upstream, delay).unwrap();
+    let client = client_for(&line.address().to_string(), Credentials::Anonymous);
+    let mut job = Job::default();
+    let layers: Vec<_> = (1..20).map(|seed| noise(seed, 100)).collect();
+    job.image(&repository("app"), None, &layers);
+    job.job.manifests.clear();
+    job.job.reads = ReadConcurrency::One;
+    job.job.known = client.survey(&job.job).await.unwrap();
+
+    let start = Instant::now();
+    assert!(push(&client, job.job, silent()).await.is_complete());
+    // Two requests each.
+    let one_by_one = 20 * 2 * 2 * delay;
+    assert!(start.elapsed() < one_by_one / 2, "{:?}", start.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_that_nothing_is_sent_to_are_given_back() {
+    let server = Server::start(&Protection::None);
+    let proxy = Proxy::start(server.port, |_| Action::Forward);
+    let client = client_for(&proxy.host(), Credentials::Anonymous);
+    let mut job = Job::default();
+    job.image(&repository("a"), Some("1"), &[noise(1, 10)]);
+    let at = [repository("a"), repository("b"), repository("c")];
+    let refused = client.open_uploads(&job.job.known, at.iter().collect());
+    assert!(refused.await.unwrap().is_empty());
+    let report = push(&client, job.job, silent()).await;
+    assert!(report.is_complete(), "{report:?}");
+    assert_eq!(proxy.count("POST", "/uploads/"), 3 + 1);
+    assert_eq!(proxy.count("DELETE", "/v2/a/"), 0);
+    for unused in ["/v2/b/", "/v2/c/"] {
+        assert_eq!(proxy.count("DELETE", unused), 1);
+    }
+    assert!(server.stored("startedat").is_empty());
+}
