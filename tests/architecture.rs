@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("registry", &["schemas"]),
     ("deployer", &[]),
     ("release", &["archive", "files", "schemas", "validator"]),
-    ("sources", &["archive", "files", "registry", "schemas"]),
+    ("sources", &["files", "registry", "schemas"]),
     // Pack writes nothing that validate refuses, by the same rules.
     (
         "packager",
