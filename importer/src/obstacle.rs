@@ -163,6 +163,6 @@ pub enum Obstacle {
     #[error("{0} custom resources and workloads would be deleted: {1}")]
     WouldDelete(usize, String),
     /// Somebody made an object anew while it was to be deleted.
-    #[error("{0} was made anew by somebody else meanwhile")]
+    #[error("{0} was deleted and made again by somebody else in the meantime")]
     MadeAnew(String),
 }

@@ -306,7 +306,7 @@ mod tests {
         };
         let (condition, _, why) = judged(&found("1.1.0", &image(3), state));
         assert_eq!(condition, Condition::NotReady);
-        assert_eq!(why, "no pod of this version is made yet");
+        assert_eq!(why, "no pod of this version has been created yet");
         let (condition, ready, why) = judged(&found("1.1.0", &image(3), complete(0)));
         assert_eq!((condition, ready), (Condition::NotReady, Some([0, 0])));
         assert!(why.contains("scaled to no pods"), "{why}");

@@ -87,7 +87,7 @@ pub enum PackError {
     #[error("`manifest.yaml` would have {0} bytes; at most {max} are read at the site", max = schemas::limits::MANIFEST_SIZE)]
     ManifestSize(usize),
     /// A layer or configuration is not what its image says.
-    #[error("`{}` has digest {found} instead of {expected}: it is damaged, or changed while it was read; copy the image anew", path.display())]
+    #[error("`{}` has digest {found} instead of {expected}: it is damaged, or changed while it was read; copy the image again", path.display())]
     Content {
         /// The file.
         path: PathBuf,

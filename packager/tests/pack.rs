@@ -313,7 +313,7 @@ fn a_missing_blob_is_named() {
     assert_eq!(
         message,
         format!(
-            "cannot take image `single:1` from `oci:images/single`: blob {0} is missing at `TREE/images/single/blobs/sha256/{1}`; copy the image anew",
+            "cannot take image `single:1` from `oci:images/single`: blob {0} is missing at `TREE/images/single/blobs/sha256/{1}`; copy the image again",
             base().digest(),
             base().digest().replace("sha256:", "")
         )
@@ -327,7 +327,7 @@ fn a_blob_of_another_size_is_named() {
     let message = bench.refused();
     assert!(message.starts_with("cannot take image `single:1` from `oci:images/single`: `TREE/images/single/blobs/sha256/"), "{message}");
     assert!(
-        message.ends_with("` has 5 bytes instead of 300000; copy the image anew"),
+        message.ends_with("` has 5 bytes instead of 300000; copy the image again"),
         "{message}"
     );
 }

@@ -76,7 +76,7 @@ fn about_a_release(arguments: &Arguments) -> Option<&'static str> {
 fn needs_from(option: &str, directory: &Path) -> Failure {
     let directory = directory.display();
     Failure::usage(format!(
-        "`{option}` says something about a release, and none is given"
+        "`{option}` is about a release, and none is given"
     ))
     .hint(format!(
         "give the release with `--from`; for a template leave `{option}` out, and edit {directory}/solution.yaml once it is there"

@@ -19,7 +19,7 @@ use crate::{passphrase, render};
 #[command(after_help = "\
 The files are PKCS#8 and SubjectPublicKeyInfo in PEM; openssl reads both, and keys by \
 `openssl genpkey -algorithm ed25519` work the same. Keep NAME.key secret; give NAME.pub to \
-sites by another way than the archives.
+sites through another channel than the archives.
 
 With --encrypt a passphrase opens the secret key, and whoever finds the file cannot use it. openssl \
 reads it too; `openssl pkcs8 -topk8 -in KEY -out NEW-KEY` gives a key another passphrase.

@@ -264,13 +264,13 @@ fn lines_of(event: &Event) -> Vec<String> {
         },
         Event::Removed(object) => vec![format!("  {object} removed")],
         Event::Restart { pod, restart } => match restart {
-            Restart::Done => vec![format!("  {pod} started anew: it waited for its image")],
+            Restart::Done => vec![format!("  {pod} restarted: it was waiting for its image")],
             Restart::NotAllowed => vec![
                 format!(
                     "  {pod} waits for its image with the pull secrets that it was made with, and this user may not delete it"
                 ),
                 format!(
-                    "hint: have it deleted, and it is made anew: `kubectl --namespace {} delete pod {}`",
+                    "hint: have it deleted, and its Deployment makes another: `kubectl --namespace {} delete pod {}`",
                     pod.namespace.as_deref().unwrap_or_default(),
                     pod.name
                 ),

@@ -36,7 +36,7 @@ pub(crate) enum Command {
     Remove(Remove),
 }
 
-/// Trust keys: compare their ids with what the publisher tells you by another way than the archives
+/// Trust keys: compare their ids with what the publisher tells you through another channel than the archives
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -172,7 +172,7 @@ fn add(arguments: &Add, output: Output) -> Result<Outcome, Failure> {
     render::result(output, &shown(&stored), |shown| {
         show(shown);
         render::note(
-            "compare each key id with what its owner tells you, by another way than the archives",
+            "compare each key id with what its owner tells you, through another channel than the archives",
         );
     });
     Ok(Outcome::Yes)

@@ -88,7 +88,7 @@ fn whose(
         (Some(Trusting::Keys(support::trust(arguments)?)), Vec::new())
     };
     if trust.is_none() && allow.is_none() {
-        return Err(Failure::usage("no public key is given or trusted on this machine, so nobody's signature counts")
+        return Err(Failure::usage("no public key is given or trusted on this machine, so no signature can be trusted")
             .hint("give the publisher's key with `--key`, or trust it with `solution trust add`; `validate --skip-signature` checks everything else")
             .hint(trust::in_words(&folders)));
     }

@@ -133,7 +133,7 @@ impl From<importer::Error> for Failure {
             E::Registry(cause) => Self::judged(cause.answer(), error),
             E::Cluster(held @ Error::LeaseHeld { expires_in, .. }) => {
                 Self::unknown(anyhow::anyhow!(in_words(held))).hint(format!(
-                    "wait for them with `--wait`; if they are gone without a word, the cluster is free in {} s",
+                    "wait for them with `--wait`; if they ended without giving it back, the cluster is free in {} s",
                     expires_in.as_secs() + 1
                 ))
             }
@@ -155,7 +155,7 @@ impl From<importer::Error> for Failure {
 /// With the end of the log, where a rollout did not come because a program ended.
 fn quoting(log: Option<String>, failure: Failure) -> Failure {
     log.into_iter().fold(failure, |failure, log| {
-        failure.quote("the container's last words", log)
+        failure.quote("the container's last log lines", log)
     })
 }
 

@@ -11,7 +11,7 @@ const SHORTER: &str =
     "`solution unimport` versions that nobody needs, or have the publisher shorten the manifest";
 const UNSIGNED: &str = "ask the publisher for a signed archive; `--forget-signers` takes it, and forgets who signed before";
 const OTHER_SIGNERS: &str =
-    "ask the publisher, by another way, whether the keys changed; `--change-signers` takes it";
+    "ask the publisher, through another channel, whether the keys changed; `--change-signers` takes it";
 const OTHER_TAG: &str =
     "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it";
 const DROPPED: &str =
@@ -21,7 +21,7 @@ const OLDER: &str =
 const NOT_OURS: &str =
     "choose another namespace with `--namespace`, or remove the object if nobody needs it";
 const CLUSTER_RULES: &str =
-    "the cluster's own rules refuse it: see its message, or ask whoever keeps the cluster";
+    "the cluster's own rules refuse it: see its message, or ask whoever runs the cluster";
 const POD_RULES: &str = "change the namespace's PodSecurity level or quota, or ask the publisher for an operator that fits";
 const DELETE_FIRST: &str =
     "delete them yourself first, or `--delete-resources` deletes them with their namespaces";

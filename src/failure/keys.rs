@@ -17,7 +17,7 @@ pub(crate) fn key(path: &Path, error: KeyError) -> Failure {
             no("if the passphrase is right, the key file is damaged: `openssl pkey -in KEY` tells")
         }
         KeyError::Encryption(_) | KeyError::Work => {
-            no("encrypt it anew: `openssl pkcs8 -topk8 -in KEY -out NEW-KEY`")
+            no("encrypt it again: `openssl pkcs8 -topk8 -in KEY -out NEW-KEY`")
         }
         KeyError::Size(_)
         | KeyError::NotPem

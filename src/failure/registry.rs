@@ -69,7 +69,7 @@ impl Judge for Error {
             ),
             Self::Store { .. } => unknown(ROOM),
             Self::OtherSize { .. } | Self::OtherDigest { .. } => no(
-                "the registry, or something before it, holds other content: push the image there anew",
+                "the registry, or something before it, holds other content: push the image there again",
             ),
             Self::Read { .. } => unknown("check the medium: copy it again, or try another drive"),
             Self::Refused { .. }

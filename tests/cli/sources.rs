@@ -276,7 +276,7 @@ fn what_was_compressed_is_kept_and_never_believed() {
     fs::write(&entry, damaged).unwrap();
     let text = desk.solution(&pack(&["--cache-dir", "cache"])).failure(0);
     assert!(
-        text.contains("was damaged; it was removed, and packing begins anew"),
+        text.contains("was damaged; it was removed, and packing starts over"),
         "{text}"
     );
     assert!(desk.read("example.iso") == bytes, "the bytes differ");

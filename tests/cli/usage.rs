@@ -84,7 +84,7 @@ fn what_is_about_a_release_needs_one() {
     ] {
         let text = desk.solution(&["init", "app", option, value]).failure(2);
         assert!(
-            text.starts_with(&format!("error: `{option}` says something about a release")),
+            text.starts_with(&format!("error: `{option}` is about a release")),
             "{text}"
         );
         assert!(

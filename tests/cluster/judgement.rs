@@ -96,7 +96,7 @@ fn a_pull_secret_that_comes_late_or_is_corrected_is_used_at_once() {
     let text = with("other").failure(1);
     assert!(text.contains("does not accept the credentials"), "{text}");
     assert!(
-        text.contains("started anew: it waited for its image"),
+        text.contains("restarted: it was waiting for its image"),
         "{text}"
     );
     unready(&site);

@@ -144,7 +144,7 @@ impl fmt::Display for Stuck {
             }
             Self::Configuration => "something that the pod names is missing",
             Self::OutOfMemory => "the container runs out of memory",
-            Self::WrongMachine => "the program is not for this kind of machine",
+            Self::WrongMachine => "the program was built for another kind of machine",
             Self::NoProgram => "the image does not have the program that is started",
             Self::Quota => "the namespace's quota is used up",
             Self::PodSecurity => "the namespace's pod security level refuses the pods",

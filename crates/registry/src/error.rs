@@ -263,7 +263,7 @@ pub enum Error {
     },
     /// The registry says that it has taken something, and does not give it: it took it for something it had already,
     /// and has no longer.
-    #[error("could not {operation}: the registry says that it is there, and does not give it")]
+    #[error("could not {operation}: the registry claims to have it, but does not deliver it")]
     NotKept {
         /// What was being done.
         operation: Box<Operation>,

@@ -36,7 +36,7 @@ pub enum PolicyError {
         source: KeyError,
     },
     /// Keys and a threshold that make no trust.
-    #[error("policy `{policy}` is none")]
+    #[error("policy `{policy}` is not valid")]
     Trust {
         /// The policy.
         policy: KubernetesName,

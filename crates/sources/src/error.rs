@@ -28,7 +28,7 @@ pub enum TarError {
         problem: &'static str,
     },
     /// The file ends in the middle of an entry.
-    #[error("it is cut off: the entry at byte {at} leads behind the end")]
+    #[error("it is cut off: the entry at byte {at} reaches past the end")]
     CutOff {
         /// Where the entry begins.
         at: u64,
@@ -114,7 +114,7 @@ pub enum SourceError {
         source: TarError,
     },
     /// Something that a tar's documents name is not in it.
-    #[error("`{}` has no `{name}`; save the image anew", path.display())]
+    #[error("`{}` has no `{name}`; save the image again", path.display())]
     NotInTar {
         /// The tar file.
         path: PathBuf,
@@ -158,7 +158,7 @@ pub enum SourceError {
         reserve: u64,
     },
     /// A configuration that is not that of the layers.
-    #[error("`{}` lists {found} layers, but the image's configuration {listed}; save the image anew", path.display())]
+    #[error("`{}` lists {found} layers, but the image's configuration {listed}; save the image again", path.display())]
     Layers {
         /// The tar file.
         path: PathBuf,
@@ -216,7 +216,7 @@ pub enum SourceError {
         tags: String,
     },
     /// Several images with the tag.
-    #[error("`{}` has tag `{tag}` for several images, so it is not known which is meant; write the layout anew", path.display())]
+    #[error("`{}` has tag `{tag}` for several images, so it is not known which is meant; write the layout again", path.display())]
     TagTwice {
         /// The layout's `index.json`.
         path: PathBuf,
@@ -258,7 +258,7 @@ pub enum SourceError {
         path: PathBuf,
     },
     /// A layer or configuration is not there.
-    #[error("blob {digest} is missing at `{}`; copy the image anew", path.display())]
+    #[error("blob {digest} is missing at `{}`; copy the image again", path.display())]
     MissingBlob {
         /// Its digest.
         digest: Digest,
@@ -266,7 +266,7 @@ pub enum SourceError {
         path: PathBuf,
     },
     /// A file has another size than the descriptor says.
-    #[error("`{}` has {found} bytes instead of {expected}; copy the image anew", path.display())]
+    #[error("`{}` has {found} bytes instead of {expected}; copy the image again", path.display())]
     Size {
         /// The file.
         path: PathBuf,
@@ -276,7 +276,7 @@ pub enum SourceError {
         found: u64,
     },
     /// A file has another content than the descriptor says.
-    #[error("`{}` has digest {found} instead of {expected}; copy the image anew", path.display())]
+    #[error("`{}` has digest {found} instead of {expected}; copy the image again", path.display())]
     Content {
         /// The file.
         path: PathBuf,

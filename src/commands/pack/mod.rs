@@ -364,13 +364,13 @@ fn show_source(bar: &progress::Bar, event: sources::Event<'_>) {
         }
         Event::Retrying { reason, wait } => bar.suspend(|| {
             render::note(format!(
-                "note: {reason}; tried again in {} s",
+                "note: {reason}; trying again in {} s",
                 wait.as_secs_f32().ceil()
             ));
         }),
         Event::Damaged(digest) => bar.suspend(|| {
             render::note(format!(
-                "note: the cache's copy of {digest} was damaged; it was removed, and packing begins anew"
+                "note: the cache's copy of {digest} was damaged; it was removed, and packing starts over"
             ));
         }),
     }

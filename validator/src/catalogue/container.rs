@@ -19,7 +19,7 @@ pub(crate) const TRUNCATED: FindingInfo = FindingInfo::error(
 );
 pub(crate) const TOO_LARGE: FindingInfo = FindingInfo::error(
     "container.too-large",
-    "the file goes on behind the end of the image",
+    "the file continues past the end of the image",
     "copy the archive again from the source; nothing may be appended to it",
 );
 pub(crate) const METADATA: FindingInfo = FindingInfo::error(

@@ -9,7 +9,7 @@ pub(crate) const UNEXPECTED: FindingInfo = FindingInfo::error(
 );
 pub(crate) const IGNORED: FindingInfo = FindingInfo::warning(
     "operator.ignored",
-    "a file below operator/ is read by nobody",
+    "nothing reads this file below operator/",
     "name definitions operator/deploy/crds/NAME_crd.yaml and put all roles into operator/deploy/role.yaml",
 );
 pub(crate) const BUDGET: FindingInfo = FindingInfo::error(

@@ -20,5 +20,5 @@ pub(crate) const DISPLAY_NAME: FindingInfo = FindingInfo::warning(
 pub(crate) const TEMPLATE: FindingInfo = FindingInfo::warning(
     "practice.template",
     "a file holds `{{`, `{%` or `{#`, which upstream's import runs as a template",
-    "write the text otherwise if the archive is also for upstream's import",
+    "reword the text if the archive is also for upstream's import",
 );

@@ -15,7 +15,7 @@ pub(crate) const UNSIGNED: FindingInfo = FindingInfo::error(
 pub(crate) const UNTRUSTED: FindingInfo = FindingInfo::error(
     "signature.untrusted",
     "no trusted key has signed the archive",
-    "get the publisher's public key by another way than the archive, and add it to the trusted keys",
+    "get the publisher's public key through another channel than the archive, and add it to the trusted keys",
 );
 pub(crate) const THRESHOLD: FindingInfo = FindingInfo::error(
     "signature.threshold",

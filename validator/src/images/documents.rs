@@ -161,11 +161,11 @@ impl Visit for Documents<'_> {
             }
             Problem::MediaType(named, is) => {
                 let (digest, says) = (named.digest, &named.media_type);
-                let message = format_args!("{digest} is called `{says}`, and is `{is}`");
+                let message = format_args!("{digest} is described as `{says}`, but is `{is}`");
                 self.findings.add(&MEDIA_TYPE, within, message);
             }
             Problem::Platform(digest, says, is) => {
-                let message = format_args!("{digest} is listed for {says}, and is for {is}");
+                let message = format_args!("{digest} is listed for {says}, but is built for {is}");
                 self.findings.add(&PLATFORM, within, message);
             }
         }

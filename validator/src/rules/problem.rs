@@ -41,7 +41,7 @@ pub enum Problem {
     #[error("{0}: {2} images have the name `{1}`")]
     AmbiguousImage(Arc<str>, ImageName, usize),
     /// A variable that Kubernetes refuses.
-    #[error("spec.operator.env: `{0}` is no name of a variable")]
+    #[error("spec.operator.env: `{0}` is not a valid variable name")]
     VariableName(String),
     /// A variable that was given before.
     #[error("spec.operator.env: `{0}` is given twice")]

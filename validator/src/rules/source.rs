@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(twice, "spec.operator.env: `A` is given twice");
         for name in ["A=", "", "\u{e9}", "\\t"] {
             let named = refused(&app, &format!(", env: [{{name: \"{name}\", value: x}}]"));
-            assert!(named.ends_with("` is no name of a variable"), "{named}");
+            assert!(named.ends_with("` is not a valid variable name"), "{named}");
         }
     }
 

@@ -96,7 +96,7 @@ impl Cluster {
         if object.name == "." || object.name == ".." {
             return Err(Error::Scope {
                 object: Box::new(object.clone()),
-                problem: "has a name that is no name",
+                problem: "has an invalid name",
             });
         }
         Ok(format!(

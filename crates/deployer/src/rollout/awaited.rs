@@ -83,8 +83,8 @@ pub enum Awaited {
 impl fmt::Display for Awaited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Notice => f.write_str("the cluster has not taken note of this version yet"),
-            Self::Pods => f.write_str("no pod of this version is made yet"),
+            Self::Notice => f.write_str("the cluster has not observed this version yet"),
+            Self::Pods => f.write_str("no pod of this version has been created yet"),
             Self::Node { pod } => write!(f, "pod {pod} has no node yet"),
             Self::Image { pod, image } => write!(f, "pulling image {image}, pod {pod}"),
             Self::Start { pod } => write!(f, "the node sets up pod {pod}"),
@@ -226,7 +226,7 @@ mod tests {
     fn each_step_of_a_pod_has_its_words() {
         let progress = RolloutProgress::default();
         let shown = |pods: Vec<Value>| words(&scene(pods, Vec::new()), progress);
-        assert_eq!(shown(Vec::new()), "no pod of this version is made yet");
+        assert_eq!(shown(Vec::new()), "no pod of this version has been created yet");
         assert_eq!(shown(vec![pod(None, "")]), "pod app-1 has no node yet");
         let creating = pod(Some("node"), "ContainerCreating");
         assert_eq!(shown(vec![creating]), "the node sets up pod app-1");

@@ -324,7 +324,7 @@ fn open_file(path: &Path, user: u32) -> io::Result<File> {
     if is_own_file(&file.metadata()?, user) {
         return Ok(file);
     }
-    Err(io::Error::other("it is not a file of this user's own"))
+    Err(io::Error::other("it is not a file that this user owns"))
 }
 
 /// Reads a small file of the user's own, never at the other end of a link; none if it is no such file.

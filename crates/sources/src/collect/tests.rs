@@ -287,7 +287,7 @@ fn documents_are_verified_when_they_are_read() {
     fs::write(&path, &flipped).unwrap();
     let message = tree.refused("oci:layout");
     assert!(message.contains(" has digest sha256:"), "{message}");
-    assert!(message.ends_with("; copy the image anew"), "{message}");
+    assert!(message.ends_with("; copy the image again"), "{message}");
 
     fs::write(&path, &bytes[1..]).unwrap();
     let message = tree.refused("oci:layout");
@@ -361,7 +361,7 @@ fn blobs_must_be_there_in_their_size() {
         fs::write(&blob, [0; 4999]).unwrap();
         let message = tree.refused(source);
         assert!(
-            message.ends_with("has 4999 bytes instead of 5000; copy the image anew"),
+            message.ends_with("has 4999 bytes instead of 5000; copy the image again"),
             "{message}"
         );
         fs::remove_file(&blob).unwrap();

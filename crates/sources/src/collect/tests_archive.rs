@@ -627,7 +627,7 @@ fn a_tar_of_a_layout_is_that_layout() {
     );
     assert_eq!(
         bench.refused("docker-archive:a.tar"),
-        "`DIR/a.tar` has no `manifest.json`; save the image anew"
+        "`DIR/a.tar` has no `manifest.json`; save the image again"
     );
     bench.save("b.tar", &two_images(), Names::Directories);
     assert_eq!(
@@ -694,13 +694,13 @@ fn what_a_saved_image_lacks_is_named() {
     assert!(write("{", empty).starts_with("`DIR/a.tar/manifest.json` cannot be understood"));
     assert_eq!(
         write(r#"[{"Config":"x","Layers":[]}]"#, empty),
-        "`DIR/a.tar` has no `x`; save the image anew"
+        "`DIR/a.tar` has no `x`; save the image again"
     );
     let item = r#"[{"Config":"config","Layers":["l"]}]"#;
     assert!(write(item, "{}").starts_with("`DIR/a.tar/config` cannot be understood"));
     assert_eq!(
         write(item, empty),
-        "`DIR/a.tar` lists 1 layers, but the image's configuration 0; save the image anew"
+        "`DIR/a.tar` lists 1 layers, but the image's configuration 0; save the image again"
     );
     let one = format!(
         r#"{{"rootfs":{{"diff_ids":["sha256:{}"]}}}}"#,
@@ -708,7 +708,7 @@ fn what_a_saved_image_lacks_is_named() {
     );
     assert_eq!(
         write(item, &one),
-        "`DIR/a.tar` has no `l`; save the image anew"
+        "`DIR/a.tar` has no `l`; save the image again"
     );
     fs::write(
         bench.path("a.tar"),
