@@ -1,40 +1,6 @@
-//! The command line: what the user typed, checked for its grammar only.
+//! What several verbs take: groups of arguments, checked for their grammar only.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-
-use crate::commands::{
-    cat, deactivate, environment, import, init, inspect, keygen, pack, sign, status, trust,
-    undeploy, unimport, validate,
-};
-
-/// Pack, validate and import signed Solution archives: Kubernetes applications for sites without internet.
-#[derive(Debug, Parser)]
-#[command(
-    name = "solution",
-    version,
-    arg_required_else_help = true,
-    after_help = "\
-Exit codes: 0 yes or done, 1 the answer is no (trying again changes nothing), 2 wrong command line,
-3 could not find out (disk, registry, cluster: trying again may help), 130 or 143 ended by Ctrl-C or SIGTERM.
-
-Publish: solution keygen · solution init app · solution pack app -o app.iso --key publisher.key
-Check:   solution validate app.iso --key publisher.pub
-Install: solution import app.iso --key publisher.pub --registry registry.example --environment prod"
-)]
-pub(crate) struct Cli {
-    /// How results are shown: for people, or as JSON on standard output
-    #[arg(
-        long,
-        global = true,
-        value_enum,
-        default_value_t,
-        value_name = "FORMAT"
-    )]
-    pub(crate) output: Output,
-
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
+use clap::{Args, ValueEnum};
 
 /// How results are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -44,26 +10,6 @@ pub(crate) enum Output {
     Human,
     /// For programs.
     Json,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Keygen(keygen::Arguments),
-    Init(init::Arguments),
-    Pack(pack::Arguments),
-    Validate(validate::Arguments),
-    Sign(sign::Arguments),
-    #[command(subcommand)]
-    Trust(trust::Command),
-    Inspect(inspect::Arguments),
-    Cat(cat::Arguments),
-    Import(Box<import::Arguments>),
-    Unimport(unimport::Arguments),
-    Status(status::Arguments),
-    Undeploy(undeploy::Arguments),
-    Deactivate(deactivate::Arguments),
-    #[command(subcommand)]
-    Environment(environment::Command),
 }
 
 /// Which cluster.

@@ -12,7 +12,6 @@ use registry::Proxies;
 use schemas::StatementTime;
 use zeroize::Zeroizing;
 
-use crate::failure::Failure;
 use crate::holder::{self, Holder};
 
 /// A variable that is set and not empty.
@@ -86,18 +85,14 @@ pub(crate) fn clock() -> SystemTime {
 }
 
 /// The present time, as it is recorded.
-pub(crate) fn now() -> Result<StatementTime, Failure> {
-    let since = clock()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_err(Failure::unknown)?;
+pub(crate) fn now() -> anyhow::Result<StatementTime> {
+    let since = clock().duration_since(SystemTime::UNIX_EPOCH)?;
     let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
-    StatementTime::from_unix(seconds)
-        .context("this machine's clock is wrong")
-        .map_err(Failure::unknown)
+    StatementTime::from_unix(seconds).context("this machine's clock is wrong")
 }
 
 /// The time of an archive: `SOURCE_DATE_EPOCH`, else 1980, so that the same inputs give the same bytes.
-pub(crate) fn source_date() -> Result<StatementTime, Failure> {
+pub(crate) fn source_date() -> Result<StatementTime, String> {
     let Some(text) = variable("SOURCE_DATE_EPOCH") else {
         return Ok(StatementTime::DEFAULT);
     };
@@ -105,9 +100,9 @@ pub(crate) fn source_date() -> Result<StatementTime, Failure> {
     seconds
         .and_then(|seconds| StatementTime::from_unix(seconds).ok())
         .ok_or_else(|| {
-            Failure::usage(format!(
+            format!(
                 "SOURCE_DATE_EPOCH is `{text}`, not a number of seconds since 1970 in the years 1980 to 2099"
-            ))
+            )
         })
 }
 

@@ -14,8 +14,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use tokio::sync::Notify;
 
 use crate::args::Output;
-use crate::failure::{Failure, Outcome};
-use crate::render;
+use crate::failure::{Failure, Outcome, signal_code};
 
 /// How long a command has to notice a signal and to end: less than the second in which people expect it.
 const GRACE: Duration = Duration::from_millis(750);
@@ -37,7 +36,7 @@ pub(crate) fn install(output: Output) -> Result<(), Failure> {
         let (woken, wake) = UnixStream::pair()?;
         for signal in [SIGINT, SIGTERM] {
             // The order counts: a signal sees what the one before has set.
-            signal_hook::flag::register_conditional_shutdown(signal, code(signal), &FLAG)?;
+            signal_hook::flag::register_conditional_shutdown(signal, signal_code(signal), &FLAG)?;
             let number = usize::try_from(signal).unwrap_or_default();
             signal_hook::flag::register_usize(signal, &SIGNAL, number)?;
             signal_hook::flag::register(signal, &FLAG)?;
@@ -92,8 +91,8 @@ fn watch(mut woken: UnixStream, output: Output) {
     std::thread::sleep(GRACE);
     take_last_word();
     let signal = first().unwrap_or(SIGTERM);
-    render::failure(output, &ended(signal));
-    signal_hook::low_level::exit(code(signal));
+    ended(signal).show(output);
+    signal_hook::low_level::exit(signal_code(signal));
 }
 
 fn ended(signal: i32) -> Failure {
@@ -105,9 +104,4 @@ fn ended(signal: i32) -> Failure {
 fn first() -> Option<i32> {
     let signal = SIGNAL.load(Ordering::SeqCst);
     i32::try_from(signal).ok().filter(|signal| *signal != 0)
-}
-
-/// As a shell reports a process that a signal has killed.
-pub(crate) fn code(signal: i32) -> i32 {
-    128 + signal
 }

@@ -17,6 +17,7 @@ mod usage;
 
 use std::process::ExitCode;
 
+use crate::failure::Outcome;
 use crate::usage::Typed;
 
 fn main() -> ExitCode {
@@ -27,14 +28,23 @@ fn main() -> ExitCode {
             (output, installed.and_then(|()| commands::run(cli)))
         }
         Typed::Wrong(output, failure) => (output, Err(failure)),
-        Typed::Help(answer) => return render::help(&answer),
+        Typed::Help(answer) => {
+            render::help(&answer);
+            let asked_for = !answer.use_stderr();
+            let outcome = if asked_for {
+                Outcome::Yes
+            } else {
+                Outcome::Usage
+            };
+            return outcome.into();
+        }
     };
     interrupt::take_last_word();
     match ended {
         Ok(outcome) => outcome.into(),
         Err(failure) => {
             let failure = interrupt::judge(failure);
-            render::failure(output, &failure);
+            failure.show(output);
             failure.outcome().into()
         }
     }
@@ -46,6 +56,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        super::args::Cli::command().debug_assert();
+        super::commands::Cli::command().debug_assert();
     }
 }

@@ -6,7 +6,6 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
-use std::process::ExitCode;
 
 use importer::Run;
 use schemas::{is_unprintable, printable};
@@ -14,7 +13,6 @@ use serde::Serialize;
 use serde_json::ser::Formatter;
 
 use crate::args::Output;
-use crate::failure::{Failure, Outcome, Quote};
 
 /// A line of the result. A reader that has gone away is not an error.
 pub(crate) fn line(text: impl AsRef<str>) {
@@ -44,13 +42,8 @@ pub(crate) fn raw(bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The help or the version, which clap lays out and which holds no text of others: asked for, or in place of a command.
-pub(crate) fn help(answer: &clap::Error) -> ExitCode {
+pub(crate) fn help(answer: &clap::Error) {
     let _ = answer.print();
-    if answer.use_stderr() {
-        Outcome::Usage.into()
-    } else {
-        Outcome::Yes.into()
-    }
 }
 
 /// A result as one line of JSON.
@@ -103,35 +96,6 @@ pub(crate) fn result<T: Serialize>(output: Output, value: &T, human: impl FnOnce
 pub(crate) fn dry(run: Run) {
     if run == Run::Dry {
         line("nothing was changed (--dry-run)");
-    }
-}
-
-#[derive(Serialize)]
-struct FailureJson<'a> {
-    error: String,
-    causes: Vec<String>,
-    hints: &'a [String],
-    #[serde(skip_serializing_if = "<[Quote]>::is_empty")]
-    quotes: &'a [Quote],
-    answer: &'static str,
-}
-
-/// Why a command did not do what it was asked.
-pub(crate) fn failure(output: Output, failure: &Failure) {
-    match output {
-        Output::Human => failure.lines().for_each(note),
-        Output::Json => json(&FailureJson {
-            error: failure.message(),
-            causes: failure.causes(),
-            hints: failure.hints(),
-            quotes: failure.quotes(),
-            answer: match failure.outcome() {
-                Outcome::Yes => "yes",
-                Outcome::No => "no",
-                Outcome::Usage => "usage",
-                Outcome::Unknown | Outcome::Ended(_) => "unknown",
-            },
-        }),
     }
 }
 

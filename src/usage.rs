@@ -6,7 +6,8 @@ use clap::Parser as _;
 use clap::error::ErrorKind;
 use schemas::printable;
 
-use crate::args::{Cli, Output};
+use crate::args::Output;
+use crate::commands::Cli;
 use crate::failure::Failure;
 
 /// A command line.

@@ -1,24 +1,75 @@
-//! One file a verb: arguments, one request, one call, one rendering.
+//! The command line, and one file a verb: arguments, one request, one call, one rendering.
 
-pub(crate) mod cat;
-pub(crate) mod deactivate;
+mod cat;
+mod deactivate;
 mod done;
-pub(crate) mod environment;
-pub(crate) mod import;
-pub(crate) mod init;
-pub(crate) mod inspect;
-pub(crate) mod keygen;
-pub(crate) mod pack;
-pub(crate) mod sign;
-pub(crate) mod status;
+mod environment;
+mod import;
+mod init;
+mod inspect;
+mod keygen;
+mod pack;
+mod sign;
+mod status;
 mod support;
-pub(crate) mod trust;
-pub(crate) mod undeploy;
-pub(crate) mod unimport;
-pub(crate) mod validate;
+mod trust;
+mod undeploy;
+mod unimport;
+mod validate;
 
-use crate::args::{Cli, Command};
+use clap::{Parser, Subcommand};
+
+use crate::args::Output;
 use crate::failure::{Failure, Outcome};
+
+/// Pack, validate and import signed Solution archives: Kubernetes applications for sites without internet.
+#[derive(Debug, Parser)]
+#[command(
+    name = "solution",
+    version,
+    arg_required_else_help = true,
+    after_help = "\
+Exit codes: 0 yes or done, 1 the answer is no (trying again changes nothing), 2 wrong command line,
+3 could not find out (disk, registry, cluster: trying again may help), 130 or 143 ended by Ctrl-C or SIGTERM.
+
+Publish: solution keygen · solution init app · solution pack app -o app.iso --key publisher.key
+Check:   solution validate app.iso --key publisher.pub
+Install: solution import app.iso --key publisher.pub --registry registry.example --environment prod"
+)]
+pub(crate) struct Cli {
+    /// How results are shown: for people, or as JSON on standard output
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT"
+    )]
+    pub(crate) output: Output,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Keygen(keygen::Arguments),
+    Init(init::Arguments),
+    Pack(pack::Arguments),
+    Validate(validate::Arguments),
+    Sign(sign::Arguments),
+    #[command(subcommand)]
+    Trust(trust::Command),
+    Inspect(inspect::Arguments),
+    Cat(cat::Arguments),
+    Import(Box<import::Arguments>),
+    Unimport(unimport::Arguments),
+    Status(status::Arguments),
+    Undeploy(undeploy::Arguments),
+    Deactivate(deactivate::Arguments),
+    #[command(subcommand)]
+    Environment(environment::Command),
+}
 
 /// Runs one command.
 pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {

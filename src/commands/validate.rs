@@ -112,7 +112,7 @@ pub(super) fn check(
         detached: detached(archive)?,
         depth,
         threads: environment::threads(),
-        now: Some(environment::now()?),
+        now: Some(environment::now().map_err(Failure::unknown)?),
     };
     let cancel = interrupt::flag();
     let bar = progress::bytes(output, "check", 0);

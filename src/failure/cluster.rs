@@ -192,7 +192,7 @@ fn not_pushed(failure: &PushFailure) -> Failure {
     };
     let hints = errors().filter(look).filter_map(|error| error.answer().1);
     let ended = hints.fold(ended, Failure::hint);
-    if refused || !ended.hints().is_empty() {
+    if refused || !ended.hints.is_empty() {
         return ended;
     }
     let sent = render::bytes(failure.uploaded.bytes);
@@ -216,7 +216,7 @@ mod tests {
 
     fn ended(error: importer::Error) -> (Outcome, Vec<String>) {
         let failure = Failure::from(error);
-        (failure.outcome(), failure.hints().to_vec())
+        (failure.outcome(), failure.hints.clone())
     }
 
     fn pushed(errors: impl IntoIterator<Item = registry::Error>) -> (Outcome, Vec<String>) {

@@ -10,8 +10,7 @@ const ADOPT_NAMESPACE: &str =
 const SHORTER: &str =
     "`solution unimport` versions that nobody needs, or have the publisher shorten the manifest";
 const UNSIGNED: &str = "ask the publisher for a signed archive; `--forget-signers` takes it, and forgets who signed before";
-const OTHER_SIGNERS: &str =
-    "ask the publisher, through another channel, whether the keys changed; `--change-signers` takes it";
+const OTHER_SIGNERS: &str = "ask the publisher, through another channel, whether the keys changed; `--change-signers` takes it";
 const OTHER_TAG: &str =
     "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it";
 const DROPPED: &str =

@@ -20,7 +20,8 @@ pub(crate) use self::archive::{beside, reading, signing};
 pub(crate) use self::cluster::{in_words, of_operator};
 pub(crate) use self::fixes::fix;
 pub(crate) use self::keys::key;
-use crate::interrupt;
+use crate::args::Output;
+use crate::render;
 
 /// The exit codes of every verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +45,14 @@ impl From<Outcome> for ExitCode {
             Outcome::No => 1,
             Outcome::Usage => 2,
             Outcome::Unknown => 3,
-            Outcome::Ended(signal) => u8::try_from(interrupt::code(signal)).unwrap_or(u8::MAX),
+            Outcome::Ended(signal) => u8::try_from(signal_code(signal)).unwrap_or(u8::MAX),
         })
     }
+}
+
+/// As a shell reports a process that a signal has killed.
+pub(crate) fn signal_code(signal: i32) -> i32 {
+    128 + signal
 }
 
 /// Why a command did not do what it was asked, and what to do next.
@@ -57,6 +63,17 @@ pub(crate) struct Failure {
     reasons: Vec<String>,
     hints: Vec<String>,
     quotes: Vec<Quote>,
+}
+
+/// A failure, for programs.
+#[derive(Serialize)]
+struct FailureJson<'a> {
+    error: String,
+    causes: Vec<String>,
+    hints: &'a [String],
+    #[serde(skip_serializing_if = "<[Quote]>::is_empty")]
+    quotes: &'a [Quote],
+    answer: &'static str,
 }
 
 /// What others wrote, in as many lines as they wrote.
@@ -70,7 +87,7 @@ pub(crate) struct Quote {
 
 impl Quote {
     /// Each line of theirs begins with a mark, so that none reads like one of ours.
-    fn lines(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         let theirs = self.text.lines().map(|line| format!("  | {line}"));
         std::iter::once(format!("{}:", self.what)).chain(theirs)
     }
@@ -161,25 +178,29 @@ impl Failure {
         self
     }
 
-    /// What went wrong.
-    pub(crate) fn message(&self) -> String {
-        self.error.to_string()
+    /// Says it, on the stream of its format.
+    pub(crate) fn show(&self, output: Output) {
+        match output {
+            Output::Human => self.lines().for_each(render::note),
+            Output::Json => render::json(&FailureJson {
+                error: self.error.to_string(),
+                causes: self.causes(),
+                hints: &self.hints,
+                quotes: &self.quotes,
+                answer: match self.outcome {
+                    Outcome::Yes => "yes",
+                    Outcome::No => "no",
+                    Outcome::Usage => "usage",
+                    Outcome::Unknown | Outcome::Ended(_) => "unknown",
+                },
+            }),
+        }
     }
 
     /// Why, from the nearest cause to the farthest.
-    pub(crate) fn causes(&self) -> Vec<String> {
+    fn causes(&self) -> Vec<String> {
         let chain = self.error.chain().skip(1).map(ToString::to_string);
         chain.chain(self.reasons.iter().cloned()).collect()
-    }
-
-    /// What to do next.
-    pub(crate) fn hints(&self) -> &[String] {
-        &self.hints
-    }
-
-    /// What others wrote about it.
-    pub(crate) fn quotes(&self) -> &[Quote] {
-        &self.quotes
     }
 
     /// What people read: one text for each line, in which text of others may still hold anything.

@@ -93,7 +93,9 @@ pub enum ReleaseError {
         what: String,
     },
     /// An object whose name cannot be one.
-    #[error("{place} holds {what}, whose name Kubernetes would not accept; correct `metadata.name`")]
+    #[error(
+        "{place} holds {what}, whose name Kubernetes would not accept; correct `metadata.name`"
+    )]
     Name {
         /// Where it stands.
         place: Place,

@@ -121,7 +121,7 @@ pub(super) fn request(arguments: &Arguments) -> Result<Request, Failure> {
         allowed: allowed(arguments),
         accepted: arguments.accept.iter().cloned().collect(),
         by: environment::person(),
-        now: environment::now()?,
+        now: environment::now().map_err(Failure::unknown)?,
         wait: Duration::from_secs(arguments.timeout),
         writer: support::writer(&arguments.turn),
     })

@@ -278,8 +278,8 @@ fn request(
         },
         overwrite: overwrite(arguments),
         compression: arguments.compression.into(),
-        time: environment::source_date()?,
-        now: environment::now()?,
+        time: environment::source_date().map_err(Failure::usage)?,
+        now: environment::now().map_err(Failure::unknown)?,
         threads: environment::threads(),
         cache: CacheOptions {
             directory: cache.to_owned(),

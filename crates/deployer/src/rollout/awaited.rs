@@ -226,7 +226,10 @@ mod tests {
     fn each_step_of_a_pod_has_its_words() {
         let progress = RolloutProgress::default();
         let shown = |pods: Vec<Value>| words(&scene(pods, Vec::new()), progress);
-        assert_eq!(shown(Vec::new()), "no pod of this version has been created yet");
+        assert_eq!(
+            shown(Vec::new()),
+            "no pod of this version has been created yet"
+        );
         assert_eq!(shown(vec![pod(None, "")]), "pod app-1 has no node yet");
         let creating = pod(Some("node"), "ContainerCreating");
         assert_eq!(shown(vec![creating]), "the node sets up pod app-1");

@@ -118,7 +118,10 @@ fn what_is_no_release_is_refused_with_its_place() {
     );
     refuses(
         &operator("env: [{name: 'a=b', value: x}]"),
-        &["does not fit a Solution", "`a=b` is not a valid variable name"],
+        &[
+            "does not fit a Solution",
+            "`a=b` is not a valid variable name",
+        ],
     );
     let bytes = release(&[("a.yaml", b"a: 1\nb: \xff\n")]);
     let error = checked(&bytes, &Wishes::default()).unwrap_err();
