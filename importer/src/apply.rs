@@ -4,63 +4,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deployer::{Applied, Cluster, Object, ObjectRef, Restart, RolloutState};
+use deployer::{Cluster, Object, ObjectRef, RolloutState};
 use registry::{Client, ManifestOutcome, ManifestPush, PushReport, Tally};
-use schemas::Version;
 use serde::Serialize;
 use validator::Finding;
 
 use crate::crd::Change;
-use crate::decision::{Asked, Decision};
+use crate::decision::Decision;
 use crate::deployment::Deployment;
 use crate::error::{Error, PushFailure};
+use crate::event::{Event, Watch};
 use crate::lock::Lock;
 use crate::login;
 use crate::obstacle::Obstacle;
 use crate::plan::Ready;
-use crate::request::ForgetSigners;
+use crate::request::{Asked, ForgetSigners};
 use crate::rollback::Before;
 use crate::session::Session;
 
 /// How long a CRD may take until it is served.
 const ESTABLISHED: Duration = Duration::from_mins(1);
-
-/// One step of an import.
-#[derive(Clone, Debug)]
-pub enum Event {
-    /// Something about a blob or manifest.
-    Push(registry::Event),
-    /// All images are in place.
-    Pushed,
-    /// An object of the cluster.
-    Object {
-        /// Which.
-        object: ObjectRef,
-        /// What became of it.
-        applied: Applied,
-    },
-    /// An object that the new version no longer has.
-    Removed(ObjectRef),
-    /// A pod that waited for its image is to be started anew, with the pull secrets of now.
-    Restart {
-        /// Which.
-        pod: ObjectRef,
-        /// Whether we may.
-        restart: Restart,
-    },
-    /// The operator is on its way.
-    Rollout {
-        /// Its Deployment.
-        deployment: ObjectRef,
-        /// How far it is.
-        state: RolloutState,
-    },
-    /// The operator did not become ready; what ran before is put back.
-    RollingBack(Version),
-}
-
-/// Takes the events of an import.
-pub type Watch = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// What an import did, for the administrator's files.
 #[derive(Clone, Debug, Serialize)]

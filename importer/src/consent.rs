@@ -10,8 +10,8 @@ use schemas::{Digest, EnvironmentName, Namespace, SolutionId, SolutionName};
 use sha2::{Digest as _, Sha256};
 use validator::rules::{self, Reach, Right};
 
-use crate::environment;
 use crate::error::Error;
+use crate::inventory::inventory;
 use crate::namespace_record::Accepted;
 use crate::obstacle::Obstacle;
 use crate::request::Request;
@@ -35,7 +35,7 @@ impl Rights {
         objects: &[Object],
     ) -> Result<Self, Error> {
         let mut live = Vec::new();
-        for mut scope in environment::inventory(solution, namespace) {
+        for mut scope in inventory(solution, namespace) {
             scope
                 .kinds
                 .retain(|kind| kind.group == "rbac.authorization.k8s.io");

@@ -2,29 +2,18 @@
 //! takes time, so it is decided again under the Lease, and carried out only if it comes out the same.
 
 use deployer::{Cluster, Object, ObjectRef};
-use schemas::SolutionId;
 use serde_json::Value;
-use validator::Accepted;
 
 use crate::crd::{self, Change};
 use crate::deployment::{Deployment, Planner};
 use crate::error::Error;
 use crate::obstacle::Obstacle;
 use crate::record::{self, Record};
-use crate::request::{Replace, Request};
+use crate::request::{Asked, Replace};
 use crate::state::State;
 
 /// Bytes that a ConfigMap may hold, with room for its metadata.
 const RECORD_SIZE: usize = 1_000_000;
-
-/// What is asked for, and what of it does not depend on the cluster.
-#[derive(Debug)]
-pub(crate) struct Asked<'a> {
-    pub(crate) accepted: &'a Accepted,
-    pub(crate) request: Request,
-    pub(crate) id: SolutionId,
-    pub(crate) record: Record,
-}
 
 /// A CRD, and what becomes of it.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,9 +6,9 @@ use deployer::{Cluster, Object, ObjectRef};
 use schemas::{Namespace, SolutionName};
 use serde_json::{Value, json};
 
-use crate::deployment::look;
 use crate::error::Error;
 use crate::namespace_record::NamespaceRecord;
+use crate::owner::look;
 use crate::vocabulary as v;
 
 /// What the default ServiceAccount of a namespace has.

@@ -7,14 +7,15 @@ use deployer::{Cluster, Gvk, Object, ObjectRef, Scope, Selector};
 use schemas::{EnvironmentName, Namespace};
 use serde_json::json;
 
-use crate::environment::{cluster_kinds, namespace_reference};
+use crate::change::{Change, Run};
+use crate::environment::namespace_reference;
 use crate::error::Error;
+use crate::inventory::cluster_kinds;
 use crate::lifecycle::served_kind;
-use crate::lock::{Change, Run};
-use crate::namespace_record::{self, NamespaceRecord};
+use crate::namespace_record::{self, NamespaceRecord, Origin};
 use crate::obstacle::Obstacle;
 use crate::session::Session;
-use crate::state::{Origin, State};
+use crate::state::State;
 use crate::vocabulary as v;
 
 /// What runs, and what keeps data: it goes with a namespace.

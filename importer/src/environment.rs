@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use deployer::{Gvk, Object, ObjectRef, Scope, Selector};
+use deployer::{Object, ObjectRef};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde_json::{Value, json};
 
+use crate::change::Change;
 use crate::crd::Adopt;
 use crate::error::Error;
-use crate::lock::Change;
-use crate::namespace_record::NamespaceRecord;
+use crate::namespace_record::{NamespaceRecord, Origin};
 use crate::obstacle::Obstacle;
 use crate::session::Session;
-use crate::state::{Origin, State};
+use crate::state::State;
 use crate::vocabulary as v;
 
 pub(crate) fn namespace_reference(namespace: &Namespace) -> ObjectRef {
@@ -47,40 +47,33 @@ pub(crate) fn config(namespace: &Namespace, solutions: &BTreeMap<SolutionName, V
     })
 }
 
-/// The namespaced kinds of an operator's objects.
-pub(crate) fn namespaced_kinds() -> Vec<Gvk> {
-    vec![
-        Gvk::new("apps/v1", "Deployment"),
-        Gvk::new("v1", "ConfigMap"),
-        Gvk::new("rbac.authorization.k8s.io/v1", "RoleBinding"),
-        Gvk::new("rbac.authorization.k8s.io/v1", "Role"),
-        Gvk::new("v1", "ServiceAccount"),
-    ]
-}
+impl NamespaceRecord {
+    /// Makes or marks the namespace, if it is still there or not as the record says. One that is to be made is recorded
+    /// before it is there, so that there is an undo whatever happens.
+    pub(crate) async fn write_space(&mut self, session: &mut Session<'_>) -> Result<(), Error> {
+        if self.uid.is_none() {
+            session.keep(Object::new(self.to_object())?).await?;
+        }
+        let wanted = Object::new(namespace_object(self))?;
+        let seen = self.uid.as_deref();
+        let decide = |live: Option<&Object>| {
+            if live.and_then(Object::uid) == seen {
+                Ok(Some(wanted.clone()))
+            } else {
+                Err(Obstacle::Changed.into())
+            }
+        };
+        let live = session.put(wanted.reference(), decide).await?;
+        self.uid = live.as_ref().and_then(Object::uid).map(str::to_owned);
+        Ok(())
+    }
 
-/// The cluster-scoped kinds of an operator's objects.
-pub(crate) fn cluster_kinds() -> Vec<Gvk> {
-    vec![
-        Gvk::new("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
-        Gvk::new("rbac.authorization.k8s.io/v1", "ClusterRole"),
-    ]
-}
-
-/// Everything of a Solution's operator in a namespace, and for it.
-pub(crate) fn inventory(solution: &SolutionName, namespace: &Namespace) -> [Scope; 2] {
-    let ours = || Selector::label(v::SOLUTION, solution.as_str());
-    [
-        Scope {
-            kinds: namespaced_kinds(),
-            namespace: Some(namespace.to_string()),
-            selector: ours(),
-        },
-        Scope {
-            kinds: cluster_kinds(),
-            namespace: None,
-            selector: ours().and(v::NAMESPACE, namespace.as_str()),
-        },
-    ]
+    /// Keeps the record, and says what it says as upstream does.
+    pub(crate) async fn write(&self, session: &mut Session<'_>) -> Result<(), Error> {
+        session.keep(Object::new(self.to_object())?).await?;
+        let config = config(&self.namespace, &self.versions());
+        session.keep(Object::new(config)?).await
+    }
 }
 
 /// Namespaces that can be no environment's: those of Kubernetes, and that of the records, whose ConfigMaps carry the

@@ -5,6 +5,7 @@
 //! checked. docs/import.md tells what is written, under which names and in which order.
 
 mod apply;
+mod change;
 mod claims;
 mod consent;
 mod crd;
@@ -14,8 +15,10 @@ mod delete;
 mod deployment;
 mod environment;
 mod error;
+mod event;
 mod expand;
 mod images;
+mod inventory;
 mod lifecycle;
 mod lock;
 mod login;
@@ -23,6 +26,7 @@ mod namespace_record;
 mod notes;
 mod obstacle;
 mod operator;
+mod owner;
 mod plan;
 mod record;
 mod request;
@@ -36,15 +40,18 @@ mod summary;
 mod trial;
 mod vocabulary;
 
-pub use apply::{Count, Event, Receipt, Watch};
+pub use apply::{Count, Receipt};
+pub use change::{Change, Run};
 pub use crd::Adopt;
 pub use delete::{DeletedEnvironment, Left, Resources, delete as delete_environment};
 pub use deployment::default_namespace;
 pub use environment::create as create_environment;
 pub use error::{Error, PushFailure};
+pub use event::{Event, Watch};
 pub use expand::ExpandError;
 pub use lifecycle::{Undone, deactivate, undeploy, unimport};
-pub use lock::{Change, Run, Turn, Writer};
+pub use lock::{Turn, Writer};
+pub use namespace_record::{EnvironmentNamespace, Origin};
 pub use obstacle::Obstacle;
 pub use plan::{Plan, Ready};
 pub use record::{Record, RecordedImage};
@@ -52,7 +59,6 @@ pub use request::{
     Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Login,
     PullLogin, Replace, Request, Target,
 };
-pub use state::{EnvironmentNamespace, Origin};
 pub use status::{Condition, OperatorStatus, Status, VersionStatus, status};
 pub use summary::{
     Choice, Chosen, PlannedBeyond, PlannedLine, PlannedObject, PlannedRight, PlannedTarget, Summary,

@@ -7,12 +7,13 @@ use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::change::{Change, Run};
 use crate::default_account::DefaultAccount;
-use crate::deployment::owner_of;
 use crate::error::Error;
-use crate::lock::{Change, Run};
+use crate::inventory::inventory;
 use crate::namespace_record::NamespaceRecord;
 use crate::obstacle::Obstacle;
+use crate::owner::owner_of;
 use crate::record::{self, Record};
 use crate::rollback::without_server_fields;
 use crate::session::Session;
@@ -87,7 +88,7 @@ async fn operator(
     namespace: &Namespace,
 ) -> Result<Vec<ObjectRef>, Error> {
     let mut objects = Vec::new();
-    for scope in environment::inventory(solution, namespace) {
+    for scope in inventory(solution, namespace) {
         let found = cluster.stale(&scope, &[]).await?;
         objects.extend(found.iter().map(|object| object.reference().clone()));
     }

@@ -6,9 +6,9 @@ use deployer::ObjectRef;
 use schemas::{KubernetesName, Namespace, SolutionName};
 use serde_json::{Value, json};
 
-use crate::deployment::owner_of;
 use crate::error::Error;
 use crate::namespace_record::NamespaceRecord;
+use crate::owner::owner_of;
 use crate::request::Login;
 use crate::session::Session;
 use crate::vocabulary as v;

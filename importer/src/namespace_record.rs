@@ -11,11 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::obstacle::Obstacle;
-use crate::session::Session;
-use crate::state::{EnvironmentNamespace, Origin};
+use crate::record;
 use crate::vocabulary as v;
-use crate::{environment, record};
 
 /// The key of a record in its ConfigMap.
 const KEY: &str = "namespace.json";
@@ -61,6 +58,31 @@ pub(crate) struct Accepted {
     pub(crate) lines: BTreeSet<String>,
 }
 
+/// A namespace of an environment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EnvironmentNamespace {
+    /// The environment.
+    pub environment: EnvironmentName,
+    /// The namespace.
+    pub namespace: Namespace,
+    /// What the environment is for.
+    pub description: String,
+    /// Whether it was made for the environment.
+    pub origin: Origin,
+    /// What is deployed in it.
+    pub solutions: BTreeMap<SolutionName, Version>,
+}
+
+/// Where a namespace of an environment comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// It was made for the environment, and goes with it.
+    Created,
+    /// It was there before, and stays.
+    Adopted,
+}
+
 impl NamespaceRecord {
     pub(crate) fn new(
         environment: EnvironmentName,
@@ -91,33 +113,6 @@ impl NamespaceRecord {
     /// Whether this is the namespace that was made or adopted, and not another of the same name.
     pub(crate) fn is_of(&self, live: &Object) -> bool {
         self.uid.is_some() && self.uid.as_deref() == live.uid()
-    }
-
-    /// Makes or marks the namespace, if it is still there or not as the record says. One that is to be made is recorded
-    /// before it is there, so that there is an undo whatever happens.
-    pub(crate) async fn write_space(&mut self, session: &mut Session<'_>) -> Result<(), Error> {
-        if self.uid.is_none() {
-            session.keep(Object::new(self.to_object())?).await?;
-        }
-        let wanted = Object::new(environment::namespace_object(self))?;
-        let seen = self.uid.as_deref();
-        let decide = |live: Option<&Object>| {
-            if live.and_then(Object::uid) == seen {
-                Ok(Some(wanted.clone()))
-            } else {
-                Err(Obstacle::Changed.into())
-            }
-        };
-        let live = session.put(wanted.reference(), decide).await?;
-        self.uid = live.as_ref().and_then(Object::uid).map(str::to_owned);
-        Ok(())
-    }
-
-    /// Keeps the record, and says what it says as upstream does.
-    pub(crate) async fn write(&self, session: &mut Session<'_>) -> Result<(), Error> {
-        session.keep(Object::new(self.to_object())?).await?;
-        let config = environment::config(&self.namespace, &self.versions());
-        session.keep(Object::new(config)?).await
     }
 
     /// The versions of the Solutions, as upstream notes them.

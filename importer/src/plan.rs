@@ -1,18 +1,18 @@
 //! What an import would do: everything that can be known before the first byte is written. Reading only.
 
-use deployer::{Cluster, Conflicts, FieldManager, Object};
+use deployer::{Cluster, Conflicts, Object};
 use registry::{Client, RegistryAddress};
 use schemas::SolutionId;
 use validator::{Accepted, Finding};
 
 use crate::crd::Change;
-use crate::decision::{Asked, Decision};
+use crate::decision::Decision;
 use crate::error::Error;
 use crate::images::{self, Images};
 use crate::notes::notes;
 use crate::obstacle::Obstacle;
 use crate::record::{Record, RecordedImage};
-use crate::request::{PullLogin, Request};
+use crate::request::{Asked, PullLogin, Request};
 use crate::state::State;
 use crate::summary::{
     Choice, Chosen, PlannedTarget, Summary, kept, planned, planned_target, summary,
@@ -255,7 +255,10 @@ impl<'a> Plan<'a> {
             all.extend(deployment.objects.iter().cloned());
         }
         let mut tried = Vec::new();
-        for (object, trial) in cluster.dry_run(&all, &manager(), Conflicts::Force).await? {
+        for (object, trial) in cluster
+            .dry_run(&all, &v::manager(), Conflicts::Force)
+            .await?
+        {
             match planned(&object, trial) {
                 Ok(object) => tried.push(object),
                 Err(obstacle) => obstacles.push(obstacle),
@@ -284,11 +287,6 @@ impl<'a> Plan<'a> {
         }
         Ok(())
     }
-}
-
-/// The one field manager.
-pub(crate) fn manager() -> FieldManager {
-    FieldManager::new(v::FIELD_MANAGER).expect("the constant is a field manager's name")
 }
 
 fn check_version(cluster: &Cluster, obstacles: &mut Vec<Obstacle>) {

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use registry::{RegistryAddress, Secret};
-use schemas::{EnvironmentName, KubernetesName, Namespace, StatementTime};
+use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId, StatementTime};
+use validator::Accepted;
 
 use crate::crd::Adopt;
 use crate::lock::Writer;
+use crate::record::Record;
 
 /// An import.
 #[derive(Clone, Debug)]
@@ -137,4 +139,13 @@ pub enum CreateEnvironment {
     Refuse,
     /// It is.
     Allow,
+}
+
+/// What is asked for, and what of it does not depend on the cluster.
+#[derive(Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) accepted: &'a Accepted,
+    pub(crate) request: Request,
+    pub(crate) id: SolutionId,
+    pub(crate) record: Record,
 }

@@ -9,8 +9,8 @@ use schemas::SolutionName;
 use crate::crd::Change;
 use crate::decision::PlannedCrd;
 use crate::deployment::Deployment;
-use crate::environment;
 use crate::error::Error;
+use crate::inventory::inventory;
 use crate::obstacle::Obstacle;
 use crate::vocabulary as v;
 
@@ -76,7 +76,7 @@ pub(crate) async fn check_writing(
     // What a former version had is listed, and removed or put back.
     for scope in deployment
         .into_iter()
-        .flat_map(|deployment| environment::inventory(solution, &deployment.namespace))
+        .flat_map(|deployment| inventory(solution, &deployment.namespace))
     {
         for kind in &scope.kinds {
             for verb in ["list", "delete"] {

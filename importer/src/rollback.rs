@@ -4,9 +4,9 @@ use deployer::{Cluster, Object};
 use schemas::{Namespace, SolutionName};
 use serde_json::Value;
 
-use crate::deployment::owner_of;
-use crate::environment;
 use crate::error::Error;
+use crate::inventory::inventory;
+use crate::owner::owner_of;
 use crate::session::Session;
 
 /// The objects of an operator before an upgrade.
@@ -24,7 +24,7 @@ impl Before {
         namespace: &Namespace,
     ) -> Result<Self, Error> {
         let mut objects = Vec::new();
-        for scope in environment::inventory(solution, namespace) {
+        for scope in inventory(solution, namespace) {
             for live in cluster.stale(&scope, &[]).await? {
                 objects.push(Object::new(without_server_fields(live.into_value()))?);
             }

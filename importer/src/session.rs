@@ -4,14 +4,14 @@
 use deployer::{Applied, Cluster, Conflicts, Deleted, Object, ObjectRef, Propagation, Scope};
 use schemas::{Namespace, SolutionName};
 
-use crate::apply::{Event, Watch};
-use crate::environment;
 use crate::error::Error;
+use crate::event::{Event, Watch};
+use crate::inventory::inventory;
 use crate::lock::Lock;
 use crate::obstacle::Obstacle;
-use crate::plan::manager;
 use crate::record;
 use crate::state::State;
+use crate::vocabulary as v;
 
 /// How often an object is decided about when others keep changing it.
 const DECISIONS: u32 = 5;
@@ -51,7 +51,7 @@ impl<'a> Session<'a> {
             };
             let written = self
                 .cluster
-                .put(&wanted, live.as_ref(), &manager(), Conflicts::Force)
+                .put(&wanted, live.as_ref(), &v::manager(), Conflicts::Force)
                 .await;
             match written {
                 Ok((applied, after)) => {
@@ -132,7 +132,7 @@ impl<'a> Session<'a> {
             .iter()
             .map(|object| object.reference().clone())
             .collect();
-        for scope in environment::inventory(solution, namespace) {
+        for scope in inventory(solution, namespace) {
             self.prune_scope(&scope, &keep).await?;
         }
         Ok(())

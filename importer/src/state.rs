@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use deployer::{Cluster, Gvk, Object, Selector};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
-use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::namespace_record::{Deployed, NamespaceRecord};
@@ -20,31 +19,6 @@ pub(crate) struct State {
     /// For each Solution the version whose CRDs are in the cluster.
     pub(crate) active: BTreeMap<SolutionName, Version>,
     pub(crate) signers: Memory,
-}
-
-/// A namespace of an environment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct EnvironmentNamespace {
-    /// The environment.
-    pub environment: EnvironmentName,
-    /// The namespace.
-    pub namespace: Namespace,
-    /// What the environment is for.
-    pub description: String,
-    /// Whether it was made for the environment.
-    pub origin: Origin,
-    /// What is deployed in it.
-    pub solutions: BTreeMap<SolutionName, Version>,
-}
-
-/// Where a namespace of an environment comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Origin {
-    /// It was made for the environment, and goes with it.
-    Created,
-    /// It was there before, and stays.
-    Adopted,
 }
 
 /// What a plan for one Solution and one namespace depends on. What others did to other Solutions and namespaces leaves

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::claims::claims;
 use crate::error::Error;
-use crate::namespace_record::NamespaceRecord;
+use crate::namespace_record::{EnvironmentNamespace, NamespaceRecord};
 use crate::operator::operator_name;
 use crate::record::Record;
-use crate::state::{EnvironmentNamespace, State};
+use crate::state::State;
 
 /// The label of an operator's objects that says of which version they are.
 const VERSION_LABEL: &str = "app.kubernetes.io/version";

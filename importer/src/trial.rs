@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::deployment::Deployment;
 use crate::error::Error;
 use crate::obstacle::Obstacle;
-use crate::plan::manager;
+use crate::vocabulary as v;
 
 /// What the cluster would say to the operator's pod. Nothing is known where the namespace does not exist yet, or where
 /// this user may not make pods himself: Kubernetes lets him make Deployments all the same.
@@ -48,7 +48,7 @@ pub(crate) async fn pod(
         "spec": spec,
     });
     let tried = cluster
-        .dry_run(&[Object::new(pod)?], &manager(), Conflicts::Force)
+        .dry_run(&[Object::new(pod)?], &v::manager(), Conflicts::Force)
         .await?;
     Ok(tried.into_iter().find_map(|(_, trial)| match trial {
         // A namespace that is new: it comes with this import, or its account is still being made.

@@ -1,6 +1,8 @@
 //! The names, labels and annotations that are written to a cluster. Those of upstream are kept, so that its tools
 //! and habits keep working; ours lie below the project's own prefix.
 
+use deployer::FieldManager;
+
 /// The namespace of the records, upstream's.
 pub(crate) const RECORDS_NAMESPACE: &str = "metalk8s-solutions";
 /// Upstream's `ConfigMap` of available Solutions, kept as a projection of the records.
@@ -40,3 +42,8 @@ pub(crate) const FIELD_MANAGER: &str = "solution";
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Its value.
 pub(crate) const MANAGER: &str = "solution";
+
+/// The one field manager.
+pub(crate) fn manager() -> FieldManager {
+    FieldManager::new(FIELD_MANAGER).expect("the constant is a field manager's name")
+}

@@ -1,0 +1,43 @@
+//! What is told of an import while it goes on.
+
+use std::sync::Arc;
+
+use deployer::{Applied, ObjectRef, Restart, RolloutState};
+use schemas::Version;
+
+/// One step of an import.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// Something about a blob or manifest.
+    Push(registry::Event),
+    /// All images are in place.
+    Pushed,
+    /// An object of the cluster.
+    Object {
+        /// Which.
+        object: ObjectRef,
+        /// What became of it.
+        applied: Applied,
+    },
+    /// An object that the new version no longer has.
+    Removed(ObjectRef),
+    /// A pod that waited for its image is to be started anew, with the pull secrets of now.
+    Restart {
+        /// Which.
+        pod: ObjectRef,
+        /// Whether we may.
+        restart: Restart,
+    },
+    /// The operator is on its way.
+    Rollout {
+        /// Its Deployment.
+        deployment: ObjectRef,
+        /// How far it is.
+        state: RolloutState,
+    },
+    /// The operator did not become ready; what ran before is put back.
+    RollingBack(Version),
+}
+
+/// Takes the events of an import.
+pub type Watch = Arc<dyn Fn(Event) + Send + Sync>;
