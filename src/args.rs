@@ -60,6 +60,19 @@ pub(crate) struct WaitArguments {
     pub(crate) wait: Option<u64>,
 }
 
+/// How a verb removes from a cluster.
+#[derive(Args, Debug)]
+pub(crate) struct RemovalArguments {
+    #[command(flatten)]
+    pub(crate) dry_run: DryRunArguments,
+
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArguments,
+
+    #[command(flatten)]
+    pub(crate) wait: WaitArguments,
+}
+
 /// How registries are reached.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Registry")]

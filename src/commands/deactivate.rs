@@ -4,7 +4,7 @@ use clap::Args;
 use schemas::SolutionName;
 
 use super::support;
-use crate::args::{ClusterArguments, DryRunArguments, Output, WaitArguments};
+use crate::args::{Output, RemovalArguments};
 use crate::failure::{Failure, Outcome};
 
 /// Remove a Solution's CRDs, once it is deployed nowhere and no custom resource is left
@@ -17,22 +17,12 @@ pub(crate) struct Arguments {
     solution: SolutionName,
 
     #[command(flatten)]
-    dry_run: DryRunArguments,
-
-    #[command(flatten)]
-    cluster: ClusterArguments,
-
-    #[command(flatten)]
-    wait: WaitArguments,
+    removal: RemovalArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let what = format!("{} is deactivated", arguments.solution);
-    support::undo(
-        (&arguments.cluster, &arguments.wait),
-        arguments.dry_run.run(),
-        output,
-        &what,
-        async |change| importer::deactivate(change, &arguments.solution).await,
-    )
+    support::undo(&arguments.removal, output, &what, async |change| {
+        importer::deactivate(change, &arguments.solution).await
+    })
 }

@@ -6,7 +6,7 @@ use schemas::{EnvironmentName, Namespace};
 use serde::Serialize;
 
 use super::support;
-use crate::args::{ClusterArguments, DryRunArguments, Output, WaitArguments};
+use crate::args::{ClusterArguments, Output, RemovalArguments, WaitArguments};
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
@@ -74,13 +74,7 @@ pub(crate) struct DeleteArguments {
     delete_resources: bool,
 
     #[command(flatten)]
-    dry_run: DryRunArguments,
-
-    #[command(flatten)]
-    cluster: ClusterArguments,
-
-    #[command(flatten)]
-    wait: WaitArguments,
+    removal: RemovalArguments,
 }
 
 /// List environments and their namespaces
@@ -158,15 +152,15 @@ fn delete(arguments: &DeleteArguments, output: Output) -> Result<Outcome, Failur
     } else {
         Resources::Keep
     };
-    let run = arguments.dry_run.run();
-    let deleted = support::change(
-        (&arguments.cluster, &arguments.wait),
-        run,
-        output,
-        async |change| {
-            importer::delete_environment(change, &arguments.environment, resources).await
-        },
-    )?;
+    let RemovalArguments {
+        dry_run,
+        cluster,
+        wait,
+    } = &arguments.removal;
+    let run = dry_run.run();
+    let deleted = support::change((cluster, wait), run, output, async |change| {
+        importer::delete_environment(change, &arguments.environment, resources).await
+    })?;
     let result = Deleted {
         namespaces: &deleted.namespaces,
         resources: &deleted.resources,

@@ -16,7 +16,8 @@ use signing::{KeyError, PublicKey, SecretKey, Trust};
 use zeroize::Zeroizing;
 
 use crate::args::{
-    ClusterArguments, Output, PassphraseArguments, RegistryArguments, TrustArguments, WaitArguments,
+    ClusterArguments, Output, PassphraseArguments, RegistryArguments, RemovalArguments,
+    TrustArguments, WaitArguments,
 };
 use crate::commands::done::Done;
 use crate::failure::{self, Failure, Outcome};
@@ -312,13 +313,13 @@ pub(crate) fn change<T>(
 
 /// Runs an undo on the cluster, and shows what it removed and what stays.
 pub(crate) fn undo(
-    arguments: (&ClusterArguments, &WaitArguments),
-    run: Run,
+    arguments: &RemovalArguments,
     output: Output,
     what: &str,
     undo: impl AsyncFnOnce(&Change<'_>) -> Result<Undone, importer::Error>,
 ) -> Result<Outcome, Failure> {
-    let undone = change(arguments, run, output, undo)?;
+    let run = arguments.dry_run.run();
+    let undone = change((&arguments.cluster, &arguments.wait), run, output, undo)?;
     render::result(output, &undone, |undone| {
         if run == Run::Dry {
             for object in &undone.removed {

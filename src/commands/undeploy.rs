@@ -4,7 +4,7 @@ use clap::Args;
 use schemas::{EnvironmentName, Namespace, SolutionName};
 
 use super::support;
-use crate::args::{ClusterArguments, DryRunArguments, Output, WaitArguments};
+use crate::args::{Output, RemovalArguments};
 use crate::failure::{Failure, Outcome};
 
 /// Stop a Solution's operator in an environment and remove its objects
@@ -28,30 +28,18 @@ pub(crate) struct Arguments {
     namespace: Option<Namespace>,
 
     #[command(flatten)]
-    dry_run: DryRunArguments,
-
-    #[command(flatten)]
-    cluster: ClusterArguments,
-
-    #[command(flatten)]
-    wait: WaitArguments,
+    removal: RemovalArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let what = format!("{} is undeployed", arguments.solution);
-    support::undo(
-        (&arguments.cluster, &arguments.wait),
-        arguments.dry_run.run(),
-        output,
-        &what,
-        async |change| {
-            importer::undeploy(
-                change,
-                &arguments.solution,
-                &arguments.environment,
-                arguments.namespace.as_ref(),
-            )
-            .await
-        },
-    )
+    support::undo(&arguments.removal, output, &what, async |change| {
+        importer::undeploy(
+            change,
+            &arguments.solution,
+            &arguments.environment,
+            arguments.namespace.as_ref(),
+        )
+        .await
+    })
 }

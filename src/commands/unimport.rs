@@ -4,7 +4,7 @@ use clap::Args;
 use schemas::{SolutionName, Version};
 
 use super::support;
-use crate::args::{ClusterArguments, DryRunArguments, Output, WaitArguments};
+use crate::args::{Output, RemovalArguments};
 use crate::failure::{Failure, Outcome};
 
 /// Forget an imported version that is deployed nowhere
@@ -22,22 +22,12 @@ pub(crate) struct Arguments {
     version: Version,
 
     #[command(flatten)]
-    dry_run: DryRunArguments,
-
-    #[command(flatten)]
-    cluster: ClusterArguments,
-
-    #[command(flatten)]
-    wait: WaitArguments,
+    removal: RemovalArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let what = format!("{} {} is forgotten", arguments.solution, arguments.version);
-    support::undo(
-        (&arguments.cluster, &arguments.wait),
-        arguments.dry_run.run(),
-        output,
-        &what,
-        async |change| importer::unimport(change, &arguments.solution, &arguments.version).await,
-    )
+    support::undo(&arguments.removal, output, &what, async |change| {
+        importer::unimport(change, &arguments.solution, &arguments.version).await
+    })
 }
