@@ -13,18 +13,18 @@ use sha2::{Digest as _, Sha256};
 
 use crate::limits;
 
-/// Where the bytes of contents come from.
-pub(crate) trait Fetch: Sync {
+/// Where the bytes of contents come from before they are hashed, and, while an archive is made, go to.
+pub(crate) trait Feed: Sync {
     /// What stays open while one content is read.
     type Reader;
-    /// Why bytes could not be fetched.
+    /// Why bytes could not be read, or written.
     type Error: Send;
 
     /// Starts with a content.
     fn start(&self, extent: &Extent) -> Result<Self::Reader, Self::Error>;
 
-    /// Fills `buf` from `offset` bytes into the content, and does with the bytes what else is to be done.
-    fn fetch(
+    /// Fills `buf` from `offset` bytes into the content, and writes the bytes where that is to be done.
+    fn fill(
         &self,
         reader: &mut Self::Reader,
         extent: &Extent,
@@ -74,7 +74,7 @@ struct Chunk {
 }
 
 /// What the threads of a pass share.
-struct Pass<'a, F: Fetch> {
+struct Pass<'a, F: Feed> {
     fetch: &'a F,
     extents: &'a [Extent],
     watch: Watch<'a>,
@@ -90,7 +90,7 @@ struct Pass<'a, F: Fetch> {
 
 /// Fetches and hashes every extent, and returns those whose digest is not the extent's content id, ascending. Extents
 /// without a content id are fetched and never differ.
-pub(crate) fn hash_all<F: Fetch>(
+pub(crate) fn hash_all<F: Feed>(
     fetch: &F,
     extents: &[Extent],
     threads: NonZeroUsize,
@@ -127,7 +127,7 @@ pub(crate) fn hash_all<F: Fetch>(
     finish(pass)
 }
 
-fn finish<F: Fetch>(pass: Pass<'_, F>) -> Result<Vec<Hashed>, Stopped<F::Error>> {
+fn finish<F: Feed>(pass: Pass<'_, F>) -> Result<Vec<Hashed>, Stopped<F::Error>> {
     let failure = pass.failure.into_inner();
     if let Some(stopped) = failure.unwrap_or_else(PoisonError::into_inner) {
         return Err(stopped);
@@ -138,7 +138,7 @@ fn finish<F: Fetch>(pass: Pass<'_, F>) -> Result<Vec<Hashed>, Stopped<F::Error>>
     Ok(differing)
 }
 
-impl<F: Fetch> Pass<'_, F> {
+impl<F: Feed> Pass<'_, F> {
     fn fetch_lane(&self, emptied: &Receiver<Vec<u8>>, full: &SyncSender<Chunk>) {
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
@@ -190,7 +190,7 @@ impl<F: Fetch> Pass<'_, F> {
             let left = extent.size - offset;
             let len = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
             self.fetch
-                .fetch(&mut reader, extent, &mut buffer[..len], offset)
+                .fill(&mut reader, extent, &mut buffer[..len], offset)
                 .map_err(Stopped::Failed)?;
             offset += len as u64;
             let ends = (offset == extent.size).then_some(index);
@@ -261,7 +261,7 @@ mod tests {
         }
     }
 
-    impl Fetch for Zeros {
+    impl Feed for Zeros {
         type Reader = ();
         type Error = ();
 
@@ -269,7 +269,7 @@ mod tests {
             Ok(())
         }
 
-        fn fetch(&self, (): &mut (), extent: &Extent, _: &mut [u8], _: u64) -> Result<(), ()> {
+        fn fill(&self, (): &mut (), extent: &Extent, _: &mut [u8], _: u64) -> Result<(), ()> {
             if self.slow {
                 self.wait(|order| {
                     let read = (order.len() * limits::BUFFER) as u64;

@@ -8,7 +8,7 @@ use schemas::Digest;
 
 use crate::layout::STATEMENT_OFFSET;
 use crate::medium::{Drive, Medium};
-use crate::pipeline::{self, Fetch, Stopped, Turns, Watch};
+use crate::pipeline::{self, Feed, Stopped, Turns, Watch};
 use crate::{Listed, OpenError};
 
 /// A content that is not what was signed.
@@ -77,7 +77,7 @@ fn turns(drive: Drive) -> Turns {
     }
 }
 
-impl Fetch for Medium {
+impl Feed for Medium {
     type Reader = ();
     type Error = OpenError;
 
@@ -85,7 +85,7 @@ impl Fetch for Medium {
         Ok(())
     }
 
-    fn fetch(
+    fn fill(
         &self,
         (): &mut (),
         extent: &Extent,

@@ -16,7 +16,7 @@ use signing::SecretKey;
 use tempfile::NamedTempFile;
 
 use crate::layout::STATEMENT;
-use crate::pipeline::{self, Fetch, Stopped, Turns, Watch};
+use crate::pipeline::{self, Feed, Stopped, Turns, Watch};
 use crate::{FileSource, Medium, Unsigned, WriteError, limits};
 
 /// An archive that can be written.
@@ -189,7 +189,7 @@ impl Signed {
             if matches!(source, FileSource::Bytes(_)) || is_wanted() {
                 let mut reader = writing.start(extent)?;
                 let size = usize::try_from(extent.size).unwrap_or(usize::MAX);
-                writing.fetch(&mut reader, extent, &mut vec![0; size], 0)?;
+                writing.fill(&mut reader, extent, &mut vec![0; size], 0)?;
             }
         }
         Medium::of(file, target.to_owned()).map_err(WriteError::Draft)
@@ -358,7 +358,7 @@ impl<'a> Writing<'a> {
     }
 }
 
-impl<'a> Fetch for Writing<'a> {
+impl<'a> Feed for Writing<'a> {
     type Reader = Reader<'a>;
     type Error = WriteError;
 
@@ -380,7 +380,7 @@ impl<'a> Fetch for Writing<'a> {
         }
     }
 
-    fn fetch(
+    fn fill(
         &self,
         reader: &mut Reader<'a>,
         extent: &Extent,
