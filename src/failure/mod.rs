@@ -1,8 +1,8 @@
 //! How a command ends: which exit code, and in which words. The errors of libraries say what is the case; what that comes
 //! to and what to do next is said here and nowhere else, of each kind of error by one match without a wildcard: a new
 //! kind does not compile before it has its answer. Of an archive the validator has that match, since what it makes a
-//! finding of is a no. Where the last word is the system's ([`std::io::ErrorKind`]), whatever is not named was not found
-//! out.
+//! finding of is a no, and of a cluster's answers the deployer, since what it asks for again was not found out. Where the
+//! last word is the system's ([`std::io::ErrorKind`]), whatever is not named was not found out.
 
 mod archive;
 mod cluster;

@@ -117,21 +117,29 @@ fn count(seen: &[Seen], method: &str, part: &str) -> usize {
         .count()
 }
 
+/// How long a byte takes to a far registry.
+const DELAY: Duration = Duration::from_millis(50);
+
+/// A line to a registry that makes it far away, and a client at its near end.
+fn far(server: &Server) -> (FarLine, Client) {
+    let upstream = server.host().parse().unwrap();
+    let anywhere = "127.0.0.1:0".parse().unwrap();
+    let line = FarLine::start(anywhere, upstream, DELAY).unwrap();
+    let client = client_for(&line.address().to_string(), Credentials::Anonymous);
+    (line, client)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_share_connections_and_wait_for_a_far_registry_together() {
     let server = Server::start(&Protection::None);
-    let upstream = server.host().parse().unwrap();
-    let anywhere = "127.0.0.1:0".parse().unwrap();
-    let delay = Duration::from_millis(50);
-    let line = FarLine::start(anywhere, upstream, delay).unwrap();
-    let client = client_for(&line.address().to_string(), Credentials::Anonymous);
+    let (line, client) = far(&server);
     let job = version("1.0.0", 3);
     client.ping().await.unwrap();
 
     let start = Instant::now();
     let questions = 5 * IMAGES;
     client.survey(&job.job).await.unwrap();
-    let one_by_one = delay * 2 * u32::try_from(questions).unwrap();
+    let one_by_one = DELAY * 2 * u32::try_from(questions).unwrap();
     assert!(start.elapsed() < one_by_one / 3, "{:?}", start.elapsed());
 
     import(&client, &job, &[]).await;
@@ -144,11 +152,7 @@ async fn requests_share_connections_and_wait_for_a_far_registry_together() {
 #[tokio::test(flavor = "multi_thread")]
 async fn small_blobs_go_beside_each_other_from_media_with_heads() {
     let server = Server::start(&Protection::None);
-    let upstream = server.host().parse().unwrap();
-    let anywhere = "127.0.0.1:0".parse().unwrap();
-    let delay = Duration::from_millis(50);
-    let line = FarLine::start(anywhere, upstream, delay).unwrap();
-    let client = client_for(&line.address().to_string(), Credentials::Anonymous);
+    let (_line, client) = far(&server);
     let mut job = Job::default();
     let layers: Vec<_> = (1..20).map(|seed| noise(seed, 100)).collect();
     job.image(&repository("app"), None, &layers);
@@ -159,7 +163,7 @@ async fn small_blobs_go_beside_each_other_from_media_with_heads() {
     let start = Instant::now();
     assert!(push(&client, job.job, silent()).await.is_complete());
     // Two requests each.
-    let one_by_one = 20 * 2 * 2 * delay;
+    let one_by_one = 20 * 2 * 2 * DELAY;
     assert!(start.elapsed() < one_by_one / 2, "{:?}", start.elapsed());
 }
 
