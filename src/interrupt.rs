@@ -1,7 +1,7 @@
 //! How a signal ends the program, the same way for every verb: within a second, with the code that shells give to a
 //! process that the signal killed, and with a sentence on what is done and what is not.
 //!
-//! A command that notices the signal stops by itself: it asks [`flag`] between two steps, or awaits [`asked`]. One that
+//! A command that notices the signal stops by itself: it asks [`cancel`] between two steps, or awaits [`asked`]. One that
 //! does not notice, since it waits for a disc or a terminal, is ended. A second signal ends the program at once.
 
 use std::io::Read as _;
@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tokio::sync::Notify;
+use watch::Cancel;
 
 use crate::args::Output;
 use crate::failure::{Failure, Outcome, signal_code};
@@ -49,19 +50,14 @@ pub(crate) fn install(output: Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Set once the program was asked to end.
-pub(crate) fn flag() -> &'static AtomicBool {
-    &FLAG
+/// Ends blocking work once the program was asked to end.
+pub(crate) fn cancel() -> Cancel<'static> {
+    Cancel::when(&FLAG)
 }
 
 /// Returns once the program was asked to end. For one waiter.
 pub(crate) async fn asked() {
     NOTICE.notified().await;
-}
-
-/// Whether the program was asked to end.
-pub(crate) fn is_asked() -> bool {
-    FLAG.load(Ordering::SeqCst)
 }
 
 /// Notes what to say if a signal comes now: `interrupted` and all that follows. Without a word, nothing was changed.

@@ -4,7 +4,6 @@
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -114,12 +113,11 @@ fn prompt(text: &str, key: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
             "give a file with it (`--passphrase-file`), or set the variable {VARIABLE}"
         )));
     };
-    let interrupted = interrupt::flag();
     let read = || -> std::io::Result<Option<Zeroizing<Vec<u8>>>> {
         // What was typed before the question is not the answer.
         let _quiet = Quiet::new(&terminal)?;
         render::prompt(&terminal, text)?;
-        typed(&terminal, interrupted)
+        typed(&terminal)
     };
     let line = read()
         .context("cannot ask for a passphrase at the terminal")
@@ -129,14 +127,14 @@ fn prompt(text: &str, key: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
 
 /// One line of the terminal; none when the user asked the program to end. Waiting for it ends at a signal, where
 /// reading would go on.
-fn typed(terminal: &File, interrupted: &AtomicBool) -> std::io::Result<Option<Zeroizing<Vec<u8>>>> {
+fn typed(terminal: &File) -> std::io::Result<Option<Zeroizing<Vec<u8>>>> {
     loop {
         let mut ready = [PollFd::new(terminal, PollFlags::IN)];
         let any = match poll(&mut ready, Some(&TICK)) {
             Err(Errno::INTR) => 0,
             other => other?,
         };
-        if interrupted.load(Ordering::Relaxed) {
+        if interrupt::cancel().is_asked() {
             return Ok(None);
         }
         if any > 0 {

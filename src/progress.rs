@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schemas::printable;
+use watch::{Progress, Watch};
 
 use crate::args::Output;
-use crate::render;
+use crate::{interrupt, render};
 
 /// Between two pictures of a spinner.
 const TICK: Duration = Duration::from_millis(120);
@@ -28,15 +29,33 @@ pub(crate) fn bytes(output: Output, what: &str, total: u64) -> Bar {
     bar
 }
 
+/// Does work that blocks, under a bar that `show` brings up to date, until it is done or the program is asked to end.
+pub(crate) fn watched<E, T>(
+    output: Output,
+    what: &str,
+    show: impl Fn(&Bar, E) + Sync,
+    work: impl FnOnce(&Watch<'_, E>) -> T,
+) -> T {
+    let bar = bytes(output, what, 0);
+    let done = work(&Watch {
+        tell: &|event| show(&bar, event),
+        cancel: interrupt::cancel(),
+    });
+    bar.finish_and_clear();
+    done
+}
+
 impl Bar {
     /// Says what is being done, of which others may have named a part.
     pub(crate) fn set_message(&self, what: impl AsRef<str>) {
         self.0.set_message(printable(what.as_ref()).into_owned());
     }
 
-    /// The number of bytes in all.
-    pub(crate) fn set_length(&self, total: u64) {
-        self.0.set_length(total);
+    /// Shows how far something is.
+    pub(crate) fn show(&self, what: &str, Progress { done, total }: Progress) {
+        self.set_message(what);
+        self.0.set_length(total.max(done));
+        self.0.set_position(done);
     }
 
     /// The number of bytes that are done.

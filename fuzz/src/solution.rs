@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use archive::tree::{DerivedContent, DerivedFile, derived};
 use archive::{ArchiveFile, Info, MANIFEST, Overwrite, README, ROLE, Unsigned, crd_path};
@@ -12,6 +11,7 @@ use schemas::{Digest, Document, Image, MediaType, SolutionId, StatementTime};
 use sha2::{Digest as _, Sha256};
 use signing::{SecretKey, Trust};
 use validator::{Depth, Options, Report, Signatures};
+use watch::{Cancel, Watch};
 
 /// The key whose 32 bytes are all 7.
 const KEY: &str = "-----BEGIN PRIVATE KEY-----
@@ -100,12 +100,12 @@ pub fn write(path: &Path, texts: &Texts<'_>) {
     let unsigned = Unsigned::new(info, files.into_iter().map(file).collect());
     let key = SecretKey::from_pem(KEY).expect("a key");
     let signed = unsigned.expect("the files can be laid out").sign(&[key]);
-    let never = AtomicBool::new(false);
+    let watch = Watch::silent(Cancel::never());
     let one = NonZeroUsize::MIN;
     signed
         .expect("a key signs once")
-        .write(path, Overwrite::Replace, one, &|_| (), &never)
-        .and_then(|draft| draft.publish(&never))
+        .write(path, Overwrite::Replace, one, &watch)
+        .and_then(|draft| draft.publish(watch.cancel))
         .expect("the disk has room");
 }
 
@@ -178,8 +178,7 @@ pub fn report(path: &Path) -> Report {
         threads: NonZeroUsize::MIN,
         now: None,
     };
-    let never = AtomicBool::new(false);
-    let report = validator::check(path, &options, &|_| (), &never);
+    let report = validator::check(path, &options, &Watch::silent(Cancel::never()));
     let report = report.expect("a file of this machine can be read");
     for finding in report.findings() {
         let known = validator::FINDINGS.iter().any(|it| it.id == finding.id);

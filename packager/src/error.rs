@@ -140,7 +140,7 @@ impl PackError {
 impl From<FailedImage> for PackError {
     fn from(FailedImage { place, from, error }: FailedImage) -> Self {
         match *error {
-            SourceError::Interrupted => archive::WriteError::Interrupted.into(),
+            SourceError::Interrupted(cancelled) => archive::WriteError::from(cancelled).into(),
             _ => Self::Image {
                 place,
                 from,

@@ -14,9 +14,10 @@ mod preview;
 #[cfg(test)]
 mod testing;
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use sources::CacheError;
+use watch::Progress;
 
 pub use error::PackError;
 pub use init::init;
@@ -24,22 +25,14 @@ pub use pack::{Packed, Pinned, Request, Signing, pack};
 pub use preview::{FilePreview, ImagePreview, Preview, preview};
 
 /// What happens while an archive is made.
-#[derive(Clone, Copy, Debug)]
-pub enum Event<'a> {
+#[derive(Debug)]
+pub enum Event {
     /// A CRD directory or file of roles lies in the source directory, but there is no operator that would use it.
-    Unused(&'a Path),
+    Unused(PathBuf),
     /// Images are collected or fetched. After a damaged content of the cache, the pack begins anew.
-    Sources(sources::Event<'a>),
+    Sources(sources::Event),
     /// The archive is there, but the cache could not be brought back to its size.
-    Untidy(&'a CacheError),
+    Untidy(CacheError),
     /// Data is written.
-    Writing {
-        /// Bytes so far.
-        done: u64,
-        /// Bytes in all.
-        total: u64,
-    },
+    Writing(Progress),
 }
-
-/// Is told what happens; called from several threads.
-pub type Progress<'a> = dyn Fn(Event<'_>) + Sync + 'a;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 use archive::{Draft, FileSource, Info, Medium, Overwrite, Signed, Unsigned, WriteError};
 use schemas::{Digest, ImagePlace, ImageSource, SolutionId, StatementTime};
@@ -12,10 +12,11 @@ use sources::{
     Blob, Cache, CacheOptions, Collected, Compression, Here, Means, Network, Remote, Unpacking,
 };
 use validator::{Report, Verdict, rules};
+use watch::{Cancel, Watch};
 
 use crate::error::PackError;
 use crate::load::{self, Loaded};
-use crate::{Event, Progress, assemble};
+use crate::{Event, assemble};
 
 /// What is to be made from what.
 #[derive(Debug)]
@@ -86,28 +87,24 @@ pub struct Pinned {
 }
 
 /// Makes an archive. Nothing is written to the output's directory before everything was checked that can be without
-/// reading the layers; these are verified while they are written. Whatever goes wrong, and when `cancel` becomes true,
+/// reading the layers; these are verified while they are written. Whatever goes wrong, and when it is ended,
 /// nothing is left behind. What a check would refuse gets no name ([`PackError::Refused`]).
 ///
 /// The same request gives the same bytes on any machine, wherever the directories are.
-pub fn pack(
-    request: &Request,
-    progress: &Progress<'_>,
-    cancel: &AtomicBool,
-) -> Result<Packed, PackError> {
+pub fn pack(request: &Request, watch: &Watch<'_, Event>) -> Result<Packed, PackError> {
     archive::check_target(&request.output, request.overwrite)?;
     let loaded = load::load(&request.directory)?;
     for path in &loaded.unused {
-        progress(Event::Unused(path));
+        (watch.tell)(Event::Unused(path.clone()));
     }
     let cache = Cache::new(&request.cache.directory);
-    let mut packed = pack_loaded(request, &loaded, &cache, progress, cancel);
+    let mut packed = pack_loaded(request, &loaded, &cache, watch);
     if let Err(PackError::Cached { digest }) = packed {
-        progress(Event::Sources(sources::Event::Damaged(digest)));
-        packed = pack_loaded(request, &loaded, &cache, progress, cancel);
+        (watch.tell)(Event::Sources(sources::Event::Damaged(digest)));
+        packed = pack_loaded(request, &loaded, &cache, watch);
     }
     if let Err(error) = cache.close() {
-        progress(Event::Untidy(&error));
+        (watch.tell)(Event::Untidy(error));
     }
     packed
 }
@@ -116,11 +113,11 @@ fn pack_loaded(
     request: &Request,
     loaded: &Loaded,
     cache: &Cache,
-    progress: &Progress<'_>,
-    cancel: &AtomicBool,
+    watch: &Watch<'_, Event>,
 ) -> Result<Packed, PackError> {
-    let tell = |event: sources::Event<'_>| progress(Event::Sources(event));
-    let means = means(request, cache, &tell, cancel, None);
+    let tell = |event| (watch.tell)(Event::Sources(event));
+    let watched = watch.with(&tell);
+    let means = means(request, cache, &watched, None);
     let images = collect(loaded, &means)?;
     let blobs = sources::blobs(&images);
     // All that can be known is checked before a download, which is what takes long.
@@ -129,19 +126,19 @@ fn pack_loaded(
     }
     let blobs = sources::fetch(&images, blobs, &means)?;
     let unsigned = plan(loaded, &images, request, |it| assemble::file(&blobs[it]))?;
-    sources::check_configurations(&images, &blobs, cancel)?;
+    sources::check_configurations(&images, &blobs, watch.cancel)?;
     let pinned: Vec<Pinned> = images.iter().map(pinned).collect();
     let signed = match &request.signing {
         Signing::Keys(keys) => unsigned.sign(keys)?,
         Signing::Unsigned => unsigned.leave_unsigned(),
     };
-    let draft = write(signed, request, progress, cancel);
+    let draft = write(signed, request, watch);
     let draft = draft.map_err(|error| blame(error, &blobs, cache))?;
-    let report = check(draft.medium()?, request, cancel)?;
+    let report = check(draft.medium()?, request, watch.cancel)?;
     if report.verdict() == Verdict::Refused {
         return Err(PackError::Refused(Box::new(report)));
     }
-    let written = draft.publish(cancel)?;
+    let written = draft.publish(watch.cancel)?;
     Ok(Packed {
         path: written.path,
         size: written.size,
@@ -159,7 +156,7 @@ fn pack_loaded(
 pub(crate) fn check(
     medium: Medium,
     request: &Request,
-    cancel: &AtomicBool,
+    cancel: Cancel<'_>,
 ) -> Result<Report, PackError> {
     let report = validator::check_draft(medium, request.threads, request.now, cancel);
     report.map_err(PackError::Check)
@@ -169,18 +166,16 @@ pub(crate) fn check(
 pub(crate) fn means<'a>(
     request: &'a Request,
     cache: &'a Cache,
-    progress: &'a sources::Progress<'a>,
-    cancel: &'a AtomicBool,
+    watch: &'a Watch<'a, sources::Event>,
     postponed: Option<&'a AtomicU64>,
 ) -> Means<'a> {
     Means {
         cache,
         unpacking: Unpacking::new(request.cache.unpack_limit),
-        network: Network::new(&request.remote, cache, progress, cancel),
+        network: Network::new(&request.remote, cache, watch),
         compression: request.compression,
         threads: request.threads,
-        progress,
-        cancel,
+        watch,
         postponed,
     }
 }
@@ -228,20 +223,13 @@ pub(crate) fn info(loaded: &Loaded, time: StatementTime) -> Info {
     }
 }
 
-fn write(
-    signed: Signed,
-    request: &Request,
-    progress: &Progress<'_>,
-    cancel: &AtomicBool,
-) -> Result<Draft, WriteError> {
-    let total = signed.data_size();
-    let done = |done| progress(Event::Writing { done, total });
+fn write(signed: Signed, request: &Request, watch: &Watch<'_, Event>) -> Result<Draft, WriteError> {
+    let tell = |progress| (watch.tell)(Event::Writing(progress));
     signed.write(
         &request.output,
         request.overwrite,
         request.threads,
-        &done,
-        cancel,
+        &watch.with(&tell),
     )
 }
 

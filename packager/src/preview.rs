@@ -2,16 +2,17 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use archive::{ArchiveFile, Unsigned};
 use schemas::{ArchivePath, Digest, ImagePlace, ImageReference, Platform, SolutionId};
 use sources::{Blob, Cache, Collected, Here, ImageContents};
 use validator::Report;
+use watch::Watch;
 
 use crate::error::PackError;
 use crate::pack::{self, Request};
-use crate::{Event, Progress, assemble, load};
+use crate::{Event, assemble, load};
 
 /// What would be packed.
 #[derive(Debug)]
@@ -71,19 +72,16 @@ pub struct FilePreview {
 
 /// Does all that [`crate::pack()`] would but read or download the layers and write the archive, and nothing to the disk
 /// but what the cache keeps.
-pub fn preview(
-    request: &Request,
-    progress: &Progress<'_>,
-    cancel: &AtomicBool,
-) -> Result<Preview, PackError> {
+pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, PackError> {
     let loaded = load::load(&request.directory)?;
     for path in &loaded.unused {
-        progress(Event::Unused(path));
+        (watch.tell)(Event::Unused(path.clone()));
     }
     let cache = Cache::new(&request.cache.directory);
     let to_compress = AtomicU64::new(0);
-    let tell = |event: sources::Event<'_>| progress(Event::Sources(event));
-    let means = pack::means(request, &cache, &tell, cancel, Some(&to_compress));
+    let tell = |event| (watch.tell)(Event::Sources(event));
+    let watched = watch.with(&tell);
+    let means = pack::means(request, &cache, &watched, Some(&to_compress));
     let collected = pack::collect(&loaded, &means)?;
     let configurations = sources::configurations(&collected);
     let blobs = sources::blobs(&collected);
@@ -92,7 +90,7 @@ pub fn preview(
         .into_iter()
         .partition(|(digest, _)| configurations.contains(digest));
     let small = sources::fetch(&collected, small, &means)?;
-    sources::check_configurations(&collected, &small, cancel)?;
+    sources::check_configurations(&collected, &small, watch.cancel)?;
     let named = loaded.source.spec.images.iter();
     let named = named.map(|image| (image.place(), image.source.to_string()));
     let images = images(&collected, &named.collect(), &small)?;
@@ -110,9 +108,9 @@ pub fn preview(
     };
     let size = signed.image_size();
     let outline = signed.outline(&request.output, &configurations)?;
-    let report = pack::check(outline, request, cancel)?;
+    let report = pack::check(outline, request, watch.cancel)?;
     if let Err(error) = cache.close() {
-        progress(Event::Untidy(&error));
+        (watch.tell)(Event::Untidy(error));
     }
     Ok(Preview {
         id: loaded.id.clone(),

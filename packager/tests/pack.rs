@@ -20,6 +20,7 @@ use schemas::{Digest, StatementTime};
 use signing::{SecretKey, Trust};
 use sources::{CacheOptions, Compression, Event as Source, Remote};
 use tempfile::TempDir;
+use watch::{Cancel, Progress, Watch};
 
 /// A key that is the same in every run (RFC 8410, 10.3), since archives must be.
 const KEY: &str = "-----BEGIN PRIVATE KEY-----
@@ -50,7 +51,7 @@ fn request(tree: &Path, output: &Path) -> Request {
 }
 
 fn run(request: &Request) -> Result<Packed, PackError> {
-    pack(request, &|_| {}, &AtomicBool::new(false))
+    pack(request, &Watch::silent(Cancel::never()))
 }
 
 /// The error with its causes, as the command line shows it.
@@ -236,27 +237,30 @@ fn another_time_is_another_archive_and_no_key_is_no_signature() {
 fn what_happens_is_told() {
     let bench = Bench::new();
     let told = Mutex::new(Vec::new());
-    let progress = |event: Event<'_>| {
+    let tell = |event: Event| {
         let text = match event {
             Event::Unused(path) => format!("unused {}", path.display()),
             Event::Sources(Source::Collecting { place, number, of }) => {
                 format!("{number}/{of} {place}")
             }
-            Event::Writing { done, total } => format!("{done} of {total}"),
-            Event::Sources(Source::Preparing { done, total }) => {
+            Event::Writing(Progress { done, total }) => format!("{done} of {total}"),
+            Event::Sources(Source::Preparing(Progress { done, total })) => {
                 format!("{done} prepared of {total}")
             }
             Event::Sources(Source::Damaged(digest)) => format!("damaged {digest}"),
             Event::Untidy(error) => format!("untidy {error}"),
-            Event::Sources(Source::Downloading { done, total }) => {
+            Event::Sources(Source::Downloading(Progress { done, total })) => {
                 format!("downloaded {done} of {total}")
             }
             Event::Sources(Source::Retrying { reason, .. }) => format!("again: {reason}"),
         };
         told.lock().unwrap().push(text);
     };
-    let cancel = AtomicBool::new(false);
-    let packed = pack(&request(&bench.tree(), &bench.output()), &progress, &cancel).unwrap();
+    let watch = Watch {
+        tell: &tell,
+        cancel: Cancel::never(),
+    };
+    let packed = pack(&request(&bench.tree(), &bench.output()), &watch).unwrap();
     let told = told.into_inner().unwrap();
     assert_eq!(told[0], "1/4 example-operator:1.0.0");
     assert_eq!(told[3], "4/4 single:1");
@@ -273,7 +277,8 @@ fn what_happens_is_told() {
 fn a_cancelled_pack_leaves_nothing() {
     let bench = Bench::new();
     let request = request(&bench.tree(), &bench.output());
-    assert!(pack(&request, &|_| {}, &AtomicBool::new(true)).is_err());
+    let cancelled = AtomicBool::new(true);
+    assert!(pack(&request, &Watch::silent(Cancel::when(&cancelled))).is_err());
     assert_eq!(
         fs::read_dir(bench.output().parent().unwrap())
             .unwrap()

@@ -7,7 +7,6 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
 
 use fixtures::artifact;
 use fixtures::image::{Artifact, Format, ImageBuilder, Index, Platform};
@@ -17,6 +16,7 @@ use fixtures::saved::{self, Names, Saved};
 use packager::{Packed, Request, Signing, pack};
 use schemas::StatementTime;
 use sources::{CacheOptions, Compression};
+use watch::{Cancel, Watch};
 
 fn skopeo_copy(directory: &Path, options: &[&str], from: &str, to: &str) {
     let output = Command::new("skopeo")
@@ -72,7 +72,7 @@ spec:
         },
         remote: sources::Remote::default(),
     };
-    pack(&request, &|_| {}, &AtomicBool::new(false)).unwrap()
+    pack(&request, &Watch::silent(Cancel::never())).unwrap()
 }
 
 #[test]

@@ -149,7 +149,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Res
             () = interrupt::asked() => Err(Failure::unknown(anyhow::anyhow!("interrupted"))),
         }
     });
-    if interrupt::is_asked() {
+    if interrupt::cancel().is_asked() {
         // What was dropped gives its Lease back in the background.
         let returned = async { tokio::time::timeout(RETURNING, LEASES.given_back()).await };
         let _ = runtime.block_on(returned);

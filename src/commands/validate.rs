@@ -13,7 +13,7 @@ use super::support;
 use crate::args::{Output, TrustArguments};
 use crate::failure::{self, Failure, Outcome};
 use crate::trust::Folder;
-use crate::{environment, interrupt, progress, render, trust};
+use crate::{environment, progress, render, trust};
 
 /// Check an archive: signatures, every byte, manifest, images, operator files
 #[derive(Args, Debug)]
@@ -114,18 +114,12 @@ pub(super) fn check(
         threads: environment::threads(),
         now: Some(environment::now().map_err(Failure::unknown)?),
     };
-    let cancel = interrupt::flag();
-    let bar = progress::bytes(output, "check", 0);
-    let report = validator::check(
-        archive,
-        &options,
-        &|progress| {
-            bar.set_length(progress.total);
-            bar.set_position(progress.done);
-        },
-        cancel,
+    let report = progress::watched(
+        output,
+        "check",
+        |bar, progress| bar.show("check", progress),
+        |watch| validator::check(archive, &options, watch),
     );
-    bar.finish_and_clear();
     report.map_err(|error| {
         Failure::unknown(error).context(format!("cannot check `{}`", archive.display()))
     })

@@ -80,7 +80,7 @@ impl Judge for WriteError {
             | Self::Changed { .. }
             | Self::Draft(_)
             | Self::Target { .. }
-            | Self::Interrupted => UNKNOWN,
+            | Self::Interrupted(_) => UNKNOWN,
             Self::Exists(_) => no("choose another name with `-o`, or replace it with `--force`"),
             Self::NotAFile(_) => no("choose another name with `-o`"),
             Self::List(_)

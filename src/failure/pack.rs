@@ -79,7 +79,7 @@ impl Judge for SourceError {
                 ..
             }
             | Self::Runtime(_)
-            | Self::Interrupted => UNKNOWN,
+            | Self::Interrupted(_) => UNKNOWN,
             Self::UnpackLimit { .. } => {
                 no("if it is what you expect, allow more with `--unpack-limit`")
             }
@@ -197,7 +197,10 @@ mod tests {
             Outcome::Unknown
         );
         assert_eq!(packed(tar(TarError::CutOff { at: 0 })).0, Outcome::No);
-        assert_eq!(packed(SourceError::Interrupted).0, Outcome::Unknown);
+        assert_eq!(
+            packed(SourceError::Interrupted(watch::Cancelled)).0,
+            Outcome::Unknown
+        );
         let exposed = |source| CacheError::Exposed {
             directory: path(),
             source,

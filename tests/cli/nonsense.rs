@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicBool;
 
 use archive::{ArchiveFile, Info, Opened, Overwrite, Unsigned};
 use schemas::{Contents, ContentsEntry, Digest, Envelope, Statement};
 use signing::SecretKey;
+use watch::{Cancel, Watch};
 
 use crate::common::Desk;
 
@@ -49,18 +49,12 @@ fn repacked(change: impl FnOnce(&mut Files)) -> Desk {
         optional: Vec::new(),
     };
     let unsigned = Unsigned::new(info, files.collect()).unwrap();
-    let cancel = AtomicBool::new(false);
+    let watch = Watch::silent(Cancel::never());
     unsigned
         .sign(&[key(&desk)])
         .unwrap()
-        .write(
-            &path,
-            Overwrite::Replace,
-            NonZeroUsize::MIN,
-            &|_| {},
-            &cancel,
-        )
-        .and_then(|draft| draft.publish(&cancel))
+        .write(&path, Overwrite::Replace, NonZeroUsize::MIN, &watch)
+        .and_then(|draft| draft.publish(watch.cancel))
         .unwrap();
     desk
 }

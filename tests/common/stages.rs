@@ -2,9 +2,9 @@
 
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use archive::{ArchiveFile, Info, Listed, Opened, Overwrite, Signed, Unsigned};
+use watch::{Cancel, Watch};
 
 /// An archive's list, whoever signed it.
 pub(crate) fn list(path: &Path) -> Listed {
@@ -41,9 +41,9 @@ pub(crate) fn unsigned(info: Info, files: Vec<ArchiveFile>) -> Unsigned {
 
 /// Writes the archive.
 pub(crate) fn write(signed: Signed, path: &Path) {
-    let (one, never) = (NonZeroUsize::MIN, AtomicBool::new(false));
+    let (one, watch) = (NonZeroUsize::MIN, Watch::silent(Cancel::never()));
     signed
-        .write(path, Overwrite::Replace, one, &|_| (), &never)
-        .and_then(|draft| draft.publish(&never))
+        .write(path, Overwrite::Replace, one, &watch)
+        .and_then(|draft| draft.publish(watch.cancel))
         .unwrap();
 }

@@ -4,11 +4,11 @@
 
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use archive::{Listed, Medium, OpenError, Opened, Trusted};
 use schemas::{KubernetesName, SolutionId, StatementTime};
 use signing::{Policies, Trust};
+use watch::{Cancel, Progress, Watch};
 
 use crate::accepted::Accepted;
 use crate::catalogue::integrity::DAMAGED;
@@ -21,23 +21,13 @@ use crate::options::{AllowUnsigned, Depth, Options, Signatures, Trusting};
 use crate::refusal::{self, names};
 use crate::report::{Judged, Report, Summary};
 
-/// How far the pass over the data is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Bytes read and hashed.
-    pub done: u64,
-    /// Bytes to be read.
-    pub total: u64,
-}
-
-/// Checks an archive. `progress` is called from several threads; setting `cancel` ends the check with an error.
+/// Checks an archive, and tells how far the pass over the data is. An end before its time is an error.
 pub fn check(
     path: &Path,
     options: &Options,
-    progress: &(dyn Fn(Progress) + Sync),
-    cancel: &AtomicBool,
+    watch: &Watch<'_, Progress>,
 ) -> Result<Report, CheckError> {
-    check_opened(path, Opened::open(path), options, progress, cancel)
+    check_opened(path, Opened::open(path), options, watch)
 }
 
 /// Checks the documents of what is to be an archive, under the name that it will get; its data was hashed while it was
@@ -46,7 +36,7 @@ pub fn check_draft(
     medium: Medium,
     threads: NonZeroUsize,
     now: StatementTime,
-    cancel: &AtomicBool,
+    cancel: Cancel<'_>,
 ) -> Result<Report, CheckError> {
     let options = Options {
         signatures: Signatures::Later,
@@ -56,20 +46,19 @@ pub fn check_draft(
         now: Some(now),
     };
     let path = medium.path().to_owned();
-    check_opened(&path, Opened::read(medium), &options, &|_| (), cancel)
+    let watch = Watch::silent(cancel);
+    check_opened(&path, Opened::read(medium), &options, &watch)
 }
 
 fn check_opened(
     path: &Path,
     opened: Result<Opened, OpenError>,
     options: &Options,
-    progress: &(dyn Fn(Progress) + Sync),
-    cancel: &AtomicBool,
+    watch: &Watch<'_, Progress>,
 ) -> Result<Report, CheckError> {
     let mut checking = Checking {
         options,
-        progress,
-        cancel,
+        watch,
         summary: Summary::new(path),
         findings: Findings::default(),
     };
@@ -104,8 +93,7 @@ enum Vouched {
 
 struct Checking<'a> {
     options: &'a Options,
-    progress: &'a (dyn Fn(Progress) + Sync),
-    cancel: &'a AtomicBool,
+    watch: &'a Watch<'a, Progress>,
     summary: Summary,
     findings: Findings,
 }
@@ -122,7 +110,7 @@ impl Checking<'_> {
         let (trusted, vouched) = self.decide(&opened)?;
         self.describe(&trusted);
         let listed = trusted
-            .list_unless(self.cancel)
+            .list_unless(self.watch.cancel)
             .map_err(|error| self.refuse(error))?;
         self.summary.size = Some(listed.image_size());
         self.summary.bytes_behind = listed.bytes_behind();
@@ -274,7 +262,7 @@ impl Checking<'_> {
                 other => ReadProblem::Failed(other.into()),
             })
         };
-        let files = Files::new(listed.contents(), &read).until(self.cancel);
+        let files = Files::new(listed.contents(), &read).until(self.watch.cancel);
         let id = &listed.statement().predicate.id;
         let content = content::check(&files, id, &mut self.findings)?;
         files.go_on()?;
@@ -289,9 +277,7 @@ impl Checking<'_> {
         };
         let message = format!("is not what {signed}: damaged or altered");
         if self.options.depth == Depth::Everything {
-            let total = listed.data_size();
-            let progress = |done| (self.progress)(Progress { done, total });
-            let found = listed.verify_data(self.options.threads, &progress, self.cancel);
+            let found = listed.verify_data(self.options.threads, self.watch);
             for content in found.map_err(|error| self.refuse(error))? {
                 damaged.remove(&content.expected);
                 self.findings.add(&DAMAGED, content.path, &message);

@@ -2,10 +2,10 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use archive::OpenError;
 use schemas::{ArchivePath, Contents, ContentsEntry, Digest};
+use watch::Cancel;
 
 use crate::catalogue::FindingInfo;
 use crate::error::CheckError;
@@ -32,7 +32,7 @@ pub(crate) struct Files<'a> {
     by_digest: HashMap<Digest, usize>,
     read: &'a Read<'a>,
     damaged: RefCell<DamagedFiles>,
-    cancel: Option<&'a AtomicBool>,
+    cancel: Cancel<'a>,
 }
 
 impl<'a> Files<'a> {
@@ -45,24 +45,18 @@ impl<'a> Files<'a> {
                 .collect(),
             read,
             damaged: RefCell::default(),
-            cancel: None,
+            cancel: Cancel::never(),
         }
     }
 
-    /// The same, whose reading ends with an error once `cancel` is set.
-    pub(crate) fn until(self, cancel: &'a AtomicBool) -> Self {
-        Self {
-            cancel: Some(cancel),
-            ..self
-        }
+    /// The same, whose reading can be ended with an error.
+    pub(crate) fn until(self, cancel: Cancel<'a>) -> Self {
+        Self { cancel, ..self }
     }
 
     /// Fails when the caller asked to stop: for whatever takes long between two reads.
     pub(crate) fn go_on(&self) -> Result<(), CheckError> {
-        match self.cancel {
-            Some(cancel) if cancel.load(Ordering::Relaxed) => Err(OpenError::Interrupted.into()),
-            _ => Ok(()),
-        }
+        Ok(self.cancel.go_on().map_err(OpenError::from)?)
     }
 
     /// The files whose path begins with `prefix`.

@@ -175,6 +175,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use schemas::{Contents, ContentsEntry, Digest, limits};
+    use watch::Cancel;
 
     use super::*;
     use crate::files::ReadProblem;
@@ -506,12 +507,12 @@ mod tests {
             cancel.store(true, Ordering::Relaxed);
             Ok::<_, ReadProblem>(document.as_bytes().to_vec())
         };
-        let files = Files::new(&contents, &read).until(&cancel);
+        let files = Files::new(&contents, &read).until(Cancel::when(&cancel));
         let id = SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
         let error = check(&files, &id, &mut Findings::default()).unwrap_err();
         assert!(matches!(
             error,
-            CheckError::Read(archive::OpenError::Interrupted)
+            CheckError::Read(archive::OpenError::Interrupted(_))
         ));
     }
 }

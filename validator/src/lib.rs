@@ -25,7 +25,7 @@ pub mod rules;
 
 pub use accepted::Accepted;
 pub use catalogue::{FINDINGS, FindingInfo, Severity};
-pub use check::{Progress, check, check_draft};
+pub use check::{check, check_draft};
 pub use error::CheckError;
 pub use finding::Finding;
 pub use operator::Definition;

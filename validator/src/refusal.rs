@@ -53,7 +53,7 @@ fn info(error: &OpenError) -> Option<&'static FindingInfo> {
         | OpenError::Write { .. }
         | OpenError::Locked(_)
         | OpenError::Detach { .. }
-        | OpenError::Interrupted => return None,
+        | OpenError::Interrupted(_) => return None,
         OpenError::NotAFile(_) | OpenError::NotIso(_) => &container::NOT_ISO,
         OpenError::Foreign(_) => &container::FOREIGN,
         OpenError::Truncated { .. } => &container::TRUNCATED,

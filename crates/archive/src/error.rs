@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use iso9660::{Difference, PlanError, UnknownLayout};
 use schemas::json::JsonError;
 use schemas::{Capability, ContentsError, Digest, EnvelopeError, StatementError};
+use watch::Cancelled;
 
 use crate::layout::ListError;
 use crate::limits;
@@ -70,8 +71,8 @@ pub enum WriteError {
         source: io::Error,
     },
     /// The caller asked to stop.
-    #[error("interrupted")]
-    Interrupted,
+    #[error(transparent)]
+    Interrupted(#[from] Cancelled),
 }
 
 /// The places where an image is not what its signed list says, ascending, at most [`limits::DIFFERENCES`].
@@ -142,8 +143,8 @@ pub enum OpenError {
         source: JsonError,
     },
     /// The caller asked to stop.
-    #[error("interrupted")]
-    Interrupted,
+    #[error(transparent)]
+    Interrupted(#[from] Cancelled),
     /// A directory, a pipe or a character device.
     #[error("`{}` is neither a file nor a block device", .0.display())]
     NotAFile(PathBuf),

@@ -2,12 +2,12 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use iso9660::{Extent, Layout, Plan, ReadAt as _};
 use schemas::{Contents, Digest, Statement};
 use sha2::{Digest as _, Sha256};
 use signing::Signers;
+use watch::Cancel;
 
 use crate::error::Differences;
 use crate::layout::{self, CONTENTS_OFFSET, SHA256SUMS, blob_path};
@@ -39,12 +39,12 @@ pub struct Blob {
 impl Trusted {
     /// Reads the signed list, lays it out and compares the image with the result, byte for byte.
     pub fn list(self) -> Result<Listed, OpenError> {
-        self.list_unless(&AtomicBool::new(false))
+        self.list_unless(Cancel::never())
     }
 
-    /// Does what [`Trusted::list`] does, or fails with [`OpenError::Interrupted`] once `cancel` is set: both the list and
+    /// Does what [`Trusted::list`] does, or fails with [`OpenError::Interrupted`] once it is to end: both the list and
     /// the metadata can be a quarter of a gigabyte on a slow disc.
-    pub fn list_unless(self, cancel: &AtomicBool) -> Result<Listed, OpenError> {
+    pub fn list_unless(self, cancel: Cancel<'_>) -> Result<Listed, OpenError> {
         let layout = negotiate(&self)?;
         let contents = read_contents(&self, cancel)?;
         let statement = self.statement();
@@ -67,7 +67,7 @@ impl Trusted {
         drop(sums);
         let plan = order::plan(layout, &predicate.volume, predicate.time, &contents, own)
             .map_err(OpenError::Plan)?;
-        go_on(cancel)?;
+        cancel.go_on()?;
         compare(&self.medium, &plan, cancel)?;
         Ok(Listed {
             statement: statement.clone(),
@@ -96,14 +96,7 @@ fn negotiate(trusted: &Trusted) -> Result<Layout, OpenError> {
     Ok(layout)
 }
 
-fn go_on(cancel: &AtomicBool) -> Result<(), OpenError> {
-    if cancel.load(Ordering::Relaxed) {
-        return Err(OpenError::Interrupted);
-    }
-    Ok(())
-}
-
-fn read_contents(trusted: &Trusted, cancel: &AtomicBool) -> Result<Contents, OpenError> {
+fn read_contents(trusted: &Trusted, cancel: Cancel<'_>) -> Result<Contents, OpenError> {
     let predicate = &trusted.statement().predicate;
     let medium = &trusted.medium;
     let size = predicate.contents_size;
@@ -120,11 +113,11 @@ fn read_contents(trusted: &Trusted, cancel: &AtomicBool) -> Result<Contents, Ope
     let mut bytes = vec![0; usize::try_from(size).expect("the limit fits every address space")];
     let mut offset = CONTENTS_OFFSET;
     for piece in bytes.chunks_mut(limits::BUFFER) {
-        go_on(cancel)?;
+        cancel.go_on()?;
         medium.read(piece, offset)?;
         offset += piece.len() as u64;
     }
-    go_on(cancel)?;
+    cancel.go_on()?;
     let found = Digest::new(Sha256::digest(&bytes).into());
     if found != predicate.contents {
         return Err(OpenError::ContentsDigest {
@@ -138,17 +131,17 @@ fn read_contents(trusted: &Trusted, cancel: &AtomicBool) -> Result<Contents, Ope
 /// A medium that is read until somebody does not want to wait for it.
 struct Until<'a> {
     medium: &'a Medium,
-    cancel: &'a AtomicBool,
+    cancel: Cancel<'a>,
 }
 
 impl iso9660::ReadAt for Until<'_> {
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        go_on(self.cancel).map_err(io::Error::other)?;
+        self.cancel.go_on().map_err(io::Error::other)?;
         self.medium.read_exact_at(buf, offset)
     }
 }
 
-fn compare(medium: &Medium, plan: &Plan, cancel: &AtomicBool) -> Result<(), OpenError> {
+fn compare(medium: &Medium, plan: &Plan, cancel: Cancel<'_>) -> Result<(), OpenError> {
     let (expected, found) = (plan.image_size(), medium.size);
     let path = || medium.path.clone();
     if found < expected {
@@ -167,7 +160,7 @@ fn compare(medium: &Medium, plan: &Plan, cancel: &AtomicBool) -> Result<(), Open
     }
     let medium = Until { medium, cancel };
     let compared = iso9660::compare(plan, &medium, limits::DIFFERENCES);
-    go_on(cancel)?;
+    cancel.go_on()?;
     let differences = compared.map_err(|error| OpenError::Compare {
         path: path(),
         source: error,

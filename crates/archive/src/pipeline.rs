@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use iso9660::Extent;
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
+use watch::{Cancel, Cancelled, Progress, Watch};
 
 use crate::limits;
 
@@ -18,7 +19,7 @@ pub(crate) trait Feed: Sync {
     /// What stays open while one content is read.
     type Reader;
     /// Why bytes could not be read, or written.
-    type Error: Send;
+    type Error: From<Cancelled> + Send;
 
     /// Starts with a content.
     fn start(&self, extent: &Extent) -> Result<Self::Reader, Self::Error>;
@@ -33,14 +34,6 @@ pub(crate) trait Feed: Sync {
     ) -> Result<(), Self::Error>;
 }
 
-/// What the caller sees of a long step, and how it ends one.
-#[derive(Clone, Copy)]
-pub(crate) struct Watch<'a> {
-    /// Called from several threads with all bytes done so far; a smaller number may come after a larger one.
-    pub(crate) progress: &'a (dyn Fn(u64) + Sync),
-    pub(crate) cancel: &'a AtomicBool,
-}
-
 /// Whether lanes read side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turns {
@@ -50,12 +43,6 @@ pub(crate) enum Turns {
     /// So a disk or a disc that is slower than hashing never seeks to and fro, and a fast one that only claims to
     /// have heads (virtual disks do), or whose content is in the page cache, feeds all processors.
     OneByOne,
-}
-
-/// Why a pass ended early.
-pub(crate) enum Stopped<E> {
-    Interrupted,
-    Failed(E),
 }
 
 /// A content that is hashed: its index among the extents, and the result.
@@ -77,14 +64,15 @@ struct Chunk {
 struct Pass<'a, F: Feed> {
     fetch: &'a F,
     extents: &'a [Extent],
-    watch: Watch<'a>,
+    watch: &'a Watch<'a, Progress>,
+    total: u64,
     turns: Turns,
     /// Held by the lane that reads, when lanes take turns.
     turn: Mutex<()>,
     next: AtomicUsize,
     done: AtomicU64,
     stop: AtomicBool,
-    failure: Mutex<Option<Stopped<F::Error>>>,
+    failure: Mutex<Option<F::Error>>,
     differing: Mutex<Vec<Hashed>>,
 }
 
@@ -95,12 +83,13 @@ pub(crate) fn hash_all<F: Feed>(
     extents: &[Extent],
     threads: NonZeroUsize,
     turns: Turns,
-    watch: Watch<'_>,
-) -> Result<Vec<Hashed>, Stopped<F::Error>> {
+    watch: &Watch<'_, Progress>,
+) -> Result<Vec<Hashed>, F::Error> {
     let pass = Pass {
         fetch,
         extents,
         watch,
+        total: extents.iter().map(|extent| extent.size).sum(),
         turns,
         turn: Mutex::new(()),
         next: AtomicUsize::new(0),
@@ -127,10 +116,10 @@ pub(crate) fn hash_all<F: Feed>(
     finish(pass)
 }
 
-fn finish<F: Feed>(pass: Pass<'_, F>) -> Result<Vec<Hashed>, Stopped<F::Error>> {
+fn finish<F: Feed>(pass: Pass<'_, F>) -> Result<Vec<Hashed>, F::Error> {
     let failure = pass.failure.into_inner();
-    if let Some(stopped) = failure.unwrap_or_else(PoisonError::into_inner) {
-        return Err(stopped);
+    if let Some(error) = failure.unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
     }
     let differing = pass.differing.into_inner();
     let mut differing = differing.unwrap_or_else(PoisonError::into_inner);
@@ -145,8 +134,8 @@ impl<F: Feed> Pass<'_, F> {
             let Some(extent) = self.extents.get(index) else {
                 return;
             };
-            if let Err(stopped) = self.fetch_extent(index, extent, emptied, full) {
-                self.fail(stopped);
+            if let Err(error) = self.fetch_extent(index, extent, emptied, full) {
+                self.fail(error);
                 return;
             }
         }
@@ -158,9 +147,9 @@ impl<F: Feed> Pass<'_, F> {
     }
 
     /// Keeps the first failure and ends the other lanes. In this order: what they then say of themselves comes later.
-    fn fail(&self, stopped: Stopped<F::Error>) {
+    fn fail(&self, error: F::Error) {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.get_or_insert(stopped);
+        failure.get_or_insert(error);
         drop(failure);
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -171,31 +160,29 @@ impl<F: Feed> Pass<'_, F> {
         extent: &Extent,
         emptied: &Receiver<Vec<u8>>,
         full: &SyncSender<Chunk>,
-    ) -> Result<(), Stopped<F::Error>> {
+    ) -> Result<(), F::Error> {
         let mut turn = self.take_turn();
-        let mut reader = self.fetch.start(extent).map_err(Stopped::Failed)?;
+        let mut reader = self.fetch.start(extent)?;
         let mut offset = 0;
         while offset < extent.size {
             let mut buffer = if let Ok(buffer) = emptied.try_recv() {
                 buffer
             } else {
                 drop(turn);
-                let buffer = emptied.recv().map_err(|_| Stopped::Interrupted)?;
+                let buffer = emptied.recv().map_err(|_| Cancelled)?;
                 turn = self.take_turn();
                 buffer
             };
-            if self.stop.load(Ordering::Relaxed) || self.watch.cancel.load(Ordering::Relaxed) {
-                return Err(Stopped::Interrupted);
-            }
+            self.watch.cancel.go_on()?;
+            Cancel::when(&self.stop).go_on()?;
             let left = extent.size - offset;
             let len = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
             self.fetch
-                .fill(&mut reader, extent, &mut buffer[..len], offset)
-                .map_err(Stopped::Failed)?;
+                .fill(&mut reader, extent, &mut buffer[..len], offset)?;
             offset += len as u64;
             let ends = (offset == extent.size).then_some(index);
             full.send(Chunk { buffer, len, ends })
-                .map_err(|_| Stopped::Interrupted)?;
+                .map_err(|_| Cancelled)?;
         }
         Ok(())
     }
@@ -211,7 +198,8 @@ impl<F: Feed> Pass<'_, F> {
                 self.compare(Hashed { index, digest });
             }
             let done = self.done.fetch_add(len as u64, Ordering::Relaxed) + len as u64;
-            (self.watch.progress)(done);
+            let total = self.total;
+            (self.watch.tell)(Progress { done, total });
         }
     }
 
@@ -263,13 +251,19 @@ mod tests {
 
     impl Feed for Zeros {
         type Reader = ();
-        type Error = ();
+        type Error = Cancelled;
 
-        fn start(&self, _: &Extent) -> Result<(), ()> {
+        fn start(&self, _: &Extent) -> Result<(), Cancelled> {
             Ok(())
         }
 
-        fn fill(&self, (): &mut (), extent: &Extent, _: &mut [u8], _: u64) -> Result<(), ()> {
+        fn fill(
+            &self,
+            (): &mut (),
+            extent: &Extent,
+            _: &mut [u8],
+            _: u64,
+        ) -> Result<(), Cancelled> {
             if self.slow {
                 self.wait(|order| {
                     let read = (order.len() * limits::BUFFER) as u64;
@@ -293,7 +287,7 @@ mod tests {
     }
 
     fn read(zeros: &Zeros, turns: Turns, hashed: &(dyn Fn(u64) + Sync)) -> Vec<u64> {
-        let progress = |done| {
+        let tell = |Progress { done, .. }| {
             hashed(done);
             let order = zeros.order.lock().unwrap();
             zeros.hashed.fetch_max(done, Ordering::SeqCst);
@@ -301,12 +295,12 @@ mod tests {
             zeros.changed.notify_all();
         };
         let watch = Watch {
-            progress: &progress,
-            cancel: &AtomicBool::new(false),
+            tell: &tell,
+            cancel: Cancel::never(),
         };
         let lanes = NonZeroUsize::new(2).unwrap();
-        let differing = hash_all(zeros, &extents(2), lanes, turns, watch);
-        assert_eq!(differing.map_err(|_| ()).unwrap().len(), 2);
+        let differing = hash_all(zeros, &extents(2), lanes, turns, &watch);
+        assert_eq!(differing.unwrap().len(), 2);
         zeros.order.lock().unwrap().clone()
     }
 

@@ -137,12 +137,6 @@ impl Unsigned {
     pub fn image_size(&self) -> u64 {
         self.plan.image_size()
     }
-
-    /// Bytes of data that will be written: what the progress of [`crate::Signed::write`] counts up to.
-    #[must_use]
-    pub fn data_size(&self) -> u64 {
-        self.plan.extents().iter().map(|extent| extent.size).sum()
-    }
 }
 
 /// The list, and the source of each path.

@@ -1,14 +1,14 @@
 //! Verifies the data of an archive: one pass over every content, each read once.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicBool;
 
 use iso9660::Extent;
 use schemas::Digest;
+use watch::{Progress, Watch};
 
 use crate::layout::STATEMENT_OFFSET;
 use crate::medium::{Drive, Medium};
-use crate::pipeline::{self, Feed, Stopped, Turns, Watch};
+use crate::pipeline::{self, Feed, Turns};
 use crate::{Listed, OpenError};
 
 /// A content that is not what was signed.
@@ -28,21 +28,15 @@ pub struct Damaged {
 
 impl Listed {
     /// Reads and hashes every content but the statement, and returns those that are not what was signed, in the order
-    /// of their places. `progress` gets the bytes done so far, out of [`Listed::data_size`], from several threads.
+    /// of their places.
     pub fn verify_data(
         &self,
         threads: NonZeroUsize,
-        progress: &(dyn Fn(u64) + Sync),
-        cancel: &AtomicBool,
+        watch: &Watch<'_, Progress>,
     ) -> Result<Vec<Damaged>, OpenError> {
-        let watch = Watch { progress, cancel };
         let extents = self.data();
         let turns = turns(self.drive());
-        let differing = pipeline::hash_all(&*self.medium, extents, threads, turns, watch);
-        let differing = differing.map_err(|stopped| match stopped {
-            Stopped::Interrupted => OpenError::Interrupted,
-            Stopped::Failed(error) => error,
-        })?;
+        let differing = pipeline::hash_all(&*self.medium, extents, threads, turns, watch)?;
         let damaged = differing.into_iter().filter_map(|hashed| {
             let extent = &extents[hashed.index];
             Some(Damaged {
@@ -54,12 +48,6 @@ impl Listed {
             })
         });
         Ok(damaged.collect())
-    }
-
-    /// Bytes that [`Listed::verify_data`] reads.
-    #[must_use]
-    pub fn data_size(&self) -> u64 {
-        self.data().iter().map(|extent| extent.size).sum()
     }
 
     /// Every content but the statement, which was verified as a whole and lies first.

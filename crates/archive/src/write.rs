@@ -7,16 +7,16 @@ use std::io;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use iso9660::{Extent, Plan};
 use rustix::fs::{Advice, FallocateFlags, MemfdFlags};
 use schemas::{Digest, Envelope};
 use signing::SecretKey;
 use tempfile::NamedTempFile;
+use watch::{Cancel, Progress, Watch};
 
 use crate::layout::STATEMENT;
-use crate::pipeline::{self, Feed, Stopped, Turns, Watch};
+use crate::pipeline::{self, Feed, Turns};
 use crate::{FileSource, Medium, Unsigned, WriteError, limits};
 
 /// An archive that can be written.
@@ -109,22 +109,14 @@ impl Signed {
         self.unsigned.image_size()
     }
 
-    /// Bytes of data that will be written.
-    #[must_use]
-    pub fn data_size(&self) -> u64 {
-        self.unsigned.data_size()
-    }
-
     /// Writes the archive to a temporary file beside the target; whatever goes wrong leaves nothing behind. Each content
-    /// is read once, by one of `threads` threads, written at its final place and hashed on the way. `progress` gets the
-    /// bytes done so far, out of [`Signed::data_size`], from several threads.
+    /// is read once, by one of `threads` threads, written at its final place and hashed on the way.
     pub fn write(
         mut self,
         target: &Path,
         overwrite: Overwrite,
         threads: NonZeroUsize,
-        progress: &(dyn Fn(u64) + Sync),
-        cancel: &AtomicBool,
+        watch: &Watch<'_, Progress>,
     ) -> Result<Draft, WriteError> {
         check_target(target, overwrite)?;
         let failed = |source| WriteError::Target {
@@ -145,7 +137,7 @@ impl Signed {
             file: temporary.as_file(),
             target,
         };
-        writing.write_data(threads, Watch { progress, cancel })?;
+        writing.write_data(threads, watch)?;
         temporary.as_file().sync_all().map_err(failed)?;
         Ok(Draft {
             temporary,
@@ -215,12 +207,10 @@ impl Draft {
         Medium::of(file, self.target.clone()).map_err(WriteError::Draft)
     }
 
-    /// Gives the archive its name, at once. Setting `cancel` before that leaves nothing behind.
-    pub fn publish(self, cancel: &AtomicBool) -> Result<Written, WriteError> {
+    /// Gives the archive its name, at once. An end before that leaves nothing behind.
+    pub fn publish(self, cancel: Cancel<'_>) -> Result<Written, WriteError> {
         // Writing took long enough for somebody to change their mind, or to make a file of this name.
-        if cancel.load(Ordering::Relaxed) {
-            return Err(WriteError::Interrupted);
-        }
+        cancel.go_on()?;
         check_target(&self.target, self.overwrite)?;
         let Self {
             temporary, target, ..
@@ -323,13 +313,13 @@ enum Reader<'a> {
 }
 
 impl<'a> Writing<'a> {
-    fn write_data(&self, threads: NonZeroUsize, watch: Watch<'_>) -> Result<(), WriteError> {
+    fn write_data(
+        &self,
+        threads: NonZeroUsize,
+        watch: &Watch<'_, Progress>,
+    ) -> Result<(), WriteError> {
         let extents = self.plan.extents();
-        let changed = pipeline::hash_all(self, extents, threads, Turns::Free, watch);
-        let changed = changed.map_err(|stopped| match stopped {
-            Stopped::Interrupted => WriteError::Interrupted,
-            Stopped::Failed(error) => error,
-        })?;
+        let changed = pipeline::hash_all(self, extents, threads, Turns::Free, watch)?;
         let Some(first) = changed.first() else {
             return Ok(());
         };

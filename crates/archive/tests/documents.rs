@@ -15,6 +15,7 @@ use archive::tree::{DerivedContent, derived};
 use archive::{ArchiveFile, FileSource, MANIFEST, OpenError, Opened, Roots, image_manifest_path};
 use common::{Place, digest, id, images, info, trust};
 use schemas::{Digest, Image, ImageDocument, ImagePlace};
+use watch::Cancel;
 
 #[test]
 fn a_document_that_very_many_tags_name_is_looked_at_once() {
@@ -81,8 +82,8 @@ fn listing_ends_when_it_is_told_to() {
     place.write();
     let opened = Opened::open(&place.archive()).unwrap();
     let trusted = opened.verify(&trust()).unwrap();
-    let listed = trusted.clone().list_unless(&AtomicBool::new(false));
+    let listed = trusted.clone().list_unless(Cancel::never());
     assert!(listed.is_ok());
-    let listed = trusted.list_unless(&AtomicBool::new(true));
-    assert!(matches!(listed, Err(OpenError::Interrupted)));
+    let listed = trusted.list_unless(Cancel::when(&AtomicBool::new(true)));
+    assert!(matches!(listed, Err(OpenError::Interrupted(_))));
 }

@@ -10,11 +10,11 @@
 mod common;
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicBool;
 
 use archive::{Opened, Overwrite, Unsigned};
 use common::cases::{Case, cases};
 use common::digest;
+use watch::{Cancel, Watch};
 
 /// Writes the archive, and returns its id and the SHA-256 of the image.
 fn write(case: &Case) -> [String; 2] {
@@ -25,15 +25,15 @@ fn write(case: &Case) -> [String; 2] {
         [] => unsigned.leave_unsigned(),
         _ => unsigned.sign(&case.secret_keys()).unwrap(),
     };
-    let (one, never) = (NonZeroUsize::MIN, AtomicBool::new(false));
+    let (one, watch) = (NonZeroUsize::MIN, Watch::silent(Cancel::never()));
     let written = signed
-        .write(&path, Overwrite::Refuse, one, &|_| (), &never)
-        .and_then(|draft| draft.publish(&never))
+        .write(&path, Overwrite::Refuse, one, &watch)
+        .and_then(|draft| draft.publish(watch.cancel))
         .unwrap();
     // What is pinned is an archive.
     let opened = Opened::open(&path).unwrap();
     let listed = opened.skip_signature().unwrap().list().unwrap();
-    assert_eq!(listed.verify_data(one, &|_| (), &never).unwrap(), []);
+    assert_eq!(listed.verify_data(one, &watch).unwrap(), []);
     let image = std::fs::read(&path).unwrap();
     [written.archive_id.hex(), digest(&image).hex()]
 }

@@ -12,6 +12,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use archive::{
@@ -22,6 +23,7 @@ use archive::{
 use common::{Place, digest, id, images, info, key, trust};
 use schemas::{Digest, Envelope, PAYLOAD_TYPE};
 use signing::{PublicKey, SecretKey, Trust};
+use watch::{Cancel, Progress, Watch};
 
 const TWO: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
@@ -89,8 +91,10 @@ fn one_content_lies_once() {
     let written = place.write();
     let listed = place.list().unwrap();
     let listed_bytes: u64 = listed.contents().entries().iter().map(|it| it.size).sum();
-    assert!(listed_bytes > 2 * listed.data_size());
-    assert!(written.size < listed.data_size() + (2 << 20));
+    let extents = listed.plan().extents().iter();
+    let data_bytes: u64 = extents.map(|extent| extent.size).sum();
+    assert!(listed_bytes > 2 * data_bytes);
+    assert!(written.size < data_bytes + (2 << 20));
     let statement = listed.plan().extent_of(STATEMENT).unwrap();
     let contents = listed.plan().extent_of(CONTENTS).unwrap();
     assert_eq!(
@@ -105,17 +109,24 @@ fn all_data_is_verified_once_and_progress_reaches_its_end() {
     let place = Place::new();
     place.write();
     let listed = place.list().unwrap();
-    let most = AtomicU64::new(0);
-    let progress = |done| {
+    let (most, totals) = (AtomicU64::new(0), Mutex::new(BTreeSet::new()));
+    let tell = |Progress { done, total }| {
         most.fetch_max(done, Ordering::Relaxed);
+        totals.lock().unwrap().insert(total);
     };
-    let damaged = listed
-        .verify_data(TWO, &progress, &AtomicBool::new(false))
-        .unwrap();
+    let watch = Watch {
+        tell: &tell,
+        cancel: Cancel::never(),
+    };
+    let damaged = listed.verify_data(TWO, &watch).unwrap();
     assert_eq!(damaged, []);
-    assert_eq!(most.into_inner(), listed.data_size());
-    let stopped = listed.verify_data(TWO, &|_| (), &AtomicBool::new(true));
-    assert!(matches!(stopped, Err(OpenError::Interrupted)));
+    let extents = listed.plan().extents().iter();
+    let all: u64 = extents.skip(1).map(|extent| extent.size).sum();
+    assert_eq!(most.into_inner(), all);
+    assert_eq!(totals.into_inner().unwrap(), BTreeSet::from([all]));
+    let cancelled = AtomicBool::new(true);
+    let stopped = listed.verify_data(TWO, &Watch::silent(Cancel::when(&cancelled)));
+    assert!(matches!(stopped, Err(OpenError::Interrupted(_))));
 }
 
 /// Archives are promised to be the same on every machine and for ever: publishers publish their ids, and sites compare
@@ -163,9 +174,9 @@ fn an_existing_file_is_replaced_only_when_told() {
         let signed = Unsigned::new(info(), place.files())
             .unwrap()
             .leave_unsigned();
-        let never = AtomicBool::new(false);
-        let draft = signed.write(&place.archive(), overwrite, TWO, &|_| (), &never)?;
-        draft.publish(&never)
+        let watch = Watch::silent(Cancel::never());
+        let draft = signed.write(&place.archive(), overwrite, TWO, &watch)?;
+        draft.publish(watch.cancel)
     };
     assert!(matches!(
         write(Overwrite::Refuse),
@@ -242,17 +253,24 @@ fn an_interrupt_leaves_nothing_behind() {
         .leave_unsigned();
     let cancel = AtomicBool::new(false);
     // The interrupt comes when a part is written already.
-    let progress = |_| cancel.store(true, Ordering::Relaxed);
+    let watch = Watch {
+        tell: &|_| cancel.store(true, Ordering::Relaxed),
+        cancel: Cancel::when(&cancel),
+    };
     let one = NonZeroUsize::MIN;
-    let stopped = signed.write(&place.archive(), Overwrite::Refuse, one, &progress, &cancel);
-    assert!(matches!(stopped, Err(WriteError::Interrupted)));
+    let stopped = signed.write(&place.archive(), Overwrite::Refuse, one, &watch);
+    assert!(matches!(stopped, Err(WriteError::Interrupted(_))));
     assert_eq!(place.left_behind(), [""; 0]);
     // Or when all is written, and only the name is missing.
-    let never = AtomicBool::new(false);
     let signed = Unsigned::new(info(), place.files())
         .unwrap()
         .leave_unsigned();
-    let draft = signed.write(&place.archive(), Overwrite::Refuse, one, &|_| (), &never);
+    let draft = signed.write(
+        &place.archive(),
+        Overwrite::Refuse,
+        one,
+        &Watch::silent(Cancel::never()),
+    );
     let draft = draft.unwrap();
     assert_eq!(
         Opened::read(draft.medium().unwrap())
@@ -262,8 +280,8 @@ fn an_interrupt_leaves_nothing_behind() {
             .len(),
         0
     );
-    let stopped = draft.publish(&cancel);
-    assert!(matches!(stopped, Err(WriteError::Interrupted)));
+    let stopped = draft.publish(watch.cancel);
+    assert!(matches!(stopped, Err(WriteError::Interrupted(_))));
     assert_eq!(place.left_behind(), [""; 0]);
 }
 

@@ -11,7 +11,6 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use archive::{
     CONTENTS_OFFSET, ListError, MANIFEST, OpenError, Opened, STATEMENT_OFFSET, Unsigned, WriteError,
@@ -20,6 +19,7 @@ use common::{Place, digest, info, key};
 use iso9660::{Part, RegionBytes, TreeKind};
 use schemas::{Contents, ContentsEntry, Digest, Envelope, EnvelopeError, Statement};
 use signing::{SecretKey, Trust, VerifyError};
+use watch::{Cancel, Watch};
 
 /// An archive as it was written.
 fn written() -> Place {
@@ -148,9 +148,8 @@ fn altered_data_is_found_when_it_is_read() {
         let offset = extent.offset + extent.size - 1;
         flip(&place.archive(), offset);
         let listed = place.list().unwrap();
-        let never = AtomicBool::new(false);
         let damaged = listed
-            .verify_data(NonZeroUsize::MIN, &|_| (), &never)
+            .verify_data(NonZeroUsize::MIN, &Watch::silent(Cancel::never()))
             .unwrap();
         let path = listed.plan().path_of(extent);
         assert_eq!(damaged.len(), 1, "{path}");
@@ -189,11 +188,10 @@ fn swapped_data_is_found() {
     file.read_exact_at(&mut b, role.offset).unwrap();
     file.write_all_at(&b, crd.offset).unwrap();
     file.write_all_at(&a, role.offset).unwrap();
-    let never = AtomicBool::new(false);
     let damaged = place
         .list()
         .unwrap()
-        .verify_data(NonZeroUsize::MIN, &|_| (), &never)
+        .verify_data(NonZeroUsize::MIN, &Watch::silent(Cancel::never()))
         .unwrap();
     assert_eq!(damaged.len(), 2);
 }

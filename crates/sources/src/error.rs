@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use schemas::{Digest, DigestError, ImageDocumentError, ImagePlace, ImageSource};
+use watch::Cancelled;
 
 use crate::cache::CacheError;
 use files::ReadError;
@@ -80,8 +81,8 @@ pub enum SourceError {
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// The user does not want it any more.
-    #[error("interrupted")]
-    Interrupted,
+    #[error(transparent)]
+    Interrupted(#[from] Cancelled),
     /// A registry does not give what it is asked for.
     #[error(transparent)]
     Registry(#[from] registry::Error),

@@ -21,6 +21,7 @@ mod unpacking;
 use std::time::Duration;
 
 use schemas::{Digest, ImagePlace};
+use watch::Progress;
 
 pub use blob::{Blob, Here, Wanted};
 pub use cache::{Cache, CacheError, CacheOptions};
@@ -35,12 +36,12 @@ pub use remote::{Network, Remote};
 pub use unpacking::Unpacking;
 
 /// What happens while images are collected and fetched.
-#[derive(Clone, Copy, Debug)]
-pub enum Event<'a> {
+#[derive(Clone, Debug)]
+pub enum Event {
     /// An image is looked for.
     Collecting {
         /// The image.
-        place: &'a ImagePlace,
+        place: ImagePlace,
         /// Which one it is, from 1.
         number: usize,
         /// How many there are.
@@ -49,27 +50,14 @@ pub enum Event<'a> {
     /// A content of the cache was damaged and is removed.
     Damaged(Digest),
     /// A layer is compressed, or something is unpacked.
-    Preparing {
-        /// Bytes so far.
-        done: u64,
-        /// Bytes in all, or 0 if that is not known.
-        total: u64,
-    },
+    Preparing(Progress),
     /// Layers come from a registry, or an image from an engine.
-    Downloading {
-        /// Bytes so far.
-        done: u64,
-        /// Bytes in all, as far as that is known.
-        total: u64,
-    },
+    Downloading(Progress),
     /// Something outside failed for now and is tried again after a wait.
     Retrying {
         /// What could not be done, and why.
-        reason: &'a str,
+        reason: String,
         /// The wait.
         wait: Duration,
     },
 }
-
-/// Is told what happens; called from several threads.
-pub type Progress<'a> = dyn Fn(Event<'_>) + Sync + 'a;

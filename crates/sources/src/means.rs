@@ -1,13 +1,15 @@
 //! What one pack gives to its sources.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
+use watch::{Progress, Watch};
+
+use crate::Event;
 use crate::cache::Cache;
 use crate::error::SourceError;
 use crate::remote::Network;
 use crate::unpacking::Unpacking;
-use crate::{Event, Progress};
 
 /// What to do with layers that are not compressed, of images whose manifest is made here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,10 +36,8 @@ pub struct Means<'a> {
     pub compression: Compression,
     /// How many threads compress.
     pub threads: NonZeroUsize,
-    /// Is told what happens.
-    pub progress: &'a Progress<'a>,
-    /// Whether the user does not want it any more.
-    pub cancel: &'a AtomicBool,
+    /// Whom they tell, and who may end it.
+    pub watch: &'a Watch<'a, Event>,
     /// Bytes that are left for later, if nobody wants to wait for an encoder now.
     pub postponed: Option<&'a AtomicU64>,
 }
@@ -45,10 +45,7 @@ pub struct Means<'a> {
 impl Means<'_> {
     /// Tells how far something long is, and ends it if the user wants that.
     pub(crate) fn step(&self, done: u64, total: u64) -> Result<(), SourceError> {
-        (self.progress)(Event::Preparing { done, total });
-        if self.cancel.load(Ordering::Relaxed) {
-            return Err(SourceError::Interrupted);
-        }
-        Ok(())
+        (self.watch.tell)(Event::Preparing(Progress { done, total }));
+        Ok(self.watch.cancel.go_on()?)
     }
 }

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -17,11 +16,12 @@ use registry::{
 use schemas::{Descriptor, Digest, ImageReference};
 use tempfile::TempPath;
 use tokio::runtime::Runtime;
+use watch::{Cancelled, Progress, Tell, Watch};
 
 use crate::blob::{Blob, Here, Origin, Wanted};
 use crate::cache::{Cache, OpenCache, Partial};
 use crate::error::SourceError;
-use crate::{Event, Progress, limits};
+use crate::{Event, limits};
 
 /// How images that are not on the disk are reached. Only the caller can know.
 #[derive(Clone, Debug, Default)]
@@ -40,8 +40,7 @@ pub struct Remote {
 pub struct Network<'a> {
     remote: &'a Remote,
     cache: &'a Cache,
-    progress: &'a Progress<'a>,
-    cancel: &'a AtomicBool,
+    watch: &'a Watch<'a, Event>,
     runtime: OnceLock<Runtime>,
     /// The files of logins that were needed.
     logins: Mutex<BTreeMap<PathBuf, Logins>>,
@@ -55,17 +54,11 @@ pub struct Network<'a> {
 
 impl<'a> Network<'a> {
     /// Nothing is asked yet.
-    pub fn new(
-        remote: &'a Remote,
-        cache: &'a Cache,
-        progress: &'a Progress<'a>,
-        cancel: &'a AtomicBool,
-    ) -> Self {
+    pub fn new(remote: &'a Remote, cache: &'a Cache, watch: &'a Watch<'a, Event>) -> Self {
         Self {
             remote,
             cache,
-            progress,
-            cancel,
+            watch,
             runtime: OnceLock::new(),
             logins: Mutex::default(),
             clients: Mutex::default(),
@@ -125,12 +118,12 @@ impl<'a> Network<'a> {
         Ok(Credentials::Anonymous)
     }
 
-    /// Waits for something from outside, or until the user does not want to.
+    /// Waits for something from outside, or until the user does not want to: then it is dropped.
     pub(crate) fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, SourceError> {
         self.runtime()?.block_on(async {
             tokio::select! {
                 result = work => Ok(result),
-                () = self.cancelled() => Err(SourceError::Interrupted),
+                () = self.cancelled() => Err(Cancelled.into()),
             }
         })
     }
@@ -147,7 +140,7 @@ impl<'a> Network<'a> {
     }
 
     async fn cancelled(&self) {
-        while !self.cancel.load(Ordering::Relaxed) {
+        while !self.watch.cancel.is_asked() {
             tokio::time::sleep(limits::CANCEL_POLL).await;
         }
     }
@@ -193,8 +186,7 @@ impl<'a> Network<'a> {
         let Origin { client, repository } = origin;
         let tell = |event| {
             if let PullEvent::Retrying { reason, wait } = event {
-                let reason = &reason;
-                (self.progress)(Event::Retrying { reason, wait });
+                (self.watch.tell)(Event::Retrying { reason, wait });
             }
         };
         client.existing_manifest(repository, reference, &tell).await
@@ -224,7 +216,7 @@ impl<'a> Network<'a> {
             return Ok(Vec::new());
         };
         let cache = self.cache.get().map_err(|error| (first, error.into()))?;
-        let tally = Tally::new(self.progress, wanted.iter().map(|blob| blob.size).sum());
+        let tally = Tally::new(self.watch.tell, wanted.iter().map(|blob| blob.size).sum());
         let tell = |event: PullEvent| tally.take(event);
         let here = |blob: &Wanted| Here {
             digest: blob.digest,
@@ -258,7 +250,7 @@ impl Network<'_> {
             let found = engine.find(image).await?;
             let tell = |done: u64| {
                 let total = found.size.max(done);
-                (self.progress)(Event::Downloading { done, total });
+                (self.watch.tell)(Event::Downloading(Progress { done, total }));
             };
             let limit = limits::ENGINE_SAVE;
             engine.save(&found, limit, file, &tell).await
@@ -347,16 +339,16 @@ impl BlobSink for Kept {
 
 /// How far all downloads are together.
 struct Tally<'a> {
-    progress: &'a Progress<'a>,
+    tell: Tell<'a, Event>,
     total: u64,
     /// How far each download is, and all together.
     positions: Mutex<(HashMap<Digest, u64>, u64)>,
 }
 
 impl<'a> Tally<'a> {
-    fn new(progress: &'a Progress<'a>, total: u64) -> Self {
+    fn new(tell: Tell<'a, Event>, total: u64) -> Self {
         Self {
-            progress,
+            tell,
             total,
             positions: Mutex::default(),
         }
@@ -367,10 +359,7 @@ impl<'a> Tally<'a> {
             PullEvent::BlobReceived { digest, position } => (digest, position),
             PullEvent::BlobComplete { digest, size } => (digest, size),
             PullEvent::Retrying { reason, wait } => {
-                return (self.progress)(Event::Retrying {
-                    reason: &reason,
-                    wait,
-                });
+                return (self.tell)(Event::Retrying { reason, wait });
             }
         };
         let done = {
@@ -381,6 +370,6 @@ impl<'a> Tally<'a> {
             *done
         };
         let total = self.total;
-        (self.progress)(Event::Downloading { done, total });
+        (self.tell)(Event::Downloading(Progress { done, total }));
     }
 }

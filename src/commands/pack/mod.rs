@@ -182,16 +182,15 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, Failure> {
     // A wrong passphrase is known at once, not after a long pack.
     let keys = support::secret_keys(&arguments.keys, &arguments.passphrase)?;
-    let cancel = interrupt::flag();
     interrupt::note(format!(
         "interrupted: `{}` is not written; run the same command again: what is in the cache is not fetched anew",
         out.display()
     ));
     let cache = cache(arguments, directory(out))?;
     let request = request(arguments, keys, out, cache.path())?;
-    let bar = progress::bytes(output, "pack", 0);
-    let packed = packager::pack(&request, &|event| show_event(&bar, event), cancel);
-    bar.finish_and_clear();
+    let packed = progress::watched(output, "pack", show_event, |watch| {
+        packager::pack(&request, watch)
+    });
     let packed = match packed {
         Ok(packed) => packed,
         Err(PackError::Refused(report)) => {
@@ -324,14 +323,10 @@ fn cannot_write(path: &Path, source: io::Error) -> Failure {
     WriteError::Target { path, source }.into()
 }
 
-fn show_event(bar: &progress::Bar, event: Event<'_>) {
+fn show_event(bar: &progress::Bar, event: Event) {
     match event {
         Event::Sources(event) => show_source(bar, event),
-        Event::Writing { done, total } => {
-            bar.set_message("write");
-            bar.set_length(total);
-            bar.set_position(done);
-        }
+        Event::Writing(progress) => bar.show("write", progress),
         Event::Unused(path) => bar.suspend(|| {
             render::note(format!(
                 "warning: `{}` is not used: solution.yaml has no operator",
@@ -346,22 +341,14 @@ fn show_event(bar: &progress::Bar, event: Event<'_>) {
     }
 }
 
-fn show_source(bar: &progress::Bar, event: sources::Event<'_>) {
+fn show_source(bar: &progress::Bar, event: sources::Event) {
     use sources::Event;
     match event {
         Event::Collecting { place, number, of } => {
             bar.set_message(format!("image {number}/{of} {place}"));
         }
-        Event::Preparing { done, total } => {
-            bar.set_message("prepare");
-            bar.set_length(total.max(done));
-            bar.set_position(done);
-        }
-        Event::Downloading { done, total } => {
-            bar.set_message("download");
-            bar.set_length(total);
-            bar.set_position(done);
-        }
+        Event::Preparing(progress) => bar.show("prepare", progress),
+        Event::Downloading(progress) => bar.show("download", progress),
         Event::Retrying { reason, wait } => bar.suspend(|| {
             render::note(format!(
                 "note: {reason}; trying again in {} s",

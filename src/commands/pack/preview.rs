@@ -10,7 +10,7 @@ use super::{Arguments, cache, findings, overwrite, request, show_event};
 use crate::args::Output;
 use crate::commands::support;
 use crate::failure::{Failure, Outcome};
-use crate::{environment, interrupt, progress, render};
+use crate::{environment, progress, render};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -57,16 +57,14 @@ struct FileLine {
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let keys = support::secret_keys(&arguments.keys, &arguments.passphrase)?;
-    let cancel = interrupt::flag();
     if let Some(out) = &arguments.out {
         archive::check_target(out, overwrite(arguments))?;
     }
     let cache = cache(arguments, &environment::scratch())?;
     let request = request(arguments, keys, Path::new(""), cache.path())?;
-    let bar = progress::bytes(output, "check", 0);
-    let preview = packager::preview(&request, &|event| show_event(&bar, event), cancel);
-    bar.finish_and_clear();
-    let preview = preview?;
+    let preview = progress::watched(output, "check", show_event, |watch| {
+        packager::preview(&request, watch)
+    })?;
     let findings = findings(&preview.report, output);
     let checked = checked(&preview, findings, arguments.files);
     render::result(output, &checked, show);

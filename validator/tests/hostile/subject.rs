@@ -4,12 +4,12 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use archive::{Listed, Opened, Overwrite, STATEMENT_OFFSET};
 use iso9660::RegionBytes;
 use signing::{SecretKey, Trust};
 use validator::{Depth, Options, Report, Signatures, check};
+use watch::{Cancel, Watch};
 
 use crate::source::{ROLE, Source};
 
@@ -70,10 +70,10 @@ impl Subject {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("example.iso");
         let signed = source.unsigned().sign(&[key()]).unwrap();
-        let never = AtomicBool::new(false);
+        let watch = Watch::silent(Cancel::never());
         signed
-            .write(&path, Overwrite::Refuse, NonZeroUsize::MIN, &|_| {}, &never)
-            .and_then(|draft| draft.publish(&never))
+            .write(&path, Overwrite::Refuse, NonZeroUsize::MIN, &watch)
+            .and_then(|draft| draft.publish(watch.cancel))
             .unwrap();
         Self::new(fs::read(&path).unwrap(), &list(&path))
     }
@@ -109,7 +109,7 @@ pub(crate) fn list(path: &Path) -> Listed {
 
 /// Checks a file; that nothing could be found out about a file of this machine is a failure.
 pub(crate) fn report(path: &Path, options: &Options) -> Report {
-    check(path, options, &|_| {}, &AtomicBool::new(false)).unwrap()
+    check(path, options, &Watch::silent(Cancel::never())).unwrap()
 }
 
 /// The envelope as text, without its padding.

@@ -4,13 +4,13 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
 
 use archive::{Overwrite, STATEMENT_OFFSET, Unsigned};
 use schemas::Envelope;
 use signing::{SecretKey, Trust};
 use tempfile::TempDir;
 use validator::{Depth, Options, Report, Signatures, check};
+use watch::{Cancel, Watch};
 
 use crate::source::Source;
 
@@ -45,17 +45,11 @@ impl Archive {
         let archive = Self {
             directory: tempfile::tempdir().unwrap(),
         };
-        let cancel = AtomicBool::new(false);
+        let watch = Watch::silent(Cancel::never());
         unsigned
             .leave_unsigned()
-            .write(
-                &archive.path(),
-                Overwrite::Refuse,
-                THREADS,
-                &|_| {},
-                &cancel,
-            )
-            .and_then(|draft| draft.publish(&cancel))
+            .write(&archive.path(), Overwrite::Refuse, THREADS, &watch)
+            .and_then(|draft| draft.publish(watch.cancel))
             .unwrap();
         archive
     }
@@ -101,7 +95,7 @@ impl Archive {
     }
 
     pub(crate) fn report_with(&self, options: &Options) -> Report {
-        check(&self.path(), options, &|_| {}, &AtomicBool::new(false)).unwrap()
+        check(&self.path(), options, &Watch::silent(Cancel::never())).unwrap()
     }
 }
 

@@ -6,9 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use schemas::{SolutionId, StatementTime, TrustPolicy, TrustSpec, TrustedKey};
 use signing::{Policies, Policy, SecretKey, Trust};
-use validator::{
-    AllowUnsigned, Depth, Options, Progress, Report, Signatures, Trusting, Verdict, check,
-};
+use validator::{AllowUnsigned, Depth, Options, Report, Signatures, Trusting, Verdict, check};
+use watch::{Cancel, Progress, Watch};
 
 use crate::archives::{Archive, ids, key, options};
 use crate::source::{MANIFEST, Source, child, id, index, sha256};
@@ -372,16 +371,17 @@ fn the_report_as_json() {
 fn what_cannot_be_found_out_is_no_finding() {
     let missing = tempfile::tempdir().unwrap().path().join("none.iso");
     let cancelled = AtomicBool::new(true);
-    let error = check(&missing, &options(), &|_| {}, &cancelled).unwrap_err();
+    let watch = Watch::silent(Cancel::when(&cancelled));
+    let error = check(&missing, &options(), &watch).unwrap_err();
     assert!(error.to_string().starts_with("cannot open"), "{error}");
     let archive = Archive::signed(&Source::good());
     for depth in [Depth::Everything, Depth::Documents] {
         let options = Options { depth, ..options() };
-        let error = check(&archive.path(), &options, &|_| {}, &cancelled).unwrap_err();
+        let error = check(&archive.path(), &options, &watch).unwrap_err();
         assert_eq!(error.to_string(), "interrupted");
     }
     let directory = tempfile::tempdir().unwrap();
-    let report = check(directory.path(), &options(), &|_| {}, &cancelled).unwrap();
+    let report = check(directory.path(), &options(), &watch).unwrap();
     only(&report, "container.not-iso", Verdict::Refused);
 }
 
@@ -389,14 +389,11 @@ fn what_cannot_be_found_out_is_no_finding() {
 fn progress_ends_with_all_bytes() {
     let seen: Mutex<Vec<Progress>> = Mutex::default();
     let archive = Archive::signed(&Source::good());
-    let progress = |progress| seen.lock().unwrap().push(progress);
-    check(
-        &archive.path(),
-        &options(),
-        &progress,
-        &AtomicBool::new(false),
-    )
-    .unwrap();
+    let watch = Watch {
+        tell: &|progress| seen.lock().unwrap().push(progress),
+        cancel: Cancel::never(),
+    };
+    check(&archive.path(), &options(), &watch).unwrap();
     let seen = seen.into_inner().unwrap();
     let last = seen.iter().map(|progress| progress.done).max().unwrap();
     assert!(

@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use archive::tree::{DerivedContent, derived};
 use archive::{
@@ -21,6 +20,7 @@ use schemas::{Digest, Document, Image, SolutionId, StatementTime};
 use sha2::{Digest as _, Sha256};
 use signing::{SecretKey, Trust};
 use tempfile::TempDir;
+use watch::{Cancel, Watch};
 
 pub(crate) const OCI_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(crate) const OCI_INDEX: &str = "application/vnd.oci.image.index.v1+json";
@@ -209,10 +209,10 @@ impl Place {
     ) -> Result<Written, WriteError> {
         let signed = Unsigned::new(info, files)?.sign(&[key()])?;
         let threads = NonZeroUsize::new(threads).unwrap();
-        let never = AtomicBool::new(false);
         let path = self.archive();
-        let draft = signed.write(&path, Overwrite::Replace, threads, &|_| (), &never)?;
-        draft.publish(&never)
+        let watch = Watch::silent(Cancel::never());
+        let draft = signed.write(&path, Overwrite::Replace, threads, &watch)?;
+        draft.publish(watch.cancel)
     }
 
     pub(crate) fn write(&self) -> Written {

@@ -32,8 +32,8 @@ pub(super) fn read(images: &[&SourceImage], means: &Means<'_>) {
     }
     let asked = network.wait(async {
         let roots = together(located.iter().map(async |(image, number, (origin, tag))| {
-            let (place, number, of) = (&image.place(), *number, images.len());
-            (means.progress)(Event::Collecting { place, number, of });
+            let (place, number, of) = (image.place(), *number, images.len());
+            (means.watch.tell)(Event::Collecting { place, number, of });
             network.ask_ahead(origin, tag).await
         }));
         let roots = roots.await;

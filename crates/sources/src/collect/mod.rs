@@ -21,13 +21,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use schemas::walk::Parsed;
 use schemas::{
     Digest, Document, ImagePlace, ImageReference, ImageSource, SourceImage, json, known_keys,
 };
 use serde::de::IgnoredAny;
+use watch::Cancel;
 
 use crate::blob::{Blob, Here};
 use crate::error::{FailedImage, SourceError};
@@ -107,17 +107,15 @@ pub fn collect(
     ahead::read(&images, means);
     let numbered = images.into_iter().enumerate();
     let collected = numbered.map(|(number, image)| {
-        let place = image.place();
-        if means.cancel.load(Ordering::Relaxed) {
-            return Err(failed(place, &image.source, SourceError::Interrupted));
-        }
-        (means.progress)(Event::Collecting {
-            place: &place,
+        let failed = |error| failed(image.place(), &image.source, error);
+        let going = means.watch.cancel.go_on();
+        going.map_err(|cancelled| failed(cancelled.into()))?;
+        (means.watch.tell)(Event::Collecting {
+            place: image.place(),
             number: number + 1,
             of,
         });
-        let collected = collect_one(base, image, means, &mut session);
-        collected.map_err(|error| failed(place, &image.source, error))
+        collect_one(base, image, means, &mut session).map_err(failed)
     });
     collected.collect()
 }
@@ -180,7 +178,7 @@ pub fn configurations(images: &[Collected]) -> BTreeSet<Digest> {
 pub fn check_configurations(
     images: &[Collected],
     here: &BTreeMap<Digest, Here>,
-    cancel: &AtomicBool,
+    cancel: Cancel<'_>,
 ) -> Result<(), FailedImage> {
     let mut checked = BTreeSet::new();
     for image in images {
@@ -192,9 +190,9 @@ pub fn check_configurations(
         if new.is_empty() {
             continue;
         }
-        if cancel.load(Ordering::Relaxed) {
-            return Err(failed(SourceError::Interrupted));
-        }
+        cancel
+            .go_on()
+            .map_err(|cancelled| failed(cancelled.into()))?;
         for blob in new.iter().filter_map(|digest| here.get(digest)) {
             check_configuration(blob).map_err(failed)?;
         }
@@ -257,7 +255,7 @@ fn collect_one(
         ImageSource::Docker(reference) => docker::open(reference, &means.network)?,
         ImageSource::DockerDaemon(reference) => daemon::open(reference, means)?,
     };
-    let reader = Reader::new(&found.store, session, means.cancel);
+    let reader = Reader::new(&found.store, session, means.watch.cancel);
     let contents = reader.collect(found.root, &image.platforms)?;
     collected(image, found.reference, Rc::new(contents), session)
 }
@@ -288,7 +286,7 @@ fn collect_of(
     } else {
         let store = Store::Layout(Rc::clone(&layout.place));
         let root = walk::document(&store, digest, entry.size, &entry.media_type)?;
-        let reader = Reader::new(&store, session, means.cancel);
+        let reader = Reader::new(&store, session, means.watch.cancel);
         let contents = Rc::new(reader.collect(root, &image.platforms)?);
         session.opened.keep(chosen, &contents);
         contents

@@ -4,18 +4,20 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::sync::atomic::AtomicBool;
 
 use fixtures::image::{Artifact, Format, Image, ImageBuilder, Index, Platform};
 use fixtures::layer::Layer;
 use fixtures::layout::{self, OciLayout};
 use tempfile::TempDir;
+use watch::Watch;
 
 use super::*;
 use crate::cache::Cache;
 use crate::means::Compression;
 use crate::remote::{Network, Remote};
 use crate::unpacking::Unpacking;
-use crate::{Progress, limits};
+use crate::{Event, limits};
 
 struct Tree {
     directory: TempDir,
@@ -32,8 +34,8 @@ pub(super) fn collect_on(
 ) -> Result<Collected, SourceError> {
     let cache = Cache::new(&base.join("cache"));
     let unpacking = Unpacking::new(limits::UNPACK_LIMIT);
-    let cancel = AtomicBool::new(false);
-    let means = means(&cache, unpacking, &|_| {}, &cancel);
+    let watch = Watch::silent(Cancel::never());
+    let means = means(&cache, unpacking, &watch);
     let means = Means {
         compression,
         threads: NonZeroUsize::new(threads).unwrap(),
@@ -46,18 +48,16 @@ pub(super) fn collect_on(
 pub(super) fn means<'a>(
     cache: &'a Cache,
     unpacking: Unpacking,
-    progress: &'a Progress<'a>,
-    cancel: &'a AtomicBool,
+    watch: &'a Watch<'a, Event>,
 ) -> Means<'a> {
     static NOWHERE: LazyLock<Remote> = LazyLock::new(Remote::default);
     Means {
         cache,
         unpacking,
-        network: Network::new(&NOWHERE, cache, progress, cancel),
+        network: Network::new(&NOWHERE, cache, watch),
         compression: Compression::None,
         threads: NonZeroUsize::MIN,
-        progress,
-        cancel,
+        watch,
         postponed: None,
     }
 }
@@ -508,13 +508,14 @@ fn images_with_more_contents_than_archives_have_are_not_looked_for_to_their_end(
 fn collecting_ends_when_it_is_told_to() {
     let tree = Tree::new(index());
     let cache = Cache::new(&tree.path("cache"));
-    let cancel = AtomicBool::new(true);
-    let means = means(&cache, Unpacking::new(0), &|_| {}, &cancel);
+    let cancelled = AtomicBool::new(true);
+    let watch = Watch::silent(Cancel::when(&cancelled));
+    let means = means(&cache, Unpacking::new(0), &watch);
     for source in ["oci:layout:1", "dir:dir"] {
         let (base, image) = (tree.directory.path(), source_image(source));
         let error = super::collect_one(base, &image, &means, &mut Session::new()).unwrap_err();
         assert!(
-            matches!(error, SourceError::Interrupted),
+            matches!(error, SourceError::Interrupted(_)),
             "{source}: {error}"
         );
     }

@@ -11,15 +11,16 @@ use fixtures::saved::{self, Names, Saved};
 use flate2::read::MultiGzDecoder;
 use schemas::ImageDocument;
 use tempfile::TempDir;
+use watch::{Cancel, Watch};
 
 use super::tests::{collect_with, here, image, means, source_image};
 use super::walk::Session;
 use super::{Collected, collect_one};
+use crate::SourceError;
 use crate::blob::Blob;
 use crate::cache::Cache;
 use crate::means::{Compression, Means};
 use crate::unpacking::Unpacking;
-use crate::{Event, SourceError};
 
 /// More than one block of the encoders.
 const LARGE: usize = 5_000_000;
@@ -426,8 +427,8 @@ fn compressed_archives_are_unpacked_once() {
 /// Takes several images from a pack's sources, as far as its limits allow, and says why not.
 fn within(bench: &Bench, sources: &[&str], unpacking: Unpacking) -> Result<(), SourceError> {
     let cache = Cache::new(&bench.path("cache"));
-    let cancel = AtomicBool::new(false);
-    let means = means(&cache, unpacking, &|_| {}, &cancel);
+    let watch = Watch::silent(Cancel::never());
+    let means = means(&cache, unpacking, &watch);
     sources.iter().try_for_each(|source| {
         let image = source_image(source);
         let (base, session) = (bench.0.path(), &mut Session::new());
@@ -522,15 +523,15 @@ fn an_archive_of_many_images_is_hashed_and_unpacked_once() {
     fs::write(bench.path("a.tgz"), packed).unwrap();
     let image = source_image("docker-archive:a.tgz");
     let steps = AtomicUsize::new(0);
-    let count = |_: Event<'_>| {
-        steps.fetch_add(1, Ordering::Relaxed);
+    let watch = Watch {
+        tell: &|_| _ = steps.fetch_add(1, Ordering::Relaxed),
+        cancel: Cancel::never(),
     };
     let cache = Cache::new(&bench.path("cache"));
-    let cancel = AtomicBool::new(false);
     let collect = |means: &Means<'_>| {
         collect_one(bench.0.path(), &image, means, &mut Session::new()).unwrap();
     };
-    let one = means(&cache, Unpacking::new(u64::MAX), &count, &cancel);
+    let one = means(&cache, Unpacking::new(u64::MAX), &watch);
     collect(&one);
     let first = steps.load(Ordering::Relaxed);
     assert!(first > 5, "{first}");
@@ -541,7 +542,7 @@ fn an_archive_of_many_images_is_hashed_and_unpacked_once() {
     // A pack that begins anew looks again: what it knew may have been damaged, and so discarded.
     fs::remove_dir_all(bench.path("cache/contents")).unwrap();
     fs::create_dir(bench.path("cache/contents")).unwrap();
-    collect(&means(&cache, Unpacking::new(u64::MAX), &count, &cancel));
+    collect(&means(&cache, Unpacking::new(u64::MAX), &watch));
 }
 
 /// A saved image whose layers are all this content, under one name.
@@ -586,13 +587,14 @@ fn unpacking_ends_when_the_user_wants_it() {
     let bench = Bench::new();
     save_layers(&bench, b"x", &gzip(b"").repeat(1000), 1);
     fs::write(bench.path("a.tgz"), gzip(&[0; 1000])).unwrap();
-    let cancel = AtomicBool::new(true);
+    let cancelled = AtomicBool::new(true);
+    let watch = Watch::silent(Cancel::when(&cancelled));
     for source in ["docker-archive:a.tar", "docker-archive:a.tgz"] {
         let cache = Cache::new(&bench.path("cache"));
-        let means = means(&cache, Unpacking::new(u64::MAX), &|_| {}, &cancel);
+        let means = means(&cache, Unpacking::new(u64::MAX), &watch);
         let image = source_image(source);
         let collected = collect_one(bench.0.path(), &image, &means, &mut Session::new());
-        assert!(matches!(collected, Err(SourceError::Interrupted)));
+        assert!(matches!(collected, Err(SourceError::Interrupted(_))));
     }
 }
 

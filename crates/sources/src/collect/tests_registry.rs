@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use tempfile::TempDir;
+use watch::Watch;
 
 use super::tests::{here, means, source_image};
 use super::*;
@@ -126,10 +127,10 @@ fn with_means<T>(directory: &TempDir, work: impl FnOnce(&Means<'_>) -> T) -> T {
     let mut remote = Remote::default();
     remote.registries.plain_http = registry::PlainHttp::Always;
     let cache = Cache::new(&directory.path().join("cache"));
-    let cancel = AtomicBool::new(false);
+    let watch = Watch::silent(Cancel::never());
     work(&Means {
-        network: Network::new(&remote, &cache, &|_| {}, &cancel),
-        ..means(&cache, Unpacking::new(0), &|_| {}, &cancel)
+        network: Network::new(&remote, &cache, &watch),
+        ..means(&cache, Unpacking::new(0), &watch)
     })
 }
 
@@ -187,7 +188,7 @@ fn the_first_image_in_order_that_fails_is_told() {
         let failed = with_means(&directory, |means| {
             collect(directory.path(), &images(sources), means).unwrap_err()
         });
-        assert!(!matches!(*failed.error, SourceError::Interrupted));
+        assert!(!matches!(*failed.error, SourceError::Interrupted(_)));
         (failed.place.to_string(), failed.from.to_string())
     };
     let (place, from) = failed(&[first.clone(), second.clone()]);

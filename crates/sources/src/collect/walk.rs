@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use schemas::walk::{Parsed, Problem, Visit, Walker};
 use schemas::{
     Descriptor, Digest, Document, ImageDocument, ImageManifest, MediaType, Platform,
     WantedPlatform, json, known_keys,
 };
+use watch::Cancel;
 
 use super::docker::Remote;
 use super::opened::Opened;
@@ -227,7 +227,7 @@ fn check_size(path: &Path, expected: u64, found: u64) -> Result<(), SourceError>
 pub(super) struct Reader<'a> {
     store: &'a Store<'a>,
     session: &'a mut Session,
-    cancel: &'a AtomicBool,
+    cancel: Cancel<'a>,
     /// How many documents the image has so far.
     documents: usize,
     blobs: BTreeMap<Digest, Blob>,
@@ -235,11 +235,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(
-        store: &'a Store<'a>,
-        session: &'a mut Session,
-        cancel: &'a AtomicBool,
-    ) -> Self {
+    pub(super) fn new(store: &'a Store<'a>, session: &'a mut Session, cancel: Cancel<'a>) -> Self {
         Self {
             store,
             session,
@@ -342,9 +338,7 @@ impl<'a> Reader<'a> {
 
     /// Counts a document among those of the image.
     fn take(&mut self, parsed: Parsed) -> Result<Parsed, SourceError> {
-        if self.cancel.load(Ordering::Relaxed) {
-            return Err(SourceError::Interrupted);
-        }
+        self.cancel.go_on()?;
         if self.documents == limits::DOCUMENTS {
             return Err(SourceError::Documents);
         }

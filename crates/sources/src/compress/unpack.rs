@@ -7,11 +7,11 @@
 
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use flate2::read::MultiGzDecoder;
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
+use watch::Cancel;
 
 use super::{Part, compare, failed};
 use crate::blob::Here;
@@ -115,21 +115,19 @@ impl Read for Hashing<'_> {
 /// Reads as long as the user wants it: a decoder may read very much before anything comes out.
 struct Ending<'a, R> {
     from: R,
-    cancel: &'a AtomicBool,
+    cancel: Cancel<'a>,
 }
 
 impl<'a, R> Ending<'a, R> {
     fn new(from: R, means: &Means<'a>) -> Self {
-        let cancel = means.cancel;
+        let cancel = means.watch.cancel;
         Self { from, cancel }
     }
 }
 
 impl<R: Read> Read for Ending<'_, R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.cancel.load(Ordering::Relaxed) {
-            return Err(io::Error::other("interrupted"));
-        }
+        self.cancel.go_on().map_err(io::Error::other)?;
         self.from.read(buf)
     }
 }
@@ -201,7 +199,7 @@ fn unpack(path: &Path, size: u64, means: &Means<'_>) -> Result<PathBuf, SourceEr
             return Ok(made.path);
         }
         cache.discard(made.digest);
-        (means.progress)(Event::Damaged(made.digest));
+        (means.watch.tell)(Event::Damaged(made.digest));
     }
     let mut new = cache.create()?;
     let part = Part::open(path, Extent { offset: 0, size })?;
@@ -236,6 +234,7 @@ fn hash(path: &Path, size: u64, means: &Means<'_>) -> Result<Digest, SourceError
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 
@@ -269,7 +268,7 @@ mod tests {
         };
         let from = Ending {
             from: members,
-            cancel: &cancel,
+            cancel: Cancel::when(&cancel),
         };
         let read = MultiGzDecoder::new(from).read(&mut [0; 100]);
         assert_eq!(read.unwrap_err().to_string(), "interrupted");

@@ -1,0 +1,113 @@
+//! What long work tells while it runs, and how it is ended early: one shape for every package.
+//!
+//! **Telling.** Each package has one type of event, and its long work takes one [`Tell`] for it. A package that uses
+//! another one's work wraps that one's events in its own.
+//!
+//! **Ending.** Work that blocks a thread takes a [`Cancel`] and asks it between two pieces, often enough for an end within
+//! a second. Asynchronous work knows none: it is cancelled by dropping its future, and whatever it has spawned ends with
+//! it. Where blocking work waits for asynchronous work, it drops the future when [`Cancel`] says so; only
+//! `sources::Network` does.
+//!
+//! This crate must not know what the work is.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Is told what happens. Called from several threads, and must not wait.
+pub type Tell<'a, E> = &'a (dyn Fn(E) + Sync + 'a);
+
+/// What long work that blocks a thread takes: whom it tells, and whom it asks whether to go on.
+#[expect(
+    missing_debug_implementations,
+    reason = "a closure has nothing to show"
+)]
+pub struct Watch<'a, E> {
+    /// Is told what happens.
+    pub tell: Tell<'a, E>,
+    /// Is asked whether to go on.
+    pub cancel: Cancel<'a>,
+}
+
+impl<'a, E> Watch<'a, E> {
+    /// Tells nobody.
+    #[must_use]
+    pub fn silent(cancel: Cancel<'a>) -> Self {
+        Self {
+            tell: &|_| (),
+            cancel,
+        }
+    }
+
+    /// For work of a layer below, with events of its own: ends as this one does.
+    #[must_use]
+    pub fn with<'b, F>(&self, tell: Tell<'b, F>) -> Watch<'b, F>
+    where
+        'a: 'b,
+    {
+        let cancel = self.cancel;
+        Watch { tell, cancel }
+    }
+}
+
+/// Whether work that blocks a thread is to go on.
+#[derive(Clone, Copy, Debug)]
+pub struct Cancel<'a>(&'a AtomicBool);
+
+impl<'a> Cancel<'a> {
+    /// Ends the work once the flag is set.
+    #[must_use]
+    pub const fn when(flag: &'a AtomicBool) -> Self {
+        Self(flag)
+    }
+
+    /// Lets the work come to its end.
+    #[must_use]
+    pub const fn never() -> Self {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        Self(&NEVER)
+    }
+
+    /// Whether the work is to end.
+    #[must_use]
+    pub fn is_asked(self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// An error if the work is to end.
+    pub fn go_on(self) -> Result<(), Cancelled> {
+        if self.is_asked() {
+            return Err(Cancelled);
+        }
+        Ok(())
+    }
+}
+
+/// The work was ended before it was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted")]
+pub struct Cancelled;
+
+/// How far work is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes so far. Told from several threads, so that a smaller number may come after a larger one.
+    pub done: u64,
+    /// Bytes in all, as far as that is known, or 0.
+    pub total: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_goes_on_until_its_end_is_asked_for() {
+        let flag = AtomicBool::new(false);
+        let cancel = Cancel::when(&flag);
+        let outer: Watch<'_, Progress> = Watch::silent(cancel);
+        let inner = outer.with(&|()| ());
+        assert_eq!(inner.cancel.go_on(), Ok(()));
+        flag.store(true, Ordering::Relaxed);
+        assert_eq!(inner.cancel.go_on(), Err(Cancelled));
+        assert_eq!(Cancel::never().go_on(), Ok(()));
+    }
+}
