@@ -19,7 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("signing", &["schemas"]),
     ("watch", &[]),
     ("archive", &["iso9660", "schemas", "signing", "watch"]),
-    ("registry", &["schemas"]),
+    ("registry", &["schemas", "watch"]),
     ("deployer", &[]),
     ("release", &["archive", "files", "schemas", "validator"]),
     ("sources", &["files", "registry", "schemas", "watch"]),

@@ -98,13 +98,7 @@ impl Ready<'_> {
     async fn push(&self, client: &Client, watch: &Watch) -> Result<PushReport, Error> {
         let job = self.images.job.clone();
         let manifests = job.manifests.clone();
-        let watch = Arc::clone(watch);
-        let report = registry::push(
-            client,
-            job,
-            Arc::new(move |event| watch(Event::Push(event))),
-        )
-        .await;
+        let report = registry::push(client, job, &|event| watch(Event::Push(event))).await;
         if report.is_complete() {
             return Ok(report);
         }

@@ -8,15 +8,17 @@ use std::time::Duration;
 
 use reqwest::{Method, Url};
 use tokio::sync::OnceCell;
+use watch::Tell;
 
 use crate::address::{DOCKER_HUB, RegistryAddress, Repository};
 use crate::answer::Answer;
 use crate::auth::{Auth, Scope};
 use crate::credentials::Credentials;
 use crate::error::{Error, Operation, Verb};
+use crate::events::Event;
 use crate::limits;
 use crate::pace::{LeastRate, Pace};
-use crate::retry::RetryPolicy;
+use crate::retry::{RetryPolicy, pause};
 use crate::tls::{self, SystemRoots};
 use crate::transport::{Ask, Transport};
 use crate::wire::Wire;
@@ -308,7 +310,7 @@ impl Client {
     where
         F: Future<Output = Result<T, Error>>,
     {
-        self.retrying_aloud(step, |_, _| ()).await
+        self.retrying_aloud(step, &|_| ()).await
     }
 
     /// Looks a few times for what was just sent: some registries need a moment before they give it.
@@ -331,7 +333,7 @@ impl Client {
     pub(crate) async fn retrying_aloud<T, F>(
         &self,
         step: impl Fn() -> F,
-        say: impl Fn(&Error, Duration),
+        tell: Tell<'_, Event>,
     ) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Error>>,
@@ -346,8 +348,7 @@ impl Client {
             let Some(wait) = self.retry().wait(failures, error.retry_after()) else {
                 return Err(error);
             };
-            say(&error, wait);
-            tokio::time::sleep(wait).await;
+            pause(tell, &error, wait).await;
         }
     }
 }

@@ -11,6 +11,7 @@ use reqwest::{Response, StatusCode};
 use schemas::{Digest, ImageReference};
 use serde::Deserialize;
 use tokio::time::timeout;
+use watch::{Progress, Tell};
 
 use crate::writer::Writer;
 use crate::{limits, tls};
@@ -136,14 +137,14 @@ impl Engine {
         Ok(EngineImage { id, size })
     }
 
-    /// Saves the image that [`Engine::find`] found as `docker save` does, whatever its tags are by now; at most `limit` bytes, and gives the sink back. `progress` is told how many
-    /// bytes there are.
+    /// Saves the image that [`Engine::find`] found as `docker save` does, whatever its tags are by now; at most
+    /// `limit` bytes, and gives the sink back. Tells how many bytes there are.
     pub async fn save<S: io::Write + Send + 'static>(
         &self,
         image: &EngineImage,
         limit: u64,
         sink: S,
-        progress: &(dyn Fn(u64) + Sync),
+        tell: Tell<'_, Progress>,
     ) -> Result<S, EngineError> {
         let id = image.id;
         let mut answer = self.get(&format!("{id}/get"), &id).await?;
@@ -158,7 +159,11 @@ impl Engine {
             if !writer.take(piece).await {
                 break;
             }
-            progress(position);
+            let total = image.size.max(position);
+            tell(Progress {
+                done: position,
+                total,
+            });
         }
         let (mut sink, written) = writer.end().await;
         written

@@ -17,7 +17,7 @@ pub enum Arrival {
     Present,
 }
 
-/// One step of a push.
+/// One step of a push or a pull.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// So many bytes of a blob, from its beginning, have been handed to the connection. Goes back when an upload has to
@@ -25,8 +25,6 @@ pub enum Event {
     BlobSent {
         /// The blob.
         digest: Digest,
-        /// Where it goes.
-        repository: Repository,
         /// Bytes from the blob's beginning.
         position: u64,
     },
@@ -50,26 +48,14 @@ pub enum Event {
         /// [`Arrival::Uploaded`] or [`Arrival::Present`].
         arrival: Arrival,
     },
-    /// Something failed for now and is tried again after a wait.
-    Retrying {
-        /// What could not be done, and why.
-        reason: String,
-        /// The wait.
-        wait: Duration,
-    },
-}
-
-/// One step of a pull.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PullEvent {
-    /// So many bytes of a blob, from its beginning, are there. Goes back when a blob has to be fetched again.
+    /// So many bytes of a blob, from its beginning, are here. Goes back when a blob has to be fetched again.
     BlobReceived {
         /// The blob.
         digest: Digest,
         /// Bytes from the blob's beginning.
         position: u64,
     },
-    /// A blob is there, and its digest is right.
+    /// A blob is here, and its digest is right.
     BlobComplete {
         /// The blob.
         digest: Digest,
@@ -83,19 +69,4 @@ pub enum PullEvent {
         /// The wait.
         wait: Duration,
     },
-}
-
-/// Takes the events of a pull. Called from several threads, and must not wait.
-pub type PullProgress<'a> = dyn Fn(PullEvent) + Sync + 'a;
-
-/// Takes the events of a push. Called from several threads, and must not wait.
-pub trait Progress: Send + Sync + 'static {
-    /// Takes one event.
-    fn event(&self, event: Event);
-}
-
-impl<F: Fn(Event) + Send + Sync + 'static> Progress for F {
-    fn event(&self, event: Event) {
-        self(event);
-    }
 }

@@ -45,7 +45,7 @@ pub use client::{Client, Options, PlainHttp, Proxies};
 pub use credentials::{Credentials, CredentialsError, Logins, Secret};
 pub use engine::{Engine, EngineError, EngineImage};
 pub use error::{Error, Operation};
-pub use events::{Arrival, Event, Progress, PullEvent, PullProgress};
+pub use events::{Arrival, Event};
 pub use job::{
     BlobPush, FailedBlob, ManifestOutcome, ManifestPush, PushJob, PushReport, ReadConcurrency,
     Tally,

@@ -14,14 +14,16 @@ use std::time::Duration;
 use reqwest::header::{ACCEPT_ENCODING, HeaderValue, RANGE};
 use reqwest::{Method, StatusCode};
 use schemas::Digest;
+use watch::Tell;
 
 use crate::address::Repository;
 use crate::answer::{Answer, bad};
 use crate::auth::{Access, Scope};
 use crate::client::Client;
 use crate::error::{Error, Operation, Verb};
-use crate::events::{PullEvent, PullProgress};
+use crate::events::Event;
 use crate::limits;
+use crate::retry::pause;
 use crate::several::Several;
 use crate::transport::Ask;
 use crate::writer::{Writer, blocking};
@@ -90,22 +92,18 @@ pub struct FailedPull {
 pub async fn pull(
     client: &Client,
     blobs: Vec<BlobPull>,
-    progress: &PullProgress<'_>,
+    tell: Tell<'_, Event>,
 ) -> Result<(), FailedPull> {
     let mut blobs = blobs;
     blobs.sort_by_key(|blob| (Reverse(blob.size), blob.digest));
     let mut fetching = Several::new(client.connections(), blobs.into_iter());
-    while let Some(fetched) = fetching.next(|blob| fetch(client, blob, progress)).await {
+    while let Some(fetched) = fetching.next(|blob| fetch(client, blob, tell)).await {
         fetched?;
     }
     Ok(())
 }
 
-async fn fetch(
-    client: &Client,
-    blob: BlobPull,
-    progress: &PullProgress<'_>,
-) -> Result<(), FailedPull> {
+async fn fetch(client: &Client, blob: BlobPull, tell: Tell<'_, Event>) -> Result<(), FailedPull> {
     let BlobPull {
         repository,
         digest,
@@ -117,7 +115,7 @@ async fn fetch(
         repository,
         digest,
         size,
-        progress,
+        tell,
     };
     let fetched = download.run(sink).await;
     fetched.map_err(|error| FailedPull { digest, error })
@@ -128,7 +126,7 @@ struct Download<'a> {
     repository: Repository,
     digest: Digest,
     size: u64,
-    progress: &'a PullProgress<'a>,
+    tell: Tell<'a, Event>,
 }
 
 /// Why one attempt did not bring the blob.
@@ -183,15 +181,13 @@ impl Download<'_> {
                     }
                 }
             };
-            let reason = error.to_string();
-            (self.progress)(PullEvent::Retrying { reason, wait });
-            tokio::time::sleep(wait).await;
+            pause(self.tell, &error, wait).await;
         }
     }
 
     fn complete(&self) {
         let (digest, size) = (self.digest, self.size);
-        (self.progress)(PullEvent::BlobComplete { digest, size });
+        (self.tell)(Event::BlobComplete { digest, size });
     }
 
     /// One request at most, and the judgement of what is there then.
@@ -256,7 +252,7 @@ impl Download<'_> {
                 return Ok(());
             }
             let digest = self.digest;
-            (self.progress)(PullEvent::BlobReceived { digest, position });
+            (self.tell)(Event::BlobReceived { digest, position });
         }
         if position == self.size {
             return Ok(());

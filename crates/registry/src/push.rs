@@ -5,17 +5,17 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use schemas::Digest;
 use tokio::sync::Semaphore;
+use watch::Tell;
 
 use crate::address::Repository;
 use crate::auth::Access;
 use crate::blobs::{Mount, Presence};
 use crate::client::Client;
 use crate::error::{Error, Verb};
-use crate::events::{Arrival, Event, Progress};
+use crate::events::{Arrival, Event};
 use crate::job::{BlobPush, FailedBlob, PushJob, PushReport, ReadConcurrency};
 use crate::known::Known;
 use crate::limits;
@@ -26,7 +26,7 @@ use crate::upload::Upload;
 /// Puts everything of a job in place, and says what it did. Nothing of it is an error of the whole: each failure is in
 /// the report. Pushing the same job again sends only what is missing. Dropping the future stops the push; uploads
 /// that were under way are purged by the registry in its own time.
-pub async fn push(client: &Client, job: PushJob, progress: Arc<dyn Progress>) -> PushReport {
+pub async fn push(client: &Client, job: PushJob, tell: Tell<'_, Event>) -> PushReport {
     let readers = match job.reads {
         ReadConcurrency::One => 1,
         ReadConcurrency::Many => client.connections(),
@@ -35,7 +35,7 @@ pub async fn push(client: &Client, job: PushJob, progress: Arc<dyn Progress>) ->
         client,
         known: &job.known,
         readers: Semaphore::new(readers),
-        progress,
+        tell,
         stopped: OnceLock::new(),
     };
     let mut placed = run.push_blobs(&job.blobs).await;
@@ -51,7 +51,7 @@ pub(crate) struct Run<'a> {
     pub(crate) client: &'a Client,
     pub(crate) known: &'a Known,
     readers: Semaphore,
-    pub(crate) progress: Arc<dyn Progress>,
+    pub(crate) tell: Tell<'a, Event>,
     /// Why nothing more is tried: a registry that is gone or refuses the login would fail every blob in turn, each
     /// after all its attempts.
     stopped: OnceLock<Arc<Error>>,
@@ -167,7 +167,7 @@ impl Run<'_> {
                     Arrival::Mounted => report.mounted.add(size),
                     Arrival::Present => report.present.add(size),
                 }
-                self.progress.event(Event::BlobInPlace {
+                (self.tell)(Event::BlobInPlace {
                     digest,
                     repository: repository.clone(),
                     size,
@@ -199,7 +199,7 @@ impl Run<'_> {
             self.client
                 .find_blob(repository, &blob.digest, blob.size, Access::PullPush)
         };
-        let found = self.client.retrying_aloud(find, self.say()).await;
+        let found = self.client.retrying_aloud(find, self.tell).await;
         (need, found.map_err(|error| self.failed(error)))
     }
 
@@ -241,7 +241,7 @@ impl Run<'_> {
             client: self.client,
             repository,
             source: &Source::new(blob.digest, blob.size, Arc::clone(&blob.content)),
-            progress: &self.progress,
+            tell: self.tell,
             readers: &self.readers,
         };
         let opened = opened.or_else(|| self.known.take_upload(repository));
@@ -286,15 +286,6 @@ impl Run<'_> {
         }
         error
     }
-
-    pub(crate) fn say(&self) -> impl Fn(&Error, Duration) {
-        |error, wait| {
-            self.progress.event(Event::Retrying {
-                reason: error.to_string(),
-                wait,
-            });
-        }
-    }
 }
 
 fn unique(repositories: &[Repository]) -> Vec<&Repository> {
@@ -315,6 +306,6 @@ mod tests {
     fn a_push_can_run_on_any_thread() {
         let address = "registry.example".parse().unwrap();
         let client = Client::new(&address, crate::Options::default()).unwrap();
-        is_send(&push(&client, PushJob::default(), Arc::new(|_: Event| ())));
+        is_send(&push(&client, PushJob::default(), &|_| ()));
     }
 }

@@ -74,7 +74,7 @@ impl Run<'_> {
     async fn manifest(&self, index: usize, manifest: &ManifestPush) -> (usize, ManifestOutcome) {
         let outcome = match self.put_manifest(manifest).await {
             Ok(arrival) => {
-                self.progress.event(Event::ManifestInPlace {
+                (self.tell)(Event::ManifestInPlace {
                     repository: manifest.repository.clone(),
                     reference: manifest.reference.clone(),
                     arrival,
@@ -93,7 +93,7 @@ impl Run<'_> {
         self.check_stopped()?;
         let media_type = self.check(manifest).map_err(Arc::new)?;
         let put = || self.put_unless_there(manifest, &media_type);
-        let arrival = self.client.retrying_aloud(put, self.say()).await;
+        let arrival = self.client.retrying_aloud(put, self.tell).await;
         let arrival = arrival.map_err(|error| self.failed(error))?;
         if arrival == Arrival::Uploaded {
             let kept = self.check_kept(manifest).await;

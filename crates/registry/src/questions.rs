@@ -2,12 +2,13 @@
 
 use reqwest::{Method, StatusCode};
 use schemas::Digest;
+use watch::Tell;
 
 use crate::address::{Reference, Repository};
 use crate::auth::{Access, Scope};
 use crate::client::Client;
 use crate::error::{Error, Verb};
-use crate::events::{PullEvent, PullProgress};
+use crate::events::Event;
 use crate::manifests::Manifest;
 use crate::transport::Ask;
 
@@ -27,19 +28,15 @@ impl Client {
         &self,
         repository: &Repository,
         reference: &Reference,
-        progress: &PullProgress<'_>,
+        tell: Tell<'_, Event>,
     ) -> Result<Manifest, Error> {
-        let say = |error: &Error, wait| {
-            let reason = error.to_string();
-            progress(PullEvent::Retrying { reason, wait });
-        };
         let read = || self.read_manifest(repository, reference, Access::Pull);
         let found = match read().await {
             // Nothing was ever heard from there: the name is wrong more often than the registry is away for moments.
             Err(error @ Error::Unreachable { .. }) if !self.has_answered() => {
                 return Err(error);
             }
-            Err(error) if error.is_retried() => self.retrying_aloud(read, say).await?,
+            Err(error) if error.is_retried() => self.retrying_aloud(read, tell).await?,
             found => found?,
         };
         found.ok_or_else(|| {

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use watch::Tell;
+
+use crate::error::Error;
+use crate::events::Event;
+
 /// When to give up. Attempts are counted from the last progress: an upload that gets further each time goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
@@ -43,6 +48,13 @@ impl RetryPolicy {
         let jittered = wait.mul_f64(0.5 + 0.5 * f64::from(random) / f64::from(u32::MAX));
         Some(asked.map_or(jittered, |asked| asked.max(jittered)))
     }
+}
+
+/// Tells what failed and is tried again, and waits until then.
+pub(crate) async fn pause(tell: Tell<'_, Event>, error: &Error, wait: Duration) {
+    let reason = error.to_string();
+    tell(Event::Retrying { reason, wait });
+    tokio::time::sleep(wait).await;
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 //! The state of one upload, and what a registry's answers mean for it.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-
 use reqwest::{StatusCode, Url};
 use schemas::Digest;
+use tokio::sync::watch::Sender;
 
 use crate::blobs::OpenUpload;
 use crate::error::Error;
@@ -16,7 +14,7 @@ pub(crate) struct Session {
     /// Bytes that the registry has acknowledged.
     pub(crate) acknowledged: u64,
     /// Bytes that were handed to a connection: no registry can have more.
-    pub(crate) sent: Arc<AtomicU64>,
+    pub(crate) sent: Sender<u64>,
     /// A request was under way when something broke, so that `acknowledged` may be behind.
     pub(crate) broken: bool,
 }
@@ -26,7 +24,7 @@ impl Session {
         Self {
             upload,
             acknowledged: 0,
-            sent: Arc::default(),
+            sent: Sender::default(),
             broken: false,
         }
     }

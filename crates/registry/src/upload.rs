@@ -2,12 +2,13 @@
 //! it got, and given back when it cannot be finished.
 
 use std::ops::ControlFlow;
+use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use tokio::sync::{Semaphore, SemaphorePermit};
+use watch::Tell;
 
 use crate::address::Repository;
 use crate::answer::{self, Answer, Purpose};
@@ -15,8 +16,9 @@ use crate::auth::{Access, Scope};
 use crate::blobs::OpenUpload;
 use crate::client::Client;
 use crate::error::{Error, Operation, Verb};
-use crate::events::{Event, Progress};
+use crate::events::Event;
 use crate::limits;
+use crate::retry::pause;
 use crate::session::{Session, Smaller, Trouble, position, range_end, refused, smaller};
 use crate::source::{OnSent, Pieces, Source};
 use crate::transport::{Ask, Body};
@@ -26,7 +28,7 @@ pub(crate) struct Upload<'a> {
     pub(crate) client: &'a Client,
     pub(crate) repository: &'a Repository,
     pub(crate) source: &'a Arc<Source>,
-    pub(crate) progress: &'a Arc<dyn Progress>,
+    pub(crate) tell: Tell<'a, Event>,
     /// As many permits as blobs may be read at a time.
     pub(crate) readers: &'a Semaphore,
 }
@@ -105,11 +107,7 @@ impl Upload<'_> {
         if let Some(session) = session {
             session.broken = true;
         }
-        self.progress.event(Event::Retrying {
-            reason: error.to_string(),
-            wait,
-        });
-        tokio::time::sleep(wait).await;
+        pause(self.tell, &error, wait).await;
         ControlFlow::Continue(())
     }
 
@@ -271,7 +269,17 @@ impl Upload<'_> {
             size: to - from,
             activity,
         };
-        let answer = self.client.send(&self.operation(), ask).await;
+        let (operation, mut sent) = (self.operation(), open.sent.subscribe());
+        let mut sending = pin!(self.client.send(&operation, ask));
+        let answer = loop {
+            tokio::select! {
+                answer = &mut sending => break answer,
+                Ok(()) = sent.changed() => {
+                    let (digest, position) = (self.source.digest(), *sent.borrow_and_update());
+                    (self.tell)(Event::BlobSent { digest, position });
+                }
+            }
+        };
         match fault.lock().expect("no panic while held").take() {
             Some(error) => Err(error),
             None => answer,
@@ -279,18 +287,12 @@ impl Upload<'_> {
     }
 
     fn on_sent(&self, open: &Session) -> OnSent {
-        let progress = Arc::clone(self.progress);
-        let (sent, pace) = (Arc::clone(&open.sent), Arc::clone(self.client.pace()));
-        let (digest, repository) = (self.source.digest(), self.repository.clone());
+        let (sent, pace) = (open.sent.clone(), Arc::clone(self.client.pace()));
         Box::new(move |position| {
-            let before = sent.fetch_max(position, Ordering::Relaxed);
+            let before = *sent.borrow();
             // What this upload had before is no progress.
             pace.moved(position.saturating_sub(before));
-            progress.event(Event::BlobSent {
-                digest,
-                repository: repository.clone(),
-                position,
-            });
+            sent.send_replace(position.max(before));
         })
     }
 
@@ -307,7 +309,7 @@ impl Upload<'_> {
                 return Err(error);
             }
         };
-        let sent = open.sent.load(Ordering::Relaxed);
+        let sent = *open.sent.borrow();
         let end = answer.header("range").and_then(range_end);
         // `0-0` stands for nothing as well as for one byte, and some registries never say anything else: then what
         // was acknowledged last is the best guess, and the registry refuses it if it is wrong. Where nothing was, a

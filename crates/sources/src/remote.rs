@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use registry::{
     BlobPull, BlobSink, Client, Credentials, Engine, FailedPull, ImageLocation, Logins, Manifest,
-    PullEvent, Reference, Unfit,
+    Reference, Unfit,
 };
 use schemas::{Descriptor, Digest, ImageReference};
 use tempfile::TempPath;
@@ -185,7 +185,7 @@ impl<'a> Network<'a> {
     ) -> Result<Manifest, registry::Error> {
         let Origin { client, repository } = origin;
         let tell = |event| {
-            if let PullEvent::Retrying { reason, wait } = event {
+            if let registry::Event::Retrying { reason, wait } = event {
                 (self.watch.tell)(Event::Retrying { reason, wait });
             }
         };
@@ -217,7 +217,7 @@ impl<'a> Network<'a> {
         };
         let cache = self.cache.get().map_err(|error| (first, error.into()))?;
         let tally = Tally::new(self.watch.tell, wanted.iter().map(|blob| blob.size).sum());
-        let tell = |event: PullEvent| tally.take(event);
+        let tell = |event| tally.take(event);
         let here = |blob: &Wanted| Here {
             digest: blob.digest,
             size: blob.size,
@@ -248,10 +248,7 @@ impl Network<'_> {
         let (file, path) = file.into_parts();
         let saved = self.wait(async {
             let found = engine.find(image).await?;
-            let tell = |done: u64| {
-                let total = found.size.max(done);
-                (self.watch.tell)(Event::Downloading(Progress { done, total }));
-            };
+            let tell = |progress| (self.watch.tell)(Event::Downloading(progress));
             let limit = limits::ENGINE_SAVE;
             engine.save(&found, limit, file, &tell).await
         })?;
@@ -354,13 +351,14 @@ impl<'a> Tally<'a> {
         }
     }
 
-    fn take(&self, event: PullEvent) {
+    fn take(&self, event: registry::Event) {
         let (digest, position) = match event {
-            PullEvent::BlobReceived { digest, position } => (digest, position),
-            PullEvent::BlobComplete { digest, size } => (digest, size),
-            PullEvent::Retrying { reason, wait } => {
+            registry::Event::BlobReceived { digest, position } => (digest, position),
+            registry::Event::BlobComplete { digest, size } => (digest, size),
+            registry::Event::Retrying { reason, wait } => {
                 return (self.tell)(Event::Retrying { reason, wait });
             }
+            _ => return,
         };
         let done = {
             let mut held = self.positions.lock().expect("no panic while held");

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use registry::{BlobPull, BlobSink, Credentials, Error, PullEvent, Repository, Unfit, pull, push};
+use registry::{BlobPull, BlobSink, Credentials, Error, Event, Repository, Unfit, pull, push};
 use schemas::Digest;
 
 use crate::faults::Times;
@@ -176,7 +176,7 @@ async fn all_blobs_come_once_and_the_largest_first() {
     let complete = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&complete);
     let progress = move |event| {
-        if let PullEvent::BlobComplete { size, .. } = event {
+        if let Event::BlobComplete { size, .. } = event {
             *counted.lock().unwrap() += size;
         }
     };
@@ -440,7 +440,7 @@ async fn a_busy_registry_is_asked_again_when_it_says() {
     let waits = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&waits);
     let progress = move |event| {
-        if let PullEvent::Retrying { wait, .. } = event {
+        if let Event::Retrying { wait, .. } = event {
             told.lock().unwrap().push(wait);
         }
     };

@@ -1,13 +1,13 @@
 //! Whole pushes, judged by skopeo.
 
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use registry::{Arrival, Event, ManifestOutcome, Reference, push};
 use schemas::{Digest, Tag};
 
-use crate::images::{Job, MIB, digest_of, has_blob, may_push, noise, recorder, repository, silent};
+use crate::images::{Job, MIB, digest_of, has_blob, may_push, noise, repository, silent};
 use crate::server::{PASSWORD, Protection, Server, USER, eventually, run};
 
 fn tag(text: &str) -> Reference {
@@ -52,8 +52,9 @@ async fn images_come_back_as_they_were() {
     let other = job.image(&web, None, &[base.clone(), noise(4, 2 * MIB)]);
     let index = job.index(&web, "2.0", &[child, other]);
     let client = server.client();
-    let (events, progress) = recorder();
-    let report = push(&client, job.job.clone(), progress).await;
+    let events = Mutex::new(Vec::new());
+    let record = |event| events.lock().unwrap().push(event);
+    let report = push(&client, job.job.clone(), &record).await;
 
     assert!(report.is_complete(), "{report:?}");
     assert_eq!(report.present.count, 0);
@@ -150,7 +151,7 @@ async fn a_killed_registry_costs_only_what_was_missing() {
     job.job.reads = registry::ReadConcurrency::One;
     let (pid, killed) = (server.pid(), AtomicBool::new(false));
     let placed = std::sync::atomic::AtomicU32::new(0);
-    let watch = move |event: Event| match event {
+    let tell = |event: Event| match event {
         Event::BlobInPlace { .. } => {
             placed.fetch_add(1, Ordering::SeqCst);
         }
@@ -163,7 +164,7 @@ async fn a_killed_registry_costs_only_what_was_missing() {
         }
         _ => {}
     };
-    let report = push(&server.client(), job.job.clone(), Arc::new(watch)).await;
+    let report = push(&server.client(), job.job.clone(), &tell).await;
     assert!(!report.is_complete());
     assert!(
         report.errors().iter().all(|error| error.is_retried()),
@@ -178,8 +179,9 @@ async fn a_killed_registry_costs_only_what_was_missing() {
     assert!(!tagged, "{report:?}");
 
     server.restart();
-    let (events, progress) = recorder();
-    let report = push(&server.client(), job.job.clone(), progress).await;
+    let events = Mutex::new(Vec::new());
+    let record = |event| events.lock().unwrap().push(event);
+    let report = push(&server.client(), job.job.clone(), &record).await;
     assert!(report.is_complete(), "{report:?}");
     assert!(report.present.count >= done, "{report:?}");
     assert_eq!(report.present.count + report.uploaded.count, 5);
