@@ -15,7 +15,7 @@ use crate::{interrupt, render};
 const TICK: Duration = Duration::from_millis(120);
 
 /// A bar of bytes. Draws on standard error, and only when that is a terminal and a person reads.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Bar(ProgressBar);
 
 /// Shows how many bytes of a work are done.

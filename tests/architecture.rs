@@ -20,7 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("watch", &[]),
     ("archive", &["iso9660", "schemas", "signing", "watch"]),
     ("registry", &["schemas", "watch"]),
-    ("deployer", &[]),
+    ("deployer", &["watch"]),
     ("release", &["archive", "files", "schemas", "validator"]),
     ("sources", &["files", "registry", "schemas", "watch"]),
     // Pack writes nothing that validate refuses, by the same rules.
@@ -39,7 +39,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("validator", &["archive", "schemas", "signing", "watch"]),
     (
         "importer",
-        &["archive", "deployer", "registry", "schemas", "validator"],
+        &[
+            "archive",
+            "deployer",
+            "registry",
+            "schemas",
+            "validator",
+            "watch",
+        ],
     ),
     (
         "solution",

@@ -1,19 +1,19 @@
 //! Does what a plan says: push, record, activate, deploy, wait. The cluster is touched only when every image is in
 //! place; running it again completes whatever an interruption left.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use deployer::{Cluster, Object, ObjectRef, RolloutState};
+use deployer::{Cluster, Object, ObjectRef};
 use registry::{Client, ManifestOutcome, ManifestPush, PushReport, Tally};
 use serde::Serialize;
 use validator::Finding;
+use watch::Tell;
 
 use crate::crd::Change;
 use crate::decision::Decision;
 use crate::deployment::Deployment;
 use crate::error::{Error, PushFailure};
-use crate::event::{Event, Watch};
+use crate::event::Event;
 use crate::lock::Lock;
 use crate::login;
 use crate::obstacle::Obstacle;
@@ -78,12 +78,12 @@ impl Ready<'_> {
         self,
         client: &Client,
         cluster: &Cluster,
-        watch: &Watch,
+        tell: Tell<'_, Event>,
     ) -> Result<Receipt, Error> {
-        let report = self.push(client, watch).await?;
-        watch(Event::Pushed);
+        let report = self.push(client, tell).await?;
+        tell(Event::Pushed);
         let lock = Lock::acquire(cluster, &self.asked.request.writer).await?;
-        let mut session = Session::new(cluster, &lock, watch);
+        let mut session = Session::new(cluster, &lock, tell);
         let done = self.write(&mut session).await;
         let Session {
             objects, removed, ..
@@ -95,10 +95,10 @@ impl Ready<'_> {
         Ok(self.receipt(&report, objects, removed))
     }
 
-    async fn push(&self, client: &Client, watch: &Watch) -> Result<PushReport, Error> {
+    async fn push(&self, client: &Client, tell: Tell<'_, Event>) -> Result<PushReport, Error> {
         let job = self.images.job.clone();
         let manifests = job.manifests.clone();
-        let report = registry::push(client, job, &|event| watch(Event::Push(event))).await;
+        let report = registry::push(client, job, &|event| tell(Event::Push(event))).await;
         if report.is_complete() {
             return Ok(report);
         }
@@ -232,7 +232,7 @@ impl Ready<'_> {
             ) => Box::new(source),
             other => return other,
         };
-        (session.watch)(Event::RollingBack(previous.clone()));
+        (session.tell)(Event::RollingBack(previous.clone()));
         match self.restore(before, deployment, session).await {
             Ok(()) => Error::RolledBack {
                 version,
@@ -288,20 +288,17 @@ impl Ready<'_> {
             .restart_unpulled(namespace, operator)
             .await?
         {
-            (session.watch)(Event::Restart { pod, restart });
+            (session.tell)(Event::Restart { pod, restart });
         }
-        let watch = Arc::clone(session.watch);
         let reference = ObjectRef::namespaced("apps/v1", "Deployment", namespace, operator);
-        let on_state = move |state: &RolloutState| {
-            watch(Event::Rollout {
-                deployment: reference.clone(),
-                state: state.clone(),
-            });
+        let tell = |state| {
+            let deployment = reference.clone();
+            (session.tell)(Event::Rollout { deployment, state });
         };
         let wait = self.asked.request.wait;
         Ok(session
             .cluster
-            .wait_rollout(namespace, operator, wait, on_state)
+            .wait_rollout(namespace, operator, wait, &tell)
             .await?)
     }
 

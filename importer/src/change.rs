@@ -4,22 +4,23 @@ use std::fmt;
 use std::time::Duration;
 
 use deployer::Cluster;
+use watch::Tell;
 
 use crate::error::Error;
-use crate::event::Watch;
+use crate::event::Event;
 use crate::lock::{Lock, Writer};
 use crate::session::Session;
 use crate::state::State;
 
-/// How to change a cluster: who does it, who watches, and how long objects may take to go.
+/// How to change a cluster: who does it, who is told, and how long objects may take to go.
 #[derive(Clone)]
 pub struct Change<'a> {
     /// The cluster.
     pub cluster: &'a Cluster,
     /// Who does it.
     pub writer: &'a Writer,
-    /// Takes the events.
-    pub watch: &'a Watch,
+    /// Is told what happens.
+    pub tell: Tell<'a, Event>,
     /// How long objects may take to go.
     pub deadline: Duration,
     /// Whether anything is written.
@@ -59,7 +60,7 @@ impl Change<'_> {
     ) -> Result<(R, Vec<String>), Error> {
         self.decided(&decide).await?;
         let lock = Lock::acquire(self.cluster, self.writer).await?;
-        let mut session = Session::new(self.cluster, &lock, self.watch);
+        let mut session = Session::new(self.cluster, &lock, self.tell);
         let done = async {
             let decided = self.decided(&decide).await?;
             act(&mut session, decided).await

@@ -1,7 +1,5 @@
 //! What is told of an import while it goes on.
 
-use std::sync::Arc;
-
 use deployer::{Applied, ObjectRef, Restart, RolloutState};
 use schemas::Version;
 
@@ -38,6 +36,3 @@ pub enum Event {
     /// The operator did not become ready; what ran before is put back.
     RollingBack(Version),
 }
-
-/// Takes the events of an import.
-pub type Watch = Arc<dyn Fn(Event) + Send + Sync>;

@@ -47,7 +47,7 @@ pub use delete::{DeletedEnvironment, Left, Resources, delete as delete_environme
 pub use deployment::default_namespace;
 pub use environment::create as create_environment;
 pub use error::{Error, PushFailure};
-pub use event::{Event, Watch};
+pub use event::Event;
 pub use expand::ExpandError;
 pub use lifecycle::{Undone, deactivate, undeploy, unimport};
 pub use lock::{Turn, Writer};

@@ -3,9 +3,10 @@
 
 use deployer::{Applied, Cluster, Conflicts, Deleted, Object, ObjectRef, Propagation, Scope};
 use schemas::{Namespace, SolutionName};
+use watch::Tell;
 
 use crate::error::Error;
-use crate::event::{Event, Watch};
+use crate::event::Event;
 use crate::inventory::inventory;
 use crate::lock::Lock;
 use crate::obstacle::Obstacle;
@@ -20,17 +21,17 @@ const DECISIONS: u32 = 5;
 pub(crate) struct Session<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) lock: &'a Lock,
-    pub(crate) watch: &'a Watch,
+    pub(crate) tell: Tell<'a, Event>,
     pub(crate) objects: Vec<String>,
     pub(crate) removed: Vec<String>,
 }
 
 impl<'a> Session<'a> {
-    pub(crate) fn new(cluster: &'a Cluster, lock: &'a Lock, watch: &'a Watch) -> Self {
+    pub(crate) fn new(cluster: &'a Cluster, lock: &'a Lock, tell: Tell<'a, Event>) -> Self {
         Self {
             cluster,
             lock,
-            watch,
+            tell,
             objects: Vec::new(),
             removed: Vec::new(),
         }
@@ -76,7 +77,7 @@ impl<'a> Session<'a> {
         if applied != Applied::Unchanged {
             self.objects.push(object.to_string());
         }
-        (self.watch)(Event::Object {
+        (self.tell)(Event::Object {
             object: object.clone(),
             applied,
         });
@@ -118,7 +119,7 @@ impl<'a> Session<'a> {
 
     fn gone(&mut self, object: ObjectRef) {
         self.removed.push(object.to_string());
-        (self.watch)(Event::Removed(object));
+        (self.tell)(Event::Removed(object));
     }
 
     /// Removes what an operator no longer has.

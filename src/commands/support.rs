@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use deployer::{
     Account, Applied, Cluster, Connect, Gone, Leases, ObjectRef, Restart, RolloutState,
 };
-use importer::{Change, Event, Run, Status, Turn, Undone, Watch, Writer};
+use importer::{Change, Event, Run, Status, Turn, Undone, Writer};
 use registry::PlainHttp;
 use signing::{KeyError, PublicKey, SecretKey, Trust};
 use zeroize::Zeroizing;
@@ -227,9 +227,9 @@ pub(crate) fn writer(wait: &WaitArguments) -> Writer {
 }
 
 /// Shows what happens, and notes it for the last words of a program that a signal ends.
-pub(crate) fn watch(output: Output) -> Watch {
+pub(crate) fn watch(output: Output) -> impl Fn(Event) + Sync {
     let (done, waiting) = (Done::default(), Waiting::new(output));
-    Arc::new(move |event| {
+    move |event| {
         done.take(&event);
         if let Event::Rollout { deployment, state } = &event {
             return waiting.tell(&progress_of(deployment, state));
@@ -242,7 +242,7 @@ pub(crate) fn watch(output: Output) -> Watch {
         if output == Output::Human {
             lines.iter().for_each(render::note);
         }
-    })
+    }
 }
 
 /// `waiting for Deployment prod/app: 0 of 1 pods ready: pulling image r/app:1, pod app-1`
@@ -303,7 +303,7 @@ pub(crate) fn change<T>(
         let change = Change {
             cluster: &cluster,
             writer: &writer,
-            watch: &watch,
+            tell: &watch,
             deadline: GONE,
             run,
         };

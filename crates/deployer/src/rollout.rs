@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
+use watch::Tell;
 
 use crate::cluster::Cluster;
 use crate::cluster::wire::{Call, endure, escape};
@@ -83,14 +84,14 @@ impl Cluster {
 
     /// Waits until all pods of a Deployment are of its current version and available, and stay so for
     /// [`limits::SETTLED`] if it has no readiness probe. Ends early with
-    /// [`Error::Rollout`] when the pods' state shows that they will not come. `on_state` is called whenever the
-    /// state changes. Reads Deployments; and `ReplicaSet`s, Pods, their log and Events as far as we may.
+    /// [`Error::Rollout`] when the pods' state shows that they will not come. Tells the state whenever it
+    /// changes. Reads Deployments; and `ReplicaSet`s, Pods, their log and Events as far as we may.
     pub async fn wait_rollout(
         &self,
         namespace: &str,
         deployment: &str,
         deadline: Duration,
-        mut on_state: impl FnMut(&RolloutState) + Send,
+        tell: Tell<'_, RolloutState>,
     ) -> Result<(), Error> {
         let end = Instant::now() + deadline;
         let (mut shown, mut complete_since) = (None, None);
@@ -102,8 +103,8 @@ impl Cluster {
                     message: "it is not there".to_owned(),
                 })?;
                 if shown.as_ref() != Some(&look.state) {
-                    on_state(&look.state);
                     shown = Some(look.state.clone());
+                    tell(look.state.clone());
                 }
                 let now = Instant::now();
                 if look.state.awaited.is_none() {
@@ -290,6 +291,7 @@ fn settling(deployment: &Value) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use serde_json::json;
@@ -344,7 +346,7 @@ mod tests {
         let sets = vec![set("s1", "old"), set("s2", "new")];
         let cluster = served(|_| deployment(2, 0), sets, pods).await;
         let began = Instant::now();
-        let result = cluster.wait_rollout("n", "app", DEADLINE, |_| {}).await;
+        let result = cluster.wait_rollout("n", "app", DEADLINE, &|_| ()).await;
         (result.unwrap_err(), began.elapsed())
     }
 
@@ -413,7 +415,7 @@ mod tests {
         .await;
         let began = Instant::now();
         let error = cluster
-            .wait_rollout("n", "app", DEADLINE, |_| {})
+            .wait_rollout("n", "app", DEADLINE, &|_| ())
             .await
             .unwrap_err();
         assert_eq!(stuck(&error), Stuck::NoCause);
@@ -433,16 +435,18 @@ mod tests {
         let pods = vec![owned("p2", "s2", &pulling(BROKEN))];
         let cluster = served(looks, vec![set("s2", "new")], pods).await;
         let began = Instant::now();
-        let mut seen = Vec::new();
-        let watch =
-            |state: &RolloutState| seen.push((state.progress.ready(), state.awaited.clone()));
+        let seen = Mutex::new(Vec::new());
+        let tell = |state: RolloutState| {
+            let mut seen = seen.lock().unwrap();
+            seen.push((state.progress.ready(), state.awaited));
+        };
         cluster
-            .wait_rollout("n", "app", DEADLINE, watch)
+            .wait_rollout("n", "app", DEADLINE, &tell)
             .await
             .unwrap();
         assert!(began.elapsed() >= limits::POLL * 100 + limits::SETTLED);
         assert_eq!(
-            seen,
+            seen.into_inner().unwrap(),
             [(0, Some(Awaited::Notice)), (2, None)],
             "pods ready, and what was awaited"
         );
@@ -459,7 +463,7 @@ mod tests {
             let pods = vec![owned("p1", "s1", &pulling(BROKEN))];
             let cluster = served(looks, sets, pods).await;
             cluster
-                .wait_rollout("n", "app", DEADLINE, |_| {})
+                .wait_rollout("n", "app", DEADLINE, &|_| ())
                 .await
                 .unwrap();
         }
@@ -474,7 +478,7 @@ mod tests {
         };
         let cluster = served(looks, vec![set("s2", "new")], Vec::new()).await;
         cluster
-            .wait_rollout("n", "app", DEADLINE, |_| {})
+            .wait_rollout("n", "app", DEADLINE, &|_| ())
             .await
             .unwrap();
     }
@@ -544,13 +548,13 @@ mod tests {
             )
             .await;
         cluster
-            .wait_rollout("n", "app", DEADLINE, |_| {})
+            .wait_rollout("n", "app", DEADLINE, &|_| ())
             .await
             .unwrap();
         assert!(seen.lock().unwrap().len() > 20);
         let deadline = Duration::from_millis(1);
         let (cluster, _) = crate::mock::cluster(|_| Answer(503, None, Vec::new())).await;
-        let result = cluster.wait_rollout("n", "app", deadline, |_| {}).await;
+        let result = cluster.wait_rollout("n", "app", deadline, &|_| ()).await;
         assert!(matches!(result, Err(Error::Server { .. })), "{result:?}");
     }
 

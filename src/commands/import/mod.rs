@@ -5,11 +5,11 @@ mod request;
 mod show;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Mutex, PoisonError};
 
 use clap::{Args, ValueEnum};
 use deployer::Cluster;
-use importer::{Event, Plan, Ready, Receipt, Run, Watch};
+use importer::{Event, Plan, Ready, Receipt, Run};
 use registry::{Client, RegistryAddress};
 use schemas::{EnvironmentName, KubernetesName, Namespace};
 
@@ -224,24 +224,21 @@ async fn apply(
     output: Output,
 ) -> Result<Receipt, importer::Error> {
     let bar = progress::bytes(output, "push", ready.summary().bytes_to_push);
-    let sent = Arc::new(Mutex::new(show::Sent::default()));
+    let sent = Mutex::new(show::Sent::default());
     let objects = support::watch(output);
-    let shown = bar.clone();
-    let watch: Watch = Arc::new(move |event| {
+    let tell = |event| {
         match &event {
             Event::Push(event) => {
-                let mut sent = sent
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
                 sent.take(event);
-                shown.set_position(sent.total());
+                bar.set_position(sent.total());
             }
-            Event::Pushed => shown.finish_and_clear(),
+            Event::Pushed => bar.finish_and_clear(),
             _ => {}
         }
         objects(event);
-    });
-    let receipt = ready.apply(client, cluster, &watch).await;
+    };
+    let receipt = ready.apply(client, cluster, &tell).await;
     bar.finish_and_clear();
     receipt
 }

@@ -2,9 +2,10 @@
 
 use deployer::{
     Awaited, Cluster, Error, Gvk, Object, ObjectRef, PullProblem, Restart, RolloutFailure,
-    RolloutProgress, Stuck,
+    RolloutProgress, RolloutState, Stuck,
 };
 use serde_json::{Value, json};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::setup::{DEADLINE, admin, apply, namespace, namespace_with, until, variable};
@@ -32,7 +33,7 @@ fn deployment(namespace: &str, name: &str, container: &Value, pod: &Value) -> Va
 }
 
 async fn wait(cluster: &Cluster, ns: &str, name: &str) -> Result<(), Error> {
-    cluster.wait_rollout(ns, name, DEADLINE, |_| {}).await
+    cluster.wait_rollout(ns, name, DEADLINE, &|_| ()).await
 }
 
 async fn failure(cluster: &Cluster, ns: &str, container: Value, pod: Value) -> RolloutFailure {
@@ -55,11 +56,13 @@ async fn a_rollout_comes_and_so_does_its_next_version() {
     let ns = namespace(&cluster, "rollout").await;
     let first = deployment(&ns, "app", &json!({}), &json!({}));
     apply(&cluster, first.clone()).await;
-    let mut seen: Vec<RolloutProgress> = Vec::new();
+    let seen: Mutex<Vec<RolloutProgress>> = Mutex::default();
+    let tell = |state: RolloutState| seen.lock().unwrap().push(state.progress);
     cluster
-        .wait_rollout(&ns, "app", DEADLINE, |state| seen.push(state.progress))
+        .wait_rollout(&ns, "app", DEADLINE, &tell)
         .await
         .unwrap();
+    let seen = seen.into_inner().unwrap();
     let last = seen.last().unwrap();
     assert_eq!(
         (last.wanted, last.updated, last.available, last.existing),
@@ -235,7 +238,7 @@ async fn time_runs_out() {
     let probe = json!({"readinessProbe": {"tcpSocket": {"port": 1}, "periodSeconds": 1}});
     apply(&cluster, deployment(&ns, "app", &probe, &json!({}))).await;
     let result = cluster
-        .wait_rollout(&ns, "app", Duration::from_secs(5), |_| {})
+        .wait_rollout(&ns, "app", Duration::from_secs(5), &|_| ())
         .await;
     let Err(Error::Rollout(failure)) = result else {
         panic!("{result:?}")
