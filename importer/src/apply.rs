@@ -82,7 +82,7 @@ impl Ready<'_> {
     ) -> Result<Receipt, Error> {
         let report = self.push(client, tell).await?;
         tell(Event::Pushed);
-        let lock = Lock::acquire(cluster, &self.asked.request.writer).await?;
+        let lock = Lock::acquire(cluster, &self.asked.request.writer, tell).await?;
         let mut session = Session::new(cluster, &lock, tell);
         let done = self.write(&mut session).await;
         let Session {

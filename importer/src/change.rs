@@ -59,7 +59,7 @@ impl Change<'_> {
         act: impl AsyncFnOnce(&mut Session<'_>, T) -> Result<R, Error>,
     ) -> Result<(R, Vec<String>), Error> {
         self.decided(&decide).await?;
-        let lock = Lock::acquire(self.cluster, self.writer).await?;
+        let lock = Lock::acquire(self.cluster, self.writer, self.tell).await?;
         let mut session = Session::new(self.cluster, &lock, self.tell);
         let done = async {
             let decided = self.decided(&decide).await?;

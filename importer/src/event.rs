@@ -4,12 +4,15 @@ use deployer::{Applied, ObjectRef, Restart, RolloutState};
 use schemas::Version;
 
 /// One step of an import.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Event {
     /// Something about a blob or manifest.
     Push(registry::Event),
     /// All images are in place.
     Pushed,
+    /// Another writer is waited for, as its [`deployer::Error::LeaseHeld`] says. What was planned before may not hold any
+    /// more.
+    Waiting(deployer::Error),
     /// An object of the cluster.
     Object {
         /// Which.

@@ -1,14 +1,14 @@
 //! One writer at a time: a Lease in the namespace of the records.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deployer::{Clock, Cluster, Conflicts, Gone, LeaseGuard, LeaseRequest, Leases, Object, limits};
 use tokio::time::Instant;
+use watch::Tell;
 
 use crate::error::Error;
+use crate::event::Event;
 use crate::record;
 use crate::vocabulary as v;
 
@@ -31,45 +31,17 @@ pub struct Writer {
 }
 
 /// What a writer does while another one is at work.
-#[derive(Clone)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// It gives up.
     Refuse,
-    /// It waits.
-    Wait {
-        /// At most this long.
-        longest: Duration,
-        /// Takes the [`deployer::Error::LeaseHeld`] of each writer that is waited for.
-        tell: Arc<dyn Fn(&deployer::Error) + Send + Sync>,
-        /// Whether it has waited since it was asked last, see [`Turn::has_waited`].
-        waited: Arc<AtomicBool>,
-    },
-}
-
-impl Turn {
-    /// Whether another writer was waited for since this was asked last. Then a plan that was made before may not hold
-    /// any more.
-    #[must_use]
-    pub fn has_waited(&self) -> bool {
-        match self {
-            Self::Refuse => false,
-            Self::Wait { waited, .. } => waited.swap(false, Ordering::SeqCst),
-        }
-    }
+    /// It waits, at most this long.
+    Wait(Duration),
 }
 
 impl fmt::Debug for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Writer({})", self.name)
-    }
-}
-
-impl fmt::Debug for Turn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refuse => f.write_str("Refuse"),
-            Self::Wait { longest, .. } => write!(f, "Wait({longest:?})"),
-        }
     }
 }
 
@@ -79,7 +51,11 @@ pub(crate) struct Lock(LeaseGuard);
 
 impl Lock {
     /// Makes the namespace of the records, and takes the Lease there.
-    pub(crate) async fn acquire(cluster: &Cluster, writer: &Writer) -> Result<Self, Error> {
+    pub(crate) async fn acquire(
+        cluster: &Cluster,
+        writer: &Writer,
+        tell: Tell<'_, Event>,
+    ) -> Result<Self, Error> {
         let namespace = Object::new(record::namespace())?;
         cluster
             .apply(&namespace, &v::manager(), Conflicts::Force)
@@ -100,16 +76,11 @@ impl Lock {
                 Err(held @ deployer::Error::LeaseHeld { .. }) => held,
                 taken => return Ok(Self(taken?)),
             };
-            match &writer.turn {
-                Turn::Wait {
-                    longest,
-                    tell,
-                    waited,
-                } if began.elapsed() < *longest => {
-                    waited.store(true, Ordering::SeqCst);
+            match writer.turn {
+                Turn::Wait(longest) if began.elapsed() < longest => {
                     let holder = holder(&held);
                     if told != holder {
-                        tell(&held);
+                        tell(Event::Waiting(held));
                         told = holder;
                     }
                 }

@@ -59,7 +59,10 @@ impl State {
                 self.removed += 1;
                 return true;
             }
-            Event::Object { .. } | Event::Restart { .. } | Event::Rollout { .. } => return false,
+            Event::Object { .. }
+            | Event::Restart { .. }
+            | Event::Rollout { .. }
+            | Event::Waiting(_) => return false,
         };
         std::mem::replace(&mut self.stage, stage) != stage
     }

@@ -210,19 +210,15 @@ pub(crate) fn registry_options(
     })
 }
 
-/// Who writes to the cluster, and what happens while somebody else does.
+/// Who writes to the cluster, and how long it waits while somebody else does.
 pub(crate) fn writer(wait: &WaitArguments) -> Writer {
-    let turn = wait.wait.map_or(Turn::Refuse, |longest| Turn::Wait {
-        longest: Duration::from_secs(longest),
-        tell: Arc::new(|held| render::note(format!("waiting: {}", failure::in_words(held)))),
-        waited: Arc::default(),
-    });
+    let longest = wait.wait.map(Duration::from_secs);
     Writer {
         name: environment::writer().to_string(),
         clock: Arc::new(environment::clock),
         gone: Gone::by(holder::is_gone),
         leases: LEASES.clone(),
-        turn,
+        turn: longest.map_or(Turn::Refuse, Turn::Wait),
     }
 }
 
@@ -231,8 +227,14 @@ pub(crate) fn watch(output: Output) -> impl Fn(Event) + Sync {
     let (done, waiting) = (Done::default(), Waiting::new(output));
     move |event| {
         done.take(&event);
-        if let Event::Rollout { deployment, state } = &event {
-            return waiting.tell(&progress_of(deployment, state));
+        match &event {
+            Event::Rollout { deployment, state } => {
+                return waiting.tell(&progress_of(deployment, state));
+            }
+            Event::Waiting(held) => {
+                return render::note(format!("waiting: {}", failure::in_words(held)));
+            }
+            _ => {}
         }
         let lines = lines_of(&event);
         if lines.is_empty() {
@@ -278,7 +280,7 @@ fn lines_of(event: &Event) -> Vec<String> {
             ],
         },
         Event::RollingBack(version) => vec![format!("  putting version {version} back")],
-        Event::Push(_) | Event::Pushed | Event::Rollout { .. } => Vec::new(),
+        Event::Push(_) | Event::Pushed | Event::Waiting(_) | Event::Rollout { .. } => Vec::new(),
     }
 }
 

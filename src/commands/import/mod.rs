@@ -5,6 +5,7 @@ mod request;
 mod show;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use clap::{Args, ValueEnum};
@@ -206,9 +207,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
                 render::result(output, &planned, |_| render::dry(Run::Dry));
                 return Ok(Outcome::Yes);
             }
-            let receipt = match apply(ready, &client, &cluster, output).await {
+            let waited = AtomicBool::new(false);
+            let receipt = match apply(ready, &client, &cluster, output, &waited).await {
                 // What the other one changed asks for a new plan.
-                Err(importer::Error::Refused(_)) if request.writer.turn.has_waited() => continue,
+                Err(importer::Error::Refused(_)) if waited.into_inner() => continue,
                 receipt => receipt?,
             };
             render::result(output, &receipt, show::receipt);
@@ -217,11 +219,13 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     })
 }
 
+/// Does what a plan says, and shows it. `waited` becomes true when another writer was waited for.
 async fn apply(
     ready: Ready<'_>,
     client: &Client,
     cluster: &Cluster,
     output: Output,
+    waited: &AtomicBool,
 ) -> Result<Receipt, importer::Error> {
     let bar = progress::bytes(output, "push", ready.summary().bytes_to_push);
     let sent = Mutex::new(show::Sent::default());
@@ -234,6 +238,7 @@ async fn apply(
                 bar.set_position(sent.total());
             }
             Event::Pushed => bar.finish_and_clear(),
+            Event::Waiting(_) => waited.store(true, Ordering::Relaxed),
             _ => {}
         }
         objects(event);
