@@ -262,7 +262,7 @@ impl Checking<'_> {
                 other => ReadProblem::Failed(other.into()),
             })
         };
-        let files = Files::new(listed.contents(), &read).until(self.watch.cancel);
+        let files = Files::new(listed.contents(), &read, self.watch.cancel);
         let id = &listed.statement().predicate.id;
         let content = content::check(&files, id, &mut self.findings)?;
         files.go_on()?;

@@ -36,7 +36,8 @@ pub(crate) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    pub(crate) fn new(contents: &'a Contents, read: &'a Read<'a>) -> Self {
+    /// Reading ends with an error once `cancel` says so.
+    pub(crate) fn new(contents: &'a Contents, read: &'a Read<'a>, cancel: Cancel<'a>) -> Self {
         let numbered = contents.entries().iter().enumerate();
         Self {
             contents,
@@ -45,13 +46,8 @@ impl<'a> Files<'a> {
                 .collect(),
             read,
             damaged: RefCell::default(),
-            cancel: Cancel::never(),
+            cancel,
         }
-    }
-
-    /// The same, whose reading can be ended with an error.
-    pub(crate) fn until(self, cancel: Cancel<'a>) -> Self {
-        Self { cancel, ..self }
     }
 
     /// Fails when the caller asked to stop: for whatever takes long between two reads.

@@ -193,7 +193,7 @@ mod tests {
     fn ids(entries: Vec<ContentsEntry>, bytes: &[u8]) -> BTreeSet<&'static str> {
         let contents = Contents::new(entries).unwrap();
         let read = |_: &str, _| Ok::<_, ReadProblem>(bytes.to_vec());
-        let files = Files::new(&contents, &read);
+        let files = Files::new(&contents, &read, Cancel::never());
         let mut findings = Findings::default();
         let id = SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
         check(&files, &id, &mut findings).unwrap();
@@ -251,7 +251,7 @@ mod tests {
                 *self.reads.borrow_mut().entry(path.to_owned()).or_default() += 1;
                 Ok::<_, ReadProblem>(self.bytes[path].clone())
             };
-            let files = Files::new(&contents, &read);
+            let files = Files::new(&contents, &read, Cancel::never());
             let mut findings = Findings::default();
             let id = SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
             let images = check(&files, &id, &mut findings).unwrap();
@@ -362,7 +362,7 @@ mod tests {
     fn the_contents_of_all_images_are_bounded() {
         let contents = Contents::new(blobs(0..1).collect()).unwrap();
         let read = |_: &str, _| Ok::<_, ReadProblem>(Vec::new());
-        let files = Files::new(&contents, &read);
+        let files = Files::new(&contents, &read, Cancel::never());
         for (pairs, expected) in [
             (2, None),
             (IMAGE_CONTENTS, Some("images.incomplete")),
@@ -387,7 +387,7 @@ mod tests {
         let entries: Vec<ContentsEntry> = blobs(0..200).chain(tags(1000, 255)).collect();
         let contents = Contents::new(entries).unwrap();
         let read = |_: &str, _| Ok::<_, ReadProblem>(document.as_bytes().to_vec());
-        let files = Files::new(&contents, &read);
+        let files = Files::new(&contents, &read, Cancel::never());
         let mut findings = Findings::default();
         let id = SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
         let images = check(&files, &id, &mut findings).unwrap();
@@ -507,7 +507,7 @@ mod tests {
             cancel.store(true, Ordering::Relaxed);
             Ok::<_, ReadProblem>(document.as_bytes().to_vec())
         };
-        let files = Files::new(&contents, &read).until(Cancel::when(&cancel));
+        let files = Files::new(&contents, &read, Cancel::when(&cancel));
         let id = SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
         let error = check(&files, &id, &mut Findings::default()).unwrap_err();
         assert!(matches!(

@@ -158,6 +158,7 @@ impl Loading<'_> {
 #[cfg(test)]
 mod tests {
     use schemas::{Contents, Digest};
+    use watch::Cancel;
 
     use super::*;
     use crate::files::ReadProblem;
@@ -182,7 +183,12 @@ mod tests {
             }
         };
         let mut findings = Findings::default();
-        let loaded = check(&Files::new(&contents, &read), None, &mut findings).unwrap();
+        let loaded = check(
+            &Files::new(&contents, &read, Cancel::never()),
+            None,
+            &mut findings,
+        )
+        .unwrap();
         assert!(loaded.definitions.is_empty());
         let findings = findings.into_sorted().into_iter();
         findings.map(|it| (it.id, it.message)).collect()
@@ -235,7 +241,12 @@ mod tests {
             let contents = Contents::new(vec![entry(&text)]).unwrap();
             let read = |_: &str, _| -> Result<_, ReadProblem> { Ok(text.clone().into_bytes()) };
             let mut findings = Findings::default();
-            check(&Files::new(&contents, &read), None, &mut findings).unwrap();
+            check(
+                &Files::new(&contents, &read, Cancel::never()),
+                None,
+                &mut findings,
+            )
+            .unwrap();
             let ids: Vec<_> = findings.into_sorted().iter().map(|it| it.id).collect();
             assert_eq!(ids, expected);
         }

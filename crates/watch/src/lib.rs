@@ -4,9 +4,9 @@
 //! another one's work wraps that one's events in its own.
 //!
 //! **Ending.** Work that blocks a thread takes a [`Cancel`] and asks it between two pieces, often enough for an end within
-//! a second. Asynchronous work knows none: it is cancelled by dropping its future, and whatever it has spawned ends with
-//! it. Where blocking work waits for asynchronous work, it drops the future when [`Cancel`] says so; only
-//! `sources::Network` does.
+//! a second. Asynchronous work knows none: it is cancelled by dropping its future, and whatever it has spawned ends by
+//! itself then, and tells nothing more. Where blocking work waits for asynchronous work, it drops the future once
+//! [`Cancel`] says so; only `sources::Network` does.
 //!
 //! This crate must not know what the work is.
 
