@@ -135,10 +135,7 @@ const SPOKEN: &[(&str, &str)] = &[
     ("crates/release/src/left.rs", NOTES),
     ("crates/release/src/scope.rs", NOTES),
     ("crates/release/src/write.rs", NOTES),
-    ("validator/src/catalogue/container.rs", FINDINGS),
-    ("validator/src/catalogue/images.rs", FINDINGS),
-    ("validator/src/catalogue/manifest.rs", FINDINGS),
-    ("validator/src/catalogue/signature.rs", FINDINGS),
+    ("validator/src/catalogue.rs", FINDINGS),
 ];
 const NOTES: &str = "what it writes is NOTES.md and the comments of a drafted solution.yaml";
 const FINDINGS: &str =

@@ -1,12 +1,4 @@
-//! Every finding that there is. Checks name these constants, documentation and tests read [`FINDINGS`].
-
-pub(crate) mod container;
-pub(crate) mod images;
-pub(crate) mod integrity;
-pub(crate) mod manifest;
-pub(crate) mod operator;
-pub(crate) mod practice;
-pub(crate) mod signature;
+//! Every finding that there is, in one table. Checks name its constants, documentation and tests read [`FINDINGS`].
 
 use serde::Serialize;
 
@@ -34,28 +26,6 @@ pub struct FindingInfo {
 }
 
 impl FindingInfo {
-    pub(crate) const fn error(id: &'static str, summary: &'static str, fix: &'static str) -> Self {
-        Self {
-            id,
-            severity: Severity::Error,
-            summary,
-            fix,
-        }
-    }
-
-    pub(crate) const fn warning(
-        id: &'static str,
-        summary: &'static str,
-        fix: &'static str,
-    ) -> Self {
-        Self {
-            id,
-            severity: Severity::Warning,
-            summary,
-            fix,
-        }
-    }
-
     /// The part of the id before the dot: `container`, `signature`, `integrity`, `manifest`, `images`, `operator` or
     /// `practice`.
     #[must_use]
@@ -64,76 +34,263 @@ impl FindingInfo {
     }
 }
 
-/// Every finding, in the order in which reports list them. Ids are stable.
-pub const FINDINGS: &[FindingInfo] = &[
-    container::NOT_ISO,
-    container::FOREIGN,
-    container::TRUNCATED,
-    container::TOO_LARGE,
-    container::METADATA,
-    container::LAYOUT,
-    container::LIST,
-    container::UNDECLARED,
-    signature::ENVELOPE,
-    signature::UNSIGNED,
-    signature::UNTRUSTED,
-    signature::THRESHOLD,
-    signature::INVALID,
-    signature::STATEMENT,
-    signature::DETACHED,
-    signature::SKIPPED,
-    signature::ALLOWED,
-    signature::EXPIRED,
-    integrity::LIST,
-    integrity::DAMAGED,
-    manifest::MISSING,
-    manifest::YAML,
-    manifest::KIND,
-    manifest::ID,
-    manifest::IDENTITY,
-    manifest::IMAGE_ABSENT,
-    manifest::IMAGE_UNLISTED,
-    manifest::IMAGE_REPEATED,
-    manifest::OPERATOR_IMAGE,
-    manifest::EXPANSION,
-    manifest::VARIABLE,
-    manifest::RELATED_IMAGE,
-    images::PLACE,
-    images::DOCUMENT,
-    images::FOREIGN,
-    images::NESTING,
-    images::EMPTY,
-    images::MISSING,
-    images::SIZE,
-    images::MEDIA_TYPE,
-    images::CONFIG,
-    images::PLATFORM,
-    images::INDEX,
-    images::INCOMPLETE,
-    images::DIFFERS,
-    images::UNREFERENCED,
-    images::BUDGET,
-    operator::UNEXPECTED,
-    operator::IGNORED,
-    operator::BUDGET,
-    operator::YAML,
-    operator::CRD_COUNT,
-    operator::CRD_KIND,
-    operator::CRD_SHAPE,
-    operator::CRD_GROUP,
-    operator::CRD_NAME,
-    operator::CRD_VERSIONS,
-    operator::CRD_CONVERSION,
-    operator::CRD_REPEATED,
-    operator::CRD_METADATA,
-    operator::ROLE_KIND,
-    operator::ROLE_NAME,
-    operator::ROLE_RULES,
-    operator::WILDCARD,
-    operator::DANGEROUS_RULE,
-    operator::CLUSTER_RULE,
-    practice::LATEST,
-    practice::NESTED_NAME,
-    practice::DISPLAY_NAME,
-    practice::TEMPLATE,
-];
+/// Makes a module of constants of each group, and the list of all.
+macro_rules! catalogue {
+    ($($(#[$doc:meta])* $group:ident {
+        $($name:ident: $severity:ident, $id:literal, $summary:literal, $fix:literal;)*
+    })*) => {
+        $($(#[$doc])* pub(crate) mod $group {
+            use super::{FindingInfo, Severity};
+
+            $(pub(crate) const $name: FindingInfo = FindingInfo {
+                id: $id,
+                severity: Severity::$severity,
+                summary: $summary,
+                fix: $fix,
+            };)*
+        })*
+
+        /// Every finding, in the order in which reports list them. Ids are stable.
+        pub const FINDINGS: &[FindingInfo] = &[$($($group::$name,)*)*];
+    };
+}
+
+catalogue! {
+    /// The image itself, and what lies around the files.
+    container {
+        NOT_ISO: Error, "container.not-iso",
+            "the file is not an ISO 9660 image",
+            "check the path; if it is an archive that was copied, copy it again from the source";
+        FOREIGN: Error, "container.foreign",
+            "the image was made by another tool, not by `solution pack`",
+            "ask the publisher for an archive made by `solution pack`, or pack its content yourself and sign it";
+        TRUNCATED: Error, "container.truncated",
+            "the end of the image is missing",
+            "copy the archive again from the source and compare the sizes";
+        TOO_LARGE: Error, "container.too-large",
+            "the file continues past the end of the image",
+            "copy the archive again from the source; nothing may be appended to it";
+        METADATA: Error, "container.metadata",
+            "bytes between the files are not those that follow from the signed list",
+            "copy the archive again from the source; if it fails again, treat it as tampering";
+        LAYOUT: Error, "container.layout",
+            "the archive needs something that this version of the tool does not know",
+            "use a newer version of `solution`";
+        LIST: Error, "container.list",
+            "the signed list of files does not describe an image",
+            "the archive was not made by `solution pack`; ask the publisher for one that was";
+        UNDECLARED: Error, "container.undeclared",
+            "a top-level name is neither part of the format nor declared as optional",
+            "use a newer version of `solution`, or ask the publisher what the name is for";
+    }
+
+    /// Who vouches for the archive.
+    signature {
+        ENVELOPE: Error, "signature.envelope",
+            "the envelope around the signed statement is malformed",
+            "copy the archive again from the source; if it fails again, treat it as tampering";
+        UNSIGNED: Error, "signature.unsigned",
+            "nobody has signed the archive",
+            "ask the publisher for a signed archive; for tests, allow this one unsigned archive by its id";
+        UNTRUSTED: Error, "signature.untrusted",
+            "no trusted key has signed the archive",
+            "get the publisher's public key through another channel than the archive, and add it to the trusted keys";
+        THRESHOLD: Error, "signature.threshold",
+            "fewer trusted keys have signed than are required",
+            "ask the missing key holders to run `solution sign`";
+        INVALID: Error, "signature.invalid",
+            "a signature in the name of a trusted key is not by that key",
+            "do not use the archive: copy it again from the source; if it fails again, treat it as tampering";
+        STATEMENT: Error, "signature.statement",
+            "what was signed is not the statement of an archive",
+            "ask the publisher for an archive made by `solution pack`";
+        DETACHED: Error, "signature.detached",
+            "signatures beside the archive do not fit it",
+            "remove the file with the signatures, or get the one that belongs to this archive";
+        SKIPPED: Warning, "signature.skipped",
+            "signatures were not checked: nobody vouches for the archive",
+            "check again with the publisher's public key";
+        ALLOWED: Warning, "signature.allowed-unsigned",
+            "the archive is unsigned, and was allowed by its id: nobody vouches for it",
+            "ask the publisher for a signed archive";
+        EXPIRED: Warning, "signature.expired",
+            "the publisher wanted the archive to be used only until a time that has passed",
+            "ask the publisher for a newer version";
+    }
+
+    /// Whether the bytes are those that were signed.
+    integrity {
+        LIST: Error, "integrity.list",
+            "the list of files is not the one that was signed",
+            "copy the archive again from the source; if it fails again, treat it as tampering";
+        DAMAGED: Error, "integrity.damaged",
+            "a file is not what was signed",
+            "copy the archive again from the source; if it fails again, treat it as tampering";
+    }
+
+    /// `manifest.yaml`.
+    manifest {
+        MISSING: Error, "manifest.missing",
+            "the archive has no manifest.yaml",
+            "make the archive with `solution pack`";
+        YAML: Error, "manifest.yaml",
+            "manifest.yaml cannot be read",
+            "correct the field in solution.yaml and pack again";
+        KIND: Error, "manifest.kind",
+            "manifest.yaml is not a `Solution` of a version that is known",
+            "use apiVersion solutions.metalk8s.scality.com/v1alpha1 and kind Solution";
+        ID: Error, "manifest.id",
+            "name and version of the Solution are too long together",
+            "shorten the name or the version";
+        IDENTITY: Error, "manifest.identity",
+            "the manifest names another Solution than the signed statement",
+            "do not use the archive; make it again with `solution pack`";
+        IMAGE_ABSENT: Error, "manifest.image-absent",
+            "an image of the manifest is not in the archive",
+            "add the image to solution.yaml and pack again";
+        IMAGE_UNLISTED: Error, "manifest.image-unlisted",
+            "an image of the archive is not in the manifest",
+            "make the archive again with `solution pack`, which lists every image";
+        IMAGE_REPEATED: Error, "manifest.image-repeated",
+            "the manifest lists an image twice",
+            "list each image once";
+        OPERATOR_IMAGE: Error, "manifest.operator-image",
+            "the operator's image is not among the Solution's images",
+            "add it to spec.images, or correct spec.operator.image";
+        EXPANSION: Error, "manifest.expansion",
+            "`$(image:NAME)` does not name exactly one image of the Solution",
+            "write $(image:NAME) with the name of an image that has one tag";
+        VARIABLE: Error, "manifest.variable",
+            "an environment variable has no usable name, or is given twice",
+            "give each variable once, with a name without `=`";
+        RELATED_IMAGE: Error, "manifest.related-image",
+            "a RELATED_IMAGE_ variable names an image that is not in the archive",
+            "add the image, and write $(image:NAME) as the variable's value";
+    }
+
+    /// `images/`, `blobs/` and what is derived from them.
+    images {
+        PLACE: Error, "images.place",
+            "an image does not lie at images/NAME/TAG, or lies inside another",
+            "correct the image's name or tag in solution.yaml and pack again";
+        DOCUMENT: Error, "images.document",
+            "an image manifest or index cannot be read",
+            "build the image with another tool, or push it to a registry and pack it from there";
+        FOREIGN: Error, "images.foreign",
+            "an image has content that lies elsewhere (`urls`), where a site without internet cannot reach it",
+            "rebuild the image so that it contains all its layers";
+        NESTING: Error, "images.nesting",
+            "indexes are nested too deeply",
+            "flatten the index";
+        EMPTY: Error, "images.empty",
+            "an index has no manifest: there is nothing to run",
+            "check the chosen platforms of the image in solution.yaml";
+        MISSING: Error, "images.missing",
+            "an image refers to a content that is not in the archive",
+            "make the archive again from a complete source";
+        SIZE: Error, "images.size",
+            "an image refers to a content with another size than it has",
+            "build the image again; its manifest is wrong";
+        MEDIA_TYPE: Error, "images.media-type",
+            "an index calls a document by another media type than the document itself",
+            "build the image again; its index is wrong";
+        CONFIG: Error, "images.config",
+            "an image's configuration cannot be read, or does not fit its layers",
+            "build the image again; its configuration is wrong";
+        PLATFORM: Warning, "images.platform",
+            "an index gives an image for another platform than its configuration says",
+            "build the image for the platform that it is listed for";
+        INDEX: Error, "images.index",
+            "index.json is missing or cannot be read",
+            "make the archive again with `solution pack`";
+        INCOMPLETE: Error, "images.incomplete",
+            "a file that follows from the images is missing",
+            "make the archive again with `solution pack`";
+        DIFFERS: Error, "images.differs",
+            "a file is not what follows from the images",
+            "make the archive again with `solution pack`";
+        UNREFERENCED: Error, "images.unreferenced",
+            "a file belongs to no image: nothing may hide in an archive",
+            "make the archive again with `solution pack`";
+        BUDGET: Error, "images.budget",
+            "the images' documents are more than can be checked",
+            "split the Solution into several";
+    }
+
+    /// `operator/`.
+    operator {
+        UNEXPECTED: Error, "operator.unexpected",
+            "there are files for an operator, but the manifest has none",
+            "add spec.operator to solution.yaml, or remove the directory operator/";
+        IGNORED: Warning, "operator.ignored",
+            "nothing reads this file below operator/",
+            "name definitions operator/deploy/crds/NAME_crd.yaml and put all roles into operator/deploy/role.yaml";
+        BUDGET: Error, "operator.budget",
+            "the operator's files are larger than can be checked",
+            "leave generated descriptions out of the definitions, and rights that are not needed out of the rules";
+        YAML: Error, "operator.yaml",
+            "a file of the operator cannot be read",
+            "correct the file and pack again";
+        CRD_COUNT: Error, "operator.crd-count",
+            "a definition file does not hold exactly one document",
+            "write each CustomResourceDefinition into a file of its own";
+        CRD_KIND: Error, "operator.crd-kind",
+            "a definition file holds something else than an apiextensions.k8s.io/v1 CustomResourceDefinition",
+            "convert it to apiextensions.k8s.io/v1, or move it out of operator/deploy/crds";
+        CRD_SHAPE: Error, "operator.crd-shape",
+            "a definition lacks something that the API server requires",
+            "generate the definition again, or add the field";
+        CRD_GROUP: Error, "operator.crd-group",
+            "a definition is for an API group that Kubernetes serves itself",
+            "define the resource in a group below a domain of your own";
+        CRD_NAME: Error, "operator.crd-name",
+            "a definition's name is not PLURAL.GROUP",
+            "set metadata.name to spec.names.plural, a dot, and spec.group";
+        CRD_VERSIONS: Error, "operator.crd-versions",
+            "a definition does not have exactly one storage version, serves none, or repeats one",
+            "set `storage: true` for one version and `served: true` for at least one";
+        CRD_CONVERSION: Error, "operator.crd-conversion",
+            "a definition converts versions by a webhook, which names one namespace where environments are many",
+            "use `strategy: None` and keep the versions' fields compatible";
+        CRD_REPEATED: Error, "operator.crd-repeated",
+            "two files define the same custom resource",
+            "keep one of them";
+        CRD_METADATA: Warning, "operator.crd-metadata",
+            "a definition has metadata that an import does not apply",
+            "remove it from the file, or do without it at the site: an import applies the name, and labels and annotations that are nobody else's";
+        ROLE_KIND: Error, "operator.role-kind",
+            "role.yaml holds something else than Role and ClusterRole",
+            "remove it: service accounts and bindings are made by the import";
+        ROLE_NAME: Error, "operator.role-name",
+            "a role has no usable name, or one that another has",
+            "give each role a name of its own";
+        ROLE_RULES: Error, "operator.role-rules",
+            "a role's rules are not what the API server accepts, or are not in the archive",
+            "write each rule with apiGroups, resources and verbs as lists of strings";
+        WILDCARD: Warning, "operator.wildcard",
+            "a rule grants everything of a kind (`*`)",
+            "list the API groups, resources and verbs that the operator uses";
+        DANGEROUS_RULE: Warning, "operator.dangerous-rule",
+            "a role gives rights that reach further than they seem to",
+            "leave them out if the operator can do without, or grant them for named objects only";
+        CLUSTER_RULE: Warning, "operator.cluster-rule",
+            "a rule grants nothing, because ClusterRoles are bound in one namespace",
+            "remove the rule, or set spec.operator.scope to Cluster";
+    }
+
+    /// What works but is better done otherwise.
+    practice {
+        LATEST: Warning, "practice.latest",
+            "an image has the tag `latest`, which says nothing about its content",
+            "give the image the tag of its version";
+        NESTED_NAME: Warning, "practice.nested-name",
+            "an image's name has several components; upstream's import reads only one",
+            "use one component if the archive is also for upstream's import";
+        DISPLAY_NAME: Warning, "practice.display-name",
+            "the manifest has no display name",
+            "add the annotation solutions.metalk8s.scality.com/display-name";
+        TEMPLATE: Warning, "practice.template",
+            "a file holds `{{`, `{%` or `{#`, which upstream's import runs as a template",
+            "reword the text if the archive is also for upstream's import";
+    }
+}
