@@ -4,7 +4,7 @@
 use deployer::Object;
 use schemas::{SolutionName, Version};
 use serde_json::{Value, json};
-use validator::rules::{self, Metadata};
+use validator::rules::{self, SortedMetadata};
 
 use crate::obstacle::Obstacle;
 use crate::vocabulary as v;
@@ -124,7 +124,7 @@ pub(crate) fn labelled(
     crd: &Value,
     was_there_before: bool,
 ) -> Value {
-    let Metadata {
+    let SortedMetadata {
         labels,
         annotations,
         ..

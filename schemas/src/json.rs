@@ -47,7 +47,7 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, JsonError> {
 
 fn walk(bytes: &[u8], kind: Kind, rules: Rules) -> Result<(), JsonError> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let whole = Walk {
+    let whole = Look {
         rules,
         kind,
         depth: 0,
@@ -71,13 +71,13 @@ enum Rules {
 
 /// A look at one value and all that is inside, which keeps nothing of it.
 #[derive(Clone, Copy)]
-struct Walk {
+struct Look {
     rules: Rules,
     kind: Kind,
     depth: usize,
 }
 
-impl Walk {
+impl Look {
     /// The look at what is inside this value, for Go of that kind.
     fn inside<E: serde::de::Error>(self, kind: Kind) -> Result<Self, E> {
         if self.rules == Rules::Strict && self.depth == limits::JSON_DEPTH {
@@ -94,7 +94,7 @@ impl Walk {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Walk {
+impl<'de> DeserializeSeed<'de> for Look {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -105,7 +105,7 @@ impl<'de> DeserializeSeed<'de> for Walk {
 /// 2^53: above it, readers that keep numbers as doubles see another value.
 const INTEGERS: u64 = 1 << 53;
 
-impl<'de> Visitor<'de> for Walk {
+impl<'de> Visitor<'de> for Look {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -249,7 +249,7 @@ mod tests {
             MapDeserializer::<_, Error>::new(fields)
         };
         let layers = SeqDeserializer::<_, Error>::new((0..EACH).map(|_| layer()));
-        let whole = Walk {
+        let whole = Look {
             rules: Rules::Strict,
             kind: Kind::List(&[("known", Kind::Plain)]),
             depth: 0,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use release::{Draft, Note, Weight, Wishes};
+use release::{Note, SourceTree, Weight, Wishes};
 use schemas::{SolutionName, Version};
 use serde::Serialize;
 
@@ -130,7 +130,7 @@ fn from_release(arguments: &Arguments, release: &Path, output: Output) -> Result
     Ok(Outcome::Yes)
 }
 
-fn draft(arguments: &Arguments, release: &Path) -> Result<Draft, Failure> {
+fn draft(arguments: &Arguments, release: &Path) -> Result<SourceTree, Failure> {
     let directory = arguments.directory.as_deref().and_then(Path::file_name);
     let of_directory = || directory?.to_str()?.parse().ok();
     let wishes = Wishes {

@@ -51,7 +51,7 @@ pub(crate) fn check(
         list: Vec::new(),
         references_known: references.is_some(),
     };
-    let mut walk = Walk {
+    let mut walk = ImageWalk {
         walker: Walker::new(Documents::new(files, findings)),
         last_image: vec![0; files.count()],
         contents: 0,
@@ -100,7 +100,7 @@ fn places(files: &Files<'_>, findings: &mut Findings) -> BTreeSet<ImagePlace> {
 }
 
 /// Makes images of the documents that a walk comes to.
-struct Walk<'a> {
+struct ImageWalk<'a> {
     walker: Walker<Documents<'a>>,
     /// For each content, by its number, the last image that has it.
     last_image: Vec<usize>,
@@ -108,7 +108,7 @@ struct Walk<'a> {
     contents: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> ImageWalk<'a> {
     /// Whether there may be more images. Of pairs that cannot all be files, no list is made.
     fn affordable(&mut self) -> bool {
         let contents = self.contents;
@@ -369,7 +369,7 @@ mod tests {
             (IMAGE_CONTENTS + 1, Some("images.budget")),
         ] {
             let mut findings = Findings::default();
-            let mut walk = Walk {
+            let mut walk = ImageWalk {
                 walker: Walker::new(Documents::new(&files, &mut findings)),
                 last_image: Vec::new(),
                 contents: pairs,

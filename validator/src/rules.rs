@@ -29,7 +29,7 @@ pub use danger::{Danger, When};
 pub use definition::{
     DefinitionNames, cluster_scoped, converts_by_webhook, identify_definition, is_definition,
 };
-pub use metadata::{Metadata, Withheld, metadata};
+pub use metadata::{SortedMetadata, Withheld, metadata};
 pub use problem::Problem;
 pub use right::{Reach, Right};
 pub use role::{aggregates, identify_roles};

@@ -18,7 +18,7 @@ use crate::object::{Object, ObjectRef};
 use crate::stuck::{Passing, RolloutFailure, Stuck};
 use crate::write::remove::{Deleted, Propagation};
 use awaited::{Awaited, RolloutProgress, RolloutState, awaited};
-use diagnose::{Finding, diagnose, waits_for_image};
+use diagnose::{Sighting, diagnose, waits_for_image};
 use scene::Set;
 
 /// What became of a pod that was to be started anew.
@@ -42,20 +42,20 @@ struct Suspicion(Option<(Stuck, Instant)>);
 
 impl Suspicion {
     /// Whether what is seen now is there to stay.
-    fn is_certain(&mut self, finding: Option<&Finding>) -> bool {
-        let Some(finding) = finding else {
+    fn is_certain(&mut self, sighting: Option<&Sighting>) -> bool {
+        let Some(sighting) = sighting else {
             self.0 = None;
             return false;
         };
-        match finding.stuck.passing() {
+        match sighting.stuck.passing() {
             Passing::Never => true,
             Passing::Likely => false,
             Passing::Perhaps => match &self.0 {
-                Some((stuck, since)) if *stuck == finding.stuck => {
+                Some((stuck, since)) if *stuck == sighting.stuck => {
                     since.elapsed() >= limits::PATIENCE
                 }
                 _ => {
-                    self.0 = Some((finding.stuck.clone(), Instant::now()));
+                    self.0 = Some((sighting.stuck.clone(), Instant::now()));
                     false
                 }
             },
@@ -68,7 +68,7 @@ struct Look {
     deployment: Object,
     state: RolloutState,
     /// The cause that is seen, if one is.
-    finding: Option<Finding>,
+    sighting: Option<Sighting>,
 }
 
 impl Cluster {
@@ -114,7 +114,7 @@ impl Cluster {
                     }
                 } else {
                     complete_since = None;
-                    if suspicion.is_certain(look.finding.as_ref()) || now >= end {
+                    if suspicion.is_certain(look.sighting.as_ref()) || now >= end {
                         let failure = self.failure(look).await;
                         if let Some(failure) = endure(failure, end)? {
                             return Err(Error::Rollout(Box::new(failure)));
@@ -184,40 +184,43 @@ impl Cluster {
             return Ok(None);
         };
         let mut progress = progress(deployment.as_value());
-        let (awaited, finding) = if !is_observed(deployment.as_value()) {
+        let (awaited, sighting) = if !is_observed(deployment.as_value()) {
             // Whatever can be seen is about a former version.
             (progress.updated, progress.available) = (0, 0);
             (Some(Awaited::Notice), None)
         } else if is_complete(&progress) {
             (None, None)
         } else if let Some(scene) = self.scene(&deployment).await? {
-            let finding = diagnose(&scene);
-            (Some(awaited(&scene, &progress, finding.as_ref())), finding)
+            let sighting = diagnose(&scene);
+            (
+                Some(awaited(&scene, &progress, sighting.as_ref())),
+                sighting,
+            )
         } else {
             (Some(Awaited::Pods), None)
         };
         Ok(Some(Look {
             deployment,
             state: RolloutState { progress, awaited },
-            finding,
+            sighting,
         }))
     }
 
     async fn failure(&self, look: Look) -> Result<RolloutFailure, Error> {
-        let finding = look
-            .finding
-            .unwrap_or_else(|| Finding::nothing(look.state.awaited.as_ref()));
+        let sighting = look
+            .sighting
+            .unwrap_or_else(|| Sighting::nothing(look.state.awaited.as_ref()));
         let namespace = look.deployment.namespace().unwrap_or_default().to_owned();
-        let log = match (&finding.pod, &finding.container, finding.stuck.has_log()) {
+        let log = match (&sighting.pod, &sighting.container, sighting.stuck.has_log()) {
             (Some(pod), Some(container), true) => self.last_log(&namespace, pod, container).await?,
             _ => None,
         };
         Ok(RolloutFailure {
             namespace,
             deployment: look.deployment.name().to_owned(),
-            pod: finding.pod,
-            stuck: finding.stuck,
-            detail: finding.detail,
+            pod: sighting.pod,
+            stuck: sighting.stuck,
+            detail: sighting.detail,
             log,
         })
     }

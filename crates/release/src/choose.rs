@@ -6,13 +6,13 @@ use crate::error::ReleaseError;
 use crate::limits;
 use crate::notes::{Note, Weight, names, shown};
 use crate::objects::{Object, text};
-use crate::rights::{Account, Roles};
+use crate::rights::{Roles, ServiceAccount};
 
 /// The operator, and why it is this one.
 #[derive(Debug)]
-pub(crate) struct Choice<'a> {
+pub(crate) struct Chosen<'a> {
     pub(crate) workload: &'a Object<'a>,
-    pub(crate) account: Account,
+    pub(crate) account: ServiceAccount,
     pub(crate) note: Note,
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn choose<'a>(
     objects: &'a [Object<'a>],
     groups: &BTreeSet<&str>,
     wished: Option<&str>,
-) -> Result<Choice<'a>, ReleaseError> {
+) -> Result<Chosen<'a>, ReleaseError> {
     let of_kind = |kind| {
         objects
             .iter()
@@ -94,25 +94,25 @@ fn is_called_operator(name: &str) -> bool {
         && !name.contains("webhook")
 }
 
-fn chosen<'a>(workload: &'a Object<'a>, why: &str) -> Choice<'a> {
+fn chosen<'a>(workload: &'a Object<'a>, why: &str) -> Chosen<'a> {
     let mut text = format!("is the operator: it {why}");
     if workload.kind() == "StatefulSet" {
         text.push_str("; an import runs it as a Deployment, without volumes");
     }
-    Choice {
+    Chosen {
         workload,
         account: account(workload),
         note: Note::new(Weight::Chosen, workload.title(), text),
     }
 }
 
-fn account(workload: &Object<'_>) -> Account {
+fn account(workload: &Object<'_>) -> ServiceAccount {
     let pod = |field: &str| text(&workload.value, &format!("/spec/template/spec/{field}"));
     let name = [pod("serviceAccountName"), pod("serviceAccount"), "default"]
         .into_iter()
         .find(|name| !name.is_empty())
         .unwrap_or_default();
-    Account {
+    ServiceAccount {
         name: name.to_owned(),
         namespace: workload.namespace().to_owned(),
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::error::ReleaseError;
 use crate::fields;
-use crate::images::{Hint, Images, Named};
+use crate::images::{DraftImages, FoundImages, Hint};
 use crate::limits;
 use crate::naming;
 use crate::notes::{Note, Weight, shown};
@@ -332,7 +332,7 @@ impl Reading<'_> {
 
 impl Container {
     /// Finds the images that the operator's texts name.
-    pub(crate) fn scan(&self, images: &mut Images, title: &str) {
+    pub(crate) fn scan(&self, images: &mut FoundImages, title: &str) {
         images.scan(&self.image, Hint::Image, &format!("{title}, its container"));
         for text in self.command.iter().chain(&self.args) {
             let flag = text.value.split('=').next().unwrap_or_default();
@@ -346,15 +346,15 @@ impl Container {
     }
 
     /// The command, if the release has one.
-    pub(crate) fn command(&self, images: &Named) -> Vec<String> {
+    pub(crate) fn command(&self, images: &DraftImages) -> Vec<String> {
         expanded(&self.command, images)
     }
 
-    pub(crate) fn args(&self, images: &Named) -> Vec<String> {
+    pub(crate) fn args(&self, images: &DraftImages) -> Vec<String> {
         expanded(&self.args, images)
     }
 
-    pub(crate) fn env(&self, images: &Named) -> Vec<EnvVar> {
+    pub(crate) fn env(&self, images: &DraftImages) -> Vec<EnvVar> {
         let variable = |text: &Text| EnvVar {
             name: text.name.clone(),
             value: images.expandable(&text.value, text.hint()),
@@ -378,7 +378,7 @@ impl Container {
     }
 }
 
-fn expanded(texts: &[Text], images: &Named) -> Vec<String> {
+fn expanded(texts: &[Text], images: &DraftImages) -> Vec<String> {
     let expand = |text: &Text| images.expandable(&text.value, text.hint());
     texts.iter().map(expand).collect()
 }

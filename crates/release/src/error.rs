@@ -13,13 +13,13 @@ use crate::limits;
 
 /// Where an object stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DocumentPlace {
     pub(crate) file: Arc<str>,
     pub(crate) document: usize,
     pub(crate) line: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DocumentPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             file,
@@ -70,7 +70,7 @@ pub enum ReleaseError {
     )]
     Yaml {
         /// Where it stands.
-        place: Place,
+        place: DocumentPlace,
         /// The reason, with line and column.
         source: YamlError,
     },
@@ -78,7 +78,7 @@ pub enum ReleaseError {
     #[error("{place}: with it the release holds more than {what}; give a part of it")]
     Weight {
         /// The document with which it is too much.
-        place: Place,
+        place: DocumentPlace,
         /// The limit.
         what: String,
     },
@@ -86,9 +86,9 @@ pub enum ReleaseError {
     #[error("{one} and {other} both define {what}, differently; give one release only")]
     Twice {
         /// The first document.
-        one: Place,
+        one: DocumentPlace,
         /// The second.
-        other: Place,
+        other: DocumentPlace,
         /// Kind and name.
         what: String,
     },
@@ -98,7 +98,7 @@ pub enum ReleaseError {
     )]
     Name {
         /// Where it stands.
-        place: Place,
+        place: DocumentPlace,
         /// Kind and name.
         what: String,
     },
@@ -123,7 +123,7 @@ pub enum ReleaseError {
     #[error("{place}: {workload} has no container with an image")]
     NoContainer {
         /// Where it stands.
-        place: Place,
+        place: DocumentPlace,
         /// Kind and name.
         workload: String,
     },
@@ -131,7 +131,7 @@ pub enum ReleaseError {
     #[error("{place}: {what}")]
     Workload {
         /// Where it stands.
-        place: Place,
+        place: DocumentPlace,
         /// What is missing, and what to do.
         what: String,
     },
@@ -172,7 +172,7 @@ pub enum ReleaseError {
 }
 
 impl ReleaseError {
-    pub(crate) fn weight(place: &Place, values: usize) -> Self {
+    pub(crate) fn weight(place: &DocumentPlace, values: usize) -> Self {
         let what = if values > limits::RELEASE_VALUES {
             format!("{} values", limits::RELEASE_VALUES)
         } else {

@@ -2,9 +2,9 @@
 
 use crate::ReleaseError;
 use crate::bundle::About;
-use crate::choose::Choice;
+use crate::choose::Chosen;
 use crate::container::Container;
-use crate::images::{Extent, Hint, Images, Named};
+use crate::images::{DraftImages, FoundImages, Hint, Searched};
 use crate::limits;
 use crate::notes::{Note, Weight, names, shown};
 use crate::objects::Objects;
@@ -15,11 +15,11 @@ use crate::rights;
 pub(crate) fn images(
     objects: &Objects<'_>,
     about: Option<&About>,
-    choice: &Choice<'_>,
+    choice: &Chosen<'_>,
     container: &Container,
     notes: &mut Vec<Note>,
-) -> Result<Named, ReleaseError> {
-    let mut images = Images::default();
+) -> Result<DraftImages, ReleaseError> {
+    let mut images = FoundImages::default();
     container.scan(&mut images, &choice.workload.title());
     for (name, image) in about.into_iter().flat_map(|about| &about.images) {
         images.scan(
@@ -35,7 +35,7 @@ pub(crate) fn images(
                 notes.push(Note::new(Weight::Decide, title, "has images among its default values, which stay as they are: the site's nodes must find these references, by a mirror or by values in the custom resources"));
             }
         } else if !rights::is_role(object) && !rights::is_binding(object) {
-            images.scan_document(&object.value, extent(object.kind()), &title);
+            images.scan_document(&object.value, searched(object.kind()), &title);
         }
         if images.len() > limits::RELEASE_IMAGES {
             let what = format!("{} images", limits::RELEASE_IMAGES);
@@ -49,7 +49,7 @@ pub(crate) fn images(
 }
 
 /// Kinds that run containers, or configure what does, name images in any of their texts.
-fn extent(kind: &str) -> Extent {
+fn searched(kind: &str) -> Searched {
     const ALL: [&str; 8] = [
         "Deployment",
         "StatefulSet",
@@ -61,14 +61,14 @@ fn extent(kind: &str) -> Extent {
         "ConfigMap",
     ];
     if ALL.contains(&kind) {
-        Extent::All
+        Searched::All
     } else {
-        Extent::Fields
+        Searched::Fields
     }
 }
 
 /// Which images only programs ask for that an import does not run.
-pub(crate) fn of_others(images: &Named, choice: &Choice<'_>) -> Option<Note> {
+pub(crate) fn of_others(images: &DraftImages, choice: &Chosen<'_>) -> Option<Note> {
     let own = format!("{}, ", choice.workload.title());
     let wanted = |asker: &String| {
         asker.starts_with(&own)
@@ -89,7 +89,7 @@ pub(crate) fn of_others(images: &Named, choice: &Choice<'_>) -> Option<Note> {
 }
 
 /// Which references were completed.
-pub(crate) fn rewritten(images: &Named) -> Option<Note> {
+pub(crate) fn rewritten(images: &DraftImages) -> Option<Note> {
     let completed = images
         .rewritten
         .iter()

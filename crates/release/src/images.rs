@@ -40,7 +40,7 @@ impl Hint {
 
 /// Which texts of a document can be references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum Searched {
     /// All: it runs containers, or configures what does.
     All,
     /// Those in fields whose name says so.
@@ -48,10 +48,10 @@ pub(crate) enum Extent {
 }
 
 /// What a field's name says about its value; of a variable, what its own name says.
-fn field_hint(key: &str, fields: &Map<String, Value>, extent: Extent) -> Hint {
-    match (key, extent) {
-        ("image", Extent::All) => Hint::Image,
-        ("value", Extent::All) => Hint::of(
+fn field_hint(key: &str, fields: &Map<String, Value>, searched: Searched) -> Hint {
+    match (key, searched) {
+        ("image", Searched::All) => Hint::Image,
+        ("value", Searched::All) => Hint::of(
             fields
                 .get("name")
                 .and_then(Value::as_str)
@@ -66,7 +66,7 @@ const ASKERS: usize = 5;
 
 /// The images found so far, each with who asks for it, in the order in which they were found.
 #[derive(Debug, Default)]
-pub(crate) struct Images {
+pub(crate) struct FoundImages {
     found: Vec<(ImageReference, Vec<String>)>,
     index: BTreeMap<String, usize>,
     /// How often an image was named.
@@ -75,7 +75,7 @@ pub(crate) struct Images {
     pub(crate) rewritten: BTreeMap<String, ImageReference>,
 }
 
-impl Images {
+impl FoundImages {
     /// Looks for references in a text, and remembers who asks for them.
     pub(crate) fn scan(&mut self, text: &str, hint: Hint, asker: &str) {
         for range in references(text, hint) {
@@ -84,17 +84,17 @@ impl Images {
     }
 
     /// Looks for references in the texts of a document.
-    pub(crate) fn scan_document(&mut self, document: &Value, extent: Extent, asker: &str) {
+    pub(crate) fn scan_document(&mut self, document: &Value, searched: Searched, asker: &str) {
         let mut open = vec![(document, Hint::None)];
         while let Some((value, hint)) = open.pop() {
             match value {
-                Value::String(text) if extent == Extent::All || hint != Hint::None => {
+                Value::String(text) if searched == Searched::All || hint != Hint::None => {
                     self.scan(text, hint, asker);
                 }
                 Value::Array(list) => open.extend(list.iter().rev().map(|value| (value, hint))),
                 Value::Object(map) => {
                     let fields = map.iter().rev();
-                    open.extend(fields.map(|(key, value)| (value, field_hint(key, map, extent))));
+                    open.extend(fields.map(|(key, value)| (value, field_hint(key, map, searched))));
                 }
                 _ => {}
             }
@@ -155,7 +155,7 @@ impl Images {
     }
 
     /// Gives every image its name and tag.
-    pub(crate) fn named(self) -> Named {
+    pub(crate) fn named(self) -> DraftImages {
         let references: Vec<&ImageReference> =
             self.found.iter().map(|(reference, _)| reference).collect();
         let names = names(&references);
@@ -174,7 +174,7 @@ impl Images {
                 askers: askers.clone(),
             });
         let images = images.collect();
-        Named {
+        DraftImages {
             images,
             index: self.index,
             rewritten: self.rewritten,
@@ -192,14 +192,14 @@ pub(crate) struct NamedImage {
 
 /// The images of the draft.
 #[derive(Debug)]
-pub(crate) struct Named {
+pub(crate) struct DraftImages {
     pub(crate) images: Vec<NamedImage>,
     /// Where the image of a reference is among them.
     index: BTreeMap<String, usize>,
     pub(crate) rewritten: BTreeMap<String, ImageReference>,
 }
 
-impl Named {
+impl DraftImages {
     /// The image that a reference of the release means.
     pub(crate) fn get(&self, written: &str) -> Option<&SourceImage> {
         let index = self.index.get(normal(written)?.as_str())?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::notes::{Note, Weight, names};
 use crate::objects::Object;
-use crate::rights::Account;
+use crate::rights::ServiceAccount;
 
 /// What becomes of a kind. The group is empty for Kubernetes' core and where it makes no difference.
 const REASONS: [(&str, Weight, &str); 32] = [
@@ -218,7 +218,7 @@ fn reason(kind: &str, group: &str, own: &BTreeSet<(&str, &str)>) -> (Weight, &'s
 }
 
 /// Roles that the operator's account is not bound to.
-pub(crate) fn other_roles(roles: &[&Object<'_>], account: &Account) -> Option<Note> {
+pub(crate) fn other_roles(roles: &[&Object<'_>], account: &ServiceAccount) -> Option<Note> {
     if roles.is_empty() {
         return None;
     }

@@ -1,5 +1,5 @@
 //! `solution init --from`: a source tree made from the rendered manifests of an operator's release. Bytes in, files and
-//! notes out; only [`read`] reads from the disk, and only [`Draft::write`] writes to it.
+//! notes out; only [`read`] reads from the disk, and only [`SourceTree::write`] writes to it.
 //!
 //! What a Solution has a place for is taken as it stands; what has none is said, never changed silently.
 //!
@@ -34,14 +34,14 @@ use schemas::{
     SolutionName, SolutionSource, SourceSpec, Version,
 };
 
-use choose::Choice;
+use choose::Chosen;
 use container::Container;
 use definitions::{Definitions, is_definition};
-use images::Named;
+use images::DraftImages;
 use objects::{Object, Objects};
-use rights::{Rights, Roles};
+use rights::{AccountRoles, Roles};
 
-pub use error::{Place, ReleaseError};
+pub use error::{DocumentPlace, ReleaseError};
 pub use notes::{Note, Weight};
 pub use read::{Release, read};
 
@@ -67,7 +67,7 @@ pub struct Wishes {
 
 /// A source tree that is not yet written.
 #[derive(Clone, Debug)]
-pub struct Draft {
+pub struct SourceTree {
     /// Name and version of the Solution.
     pub id: SolutionId,
     /// What `solution.yaml` says.
@@ -79,7 +79,7 @@ pub struct Draft {
 }
 
 /// Makes a source tree of a release.
-pub fn draft(release: &Release, wishes: &Wishes) -> Result<Draft, ReleaseError> {
+pub fn draft(release: &Release, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
     let mut objects = objects::parse(&release.files)?;
     let about = bundle::expand(&mut objects);
     let mut notes = release.notes.clone();
@@ -125,7 +125,7 @@ pub fn draft(release: &Release, wishes: &Wishes) -> Result<Draft, ReleaseError> 
     ] {
         files.insert(path.to_owned(), bytes);
     }
-    Ok(Draft {
+    Ok(SourceTree {
         id,
         source,
         files,
@@ -136,8 +136,8 @@ pub fn draft(release: &Release, wishes: &Wishes) -> Result<Draft, ReleaseError> 
 /// What is not in the draft, by kind.
 fn leftover(
     objects: &Objects<'_>,
-    choice: &Choice<'_>,
-    rights: &Rights<'_>,
+    choice: &Chosen<'_>,
+    rights: &AccountRoles<'_>,
     definitions: &Definitions<'_>,
 ) -> Vec<Note> {
     let granted = |object: &Object<'_>| {
@@ -157,7 +157,7 @@ fn leftover(
 
 fn operator(
     container: &Container,
-    images: &Named,
+    images: &DraftImages,
     scope: OperatorScope,
 ) -> Result<Operator, ReleaseError> {
     let image = images.get(&container.image).ok_or(ReleaseError::Spelling)?;
@@ -189,7 +189,7 @@ fn operator(
 
 fn source(
     id: &SolutionId,
-    images: &Named,
+    images: &DraftImages,
     operator: Operator,
     display_name: Option<String>,
 ) -> SolutionSource {

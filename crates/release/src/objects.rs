@@ -12,7 +12,7 @@ use schemas::yaml::{self, Part};
 use serde_json::Value;
 
 use crate::ReleaseFile;
-use crate::error::{Place, ReleaseError};
+use crate::error::{DocumentPlace, ReleaseError};
 use crate::limits;
 use crate::notes::{Note, Weight, shown};
 
@@ -20,7 +20,7 @@ use crate::notes::{Note, Weight, shown};
 #[derive(Clone, Debug)]
 pub(crate) struct Object<'a> {
     /// Where it stands.
-    pub(crate) place: Place,
+    pub(crate) place: DocumentPlace,
     /// Its text, when it has one of its own.
     pub(crate) text: Option<&'a str>,
     /// What it says.
@@ -87,7 +87,7 @@ pub(crate) fn parse(files: &[ReleaseFile]) -> Result<Objects<'_>, ReleaseError> 
             source,
         })?;
         for part in parts {
-            let place = Place {
+            let place = DocumentPlace {
                 file: Arc::clone(&name),
                 document: part.number,
                 line: part.line,
@@ -100,7 +100,7 @@ pub(crate) fn parse(files: &[ReleaseFile]) -> Result<Objects<'_>, ReleaseError> 
 }
 
 impl<'a> Objects<'a> {
-    fn read(&mut self, place: &Place, part: Part<'a>) -> Result<(), ReleaseError> {
+    fn read(&mut self, place: &DocumentPlace, part: Part<'a>) -> Result<(), ReleaseError> {
         let documents = part.documents().map_err(|source| ReleaseError::Yaml {
             place: place.clone(),
             source,
@@ -122,7 +122,7 @@ impl<'a> Objects<'a> {
     }
 
     /// Takes a document, or the items of a list of objects.
-    fn take(&mut self, place: &Place, text: Option<&'a str>, mut value: Value) {
+    fn take(&mut self, place: &DocumentPlace, text: Option<&'a str>, mut value: Value) {
         let kind = self::text(&value, "/kind");
         let items = value.get("items").is_some_and(Value::is_array);
         if kind.ends_with("List") && items {
@@ -137,7 +137,7 @@ impl<'a> Objects<'a> {
         }
     }
 
-    fn push(&mut self, place: &Place, text: Option<&'a str>, value: Value) {
+    fn push(&mut self, place: &DocumentPlace, text: Option<&'a str>, value: Value) {
         const PACKAGE: &str = "operators.operatorframework.io.bundle.package.v1";
         let object = Object {
             place: place.clone(),

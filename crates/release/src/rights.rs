@@ -14,14 +14,14 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// The account that a workload runs as.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Account {
+pub(crate) struct ServiceAccount {
     pub(crate) name: String,
     pub(crate) namespace: String,
 }
 
 /// Where a role holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach<'a> {
+pub(crate) enum Bound<'a> {
     /// Everywhere.
     Cluster,
     /// In this namespace, or in the operator's if it is empty.
@@ -34,12 +34,12 @@ pub(crate) enum Reach<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Granted<'a> {
     pub(crate) role: &'a Object<'a>,
-    pub(crate) reach: Reach<'a>,
+    pub(crate) reach: Bound<'a>,
 }
 
 /// What an account may do.
 #[derive(Debug, Default)]
-pub(crate) struct Rights<'a> {
+pub(crate) struct AccountRoles<'a> {
     pub(crate) granted: Vec<Granted<'a>>,
     /// Roles that are bound but not in the release, by kind and name.
     pub(crate) missing: BTreeSet<String>,
@@ -55,7 +55,7 @@ pub(crate) fn is_binding(object: &Object<'_>) -> bool {
     object.group() == RBAC && matches!(object.kind(), "RoleBinding" | "ClusterRoleBinding")
 }
 
-impl Account {
+impl ServiceAccount {
     /// Whether a binding gives its role to this account.
     pub(crate) fn is_bound_by(&self, binding: &Object<'_>) -> bool {
         let home = binding.namespace();
@@ -103,12 +103,12 @@ impl<'a> Roles<'a> {
     }
 
     /// What the release gives to an account. A release without any binding gives all of its roles.
-    pub(crate) fn rights(&self, account: &Account) -> Rights<'a> {
-        let mut rights = Rights::default();
+    pub(crate) fn rights(&self, account: &ServiceAccount) -> AccountRoles<'a> {
+        let mut rights = AccountRoles::default();
         if self.bindings.is_empty() {
             let unbound = |role: &&'a Object<'a>| Granted {
                 role,
-                reach: Reach::Unbound,
+                reach: Bound::Unbound,
             };
             rights.granted = self.all.iter().map(unbound).collect();
         }
@@ -132,7 +132,7 @@ impl<'a> Roles<'a> {
     }
 }
 
-impl<'a> Rights<'a> {
+impl<'a> AccountRoles<'a> {
     fn add(&mut self, roles: &Roles<'a>, binding: &'a Object<'a>) {
         let Some(role) = roles.find(binding) else {
             let part = |pointer| shown(text(&binding.value, pointer));
@@ -144,12 +144,12 @@ impl<'a> Rights<'a> {
             return;
         };
         let reach = match binding.kind() {
-            "ClusterRoleBinding" => Reach::Cluster,
-            _ => Reach::Namespace(binding.namespace()),
+            "ClusterRoleBinding" => Bound::Cluster,
+            _ => Bound::Namespace(binding.namespace()),
         };
         let same_role = |granted: &&mut Granted<'_>| std::ptr::eq(granted.role, role);
         match self.granted.iter_mut().find(same_role) {
-            Some(granted) if reach == Reach::Cluster => granted.reach = reach,
+            Some(granted) if reach == Bound::Cluster => granted.reach = reach,
             Some(_) => {}
             None => self.granted.push(Granted { role, reach }),
         }
@@ -182,7 +182,7 @@ impl<'a> Rights<'a> {
     /// The first thing granted that only works in the whole cluster, for people.
     pub(crate) fn cluster_wide(&self, own: &BTreeSet<(&str, &str)>) -> Option<String> {
         let roles = self.granted.iter().filter(|granted| {
-            granted.role.kind() == "ClusterRole" && !matches!(granted.reach, Reach::Namespace(_))
+            granted.role.kind() == "ClusterRole" && !matches!(granted.reach, Bound::Namespace(_))
         });
         roles
             .flat_map(|granted| list(&granted.role.value, "/rules"))
@@ -193,7 +193,7 @@ impl<'a> Rights<'a> {
     pub(crate) fn is_everywhere(&self) -> bool {
         self.granted
             .iter()
-            .any(|granted| granted.reach == Reach::Cluster)
+            .any(|granted| granted.reach == Bound::Cluster)
     }
 }
 
@@ -220,7 +220,7 @@ fn cluster_only(rule: &Value, own: &BTreeSet<(&str, &str)>) -> Option<String> {
 
 /// The text of role.yaml, and what there is to say about it.
 pub(crate) fn role_file(
-    rights: &Rights<'_>,
+    rights: &AccountRoles<'_>,
     scope: OperatorScope,
     home: &str,
 ) -> (String, Vec<Note>) {
@@ -235,7 +235,7 @@ pub(crate) fn role_file(
         let role = granted.role;
         let narrow = role.kind() == "ClusterRole"
             && scope == OperatorScope::Cluster
-            && matches!(granted.reach, Reach::Namespace(_));
+            && matches!(granted.reach, Bound::Namespace(_));
         if narrow {
             notes.push(Note::new(Weight::Chosen, role.title(), "is bound in a namespace only, and becomes a Role: with `scope: Cluster` an import would bind it in the whole cluster"));
         }
@@ -249,7 +249,7 @@ pub(crate) fn role_file(
         } else {
             renamed(role, kind, &name)
         });
-        if let Reach::Namespace(namespace) = granted.reach
+        if let Bound::Namespace(namespace) = granted.reach
             && !same(namespace, home)
         {
             let namespace = shown(namespace);
@@ -263,7 +263,7 @@ pub(crate) fn role_file(
     if rights
         .granted
         .iter()
-        .any(|granted| granted.reach == Reach::Unbound)
+        .any(|granted| granted.reach == Bound::Unbound)
     {
         notes.push(Note::new(Weight::Decide, "Roles", "the release holds no binding, so all of its roles were taken; remove from operator/deploy/role.yaml those that are not the operator's"));
     }

@@ -6,11 +6,11 @@ use schemas::OperatorScope;
 
 use crate::container::Container;
 use crate::objects::Object;
-use crate::rights::{Reach, Rights};
+use crate::rights::{AccountRoles, Bound};
 
 /// Where the operator works, and why.
 pub(crate) fn scope(
-    rights: &Rights<'_>,
+    rights: &AccountRoles<'_>,
     container: &Container,
     own: &BTreeSet<(&str, &str)>,
 ) -> (OperatorScope, String) {
@@ -35,10 +35,13 @@ pub(crate) fn scope(
 }
 
 /// The namespaces of the release, which a site will call otherwise.
-pub(crate) fn namespaces<'a>(workload: &'a Object<'_>, rights: &Rights<'a>) -> BTreeSet<&'a str> {
+pub(crate) fn namespaces<'a>(
+    workload: &'a Object<'_>,
+    rights: &AccountRoles<'a>,
+) -> BTreeSet<&'a str> {
     let reaches = rights.granted.iter().map(|granted| match granted.reach {
-        Reach::Namespace(namespace) => namespace,
-        Reach::Cluster | Reach::Unbound => "",
+        Bound::Namespace(namespace) => namespace,
+        Bound::Cluster | Bound::Unbound => "",
     });
     reaches
         .chain([workload.namespace()])

@@ -5,9 +5,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::{Draft, ReleaseError};
+use crate::{ReleaseError, SourceTree};
 
-impl Draft {
+impl SourceTree {
     /// Writes the draft into a directory that is empty or not there. Gives the paths written. When one cannot be
     /// written, all that were are removed.
     pub fn write(&self, directory: &Path) -> Result<Vec<PathBuf>, ReleaseError> {

@@ -6,14 +6,14 @@ use schemas::{OperatorScope, SolutionId, SolutionSource};
 use validator::rules;
 
 use crate::error::ReleaseError;
-use crate::images::Named;
+use crate::images::DraftImages;
 use crate::notes::{Note, Weight, shown};
 
 /// `solution.yaml`. What is written is read back and compared, so that no name of the release can mean something else
 /// in it.
 pub(crate) fn source(
     source: &SolutionSource,
-    images: &Named,
+    images: &DraftImages,
     release: &str,
 ) -> Result<Vec<u8>, ReleaseError> {
     rules::check_source(&source.spec).map_err(|problem| ReleaseError::Unfit(Box::new(problem)))?;
@@ -37,7 +37,7 @@ macro_rules! push {
     };
 }
 
-fn text(source: &SolutionSource, images: &Named, release: &str) -> String {
+fn text(source: &SolutionSource, images: &DraftImages, release: &str) -> String {
     let mut text = String::new();
     push!(
         text,
@@ -153,7 +153,12 @@ fn operator(source: &SolutionSource, text: &mut String) {
 }
 
 /// NOTES.md.
-pub(crate) fn notes(id: &SolutionId, release: &str, images: &Named, notes: &[Note]) -> Vec<u8> {
+pub(crate) fn notes(
+    id: &SolutionId,
+    release: &str,
+    images: &DraftImages,
+    notes: &[Note],
+) -> Vec<u8> {
     let mut text = String::new();
     push!(text, "# {} {}\n", id.name(), id.version());
     push!(

@@ -39,8 +39,8 @@ pub trait Visit {
         manifest: &ImageManifest,
     ) -> Result<Option<Platform>, Self::Error>;
 
-    /// Hears what is wrong with a document. Told once, but [`Problem::Depth`] in each walk.
-    fn problem(&mut self, of: &Document, problem: Problem<'_>) -> Result<(), Self::Error>;
+    /// Hears what is wrong with a document. Told once, but [`WalkProblem::Depth`] in each walk.
+    fn problem(&mut self, of: &Document, problem: WalkProblem<'_>) -> Result<(), Self::Error>;
 }
 
 /// A document and what it says.
@@ -48,7 +48,7 @@ pub type Parsed = (Document, ImageDocument);
 
 /// What is wrong with a document, or with what it says of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Problem<'a> {
+pub enum WalkProblem<'a> {
     /// It is an index of nothing.
     Empty,
     /// It names this document below as many indexes as there may be.
@@ -78,7 +78,7 @@ pub struct Reached<C> {
     last_walk: Cell<usize>,
 }
 
-type Node<V> = Rc<Reached<<V as Visit>::Content>>;
+type Shared<V> = Rc<Reached<<V as Visit>::Content>>;
 
 /// Walks from documents that tags name, and remembers what it has read.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ pub struct Walker<V: Visit> {
     /// Whoever asked.
     pub visit: V,
     /// None for documents that cannot be read.
-    known: BTreeMap<Digest, Option<Node<V>>>,
+    known: BTreeMap<Digest, Option<Shared<V>>>,
     /// The number of the present walk, from 1.
     walk: usize,
 }
@@ -106,7 +106,7 @@ impl<V: Visit> Walker<V> {
         &mut self,
         digest: Digest,
         read: impl FnOnce(&mut V) -> Result<Option<Parsed>, V::Error>,
-    ) -> Result<Option<Node<V>>, V::Error> {
+    ) -> Result<Option<Shared<V>>, V::Error> {
         if let Some(known) = self.known.get(&digest) {
             return Ok(known.clone());
         }
@@ -118,7 +118,7 @@ impl<V: Visit> Walker<V> {
     }
 
     /// Every document that a root reaches: each once, and after those that it names.
-    pub fn walk(&mut self, root: &Reached<V::Content>) -> Result<Vec<Node<V>>, V::Error> {
+    pub fn walk(&mut self, root: &Reached<V::Content>) -> Result<Vec<Shared<V>>, V::Error> {
         self.walk += 1;
         root.last_walk.set(self.walk);
         let mut reached = Vec::new();
@@ -131,10 +131,10 @@ impl<V: Visit> Walker<V> {
         &mut self,
         at: &Reached<V::Content>,
         depth: usize,
-        reached: &mut Vec<Node<V>>,
+        reached: &mut Vec<Shared<V>>,
     ) -> Result<(), V::Error> {
         if depth == limits::INDEX_DEPTH {
-            let too_deep = |child| self.visit.problem(&at.document, Problem::Depth(child));
+            let too_deep = |child| self.visit.problem(&at.document, WalkProblem::Depth(child));
             return at.first.map_or(Ok(()), too_deep);
         }
         for child in self.children(at)? {
@@ -147,7 +147,10 @@ impl<V: Visit> Walker<V> {
     }
 
     /// The documents that an index names and that can be read. The first time, what it says of them is compared.
-    fn children<'r>(&mut self, index: &'r Reached<V::Content>) -> Result<&'r [Node<V>], V::Error> {
+    fn children<'r>(
+        &mut self,
+        index: &'r Reached<V::Content>,
+    ) -> Result<&'r [Shared<V>], V::Error> {
         if let Some(known) = index.children.get() {
             return Ok(known);
         }
@@ -173,12 +176,13 @@ impl<V: Visit> Walker<V> {
     ) -> Result<(), V::Error> {
         let is = child.document.media_type;
         if named.document_type() != Some(is) {
-            self.visit.problem(index, Problem::MediaType(named, is))?;
+            self.visit
+                .problem(index, WalkProblem::MediaType(named, is))?;
         }
         if let (Some(says), Some(is)) = (&named.platform, &child.platform)
             && !says.is_like(is)
         {
-            let problem = Problem::Platform(named.digest, says, is);
+            let problem = WalkProblem::Platform(named.digest, says, is);
             self.visit.problem(index, problem)?;
         }
         Ok(())
@@ -208,7 +212,7 @@ impl<V: Visit> Walker<V> {
             ImageDocument::Index(_) => None,
         };
         if said.is_empty() {
-            self.visit.problem(&document, Problem::Empty)?;
+            self.visit.problem(&document, WalkProblem::Empty)?;
         }
         Ok(Reached {
             document: document.into(),
@@ -275,7 +279,7 @@ mod tests {
         let root = digest(root);
         let root = walker.load(root, |store| Ok(store.load(root)))?;
         let reached = walker.walk(&root.unwrap())?;
-        let number = |it: &Node<Store>| it.document.digest.as_bytes()[0];
+        let number = |it: &Shared<Store>| it.document.digest.as_bytes()[0];
         Ok(reached.iter().map(number).collect())
     }
 
@@ -308,14 +312,14 @@ mod tests {
             }))
         }
 
-        fn problem(&mut self, of: &Document, problem: Problem<'_>) -> Result<(), String> {
+        fn problem(&mut self, of: &Document, problem: WalkProblem<'_>) -> Result<(), String> {
             let number = |digest: Digest| digest.as_bytes()[0];
             let of = number(of.digest);
             let text = match problem {
-                Problem::Empty => format!("{of} is empty"),
-                Problem::Depth(child) => format!("{of} names {}", number(child)),
-                Problem::MediaType(named, is) => format!("{} is {is}", number(named.digest)),
-                Problem::Platform(child, says, is) => format!("{} {says} {is}", number(child)),
+                WalkProblem::Empty => format!("{of} is empty"),
+                WalkProblem::Depth(child) => format!("{of} names {}", number(child)),
+                WalkProblem::MediaType(named, is) => format!("{} is {is}", number(named.digest)),
+                WalkProblem::Platform(child, says, is) => format!("{} {says} {is}", number(child)),
             };
             if self.strict {
                 return Err(text);

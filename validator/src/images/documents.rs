@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use schemas::walk::{Parsed, Problem, Visit};
+use schemas::walk::{Parsed, Visit, WalkProblem};
 use schemas::{
     ArchivePath, ContentsEntry, Descriptor, Digest, Document, ImageDocumentError, ImageManifest,
     Platform, limits,
@@ -148,23 +148,23 @@ impl Visit for Documents<'_> {
         Ok(platform.filter(|_| manifest.is_image()))
     }
 
-    fn problem(&mut self, of: &Document, problem: Problem<'_>) -> Result<(), CheckError> {
+    fn problem(&mut self, of: &Document, problem: WalkProblem<'_>) -> Result<(), CheckError> {
         let path = self.paths[&of.digest];
         let within = format_args!("{path} -> {}", of.digest);
         match problem {
-            Problem::Empty => self.findings.add(&EMPTY, path, "`manifests` is empty"),
-            Problem::Depth(_) => {
+            WalkProblem::Empty => self.findings.add(&EMPTY, path, "`manifests` is empty"),
+            WalkProblem::Depth(_) => {
                 self.complete = false;
                 let place = format_args!("{} -> {}", self.image, of.digest);
                 let message = format_args!("more than {} levels of indexes", limits::INDEX_DEPTH);
                 self.findings.add(&NESTING, place, message);
             }
-            Problem::MediaType(named, is) => {
+            WalkProblem::MediaType(named, is) => {
                 let (digest, says) = (named.digest, &named.media_type);
                 let message = format_args!("{digest} is described as `{says}`, but is `{is}`");
                 self.findings.add(&MEDIA_TYPE, within, message);
             }
-            Problem::Platform(digest, says, is) => {
+            WalkProblem::Platform(digest, says, is) => {
                 let message = format_args!("{digest} is listed for {says}, but is built for {is}");
                 self.findings.add(&PLATFORM, within, message);
             }

@@ -5,7 +5,7 @@
 //! See "Role Based Access Control Good Practices" in the documentation of Kubernetes.
 
 use super::part::{ALL, Part, Resource, Thing};
-use super::right::{Object, Right};
+use super::right::{Right, Things};
 
 /// What having a right makes possible.
 #[derive(Debug)]
@@ -281,7 +281,7 @@ pub(super) static TABLE: &[&Danger] = &[
 
 impl Danger {
     pub(super) fn is_given_by(&self, right: &Right) -> bool {
-        let Object::Resource {
+        let Things::Resource {
             group,
             resource,
             names,

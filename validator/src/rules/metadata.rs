@@ -65,7 +65,7 @@ enum Key {
 
 /// What of a definition's metadata is applied, and what is not.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Metadata<'a> {
+pub struct SortedMetadata<'a> {
     /// Labels that are applied.
     pub labels: BTreeMap<&'a str, &'a str>,
     /// Annotations that are applied.
@@ -121,8 +121,8 @@ impl fmt::Display for Withheld<'_> {
 
 /// Sorts the metadata of a definition, or of any object that passes through.
 #[must_use]
-pub fn metadata(document: &Value) -> Metadata<'_> {
-    let mut metadata = Metadata::default();
+pub fn metadata(document: &Value) -> SortedMetadata<'_> {
+    let mut metadata = SortedMetadata::default();
     let fields = document.get("metadata").and_then(Value::as_object);
     for (field, value) in fields.into_iter().flatten() {
         match field.as_str() {
@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    fn words(metadata: &Metadata<'_>) -> Vec<String> {
+    fn words(metadata: &SortedMetadata<'_>) -> Vec<String> {
         metadata.withheld.iter().map(ToString::to_string).collect()
     }
 
@@ -336,7 +336,7 @@ mod tests {
         );
         assert_eq!(
             super::metadata(&json!({"metadata": "x"})),
-            Metadata::default()
+            SortedMetadata::default()
         );
     }
 }

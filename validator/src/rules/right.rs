@@ -30,12 +30,12 @@ impl fmt::Display for Reach {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Right {
     pub(super) reach: Reach,
-    pub(super) object: Object,
+    pub(super) object: Things,
     pub(super) verbs: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Object {
+pub(super) enum Things {
     Resource {
         group: String,
         resource: String,
@@ -77,8 +77,8 @@ impl Right {
     /// Its parts, each a verb on one thing.
     pub(super) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
         let things: Vec<Thing<'_>> = match &self.object {
-            Object::Url(url) => vec![Thing::Url(url)],
-            Object::Resource {
+            Things::Url(url) => vec![Thing::Url(url)],
+            Things::Resource {
                 group,
                 resource,
                 names,

@@ -61,7 +61,7 @@ pub fn aggregates(role: &Value) -> bool {
 }
 
 /// What judges a role.
-struct Judge<'a> {
+struct RoleCheck<'a> {
     /// The cluster-scoped resources that the Solution defines itself.
     own: BTreeSet<(&'a str, &'a str)>,
     scope: OperatorScope,
@@ -76,7 +76,7 @@ pub(crate) fn roles<'a>(
     if let Err(problem) = cost(documents).check() {
         return vec![Problem::Rights(problem)];
     }
-    let judge = Judge {
+    let judge = RoleCheck {
         own: definitions.filter_map(cluster_scoped).collect(),
         scope,
     };
@@ -97,7 +97,7 @@ fn cost(roles: &[Value]) -> Cost {
     cost
 }
 
-impl Judge<'_> {
+impl RoleCheck<'_> {
     fn check(&self, role: &Value, problems: &mut Vec<Problem>) {
         let name = text(role, "/metadata/name").unwrap_or_default();
         let place: Arc<str> = format!("{} {name}", kind_of(role).1).into();

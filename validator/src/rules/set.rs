@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::part::{Held, Part, Resource, Thing};
-use super::right::{Object, Reach, Right};
+use super::right::{Reach, Right, Things};
 use super::rule::{Cost, Rule, RuleProblem, rules};
 
 /// How labels of a `ClusterRole` begin whose rights go to everybody who has another one.
@@ -140,10 +140,10 @@ fn by_object<'a>(parts: impl Iterator<Item = Part<'a>>) -> Vec<Right> {
 fn right(reach: &Reach, thing: Thing<'_>, verbs: &BTreeSet<&str>, names: &BTreeSet<&str>) -> Right {
     let owned = |texts: &BTreeSet<&str>| texts.iter().map(|text| (*text).to_owned()).collect();
     let object = match thing {
-        Thing::Url(url) => Object::Url(url.to_owned()),
+        Thing::Url(url) => Things::Url(url.to_owned()),
         Thing::Resource {
             group, resource, ..
-        } => Object::Resource {
+        } => Things::Resource {
             group: group.to_owned(),
             resource: resource.to_string(),
             names: owned(names),

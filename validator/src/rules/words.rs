@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
 use super::part::{ALL, Resource};
-use super::right::{Object, Reach, Right};
+use super::right::{Reach, Right, Things};
 
 /// How verbs are said, in this order: sets of them in one word when all are there.
 const VERBS: &[(&[&str], &str)] = &[
@@ -101,8 +101,8 @@ const PARTS: &[(&str, &str)] = &[
 /// The right without its reach.
 pub(super) fn what(right: &Right) -> String {
     match &right.object {
-        Object::Url(url) => asking(&right.verbs, url),
-        Object::Resource {
+        Things::Url(url) => asking(&right.verbs, url),
+        Things::Resource {
             group,
             resource,
             names,
@@ -123,16 +123,16 @@ pub(super) fn what(right: &Right) -> String {
 
 pub(super) fn write(right: &Right, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match (&right.object, &right.reach) {
-        (Object::Url(_), _) => f.write_str(&what(right)),
+        (Things::Url(_), _) => f.write_str(&what(right)),
         (
-            Object::Resource {
+            Things::Resource {
                 group, resource, ..
             },
             Reach::Namespace(name),
         ) if is_namespace(group, resource) => {
             write!(f, "{} the namespace {name} itself", verbs(&right.verbs))
         }
-        (Object::Resource { .. }, reach) => write!(f, "{} {reach}", what(right)),
+        (Things::Resource { .. }, reach) => write!(f, "{} {reach}", what(right)),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::object::{Gvk, ObjectRef};
 
 /// A kind as the server names it in URLs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Resource {
+pub(crate) struct ApiResource {
     /// The plural, as in URLs and rules.
     #[serde(rename = "name")]
     pub(crate) plural: String,
@@ -22,15 +22,15 @@ pub(crate) struct Resource {
 
 #[derive(Debug, Deserialize)]
 struct ResourceList {
-    resources: Vec<Resource>,
+    resources: Vec<ApiResource>,
 }
 
 /// What the server has, by API version.
 #[derive(Debug, Default)]
-pub(crate) struct Kinds(Mutex<HashMap<String, Arc<Vec<Resource>>>>);
+pub(crate) struct Kinds(Mutex<HashMap<String, Arc<Vec<ApiResource>>>>);
 
 impl Kinds {
-    fn find(&self, gvk: &Gvk) -> Option<Resource> {
+    fn find(&self, gvk: &Gvk) -> Option<ApiResource> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known
             .get(&gvk.api_version())?
@@ -39,7 +39,7 @@ impl Kinds {
             .cloned()
     }
 
-    fn keep(&self, api_version: String, resources: Vec<Resource>) {
+    fn keep(&self, api_version: String, resources: Vec<ApiResource>) {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -57,7 +57,7 @@ impl Kinds {
 
 impl Cluster {
     /// Looks a kind up. A kind that is not known is asked for again each time, for it may have come.
-    pub(crate) async fn resource(&self, gvk: &Gvk) -> Result<Resource, Error> {
+    pub(crate) async fn resource(&self, gvk: &Gvk) -> Result<ApiResource, Error> {
         if let Some(resource) = self.kinds.find(gvk) {
             return Ok(resource);
         }
@@ -124,7 +124,7 @@ fn root(gvk: &Gvk) -> String {
     }
 }
 
-fn collection(gvk: &Gvk, resource: &Resource, namespace: Option<&str>) -> String {
+fn collection(gvk: &Gvk, resource: &ApiResource, namespace: Option<&str>) -> String {
     match namespace.filter(|_| resource.namespaced) {
         Some(namespace) => format!(
             "{}/namespaces/{}/{}",

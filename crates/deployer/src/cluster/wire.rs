@@ -225,8 +225,8 @@ impl Cluster {
 
     /// What the server's refusal means.
     fn refusal(&self, status: StatusCode, bytes: &[u8], doing: &str) -> Error {
-        let words = Words::parse(bytes);
-        let (doing, message) = (doing.to_owned(), words.message(status));
+        let body = StatusBody::parse(bytes);
+        let (doing, message) = (doing.to_owned(), body.message(status));
         match status.as_u16() {
             401 => Error::Unauthorized {
                 doing,
@@ -234,7 +234,7 @@ impl Cluster {
             },
             403 => Error::Forbidden { doing, message },
             404 => Error::NotFound { doing, message },
-            409 => match words.conflicts() {
+            409 => match body.conflicts() {
                 conflicts if conflicts.is_empty() => Error::Changed { doing, message },
                 conflicts => Error::Conflict { doing, conflicts },
             },
@@ -258,7 +258,7 @@ impl Cluster {
 
 /// The parts of a `Status` object that are used.
 #[derive(Debug, Default, Deserialize)]
-struct Words {
+struct StatusBody {
     #[serde(default)]
     message: String,
     #[serde(default)]
@@ -279,7 +279,7 @@ struct Cause {
     field: String,
 }
 
-impl Words {
+impl StatusBody {
     /// Proxies answer with something else than a `Status`; then its first line must do.
     fn parse(bytes: &[u8]) -> Self {
         serde_json::from_slice(bytes).unwrap_or_else(|_| {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::diagnose::{Finding, Scene, containers, is_being_set_up};
+use super::diagnose::{Scene, Sighting, containers, is_being_set_up};
 use crate::error::cut;
 use crate::limits;
 use crate::stuck::Stuck;
@@ -110,13 +110,13 @@ impl fmt::Display for Awaited {
 pub(crate) fn awaited(
     scene: &Scene,
     progress: &RolloutProgress,
-    finding: Option<&Finding>,
+    sighting: Option<&Sighting>,
 ) -> Awaited {
-    if let Some(finding) = finding {
+    if let Some(sighting) = sighting {
         return Awaited::Cause {
-            stuck: finding.stuck.clone(),
-            pod: finding.pod.clone(),
-            detail: finding.detail.clone(),
+            stuck: sighting.stuck.clone(),
+            pod: sighting.pod.clone(),
+            detail: sighting.detail.clone(),
         };
     }
     if scene.replica_set.is_some() && scene.pods.is_empty() {
@@ -129,7 +129,7 @@ pub(crate) fn awaited(
     })
 }
 
-impl Finding {
+impl Sighting {
     /// Time is up, and nothing is seen but what is awaited.
     pub(crate) fn nothing(awaited: Option<&Awaited>) -> Self {
         Self {

@@ -28,14 +28,14 @@ pub(crate) struct Scene {
 
 /// A cause, and where it was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Finding {
+pub(crate) struct Sighting {
     pub(crate) stuck: Stuck,
     pub(crate) pod: Option<String>,
     pub(crate) container: Option<String>,
     pub(crate) detail: String,
 }
 
-impl Finding {
+impl Sighting {
     fn of_pod(pod: &Value, stuck: Stuck, detail: &str) -> Self {
         Self {
             stuck,
@@ -54,7 +54,7 @@ impl Finding {
 }
 
 /// The cause that is surest to stay, the first of several.
-pub(crate) fn diagnose(scene: &Scene) -> Option<Finding> {
+pub(crate) fn diagnose(scene: &Scene) -> Option<Sighting> {
     let pods = scene
         .pods
         .iter()
@@ -62,7 +62,7 @@ pub(crate) fn diagnose(scene: &Scene) -> Option<Finding> {
     refused_pods(scene)
         .into_iter()
         .chain(pods)
-        .min_by_key(|finding| match finding.stuck.passing() {
+        .min_by_key(|sighting| match sighting.stuck.passing() {
             Passing::Never => 0,
             Passing::Perhaps => 1,
             Passing::Likely => 2,
@@ -107,7 +107,7 @@ pub(crate) fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Pods that could not even be made.
-fn refused_pods(scene: &Scene) -> Option<Finding> {
+fn refused_pods(scene: &Scene) -> Option<Sighting> {
     // A Deployment may still tell of a former version what its replica set says of the current one.
     let told_by = scene.replica_set.as_ref().unwrap_or(&scene.deployment);
     let failure = condition(told_by, "ReplicaFailure")?;
@@ -122,7 +122,7 @@ fn refused_pods(scene: &Scene) -> Option<Finding> {
     } else {
         Stuck::PodRefused
     };
-    Some(Finding {
+    Some(Sighting {
         stuck,
         pod: None,
         container: None,
@@ -130,54 +130,54 @@ fn refused_pods(scene: &Scene) -> Option<Finding> {
     })
 }
 
-fn of_pod(pod: &Value, events: &[Value]) -> Option<Finding> {
+fn of_pod(pod: &Value, events: &[Value]) -> Option<Sighting> {
     let found = containers(pod).find_map(|status| of_container(pod, status, events));
     found
         .or_else(|| unschedulable(pod))
         .or_else(|| not_ready(pod))
 }
 
-fn unschedulable(pod: &Value) -> Option<Finding> {
+fn unschedulable(pod: &Value) -> Option<Sighting> {
     let scheduled = condition(pod, "PodScheduled")?;
     if scheduled["reason"] != "Unschedulable" || scheduled["status"] != "False" {
         return None;
     }
-    Some(Finding::of_pod(
+    Some(Sighting::of_pod(
         pod,
         Stuck::Unschedulable,
         scheduled["message"].as_str().unwrap_or_default(),
     ))
 }
 
-fn not_ready(pod: &Value) -> Option<Finding> {
+fn not_ready(pod: &Value) -> Option<Sighting> {
     let running = pod["status"]["containerStatuses"].as_array()?.iter();
     let status = running
         .filter(|status| status["state"]["running"].is_object())
         .find(|status| status["ready"] == false)?;
-    Some(Finding::of_container(pod, status, Stuck::NotReady, ""))
+    Some(Sighting::of_container(pod, status, Stuck::NotReady, ""))
 }
 
-fn of_container(pod: &Value, status: &Value, events: &[Value]) -> Option<Finding> {
+fn of_container(pod: &Value, status: &Value, events: &[Value]) -> Option<Sighting> {
     let waiting = &status["state"]["waiting"];
     let message = waiting["message"].as_str().unwrap_or_default();
-    let finding = |stuck, detail: &str| Some(Finding::of_container(pod, status, stuck, detail));
+    let sighting = |stuck, detail: &str| Some(Sighting::of_container(pod, status, stuck, detail));
     match waiting_reason(status) {
         reason if PULLING.contains(&reason) => {
             let (problem, detail) = pull_problem(pod, message, events);
-            finding(Stuck::Pull(problem), &detail)
+            sighting(Stuck::Pull(problem), &detail)
         }
-        "InvalidImageName" => finding(Stuck::Pull(PullProblem::BadReference), message),
-        "CreateContainerConfigError" => finding(Stuck::Configuration, message),
+        "InvalidImageName" => sighting(Stuck::Pull(PullProblem::BadReference), message),
+        "CreateContainerConfigError" => sighting(Stuck::Configuration, message),
         "CreateContainerError" | "RunContainerError" => match start_problem(message) {
-            Some(stuck) => finding(stuck, message),
-            None => crash(pod, status).or_else(|| finding(Stuck::PodRefused, message)),
+            Some(stuck) => sighting(stuck, message),
+            None => crash(pod, status).or_else(|| sighting(Stuck::PodRefused, message)),
         },
         _ => crash(pod, status),
     }
 }
 
 /// A container that has ended several times, or could not be started. One that runs may have got over it.
-fn crash(pod: &Value, status: &Value) -> Option<Finding> {
+fn crash(pod: &Value, status: &Value) -> Option<Sighting> {
     if status["state"]["running"].is_object() {
         return None;
     }
@@ -189,7 +189,7 @@ fn crash(pod: &Value, status: &Value) -> Option<Finding> {
     let message = last["message"].as_str().unwrap_or_default();
     let exit_code = last["exitCode"].as_i64().unwrap_or(-1);
     if let Some(stuck) = start_problem(message) {
-        return Some(Finding::of_container(pod, status, stuck, message));
+        return Some(Sighting::of_container(pod, status, stuck, message));
     }
     // An init container that is done.
     let done = exit_code == 0 && status["ready"] == true;
@@ -201,7 +201,7 @@ fn crash(pod: &Value, status: &Value) -> Option<Finding> {
     } else {
         Stuck::Crash { exit_code }
     };
-    Some(Finding::of_container(pod, status, stuck, message))
+    Some(Sighting::of_container(pod, status, stuck, message))
 }
 
 fn start_problem(message: &str) -> Option<Stuck> {
@@ -324,7 +324,7 @@ mod tests {
     }
 
     fn cause(pods: Vec<Value>) -> Option<Stuck> {
-        diagnose(&scene(pods, Vec::new())).map(|finding| finding.stuck)
+        diagnose(&scene(pods, Vec::new())).map(|sighting| sighting.stuck)
     }
 
     /// As containerd 1.6 to 2, CRI-O and Docker's registry word it.
@@ -394,11 +394,11 @@ mod tests {
             "ImagePullBackOff",
             "Back-off pulling image \"r/a\"",
         )];
-        let finding = diagnose(&scene(pods, events)).unwrap();
-        assert_eq!(finding.stuck, Stuck::Pull(PullProblem::Unauthorized));
-        assert!(finding.detail.contains("401"));
+        let sighting = diagnose(&scene(pods, events)).unwrap();
+        assert_eq!(sighting.stuck, Stuck::Pull(PullProblem::Unauthorized));
+        assert!(sighting.detail.contains("401"));
         assert_eq!(
-            (finding.pod.as_deref(), finding.container.as_deref()),
+            (sighting.pod.as_deref(), sighting.container.as_deref()),
             (Some("app-1"), Some("main"))
         );
     }
@@ -413,13 +413,13 @@ mod tests {
             (vec![unread("u2")], PullProblem::Unauthorized),
             (vec![unread("u1")], PullProblem::SecretUnread),
         ] {
-            let finding = diagnose(&scene(refused(), events)).unwrap();
-            assert_eq!(finding.stuck, Stuck::Pull(problem));
+            let sighting = diagnose(&scene(refused(), events)).unwrap();
+            assert_eq!(sighting.stuck, Stuck::Pull(problem));
         }
         assert!(wants_events(&refused()[0]));
         let elsewhere = vec![waiting("ErrImagePull", "x509: unknown authority")];
-        let finding = diagnose(&scene(elsewhere, vec![unread("u1")])).unwrap();
-        assert_eq!(finding.stuck, Stuck::Pull(PullProblem::UnknownAuthority));
+        let sighting = diagnose(&scene(elsewhere, vec![unread("u1")])).unwrap();
+        assert_eq!(sighting.stuck, Stuck::Pull(PullProblem::UnknownAuthority));
     }
 
     fn ended(restarts: u64, last: &Value) -> Value {

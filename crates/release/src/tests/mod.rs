@@ -66,17 +66,17 @@ fn release(files: &[(&str, &[u8])]) -> Release {
 }
 
 /// A draft that the packager takes.
-fn checked(release: &Release, wishes: &Wishes) -> Result<Draft, ReleaseError> {
+fn checked(release: &Release, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
     draft(release, wishes)
 }
 
-fn try_draft(text: &str) -> Result<Draft, ReleaseError> {
+fn try_draft(text: &str) -> Result<SourceTree, ReleaseError> {
     let release = release(&[("release.yaml", text.as_bytes())]);
     checked(&release, &Wishes::default())
 }
 
 #[track_caller]
-fn drafted(text: &str) -> Draft {
+fn drafted(text: &str) -> SourceTree {
     try_draft(text).unwrap_or_else(|error| panic!("{error}: {:?}", error.source()))
 }
 
@@ -89,25 +89,25 @@ fn refused(text: &str) -> String {
     format!("{error}{}", cause.unwrap_or_default())
 }
 
-fn block(draft: &Draft) -> &Operator {
+fn block(draft: &SourceTree) -> &Operator {
     draft.source.spec.operator.as_ref().unwrap()
 }
 
-fn env(draft: &Draft) -> Vec<(&str, &str)> {
+fn env(draft: &SourceTree) -> Vec<(&str, &str)> {
     let variables = block(draft).env.iter();
     variables
         .map(|variable| (variable.name.as_str(), variable.value.as_str()))
         .collect()
 }
 
-fn places(draft: &Draft) -> Vec<String> {
+fn places(draft: &SourceTree) -> Vec<String> {
     let images = draft.source.spec.images.iter();
     images.map(|image| image.place().to_string()).collect()
 }
 
 /// The one note about this.
 #[track_caller]
-fn note<'a>(draft: &'a Draft, about: &str) -> &'a Note {
+fn note<'a>(draft: &'a SourceTree, about: &str) -> &'a Note {
     let mut notes = draft.notes.iter().filter(|note| note.about == about);
     match (notes.next(), notes.next()) {
         (Some(note), None) => note,
@@ -115,6 +115,6 @@ fn note<'a>(draft: &'a Draft, about: &str) -> &'a Note {
     }
 }
 
-fn roles(draft: &Draft) -> &str {
+fn roles(draft: &SourceTree) -> &str {
     std::str::from_utf8(&draft.files[archive::ROLE]).unwrap()
 }

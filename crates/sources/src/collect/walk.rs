@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use schemas::walk::{Parsed, Problem, Visit, Walker};
+use schemas::walk::{Parsed, Visit, WalkProblem, Walker};
 use schemas::{
     Descriptor, Digest, Document, ImageDocument, ImageManifest, MediaType, Platform,
     WantedPlatform, json, known_keys,
@@ -398,15 +398,15 @@ impl Visit for Reader<'_> {
         Ok(None)
     }
 
-    fn problem(&mut self, of: &Document, problem: Problem<'_>) -> Result<(), SourceError> {
+    fn problem(&mut self, of: &Document, problem: WalkProblem<'_>) -> Result<(), SourceError> {
         Err(match problem {
-            Problem::Empty => SourceError::EmptyIndex(of.digest),
-            Problem::Depth(digest) => SourceError::Depth { digest },
-            Problem::MediaType(named, is) => {
+            WalkProblem::Empty => SourceError::EmptyIndex(of.digest),
+            WalkProblem::Depth(digest) => SourceError::Depth { digest },
+            WalkProblem::MediaType(named, is) => {
                 called_otherwise(self.store.document(named.digest), &named.media_type, is)
             }
             // Of documents whose platform is known.
-            Problem::Platform(..) => return Ok(()),
+            WalkProblem::Platform(..) => return Ok(()),
         })
     }
 }
