@@ -13,61 +13,25 @@ use crate::object::{Gvk, Object, ObjectRef, condition};
 
 /// Which labels an object must have; at least one, so that "ours" can never mean everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Selector {
-    first: Requirement,
-    more: Vec<Requirement>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Requirement {
-    key: String,
-    value: Option<String>,
-}
+pub struct Selector(String);
 
 impl Selector {
     /// Objects that have a label with this value.
     #[must_use]
     pub fn label(key: &str, value: &str) -> Self {
-        Self {
-            first: Requirement {
-                key: key.to_owned(),
-                value: Some(value.to_owned()),
-            },
-            more: Vec::new(),
-        }
+        Self(format!("{key}={value}"))
     }
 
     /// Objects that have a label, whatever its value.
     #[must_use]
     pub fn has(key: &str) -> Self {
-        Self {
-            first: Requirement {
-                key: key.to_owned(),
-                value: None,
-            },
-            more: Vec::new(),
-        }
+        Self(key.to_owned())
     }
 
     /// And that have this label too.
     #[must_use]
-    pub fn and(mut self, key: &str, value: &str) -> Self {
-        self.more.push(Requirement {
-            key: key.to_owned(),
-            value: Some(value.to_owned()),
-        });
-        self
-    }
-
-    fn query(&self) -> String {
-        let all = std::iter::once(&self.first).chain(&self.more);
-        let texts: Vec<_> = all
-            .map(|requirement| match &requirement.value {
-                Some(value) => format!("{}={value}", requirement.key),
-                None => requirement.key.clone(),
-            })
-            .collect();
-        texts.join(",")
+    pub fn and(self, key: &str, value: &str) -> Self {
+        Self(format!("{},{key}={value}", self.0))
     }
 }
 
@@ -131,7 +95,7 @@ impl Cluster {
             limits::PAGE
         );
         if let Some(selector) = selector {
-            write!(query, "&labelSelector={}", escape(&selector.query()))
+            write!(query, "&labelSelector={}", escape(&selector.0))
                 .expect("writing to a string never fails");
         }
         self.all_pages(gvk, &query, &doing).await

@@ -100,8 +100,8 @@ pub enum PullProblem {
     Other,
 }
 
-/// Whether a cause goes away by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Whether a cause goes away by itself: the surest to stay first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Passing {
     /// It does not: report it at once.
     Never,

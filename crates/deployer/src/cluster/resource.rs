@@ -1,7 +1,7 @@
 //! Which URL an object has: kinds are looked up once per API version and kept.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
 
@@ -27,12 +27,11 @@ struct ResourceList {
 
 /// What the server has, by API version.
 #[derive(Debug, Default)]
-pub(crate) struct Kinds(Mutex<HashMap<String, Arc<Vec<ApiResource>>>>);
+pub(crate) struct Kinds(Mutex<HashMap<String, Vec<ApiResource>>>);
 
 impl Kinds {
     fn find(&self, gvk: &Gvk) -> Option<ApiResource> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known
+        self.lock()
             .get(&gvk.api_version())?
             .iter()
             .find(|resource| resource.kind == gvk.kind)
@@ -40,18 +39,16 @@ impl Kinds {
     }
 
     fn keep(&self, api_version: String, resources: Vec<ApiResource>) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(api_version, Arc::new(resources));
+        self.lock().insert(api_version, resources);
     }
 
     /// Forgets everything, so that a kind that went or changed is seen.
     pub(crate) fn forget(&self) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Vec<ApiResource>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -84,19 +81,14 @@ impl Cluster {
         let problem = match (resource.namespaced, &object.namespace) {
             (true, None) => Some("needs a namespace"),
             (false, Some(_)) => Some("is cluster-scoped and has no namespace"),
+            // These two are never names, and an HTTP client or proxy may resolve them.
+            _ if matches!(object.name.as_str(), "." | "..") => Some("has an invalid name"),
             _ => None,
         };
         if let Some(problem) = problem {
             return Err(Error::Scope {
                 object: Box::new(object.clone()),
                 problem,
-            });
-        }
-        // These two are never names, and an HTTP client or proxy may resolve them.
-        if object.name == "." || object.name == ".." {
-            return Err(Error::Scope {
-                object: Box::new(object.clone()),
-                problem: "has an invalid name",
             });
         }
         Ok(format!(

@@ -1,13 +1,11 @@
 //! Asking, before anything is written, whether we may do what will be needed.
 
 use futures::{StreamExt, TryStreamExt, stream};
-use http::Method;
 use serde::Deserialize;
 use serde_json::json;
 use std::fmt;
 
 use crate::cluster::Cluster;
-use crate::cluster::wire::Call;
 use crate::error::Error;
 use crate::limits;
 
@@ -83,13 +81,8 @@ impl fmt::Display for Access {
     }
 }
 
-#[derive(Debug, Deserialize)]
-struct Review {
-    status: ReviewStatus,
-}
-
-#[derive(Debug, Deserialize)]
-struct ReviewStatus {
+#[derive(Deserialize)]
+struct Answer {
     allowed: bool,
 }
 
@@ -111,22 +104,16 @@ impl Cluster {
 
     /// Whether we may do this.
     pub async fn may(&self, access: &Access) -> Result<bool, Error> {
-        let body = json!({
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": {
-                "verb": access.verb,
-                "group": access.group,
-                "resource": access.resource,
-                "subresource": access.subresource.as_deref().unwrap_or_default(),
-                "name": access.name.as_deref().unwrap_or_default(),
-                "namespace": access.namespace.as_deref().unwrap_or_default(),
-            }},
-        });
-        let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned();
+        let spec = json!({"resourceAttributes": {
+            "verb": access.verb,
+            "group": access.group,
+            "resource": access.resource,
+            "subresource": access.subresource.as_deref().unwrap_or_default(),
+            "name": access.name.as_deref().unwrap_or_default(),
+            "namespace": access.namespace.as_deref().unwrap_or_default(),
+        }});
         let doing = format!("ask whether we may {access}");
-        let call = Call::json(Method::POST, path, &body, &doing)?;
-        let review: Review = self.call(&call).await?.parse(&doing)?;
-        Ok(review.status.allowed)
+        let answer: Answer = self.review("SelfSubjectAccessReview", spec, &doing).await?;
+        Ok(answer.allowed)
     }
 }

@@ -1,13 +1,11 @@
 //! Whether the rules of a Role may be granted by us.
 
-use http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::access::Access;
 use super::rules::{PolicyRule, RulePart, uncovered};
 use crate::cluster::Cluster;
-use crate::cluster::wire::Call;
 use crate::error::Error;
 use crate::limits;
 
@@ -61,14 +59,9 @@ impl Grant<'_> {
     }
 }
 
-#[derive(Debug, Deserialize)]
-struct Review {
-    status: ReviewStatus,
-}
-
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ReviewStatus {
+struct Held {
     #[serde(default)]
     resource_rules: Vec<PolicyRule>,
     #[serde(default)]
@@ -100,18 +93,10 @@ impl Cluster {
     /// Every rule we hold in a namespace, those for the whole cluster included.
     async fn held_rules(&self, namespace: &str) -> Result<Vec<PolicyRule>, Error> {
         let doing = "ask which rules we hold";
-        let path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews".to_owned();
-        let body = json!({
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectRulesReview",
-            "spec": {"namespace": namespace},
-        });
-        let review: Review = self
-            .call(&Call::json(Method::POST, path, &body, doing)?)
-            .await?
-            .parse(doing)?;
-        let mut rules = review.status.resource_rules;
-        rules.extend(review.status.non_resource_rules);
+        let spec = json!({"namespace": namespace});
+        let held: Held = self.review("SelfSubjectRulesReview", spec, doing).await?;
+        let mut rules = held.resource_rules;
+        rules.extend(held.non_resource_rules);
         Ok(rules)
     }
 }

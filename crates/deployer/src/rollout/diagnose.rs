@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::error::bounded;
 use crate::limits;
 use crate::object::condition;
-use crate::stuck::{Passing, PullProblem, Stuck};
+use crate::stuck::{PullProblem, Stuck};
 
 /// The reasons a container waits for while its image cannot be pulled.
 const PULLING: [&str; 4] = [
@@ -62,11 +62,7 @@ pub(crate) fn diagnose(scene: &Scene) -> Option<Sighting> {
     refused_pods(scene)
         .into_iter()
         .chain(pods)
-        .min_by_key(|sighting| match sighting.stuck.passing() {
-            Passing::Never => 0,
-            Passing::Perhaps => 1,
-            Passing::Likely => 2,
-        })
+        .min_by_key(|sighting| sighting.stuck.passing())
 }
 
 /// Whether a pod's events may tell more than its status.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use http::{Method, StatusCode};
+use serde_json::Value;
 
 use super::diff::{FieldChange, changes};
 use crate::cluster::Cluster;
@@ -89,7 +90,7 @@ pub enum Trial {
 
 /// Whether the server keeps the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Run {
+pub(super) enum Run {
     Real,
     Dry,
 }
@@ -122,7 +123,14 @@ impl Cluster {
     ) -> Result<Applied, Error> {
         let before = self.get(object.reference()).await?;
         let (applied, _) = self
-            .patch(object, before.as_ref(), manager, conflicts, Run::Real)
+            .patch(
+                object,
+                object.as_value(),
+                before.as_ref(),
+                manager,
+                conflicts,
+                Run::Real,
+            )
             .await?;
         Ok(applied)
     }
@@ -137,7 +145,14 @@ impl Cluster {
     ) -> Result<(Applied, Vec<FieldChange>), Error> {
         let before = self.get(object.reference()).await?;
         match self
-            .patch(object, before.as_ref(), manager, conflicts, Run::Dry)
+            .patch(
+                object,
+                object.as_value(),
+                before.as_ref(),
+                manager,
+                conflicts,
+                Run::Dry,
+            )
             .await
         {
             Ok((applied, after)) => Ok((applied, changes(before.as_ref(), &after))),
@@ -187,9 +202,11 @@ impl Cluster {
         Ok((object.reference().clone(), trial))
     }
 
-    async fn patch(
+    /// Applies a body, which says what the object is to be, and perhaps in which state it must be found.
+    pub(super) async fn patch(
         &self,
         object: &Object,
+        body: &Value,
         before: Option<&Object>,
         manager: &FieldManager,
         conflicts: Conflicts,
@@ -215,7 +232,7 @@ impl Cluster {
             Method::PATCH,
             path,
             "application/apply-patch+yaml",
-            object.as_value(),
+            body,
             &doing,
         )?;
         let reply = self
@@ -228,7 +245,7 @@ impl Cluster {
 }
 
 /// Another stored version alone is no change: it also counts what controllers write into the status, and who owns what.
-pub(crate) fn outcome(status: StatusCode, before: Option<&Object>, after: &Object) -> Applied {
+fn outcome(status: StatusCode, before: Option<&Object>, after: &Object) -> Applied {
     match before {
         _ if status == StatusCode::CREATED => Applied::Created,
         None => Applied::Created,
@@ -324,7 +341,7 @@ fn defined_kind(object: &Object) -> Option<(String, String, ObjectRef)> {
         return None;
     }
     let spec = &object.as_value()["spec"];
-    let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+    let text = |value: &Value| value.as_str().map(str::to_owned);
     Some((
         text(&spec["group"])?,
         text(&spec["names"]["kind"])?,

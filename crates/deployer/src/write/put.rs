@@ -4,7 +4,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::apply::{Applied, Conflicts, FieldManager, guarded, outcome};
+use super::apply::{Applied, Conflicts, FieldManager, Run, guarded};
 use crate::cluster::Cluster;
 use crate::cluster::wire::{Call, escape};
 use crate::error::Error;
@@ -28,30 +28,11 @@ impl Cluster {
             return Ok((Applied::Created, created));
         };
         // A creation that was cut off before its fields were claimed.
-        let claimed = match claim(seen, manager) {
-            Some(fields) => Some(self.replace_managed_fields(seen, &fields, manager).await?),
-            None => None,
-        };
+        let claimed = self.claimed(seen, manager).await?;
         let seen = claimed.as_ref().unwrap_or(seen);
-        let doing = format!("apply {}", object.reference());
-        let conditional = conditional(object, seen);
-        let reply = self
-            .call(&Call::typed(
-                Method::PATCH,
-                format!(
-                    "{}?fieldManager={}&fieldValidation=Strict&force={}",
-                    self.object_path(object.reference()).await?,
-                    escape(manager.as_str()),
-                    conflicts == Conflicts::Force,
-                ),
-                "application/apply-patch+yaml",
-                &conditional,
-                &doing,
-            )?)
+        let body = conditional(object, seen);
+        self.patch(object, &body, Some(seen), manager, conflicts, Run::Real)
             .await
-            .map_err(|error| guarded(object, error))?;
-        let after = object_in(&reply, &doing)?;
-        Ok((outcome(reply.status, Some(seen), &after), after))
     }
 
     /// Creates an object, and keeps its fields as if they had been applied.
@@ -68,21 +49,19 @@ impl Cluster {
             .await
             .map_err(|error| guarded(object, error))?;
         let created = object_in(&reply, &doing)?;
-        match claim(&created, manager) {
-            Some(fields) => {
-                self.replace_managed_fields(&created, &fields, manager)
-                    .await
-            }
-            None => Ok(created),
-        }
+        let claimed = self.claimed(&created, manager).await?;
+        Ok(claimed.unwrap_or(created))
     }
 
-    async fn replace_managed_fields(
+    /// The object once its fields are claimed; none if nothing was to be claimed, or somebody was quicker.
+    async fn claimed(
         &self,
         seen: &Object,
-        fields: &[Value],
         manager: &FieldManager,
-    ) -> Result<Object, Error> {
+    ) -> Result<Option<Object>, Error> {
+        let Some(fields) = claim(seen, manager) else {
+            return Ok(None);
+        };
         let doing = format!("claim the fields of {}", seen.reference());
         let path = format!(
             "{}?fieldManager={}",
@@ -101,9 +80,9 @@ impl Cluster {
             &doing,
         )?;
         match self.call(&call).await {
-            Ok(reply) => object_in(&reply, &doing),
+            Ok(reply) => object_in(&reply, &doing).map(Some),
             // A controller was quicker. The fields are claimed when the object is written next.
-            Err(Error::Changed { .. }) => Ok(seen.clone()),
+            Err(Error::Changed { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
