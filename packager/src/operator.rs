@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use files::{self, ReadError};
+use files::ReadError;
 use schemas::{ArchivePath, yaml};
 use serde_json::Value;
-use validator::rules::{self, DefinitionNames, Problem};
+use validator::rules::{self, DefinitionNames};
 
 use crate::error::PackError;
 
@@ -111,13 +111,9 @@ fn documents(path: &Path, bytes: &[u8]) -> Result<Vec<Value>, PackError> {
 }
 
 fn check_crd(path: &Path, bytes: &[u8], names: &mut DefinitionNames) -> Result<(), PackError> {
-    let documents = documents(path, bytes)?;
-    let problem = if let [crd] = documents.as_slice() {
-        let own = rules::identify_definition(crd).into_iter().next();
-        own.or_else(|| names.add(crd, &path.to_string_lossy()))
-    } else {
-        Some(Problem::Documents(documents.len()))
-    };
+    let crd = rules::only_document(documents(path, bytes)?).map_err(PackError::in_file(path))?;
+    let own = rules::identify_definition(&crd).into_iter().next();
+    let problem = own.or_else(|| names.add(&crd, &path.to_string_lossy()));
     problem.map_or(Ok(()), |problem| Err(PackError::in_file(path)(problem)))
 }
 

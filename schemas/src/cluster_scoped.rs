@@ -1,33 +1,21 @@
 //! What Kubernetes itself serves: its API groups, and which of its resources are not in a namespace. Both as of
 //! Kubernetes 1.36.
 
+const ADMISSION: &str = "admissionregistration.k8s.io";
+const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
+
 /// API group and plural of each. A rule for them grants nothing when it is bound in a namespace.
 const CLUSTER_SCOPED: &[(&str, &str)] = &[
     ("", "componentstatuses"),
     ("", "namespaces"),
     ("", "nodes"),
     ("", "persistentvolumes"),
-    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
-    (
-        "admissionregistration.k8s.io",
-        "mutatingadmissionpolicybindings",
-    ),
-    (
-        "admissionregistration.k8s.io",
-        "mutatingwebhookconfigurations",
-    ),
-    (
-        "admissionregistration.k8s.io",
-        "validatingadmissionpolicies",
-    ),
-    (
-        "admissionregistration.k8s.io",
-        "validatingadmissionpolicybindings",
-    ),
-    (
-        "admissionregistration.k8s.io",
-        "validatingwebhookconfigurations",
-    ),
+    (ADMISSION, "mutatingadmissionpolicies"),
+    (ADMISSION, "mutatingadmissionpolicybindings"),
+    (ADMISSION, "mutatingwebhookconfigurations"),
+    (ADMISSION, "validatingadmissionpolicies"),
+    (ADMISSION, "validatingadmissionpolicybindings"),
+    (ADMISSION, "validatingwebhookconfigurations"),
     ("apiextensions.k8s.io", "customresourcedefinitions"),
     ("apiregistration.k8s.io", "apiservices"),
     ("authentication.k8s.io", "selfsubjectreviews"),
@@ -37,11 +25,8 @@ const CLUSTER_SCOPED: &[(&str, &str)] = &[
     ("authorization.k8s.io", "subjectaccessreviews"),
     ("certificates.k8s.io", "certificatesigningrequests"),
     ("certificates.k8s.io", "clustertrustbundles"),
-    ("flowcontrol.apiserver.k8s.io", "flowschemas"),
-    (
-        "flowcontrol.apiserver.k8s.io",
-        "prioritylevelconfigurations",
-    ),
+    (FLOW_CONTROL, "flowschemas"),
+    (FLOW_CONTROL, "prioritylevelconfigurations"),
     ("internal.apiserver.k8s.io", "storageversions"),
     ("networking.k8s.io", "ingressclasses"),
     ("networking.k8s.io", "ipaddresses"),
@@ -84,7 +69,7 @@ pub fn is_cluster_scoped(group: &str, plural: &str) -> bool {
 /// aggregator).
 const GROUPS: &[&str] = &[
     "",
-    "admissionregistration.k8s.io",
+    ADMISSION,
     "apiextensions.k8s.io",
     "apiregistration.k8s.io",
     "apps",
@@ -96,7 +81,7 @@ const GROUPS: &[&str] = &[
     "coordination.k8s.io",
     "discovery.k8s.io",
     "events.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
+    FLOW_CONTROL,
     "internal.apiserver.k8s.io",
     "networking.k8s.io",
     "node.k8s.io",

@@ -11,7 +11,7 @@ use crate::catalogue::practice::TEMPLATE;
 use crate::error::CheckError;
 use crate::files::Files;
 use crate::finding::Findings;
-use crate::rules::{self, DefinitionNames, Problem};
+use crate::rules::{self, DefinitionNames};
 
 const DIRECTORY: &str = "operator/";
 
@@ -106,18 +106,15 @@ impl Loading<'_> {
             findings.add(&IGNORED, path, "is neither a definition nor role.yaml");
             return Ok(());
         }
-        let Some(mut documents) = self.documents(entry, findings)? else {
+        let Some(documents) = self.documents(entry, findings)? else {
             return Ok(());
         };
-        match (documents.pop(), documents.len()) {
-            (Some(document), 0) => self.loaded.definitions.push(Definition {
+        match rules::only_document(documents) {
+            Ok(document) => self.loaded.definitions.push(Definition {
                 path: entry.path.clone(),
                 document,
             }),
-            (last, others) => {
-                let count = others + usize::from(last.is_some());
-                rules::report([Problem::Documents(count)], path, findings);
-            }
+            Err(problem) => rules::report([problem], path, findings),
         }
         Ok(())
     }

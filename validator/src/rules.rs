@@ -28,6 +28,7 @@ pub use budget::check_files;
 pub use danger::{Danger, When};
 pub use definition::{
     DefinitionNames, cluster_scoped, converts_by_webhook, identify_definition, is_definition,
+    only_document,
 };
 pub use metadata::{SortedMetadata, Withheld, metadata};
 pub use problem::Problem;

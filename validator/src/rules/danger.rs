@@ -17,7 +17,7 @@ pub struct Danger {
     /// Whether it is one at all times.
     pub when: When,
     named: Named,
-    by: &'static [Grant],
+    by: &'static [AnyOf],
 }
 
 /// When a right is dangerous.
@@ -38,25 +38,25 @@ enum Named {
 
 /// One verb on one resource is enough.
 #[derive(Debug)]
-struct Grant {
+struct AnyOf {
     group: &'static str,
     resources: &'static [&'static str],
     verbs: &'static [&'static str],
 }
 
-const fn grant(
+const fn any_of(
     group: &'static str,
     resources: &'static [&'static str],
     verbs: &'static [&'static str],
-) -> Grant {
-    Grant {
+) -> AnyOf {
+    AnyOf {
         group,
         resources,
         verbs,
     }
 }
 
-const fn danger(id: &'static str, words: &'static str, by: &'static [Grant]) -> Danger {
+const fn danger(id: &'static str, words: &'static str, by: &'static [AnyOf]) -> Danger {
     Danger {
         id,
         words,
@@ -78,8 +78,8 @@ impl Danger {
     }
 }
 
-const RBAC: &str = "rbac.authorization.k8s.io";
-const ADMISSION: &str = "admissionregistration.k8s.io";
+pub(super) const RBAC: &str = "rbac.authorization.k8s.io";
+pub(super) const ADMISSION: &str = "admissionregistration.k8s.io";
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
 const READ: &[&str] = &["get", "list", "watch"];
@@ -98,13 +98,13 @@ pub(super) static WORKLOADS: Danger = danger(
     "workloads",
     "run programs as any ServiceAccount there, with any Secret and volume",
     &[
-        grant("", &["pods", "replicationcontrollers"], WRITE),
-        grant(
+        any_of("", &["pods", "replicationcontrollers"], WRITE),
+        any_of(
             "apps",
             &["deployments", "daemonsets", "statefulsets", "replicasets"],
             WRITE,
         ),
-        grant("batch", &["jobs", "cronjobs"], WRITE),
+        any_of("batch", &["jobs", "cronjobs"], WRITE),
     ],
 )
 .when_shared();
@@ -114,12 +114,12 @@ pub(super) static TABLE: &[&Danger] = &[
     &danger(
         "everything",
         "do all that an administrator can",
-        &[grant(ALL, &[ALL], &[ALL])],
+        &[any_of(ALL, &[ALL], &[ALL])],
     ),
     &danger(
         "escalate",
         "give itself any right",
-        &[grant(
+        &[any_of(
             RBAC,
             &["roles", "clusterroles"],
             &["escalate", "bind"],
@@ -129,13 +129,13 @@ pub(super) static TABLE: &[&Danger] = &[
         "impersonate",
         "act as somebody else",
         &[
-            grant(
+            any_of(
                 "",
                 &["users", "groups", "serviceaccounts"],
                 &["impersonate"],
             ),
-            grant(AUTHENTICATION, &["uids", "userextras/*"], &["impersonate"]),
-            grant(
+            any_of(AUTHENTICATION, &["uids", "userextras/*"], &["impersonate"]),
+            any_of(
                 AUTHENTICATION,
                 &["users", "groups", "serviceaccounts", "nodes"],
                 IMPERSONATE_IN_PART,
@@ -145,7 +145,7 @@ pub(super) static TABLE: &[&Danger] = &[
     &danger(
         "namespaces",
         "lift PodSecurity, move a namespace into another environment, or delete all that is in it",
-        &[grant(
+        &[any_of(
             "",
             &["namespaces", "namespaces/status", "namespaces/finalize"],
             &["update", "patch", "delete"],
@@ -154,12 +154,12 @@ pub(super) static TABLE: &[&Danger] = &[
     &danger(
         "node-proxy",
         "run commands in every pod of a node, and no audit log tells",
-        &[grant("", &["nodes/proxy"], &["get", "create"])],
+        &[any_of("", &["nodes/proxy"], &["get", "create"])],
     ),
     &danger(
         "admission",
         "read and change what others write, or lift the checks of the cluster",
-        &[grant(
+        &[any_of(
             ADMISSION,
             &[
                 "mutatingwebhookconfigurations",
@@ -175,7 +175,7 @@ pub(super) static TABLE: &[&Danger] = &[
     &danger(
         "api-services",
         "answer in place of the API server",
-        &[grant(
+        &[any_of(
             "apiregistration.k8s.io",
             &["apiservices", "apiservices/status"],
             WRITE_OR_REMOVE,
@@ -184,7 +184,7 @@ pub(super) static TABLE: &[&Danger] = &[
     &danger(
         "certificates",
         "have certificates made in anybody's name",
-        &[grant(
+        &[any_of(
             "certificates.k8s.io",
             &["certificatesigningrequests/approval"],
             CHANGE,
@@ -194,42 +194,42 @@ pub(super) static TABLE: &[&Danger] = &[
     &danger(
         "signers",
         "have certificates made in anybody's name",
-        &[grant("certificates.k8s.io", &["signers"], &["approve"])],
+        &[any_of("certificates.k8s.io", &["signers"], &["approve"])],
     )
     .harmless_when_named(),
     &danger(
         "tokens",
         "act as any ServiceAccount there",
-        &[grant("", &["serviceaccounts/token"], &["create"])],
+        &[any_of("", &["serviceaccounts/token"], &["create"])],
     ),
     &danger(
         "secrets-read",
         "read every password, key and token there",
-        &[grant("", &["secrets"], READ)],
+        &[any_of("", &["secrets"], READ)],
     )
     .harmless_when_named(),
     &danger(
         "exec",
         "run commands in the pods of others, and reach their closed ports",
         &[
-            grant(
+            any_of(
                 "",
                 &["pods/exec", "pods/attach", "pods/portforward"],
                 &["get", "create"],
             ),
-            grant("", &["pods/ephemeralcontainers"], CHANGE),
+            any_of("", &["pods/ephemeralcontainers"], CHANGE),
         ],
     ),
     &danger(
         "secrets-write",
         "replace passwords and keys, and have tokens made for any ServiceAccount there",
-        &[grant("", &["secrets"], WRITE)],
+        &[any_of("", &["secrets"], WRITE)],
     )
     .harmless_when_named(),
     &danger(
         "roles",
         "hand its rights to others, who keep them when it is gone",
-        &[grant(
+        &[any_of(
             RBAC,
             &[
                 "roles",
@@ -243,12 +243,12 @@ pub(super) static TABLE: &[&Danger] = &[
     &danger(
         "volumes",
         "mount the files of a node (hostPath)",
-        &[grant("", &["persistentvolumes"], WRITE)],
+        &[any_of("", &["persistentvolumes"], WRITE)],
     ),
     &danger(
         "nodes",
         "drive the pods of others from their nodes, or draw them to one",
-        &[grant(
+        &[any_of(
             "",
             &["nodes", "nodes/status"],
             &["update", "patch", "delete", "deletecollection"],
@@ -257,7 +257,7 @@ pub(super) static TABLE: &[&Danger] = &[
     &danger(
         "definitions",
         "change what others define, and delete all objects of it",
-        &[grant(
+        &[any_of(
             "apiextensions.k8s.io",
             &[
                 "customresourcedefinitions",
@@ -269,12 +269,12 @@ pub(super) static TABLE: &[&Danger] = &[
     &danger(
         "storage-drivers",
         "have the tokens of pods handed to a driver of its choice",
-        &[grant("storage.k8s.io", &["csidrivers"], WRITE_OR_REMOVE)],
+        &[any_of("storage.k8s.io", &["csidrivers"], WRITE_OR_REMOVE)],
     ),
     &danger(
         "priorities",
         "have the pods of others give way to its own",
-        &[grant("scheduling.k8s.io", &["priorityclasses"], WRITE)],
+        &[any_of("scheduling.k8s.io", &["priorityclasses"], WRITE)],
     ),
     &WORKLOADS,
 ];

@@ -32,6 +32,13 @@ pub fn cluster_scoped(definition: &Value) -> Option<(&str, &str)> {
     (text(definition, "/spec/scope") == Some("Cluster")).then_some((group, plural))
 }
 
+/// The one document of a definition's file.
+pub fn only_document(documents: Vec<Value>) -> Result<Value, Problem> {
+    let [document] = <[Value; 1]>::try_from(documents)
+        .map_err(|documents| Problem::Documents(documents.len()))?;
+    Ok(document)
+}
+
 /// What is wrong with what a definition is, what it is called and how it converts.
 #[must_use]
 pub fn identify_definition(document: &Value) -> Vec<Problem> {

@@ -1,8 +1,9 @@
 //! Rights in plain words.
 
 use std::collections::BTreeSet;
-use std::fmt::{self, Write as _};
+use std::fmt;
 
+use super::danger::{ADMISSION, RBAC};
 use super::part::{ALL, Resource};
 use super::right::{Reach, Right, Things};
 
@@ -21,72 +22,48 @@ const VERBS: &[(&[&str], &str)] = &[
     (&["deletecollection"], "delete all at once"),
 ];
 
-/// Names of kinds, by group and plural.
-const KINDS: &[(&str, &str, &str)] = &[
-    ("", "configmaps", "ConfigMaps"),
-    ("", "endpoints", "Endpoints"),
-    ("", "events", "Events"),
-    ("", "limitranges", "LimitRanges"),
-    ("", "namespaces", "Namespaces"),
-    ("", "nodes", "Nodes"),
-    ("", "persistentvolumeclaims", "PersistentVolumeClaims"),
-    ("", "persistentvolumes", "PersistentVolumes"),
-    ("", "pods", "Pods"),
-    ("", "replicationcontrollers", "ReplicationControllers"),
-    ("", "resourcequotas", "ResourceQuotas"),
-    ("", "secrets", "Secrets"),
-    ("", "serviceaccounts", "ServiceAccounts"),
-    ("", "services", "Services"),
-    (
-        "admissionregistration.k8s.io",
-        "mutatingwebhookconfigurations",
-        "MutatingWebhookConfigurations",
-    ),
-    (
-        "admissionregistration.k8s.io",
-        "validatingwebhookconfigurations",
-        "ValidatingWebhookConfigurations",
-    ),
-    (
-        "apiextensions.k8s.io",
-        "customresourcedefinitions",
-        "CustomResourceDefinitions",
-    ),
-    ("apiregistration.k8s.io", "apiservices", "APIServices"),
-    ("apps", "controllerrevisions", "ControllerRevisions"),
-    ("apps", "daemonsets", "DaemonSets"),
-    ("apps", "deployments", "Deployments"),
-    ("apps", "replicasets", "ReplicaSets"),
-    ("apps", "statefulsets", "StatefulSets"),
-    (
-        "autoscaling",
-        "horizontalpodautoscalers",
-        "HorizontalPodAutoscalers",
-    ),
-    ("batch", "cronjobs", "CronJobs"),
-    ("batch", "jobs", "Jobs"),
-    (
-        "certificates.k8s.io",
-        "certificatesigningrequests",
-        "CertificateSigningRequests",
-    ),
-    ("coordination.k8s.io", "leases", "Leases"),
-    ("discovery.k8s.io", "endpointslices", "EndpointSlices"),
-    ("events.k8s.io", "events", "Events"),
-    ("networking.k8s.io", "ingresses", "Ingresses"),
-    ("networking.k8s.io", "networkpolicies", "NetworkPolicies"),
-    ("policy", "poddisruptionbudgets", "PodDisruptionBudgets"),
-    (
-        "rbac.authorization.k8s.io",
-        "clusterrolebindings",
-        "ClusterRoleBindings",
-    ),
-    ("rbac.authorization.k8s.io", "clusterroles", "ClusterRoles"),
-    ("rbac.authorization.k8s.io", "rolebindings", "RoleBindings"),
-    ("rbac.authorization.k8s.io", "roles", "Roles"),
-    ("scheduling.k8s.io", "priorityclasses", "PriorityClasses"),
-    ("storage.k8s.io", "csidrivers", "CSIDrivers"),
-    ("storage.k8s.io", "storageclasses", "StorageClasses"),
+/// Names of kinds, by group. In lower case they are the plurals of their resources.
+const KINDS: &[(&str, &str)] = &[
+    ("", "ConfigMaps"),
+    ("", "Endpoints"),
+    ("", "Events"),
+    ("", "LimitRanges"),
+    ("", "Namespaces"),
+    ("", "Nodes"),
+    ("", "PersistentVolumeClaims"),
+    ("", "PersistentVolumes"),
+    ("", "Pods"),
+    ("", "ReplicationControllers"),
+    ("", "ResourceQuotas"),
+    ("", "Secrets"),
+    ("", "ServiceAccounts"),
+    ("", "Services"),
+    (ADMISSION, "MutatingWebhookConfigurations"),
+    (ADMISSION, "ValidatingWebhookConfigurations"),
+    ("apiextensions.k8s.io", "CustomResourceDefinitions"),
+    ("apiregistration.k8s.io", "APIServices"),
+    ("apps", "ControllerRevisions"),
+    ("apps", "DaemonSets"),
+    ("apps", "Deployments"),
+    ("apps", "ReplicaSets"),
+    ("apps", "StatefulSets"),
+    ("autoscaling", "HorizontalPodAutoscalers"),
+    ("batch", "CronJobs"),
+    ("batch", "Jobs"),
+    ("certificates.k8s.io", "CertificateSigningRequests"),
+    ("coordination.k8s.io", "Leases"),
+    ("discovery.k8s.io", "EndpointSlices"),
+    ("events.k8s.io", "Events"),
+    ("networking.k8s.io", "Ingresses"),
+    ("networking.k8s.io", "NetworkPolicies"),
+    ("policy", "PodDisruptionBudgets"),
+    (RBAC, "ClusterRoleBindings"),
+    (RBAC, "ClusterRoles"),
+    (RBAC, "RoleBindings"),
+    (RBAC, "Roles"),
+    ("scheduling.k8s.io", "PriorityClasses"),
+    ("storage.k8s.io", "CSIDrivers"),
+    ("storage.k8s.io", "StorageClasses"),
 ];
 
 /// Subresources that are a part of the object.
@@ -187,9 +164,9 @@ fn things(group: &str, resource: Resource<'_>) -> String {
 fn kind(group: &str, plural: &str) -> String {
     let known = KINDS
         .iter()
-        .find(|(of, name, _)| (*of, *name) == (group, plural));
+        .find(|(of, kind)| *of == group && kind.to_ascii_lowercase() == plural);
     match (known, group, plural) {
-        (Some((_, _, kind)), _, _) => (*kind).to_owned(),
+        (Some((_, kind)), _, _) => (*kind).to_owned(),
         (None, ALL, ALL) => "everything".to_owned(),
         (None, "", ALL) => "everything of the core group".to_owned(),
         (None, group, ALL) => format!("everything of the group {group}"),
@@ -216,10 +193,6 @@ fn list(words: &[&str]) -> String {
     match words {
         [] => String::new(),
         [only] => (*only).to_owned(),
-        [first @ .., last] => {
-            let mut text = first.join(", ");
-            write!(text, " and {last}").expect("writing to a string cannot fail");
-            text
-        }
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
