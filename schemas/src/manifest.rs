@@ -76,14 +76,18 @@ pub struct Operator {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvVar>,
     /// What the operator's container does without, beyond what every operator does without.
-    #[serde(default, skip_serializing_if = "SecurityContext::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub security_context: SecurityContext,
     /// Whether the operator works in its namespace or in the whole cluster.
-    #[serde(default, skip_serializing_if = "OperatorScope::is_namespace")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub scope: OperatorScope,
     /// Whether and where the operator serves metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// What a container promises to do without, in Kubernetes' words. Privilege escalation, capabilities and system calls
@@ -100,17 +104,6 @@ pub struct SecurityContext {
     /// Runs as this user instead of the image's, whose name Kubernetes cannot tell from root's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_as_user: Option<NonZeroU32>,
-}
-
-impl SecurityContext {
-    // serde's `skip_serializing_if` hands over a reference.
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "the signature is serde's"
-    )]
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// The operator's image.
@@ -152,17 +145,6 @@ pub enum OperatorScope {
     Namespace,
     /// In the whole cluster; the administrator must allow it.
     Cluster,
-}
-
-impl OperatorScope {
-    // serde's `skip_serializing_if` hands over a reference.
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "the signature is serde's"
-    )]
-    fn is_namespace(&self) -> bool {
-        *self == Self::Namespace
-    }
 }
 
 /// Metrics of an operator, as upstream since 133.0.

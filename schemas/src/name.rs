@@ -112,28 +112,23 @@ fn is_dns_label(text: &str) -> bool {
 }
 
 fn is_dns_part(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = text.as_bytes();
-    match (bytes.first(), bytes.last()) {
-        (Some(first), Some(last)) => {
-            inner(*first) && inner(*last) && bytes.iter().all(|b| inner(*b) || *b == b'-')
-        }
-        _ => false,
-    }
+    is_alphanumeric_at_ends(text) && text.chars().all(|c| is_alphanumeric(c) || c == '-')
+}
+
+fn is_alphanumeric(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit()
+}
+
+fn is_alphanumeric_at_ends(text: &str) -> bool {
+    text.starts_with(is_alphanumeric) && text.ends_with(is_alphanumeric)
 }
 
 /// One path component of an OCI repository name (distribution specification, "Pulling manifests").
 fn is_repository_component(text: &str) -> bool {
-    let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let separators = text
-        .split(|c: char| alphanumeric_char(c))
+        .split(is_alphanumeric)
         .all(|run| matches!(run, "" | "." | "_" | "__") || run.bytes().all(|byte| byte == b'-'));
-    let ends = |byte: Option<&u8>| byte.is_some_and(|byte| alphanumeric(*byte));
-    separators && ends(text.as_bytes().first()) && ends(text.as_bytes().last())
-}
-
-fn alphanumeric_char(c: char) -> bool {
-    c.is_ascii_lowercase() || c.is_ascii_digit()
+    separators && is_alphanumeric_at_ends(text)
 }
 
 fn is_image_name(text: &str) -> bool {

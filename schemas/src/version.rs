@@ -11,14 +11,6 @@ use crate::name::{NameError, SolutionName};
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(semver::Version);
 
-impl Version {
-    /// Whether this is a pre-release (semver clause 9).
-    #[must_use]
-    pub fn is_prerelease(&self) -> bool {
-        !self.0.pre.is_empty()
-    }
-}
-
 impl FromStr for Version {
     type Err = NameError;
 
@@ -151,7 +143,6 @@ mod tests {
         versions.sort();
         let sorted: Vec<String> = versions.iter().map(ToString::to_string).collect();
         assert_eq!(sorted, texts);
-        assert!("1.0.0-rc.1".parse::<Version>().unwrap().is_prerelease());
     }
 
     #[test]

@@ -44,7 +44,7 @@ struct AnyOf {
     verbs: &'static [&'static str],
 }
 
-const fn any_of(
+const fn on(
     group: &'static str,
     resources: &'static [&'static str],
     verbs: &'static [&'static str],
@@ -94,72 +94,53 @@ const IMPERSONATE_IN_PART: &[&str] = &[
 ];
 const WRITE_OR_REMOVE: &[&str] = &["create", "update", "patch", "delete", "deletecollection"];
 
-pub(super) static WORKLOADS: Danger = danger(
-    "workloads",
-    "run programs as any ServiceAccount there, with any Secret and volume",
-    &[
-        any_of("", &["pods", "replicationcontrollers"], WRITE),
-        any_of(
-            "apps",
-            &["deployments", "daemonsets", "statefulsets", "replicasets"],
-            WRITE,
-        ),
-        any_of("batch", &["jobs", "cronjobs"], WRITE),
-    ],
-)
-.when_shared();
-
 /// The gravest first.
-pub(super) static TABLE: &[&Danger] = &[
-    &danger(
+pub(super) static TABLE: &[Danger] = &[
+    danger(
         "everything",
         "do all that an administrator can",
-        &[any_of(ALL, &[ALL], &[ALL])],
+        &[on(ALL, &[ALL], &[ALL])],
     ),
-    &danger(
+    danger(
         "escalate",
         "give itself any right",
-        &[any_of(
-            RBAC,
-            &["roles", "clusterroles"],
-            &["escalate", "bind"],
-        )],
+        &[on(RBAC, &["roles", "clusterroles"], &["escalate", "bind"])],
     ),
-    &danger(
+    danger(
         "impersonate",
         "act as somebody else",
         &[
-            any_of(
+            on(
                 "",
                 &["users", "groups", "serviceaccounts"],
                 &["impersonate"],
             ),
-            any_of(AUTHENTICATION, &["uids", "userextras/*"], &["impersonate"]),
-            any_of(
+            on(AUTHENTICATION, &["uids", "userextras/*"], &["impersonate"]),
+            on(
                 AUTHENTICATION,
                 &["users", "groups", "serviceaccounts", "nodes"],
                 IMPERSONATE_IN_PART,
             ),
         ],
     ),
-    &danger(
+    danger(
         "namespaces",
         "lift PodSecurity, move a namespace into another environment, or delete all that is in it",
-        &[any_of(
+        &[on(
             "",
             &["namespaces", "namespaces/status", "namespaces/finalize"],
             &["update", "patch", "delete"],
         )],
     ),
-    &danger(
+    danger(
         "node-proxy",
         "run commands in every pod of a node, and no audit log tells",
-        &[any_of("", &["nodes/proxy"], &["get", "create"])],
+        &[on("", &["nodes/proxy"], &["get", "create"])],
     ),
-    &danger(
+    danger(
         "admission",
         "read and change what others write, or lift the checks of the cluster",
-        &[any_of(
+        &[on(
             ADMISSION,
             &[
                 "mutatingwebhookconfigurations",
@@ -172,64 +153,64 @@ pub(super) static TABLE: &[&Danger] = &[
             WRITE_OR_REMOVE,
         )],
     ),
-    &danger(
+    danger(
         "api-services",
         "answer in place of the API server",
-        &[any_of(
+        &[on(
             "apiregistration.k8s.io",
             &["apiservices", "apiservices/status"],
             WRITE_OR_REMOVE,
         )],
     ),
-    &danger(
+    danger(
         "certificates",
         "have certificates made in anybody's name",
-        &[any_of(
+        &[on(
             "certificates.k8s.io",
             &["certificatesigningrequests/approval"],
             CHANGE,
         )],
     ),
     // To approve for signers of one's own is what their operators do.
-    &danger(
+    danger(
         "signers",
         "have certificates made in anybody's name",
-        &[any_of("certificates.k8s.io", &["signers"], &["approve"])],
+        &[on("certificates.k8s.io", &["signers"], &["approve"])],
     )
     .harmless_when_named(),
-    &danger(
+    danger(
         "tokens",
         "act as any ServiceAccount there",
-        &[any_of("", &["serviceaccounts/token"], &["create"])],
+        &[on("", &["serviceaccounts/token"], &["create"])],
     ),
-    &danger(
+    danger(
         "secrets-read",
         "read every password, key and token there",
-        &[any_of("", &["secrets"], READ)],
+        &[on("", &["secrets"], READ)],
     )
     .harmless_when_named(),
-    &danger(
+    danger(
         "exec",
         "run commands in the pods of others, and reach their closed ports",
         &[
-            any_of(
+            on(
                 "",
                 &["pods/exec", "pods/attach", "pods/portforward"],
                 &["get", "create"],
             ),
-            any_of("", &["pods/ephemeralcontainers"], CHANGE),
+            on("", &["pods/ephemeralcontainers"], CHANGE),
         ],
     ),
-    &danger(
+    danger(
         "secrets-write",
         "replace passwords and keys, and have tokens made for any ServiceAccount there",
-        &[any_of("", &["secrets"], WRITE)],
+        &[on("", &["secrets"], WRITE)],
     )
     .harmless_when_named(),
-    &danger(
+    danger(
         "roles",
         "hand its rights to others, who keep them when it is gone",
-        &[any_of(
+        &[on(
             RBAC,
             &[
                 "roles",
@@ -240,24 +221,24 @@ pub(super) static TABLE: &[&Danger] = &[
             WRITE,
         )],
     ),
-    &danger(
+    danger(
         "volumes",
         "mount the files of a node (hostPath)",
-        &[any_of("", &["persistentvolumes"], WRITE)],
+        &[on("", &["persistentvolumes"], WRITE)],
     ),
-    &danger(
+    danger(
         "nodes",
         "drive the pods of others from their nodes, or draw them to one",
-        &[any_of(
+        &[on(
             "",
             &["nodes", "nodes/status"],
             &["update", "patch", "delete", "deletecollection"],
         )],
     ),
-    &danger(
+    danger(
         "definitions",
         "change what others define, and delete all objects of it",
-        &[any_of(
+        &[on(
             "apiextensions.k8s.io",
             &[
                 "customresourcedefinitions",
@@ -266,17 +247,30 @@ pub(super) static TABLE: &[&Danger] = &[
             WRITE_OR_REMOVE,
         )],
     ),
-    &danger(
+    danger(
         "storage-drivers",
         "have the tokens of pods handed to a driver of its choice",
-        &[any_of("storage.k8s.io", &["csidrivers"], WRITE_OR_REMOVE)],
+        &[on("storage.k8s.io", &["csidrivers"], WRITE_OR_REMOVE)],
     ),
-    &danger(
+    danger(
         "priorities",
         "have the pods of others give way to its own",
-        &[any_of("scheduling.k8s.io", &["priorityclasses"], WRITE)],
+        &[on("scheduling.k8s.io", &["priorityclasses"], WRITE)],
     ),
-    &WORKLOADS,
+    danger(
+        "workloads",
+        "run programs as any ServiceAccount there, with any Secret and volume",
+        &[
+            on("", &["pods", "replicationcontrollers"], WRITE),
+            on(
+                "apps",
+                &["deployments", "daemonsets", "statefulsets", "replicasets"],
+                WRITE,
+            ),
+            on("batch", &["jobs", "cronjobs"], WRITE),
+        ],
+    )
+    .when_shared(),
 ];
 
 impl Danger {
@@ -438,9 +432,11 @@ mod tests {
 
     #[test]
     fn what_makes_pods_is_known_whatever_else_it_does() {
+        let workloads = TABLE.iter().find(|danger| danger.id == "workloads");
         let makes = |rule: Value| {
             let document = json!({"kind": "Role", "rules": [rule]});
-            rights(&document, &prod()).unwrap()[0].creates_workloads()
+            let rights = rights(&document, &prod()).unwrap();
+            workloads.unwrap().is_given_by(&rights[0])
         };
         assert!(makes(rule("*", "*", "*")));
         assert!(makes(rule("", "*", "create")));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::danger::{Danger, TABLE, WORKLOADS};
+use super::danger::{Danger, TABLE};
 use super::part::{Part, Resource, Thing};
 use super::words;
 
@@ -61,17 +61,7 @@ impl Right {
     /// The gravest thing that it makes possible, if it is in the table.
     #[must_use]
     pub fn danger(&self) -> Option<&'static Danger> {
-        TABLE
-            .iter()
-            .copied()
-            .find(|danger| danger.is_given_by(self))
-    }
-
-    /// Whether it makes pods, or what makes pods. That is an operator's ordinary work; where others run in the same
-    /// namespace, it gives the operator their ServiceAccounts, Secrets and volumes.
-    #[must_use]
-    pub fn creates_workloads(&self) -> bool {
-        WORKLOADS.is_given_by(self)
+        TABLE.iter().find(|danger| danger.is_given_by(self))
     }
 
     /// Its parts, each a verb on one thing.
