@@ -58,17 +58,12 @@ pub(crate) struct Container {
     pub(crate) notes: Vec<Note>,
 }
 
-/// Whether the pod has more of anything than is looked at.
-fn is_too_large(pod: &Value) -> bool {
+/// How many the pod has of what it has most of.
+fn most(pod: &Value) -> usize {
     let all = std::iter::once(pod).chain(list(pod, "/containers"));
-    let lists = all
-        .filter_map(Value::as_object)
-        .flat_map(|fields| fields.values());
-    let long = |list: &Value| {
-        list.as_array()
-            .is_some_and(|list| list.len() > limits::RELEASE_FIELDS)
-    };
-    lists.into_iter().any(long)
+    let fields = all.filter_map(Value::as_object).flatten();
+    let lists = fields.filter_map(|(_, value)| value.as_array());
+    lists.map(Vec::len).max().unwrap_or_default()
 }
 
 /// Reads the container of a workload.
@@ -85,15 +80,8 @@ pub(crate) fn read(
         .value
         .pointer("/spec/template/spec")
         .ok_or_else(none)?;
-    if is_too_large(pod) {
-        return Err(ReleaseError::Weight {
-            place: workload.place.clone(),
-            what: format!(
-                "{} arguments, variables or volumes of one operator",
-                limits::RELEASE_FIELDS
-            ),
-        });
-    }
+    let what = "arguments, variables or volumes of one operator";
+    ReleaseError::check(&workload.place, most(pod), limits::RELEASE_FIELDS, what)?;
     let container = choose(&workload.value, pod).ok_or_else(none)?;
     let image = text(container, "/image");
     if image.is_empty() {

@@ -9,8 +9,6 @@ use files::ReadError;
 use schemas::yaml::{StreamError, YamlError};
 use validator::rules::Problem;
 
-use crate::limits;
-
 /// Where an object stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentPlace {
@@ -172,15 +170,19 @@ pub enum ReleaseError {
 }
 
 impl ReleaseError {
-    pub(crate) fn weight(place: &DocumentPlace, values: usize) -> Self {
-        let what = if values > limits::RELEASE_VALUES {
-            format!("{} values", limits::RELEASE_VALUES)
-        } else {
-            format!("{} bytes of text", limits::RELEASE_TEXT)
-        };
-        Self::Weight {
-            place: place.clone(),
-            what,
+    /// Refuses more of something than may be kept in memory.
+    pub(crate) fn check(
+        place: &DocumentPlace,
+        count: usize,
+        most: usize,
+        what: &str,
+    ) -> Result<(), Self> {
+        if count <= most {
+            return Ok(());
         }
+        Err(Self::Weight {
+            place: place.clone(),
+            what: format!("{most} {what}"),
+        })
     }
 }

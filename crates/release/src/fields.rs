@@ -46,94 +46,40 @@ const SAME: [&str; 34] = [
     "container/tty",
 ];
 
-/// What is lost, and what that means.
-const LOST: [(&str, Weight, &str); 17] = [
-    (
-        "pod/nodeSelector",
-        Weight::Lost,
-        "where the operator runs is the site's choice",
-    ),
-    (
-        "pod/tolerations",
-        Weight::Lost,
-        "where the operator runs is the site's choice",
-    ),
-    (
-        "pod/affinity",
-        Weight::Lost,
-        "where the operator runs is the site's choice",
-    ),
-    (
-        "pod/topologySpreadConstraints",
-        Weight::Lost,
-        "where the operator runs is the site's choice",
-    ),
-    (
-        "pod/priorityClassName",
-        Weight::Lost,
-        "priorities are the site's choice",
-    ),
-    (
-        "pod/imagePullSecrets",
-        Weight::Lost,
-        "`solution import --pull-secret` attaches the site's own",
-    ),
-    (
-        "pod/hostNetwork",
-        Weight::Decide,
-        "an import never gives an operator the node's network",
-    ),
-    (
-        "pod/hostPID",
-        Weight::Decide,
-        "an import never gives an operator the node's processes",
-    ),
-    (
-        "pod/hostIPC",
-        Weight::Decide,
-        "an import never gives an operator the node's memory",
-    ),
-    (
-        "container/resources",
-        Weight::Lost,
-        "requests and limits are the site's choice",
-    ),
-    (
-        "container/ports",
-        Weight::Lost,
-        "ports need no declaration to be open, and no Service leads to them",
-    ),
-    (
-        "container/livenessProbe",
-        Weight::Lost,
-        "without it a container that hangs is not restarted; one that ends is",
-    ),
-    (
-        "container/readinessProbe",
-        Weight::Lost,
-        "without it the operator counts as ready once it runs",
-    ),
-    (
-        "container/startupProbe",
-        Weight::Lost,
-        "without it the operator counts as started once it runs",
-    ),
-    (
-        "container/lifecycle",
-        Weight::Lost,
-        "the operator's own handling of signals has to do",
-    ),
-    (
-        "container/workingDir",
-        Weight::Decide,
-        "the operator begins in its image's own directory; write whole paths into the arguments",
-    ),
-    (
-        "container/volumeDevices",
-        Weight::Decide,
-        "an operator gets no volumes",
-    ),
-];
+/// What to do without a field that the operator may need.
+fn decide(path: &str) -> Option<&'static str> {
+    Some(match path {
+        "pod/hostNetwork" => "an import never gives an operator the node's network",
+        "pod/hostPID" => "an import never gives an operator the node's processes",
+        "pod/hostIPC" => "an import never gives an operator the node's memory",
+        "container/workingDir" => {
+            "the operator begins in its image's own directory; write whole paths into the arguments"
+        }
+        "container/volumeDevices" => "an operator gets no volumes",
+        _ => return None,
+    })
+}
+
+/// Why the operator can do without any other field.
+fn lost(path: &str) -> &'static str {
+    match path {
+        "pod/nodeSelector"
+        | "pod/tolerations"
+        | "pod/affinity"
+        | "pod/topologySpreadConstraints" => "where the operator runs is the site's choice",
+        "pod/priorityClassName" => "priorities are the site's choice",
+        "pod/imagePullSecrets" => "`solution import --pull-secret` attaches the site's own",
+        "container/resources" => "requests and limits are the site's choice",
+        "container/ports" => "ports need no declaration to be open, and no Service leads to them",
+        "container/livenessProbe" => {
+            "without it a container that hangs is not restarted; one that ends is"
+        }
+        "container/readinessProbe" => "without it the operator counts as ready once it runs",
+        "container/startupProbe" => "without it the operator counts as started once it runs",
+        "container/lifecycle" => "the operator's own handling of signals has to do",
+        _ => "spec.operator has no such field",
+    }
+}
 
 /// Notes every field that is not taken over.
 pub(crate) fn unfit(workload: &Value, pod: &Value, container: &Value, notes: &mut Vec<Note>) {
@@ -168,11 +114,8 @@ fn field(path: &str, key: &str, value: &Value, notes: &mut Vec<Note>) {
         }
         return;
     }
-    let known = LOST.iter().find(|(known, ..)| *known == path);
-    let (weight, why) = known.map_or(
-        (Weight::Lost, "spec.operator has no such field"),
-        |(_, weight, why)| (*weight, *why),
-    );
+    let decide = decide(path).map(|why| (Weight::Decide, why));
+    let (weight, why) = decide.unwrap_or((Weight::Lost, lost(path)));
     notes.push(Note::new(weight, about, why));
 }
 
@@ -252,26 +195,21 @@ pub(crate) fn security(pod: &Value, container: &Value, notes: &mut Vec<Note>) ->
     let own = |field: &str| container.pointer(&format!("/securityContext/{field}"));
     let both =
         |field: &str| own(field).or_else(|| pod.pointer(&format!("/securityContext/{field}")));
-    let mut decide = |about: &str, why: &str| notes.push(Note::new(Weight::Decide, about, why));
-    if own("privileged") == Some(&Value::Bool(true)) {
-        decide(
-            "field `privileged`",
-            "an import never runs an operator privileged",
-        );
+    let is_set = |field: &str| own(field) == Some(&Value::Bool(true));
+    let mut decide = |field: &str, why: &str| {
+        notes.push(Note::new(Weight::Decide, format!("field `{field}`"), why));
+    };
+    if is_set("privileged") {
+        decide("privileged", "an import never runs an operator privileged");
     }
-    if own("allowPrivilegeEscalation") == Some(&Value::Bool(true)) {
-        decide(
-            "field `allowPrivilegeEscalation`",
-            "an import never allows it",
-        );
+    if is_set("allowPrivilegeEscalation") {
+        decide("allowPrivilegeEscalation", "an import never allows it");
     }
     if !list(container, "/securityContext/capabilities/add").is_empty() {
-        decide(
-            "field `capabilities`",
-            "an import drops all capabilities and adds none",
-        );
+        let why = "an import drops all capabilities and adds none";
+        decide("capabilities", why);
     }
-    if own("readOnlyRootFilesystem") == Some(&Value::Bool(true)) && writes(pod, container) {
+    if is_set("readOnlyRootFilesystem") && writes(pod, container) {
         notes.push(Note::new(Weight::Chosen, "field `readOnlyRootFilesystem`", "is not promised, since the directories that the release mounts to write into are not there"));
     }
     let user = both("runAsUser").filter(|user| !user.is_null());
@@ -285,8 +223,7 @@ pub(crate) fn security(pod: &Value, container: &Value, notes: &mut Vec<Note>) ->
     }
     SecurityContext {
         run_as_non_root: both("runAsNonRoot") == Some(&Value::Bool(true)),
-        read_only_root_filesystem: own("readOnlyRootFilesystem") == Some(&Value::Bool(true))
-            && !writes(pod, container),
+        read_only_root_filesystem: is_set("readOnlyRootFilesystem") && !writes(pod, container),
         run_as_user,
     }
 }

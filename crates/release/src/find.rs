@@ -5,7 +5,7 @@ use crate::bundle::About;
 use crate::choose::Chosen;
 use crate::container::Container;
 use crate::images::{DraftImages, FoundImages, Hint, Searched};
-use crate::limits;
+use crate::limits::RELEASE_IMAGES;
 use crate::notes::{Note, Weight, names, shown};
 use crate::objects::Objects;
 use crate::rights;
@@ -37,13 +37,7 @@ pub(crate) fn images(
         } else if !rights::is_role(object) && !rights::is_binding(object) {
             images.scan_document(&object.value, searched(object.kind()), &title);
         }
-        if images.len() > limits::RELEASE_IMAGES {
-            let what = format!("{} images", limits::RELEASE_IMAGES);
-            return Err(ReleaseError::Weight {
-                place: object.place.clone(),
-                what,
-            });
-        }
+        ReleaseError::check(&object.place, images.len(), RELEASE_IMAGES, "images")?;
     }
     Ok(images.named())
 }

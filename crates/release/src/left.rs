@@ -6,170 +6,6 @@ use crate::notes::{Note, Weight, names};
 use crate::objects::Object;
 use crate::rights::ServiceAccount;
 
-/// What becomes of a kind. The group is empty for Kubernetes' core and where it makes no difference.
-const REASONS: [(&str, Weight, &str); 32] = [
-    (
-        "Namespace",
-        Weight::Made,
-        "`solution import --environment` makes the namespace, or adopts one",
-    ),
-    (
-        "ServiceAccount",
-        Weight::Made,
-        "an import makes the operator's account; accounts of others are not in the archive",
-    ),
-    (
-        "RoleBinding",
-        Weight::Made,
-        "an import binds the operator's roles to its account; bindings of others are not in the archive",
-    ),
-    (
-        "ClusterRoleBinding",
-        Weight::Made,
-        "an import binds the operator's roles to its account; bindings of others are not in the archive",
-    ),
-    (
-        "Service",
-        Weight::Lost,
-        "format 1 has no Services: nothing in the cluster reaches the operator's ports",
-    ),
-    (
-        "ConfigMap",
-        Weight::Lost,
-        "an import makes the operator's own ConfigMap only; values that the operator's variables take from it are in spec.operator.env; if the operator reads it, apply it at the site, in the operator's namespace",
-    ),
-    (
-        "Secret",
-        Weight::Lost,
-        "secrets do not travel in an archive; make them at the site",
-    ),
-    (
-        "ValidatingWebhookConfiguration",
-        Weight::Decide,
-        "webhooks need a Service and a certificate, which an import does not make; turn them off by argument or variable if the operator allows it",
-    ),
-    (
-        "MutatingWebhookConfiguration",
-        Weight::Decide,
-        "webhooks need a Service and a certificate, which an import does not make; turn them off by argument or variable if the operator allows it",
-    ),
-    (
-        "ValidatingAdmissionPolicy",
-        Weight::Lost,
-        "a rule for the whole cluster; it is the site's to apply",
-    ),
-    (
-        "ValidatingAdmissionPolicyBinding",
-        Weight::Lost,
-        "a rule for the whole cluster; it is the site's to apply",
-    ),
-    (
-        "APIService",
-        Weight::Decide,
-        "an API of the operator's own needs a Service and a certificate, which an import does not make",
-    ),
-    (
-        "Deployment",
-        Weight::Decide,
-        "format 1 runs one Deployment, the operator; if the operator cannot do without this one, pack it as a Solution of its own with `--deployment` and without the definitions, which only one can bring, or apply it at the site: its images are in the archive",
-    ),
-    (
-        "StatefulSet",
-        Weight::Decide,
-        "format 1 runs one Deployment, the operator; apply this at the site if it is needed: its images are in the archive",
-    ),
-    (
-        "DaemonSet",
-        Weight::Decide,
-        "format 1 runs one Deployment, the operator; apply this at the site if it is needed: its images are in the archive",
-    ),
-    (
-        "ReplicaSet",
-        Weight::Decide,
-        "format 1 runs one Deployment, the operator; apply this at the site if it is needed: its images are in the archive",
-    ),
-    (
-        "Job",
-        Weight::Decide,
-        "an import runs no jobs; apply this at the site if it is needed: its images are in the archive",
-    ),
-    (
-        "CronJob",
-        Weight::Decide,
-        "an import runs no jobs; apply this at the site if it is needed: its images are in the archive",
-    ),
-    (
-        "Pod",
-        Weight::Decide,
-        "an import runs the operator only; apply this at the site if it is needed: its images are in the archive",
-    ),
-    (
-        "PodDisruptionBudget",
-        Weight::Lost,
-        "the operator has one replica, so there is nothing to budget",
-    ),
-    (
-        "HorizontalPodAutoscaler",
-        Weight::Lost,
-        "the operator has one replica",
-    ),
-    (
-        "NetworkPolicy",
-        Weight::Lost,
-        "what may talk to what is the site's choice",
-    ),
-    (
-        "ServiceMonitor",
-        Weight::Lost,
-        "metrics are collected by the site's own means, and no Service leads to the operator",
-    ),
-    (
-        "PodMonitor",
-        Weight::Lost,
-        "metrics are collected by the site's own means",
-    ),
-    (
-        "PrometheusRule",
-        Weight::Lost,
-        "alerts are the site's to apply",
-    ),
-    (
-        "PriorityClass",
-        Weight::Lost,
-        "priorities are the site's choice",
-    ),
-    (
-        "IngressClass",
-        Weight::Lost,
-        "it belongs to the whole cluster; apply it at the site",
-    ),
-    (
-        "StorageClass",
-        Weight::Lost,
-        "it belongs to the whole cluster; apply it at the site",
-    ),
-    (
-        "Certificate",
-        Weight::Decide,
-        "certificates are for webhooks or metrics, which need a Service that an import does not make; turn them off by argument or variable",
-    ),
-    (
-        "Issuer",
-        Weight::Lost,
-        "certificates are for webhooks or metrics, which need a Service that an import does not make",
-    ),
-    (
-        "Kustomization",
-        Weight::Lost,
-        "is a recipe, not a manifest; give the output of `kubectl kustomize` if it changes anything",
-    ),
-    (
-        "SecurityContextConstraints",
-        Weight::Lost,
-        "it belongs to the whole cluster; apply it at the site",
-    ),
-];
-
 /// One note for all objects of a kind that are left out.
 pub(crate) fn notes<'a>(
     left: impl IntoIterator<Item = &'a Object<'a>>,
@@ -196,25 +32,93 @@ pub(crate) fn notes<'a>(
 
 fn reason(kind: &str, group: &str, own: &BTreeSet<(&str, &str)>) -> (Weight, &'static str) {
     if own.contains(&(group, kind)) {
-        return (
-            Weight::Lost,
-            "an object of the operator's own kind: create it at the site, once the operator runs",
-        );
+        let why =
+            "an object of the operator's own kind: create it at the site, once the operator runs";
+        return (Weight::Lost, why);
     }
-    if kind == "CustomResourceDefinition" {
-        return (
-            Weight::Decide,
-            "is not `apiextensions.k8s.io/v1`, which clusters no longer take; use a release that has it",
-        );
+    let made = made(kind).map(|why| (Weight::Made, why));
+    let decide = || decide(kind).map(|why| (Weight::Decide, why));
+    made.or_else(decide).unwrap_or((Weight::Lost, lost(kind)))
+}
+
+/// How an import makes a kind itself.
+fn made(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "Namespace" => "`solution import --environment` makes the namespace, or adopts one",
+        "ServiceAccount" => {
+            "an import makes the operator's account; accounts of others are not in the archive"
+        }
+        "RoleBinding" | "ClusterRoleBinding" => {
+            "an import binds the operator's roles to its account; bindings of others are not in the archive"
+        }
+        _ => return None,
+    })
+}
+
+/// What to do without a kind that the operator may need.
+fn decide(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
+            "webhooks need a Service and a certificate, which an import does not make; turn them off by argument or variable if the operator allows it"
+        }
+        "APIService" => {
+            "an API of the operator's own needs a Service and a certificate, which an import does not make"
+        }
+        "Deployment" => {
+            "format 1 runs one Deployment, the operator; if the operator cannot do without this one, pack it as a Solution of its own with `--deployment` and without the definitions, which only one can bring, or apply it at the site: its images are in the archive"
+        }
+        "StatefulSet" | "DaemonSet" | "ReplicaSet" => {
+            "format 1 runs one Deployment, the operator; apply this at the site if it is needed: its images are in the archive"
+        }
+        "Job" | "CronJob" => {
+            "an import runs no jobs; apply this at the site if it is needed: its images are in the archive"
+        }
+        "Pod" => {
+            "an import runs the operator only; apply this at the site if it is needed: its images are in the archive"
+        }
+        "Certificate" => {
+            "certificates are for webhooks or metrics, which need a Service that an import does not make; turn them off by argument or variable"
+        }
+        "CustomResourceDefinition" => {
+            "is not `apiextensions.k8s.io/v1`, which clusters no longer take; use a release that has it"
+        }
+        _ => return None,
+    })
+}
+
+/// Why no other kind is in the draft.
+fn lost(kind: &str) -> &'static str {
+    match kind {
+        "Service" => {
+            "format 1 has no Services: nothing in the cluster reaches the operator's ports"
+        }
+        "ConfigMap" => {
+            "an import makes the operator's own ConfigMap only; values that the operator's variables take from it are in spec.operator.env; if the operator reads it, apply it at the site, in the operator's namespace"
+        }
+        "Secret" => "secrets do not travel in an archive; make them at the site",
+        "ValidatingAdmissionPolicy" | "ValidatingAdmissionPolicyBinding" => {
+            "a rule for the whole cluster; it is the site's to apply"
+        }
+        "PodDisruptionBudget" => "the operator has one replica, so there is nothing to budget",
+        "HorizontalPodAutoscaler" => "the operator has one replica",
+        "NetworkPolicy" => "what may talk to what is the site's choice",
+        "ServiceMonitor" => {
+            "metrics are collected by the site's own means, and no Service leads to the operator"
+        }
+        "PodMonitor" => "metrics are collected by the site's own means",
+        "PrometheusRule" => "alerts are the site's to apply",
+        "PriorityClass" => "priorities are the site's choice",
+        "IngressClass" | "StorageClass" | "SecurityContextConstraints" => {
+            "it belongs to the whole cluster; apply it at the site"
+        }
+        "Issuer" => {
+            "certificates are for webhooks or metrics, which need a Service that an import does not make"
+        }
+        "Kustomization" => {
+            "is a recipe, not a manifest; give the output of `kubectl kustomize` if it changes anything"
+        }
+        _ => "format 1 has no place for this kind; apply it at the site if it is needed",
     }
-    let known = REASONS.iter().find(|(known, ..)| *known == kind);
-    known.map_or(
-        (
-            Weight::Lost,
-            "format 1 has no place for this kind; apply it at the site if it is needed",
-        ),
-        |(_, weight, why)| (*weight, *why),
-    )
 }
 
 /// Roles that the operator's account is not bound to.

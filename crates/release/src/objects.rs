@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::ReleaseFile;
 use crate::error::{DocumentPlace, ReleaseError};
-use crate::limits;
+use crate::limits::{RELEASE_OBJECTS, RELEASE_TEXT, RELEASE_VALUES};
 use crate::notes::{Note, Weight, shown};
 
 /// One object of the release.
@@ -108,15 +108,11 @@ impl<'a> Objects<'a> {
         let alone = documents.len() == 1;
         for value in documents {
             self.cost.add(&value);
-            if self.cost.values > limits::RELEASE_VALUES || self.cost.text > limits::RELEASE_TEXT {
-                return Err(ReleaseError::weight(place, self.cost.values));
-            }
+            let DocumentCost { values, text } = self.cost;
+            ReleaseError::check(place, values, RELEASE_VALUES, "values")?;
+            ReleaseError::check(place, text, RELEASE_TEXT, "bytes of text")?;
             self.take(place, alone.then(|| own_text(part.text)).flatten(), value);
-            if self.all.len() > limits::RELEASE_OBJECTS {
-                let what = format!("{} objects", limits::RELEASE_OBJECTS);
-                let place = place.clone();
-                return Err(ReleaseError::Weight { place, what });
-            }
+            ReleaseError::check(place, self.all.len(), RELEASE_OBJECTS, "objects")?;
         }
         Ok(())
     }

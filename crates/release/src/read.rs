@@ -1,12 +1,13 @@
 //! The files of a release: one file, or those of a directory that hold manifests. Links are followed only to files of
 //! the same directory.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::ReleaseFile;
 use crate::error::ReleaseError;
-use crate::limits;
+use crate::limits::{RELEASE_BYTES, RELEASE_DEPTH, RELEASE_ENTRIES, RELEASE_FILES};
 use crate::notes::{Note, Weight, shown};
 
 /// What was read, and what was passed over.
@@ -46,15 +47,11 @@ pub fn read(path: &Path) -> Result<Release, ReleaseError> {
     if root.join("Chart.yaml").exists() {
         return Err(ReleaseError::Chart(shown_path));
     }
-    let mut left = limits::RELEASE_BYTES;
+    let mut left = RELEASE_BYTES;
     for path in paths(&root, &mut release.notes, &shown_path)? {
         let bytes = files::read(&path, schemas::limits::YAML_STREAM_SIZE.min(left))?;
         left -= bytes.len() as u64;
-        let name = path
-            .strip_prefix(&root)
-            .unwrap_or(&path)
-            .to_string_lossy()
-            .into_owned();
+        let name = below(&root, &path);
         release.files.push(ReleaseFile { name, bytes });
     }
     if release.files.is_empty() {
@@ -100,42 +97,27 @@ fn paths(
         for entry in fs::read_dir(&directory).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             entries += 1;
-            if entries > limits::RELEASE_ENTRIES {
-                return Err(too_much(format!(
-                    "more than {} entries",
-                    limits::RELEASE_ENTRIES
-                )));
+            if entries > RELEASE_ENTRIES {
+                return Err(too_much(format!("more than {RELEASE_ENTRIES} entries")));
             }
             let metadata =
                 fs::symlink_metadata(&path).map_err(|source| files::failed(&path, source))?;
             if metadata.is_dir() {
-                if depth == limits::RELEASE_DEPTH {
-                    return Err(too_much(format!(
-                        "directories more than {} levels deep",
-                        limits::RELEASE_DEPTH
-                    )));
+                if depth == RELEASE_DEPTH {
+                    let what = format!("directories more than {RELEASE_DEPTH} levels deep");
+                    return Err(too_much(what));
                 }
                 open.push((path, depth + 1));
             } else if let Some(why) = passed_over(&path, root, metadata.is_symlink()) {
-                let name = path
-                    .strip_prefix(root)
-                    .unwrap_or(&path)
-                    .display()
-                    .to_string();
-                notes.push(Note::new(
-                    Weight::Lost,
-                    format!("file `{}`", shown(&name)),
-                    why,
-                ));
+                let about = format!("file `{}`", shown(&below(root, &path)));
+                notes.push(Note::new(Weight::Lost, about, why));
             } else {
                 found.push(path);
             }
         }
-        if found.len() > limits::RELEASE_FILES {
-            return Err(too_much(format!(
-                "more than {} files with manifests",
-                limits::RELEASE_FILES
-            )));
+        if found.len() > RELEASE_FILES {
+            let what = format!("more than {RELEASE_FILES} files with manifests");
+            return Err(too_much(what));
         }
     }
     found.sort();
@@ -143,13 +125,17 @@ fn paths(
     Ok(found)
 }
 
+/// The path of a file below a directory.
+fn below(root: &Path, path: &Path) -> String {
+    let path = path.strip_prefix(root).unwrap_or(path);
+    path.to_string_lossy().into_owned()
+}
+
 /// Why a file of the directory is not read.
 fn passed_over(path: &Path, root: &Path, link: bool) -> Option<&'static str> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    if !["yaml", "yml", "json"]
-        .iter()
-        .any(|known| path.extension().is_some_and(|own| own == *known))
-    {
+    let extension = path.extension().and_then(OsStr::to_str);
+    if !matches!(extension, Some("yaml" | "yml" | "json")) {
         Some("is neither .yaml, .yml nor .json")
     } else if matches!(name.as_ref(), "kustomization.yaml" | "kustomization.yml") {
         Some(
@@ -246,10 +232,10 @@ mod tests {
         assert!(refused("empty").contains("holds no `.yaml`, `.yml` or `.json` file"));
         write(
             parent.path(),
-            &format!("deep/{}x.yaml", "d/".repeat(limits::RELEASE_DEPTH + 1)),
+            &format!("deep/{}x.yaml", "d/".repeat(RELEASE_DEPTH + 1)),
         );
         assert!(refused("deep").contains("more than 8 levels deep"));
-        for number in 0..=limits::RELEASE_FILES {
+        for number in 0..=RELEASE_FILES {
             write(parent.path(), &format!("many/{number}.yaml"));
         }
         assert!(refused("many").contains("more than 2000 files"));
