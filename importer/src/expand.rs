@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schemas::{Digest, ImageName, ImagePlace};
-use validator::{ExpansionError, Piece, split_expansions};
+use schemas::{Digest, ExpansionError, ImageName, ImagePlace, Piece, split_expansions};
 
 /// The addresses of a Solution's images.
 #[derive(Debug)]

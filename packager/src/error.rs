@@ -110,7 +110,7 @@ pub enum PackError {
     Write(#[from] archive::WriteError),
     /// What was written cannot be checked.
     #[error(transparent)]
-    Check(validator::CheckError),
+    Check(archive::OpenError),
     /// A site would refuse the archive.
     #[error("the archive would be refused")]
     Refused(Box<validator::Report>),

@@ -14,7 +14,6 @@ use crate::accepted::Accepted;
 use crate::catalogue::integrity::DAMAGED;
 use crate::catalogue::signature::{ALLOWED, DETACHED, EXPIRED, SKIPPED, UNSIGNED, UNTRUSTED};
 use crate::content::{self, Content};
-use crate::error::CheckError;
 use crate::files::{DamagedFiles, Files, ReadProblem};
 use crate::finding::{Chain, Findings};
 use crate::options::{AllowUnsigned, Depth, Options, Signatures, Trusting};
@@ -26,7 +25,7 @@ pub fn check(
     path: &Path,
     options: &Options,
     watch: &Watch<'_, Progress>,
-) -> Result<Report, CheckError> {
+) -> Result<Report, OpenError> {
     check_opened(path, Opened::open(path), options, watch)
 }
 
@@ -37,7 +36,7 @@ pub fn check_draft(
     threads: NonZeroUsize,
     now: StatementTime,
     cancel: Cancel<'_>,
-) -> Result<Report, CheckError> {
+) -> Result<Report, OpenError> {
     let options = Options {
         signatures: Signatures::Later,
         detached: Vec::new(),
@@ -55,7 +54,7 @@ fn check_opened(
     opened: Result<Opened, OpenError>,
     options: &Options,
     watch: &Watch<'_, Progress>,
-) -> Result<Report, CheckError> {
+) -> Result<Report, OpenError> {
     let mut checking = Checking {
         options,
         watch,
@@ -75,11 +74,11 @@ fn check_opened(
 enum Stop {
     /// The reason is among the findings.
     Refused,
-    Failed(CheckError),
+    Failed(OpenError),
 }
 
-impl From<CheckError> for Stop {
-    fn from(error: CheckError) -> Self {
+impl From<OpenError> for Stop {
+    fn from(error: OpenError) -> Self {
         Self::Failed(error)
     }
 }
@@ -259,7 +258,7 @@ impl Checking<'_> {
         let read = |path: &str, limit| {
             listed.read(path, limit).map_err(|error| match error {
                 OpenError::FileDigest { .. } => ReadProblem::Damaged,
-                other => ReadProblem::Failed(other.into()),
+                other => ReadProblem::Failed(other),
             })
         };
         let files = Files::new(listed.contents(), &read, self.watch.cancel);

@@ -1,9 +1,9 @@
 //! Everything that is checked of the listed files: manifest, images, operator. What is read here is read once, and is
 //! what the importer gets.
 
+use archive::OpenError;
 use schemas::{ImageReference, Solution, SolutionId};
 
-use crate::error::CheckError;
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::images::Images;
@@ -23,7 +23,7 @@ pub(crate) fn check(
     files: &Files<'_>,
     signed: &SolutionId,
     findings: &mut Findings,
-) -> Result<Content, CheckError> {
+) -> Result<Content, OpenError> {
     let solution = manifest::load(files, findings)?;
     let images = images::check(files, signed, findings)?;
     if let Some(solution) = &solution {

@@ -8,7 +8,6 @@ use schemas::{ArchivePath, Contents, ContentsEntry, Digest};
 use watch::Cancel;
 
 use crate::catalogue::FindingInfo;
-use crate::error::CheckError;
 use crate::finding::Findings;
 
 /// Why a file has no bytes.
@@ -17,7 +16,7 @@ pub(crate) enum ReadProblem {
     /// Its bytes are not those that were listed.
     Damaged,
     /// It could not be found out.
-    Failed(CheckError),
+    Failed(OpenError),
 }
 
 /// Reads a file of at most so many bytes whole, and compares it with its listed digest.
@@ -51,8 +50,8 @@ impl<'a> Files<'a> {
     }
 
     /// Fails when the caller asked to stop: for whatever takes long between two reads.
-    pub(crate) fn go_on(&self) -> Result<(), CheckError> {
-        Ok(self.cancel.go_on().map_err(OpenError::from)?)
+    pub(crate) fn go_on(&self) -> Result<(), OpenError> {
+        Ok(self.cancel.go_on()?)
     }
 
     /// The files whose path begins with `prefix`.
@@ -96,7 +95,7 @@ impl<'a> Files<'a> {
         limit: u64,
         too_large: &FindingInfo,
         findings: &mut Findings,
-    ) -> Result<Option<Vec<u8>>, CheckError> {
+    ) -> Result<Option<Vec<u8>>, OpenError> {
         if entry.size > limit {
             let size = entry.size;
             let message = format_args!("has {size} bytes; at most {limit} are read");

@@ -14,11 +14,11 @@ mod index;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use archive::OpenError;
 use schemas::walk::{Reached, Walker};
 use schemas::{Image, ImagePlace, SolutionId};
 
 use crate::catalogue::images::{BUDGET, INCOMPLETE, PLACE};
-use crate::error::CheckError;
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::limits::{CONTENTS_PER_FILE, IMAGE_CONTENTS};
@@ -44,7 +44,7 @@ pub(crate) fn check(
     files: &Files<'_>,
     id: &SolutionId,
     findings: &mut Findings,
-) -> Result<Images, CheckError> {
+) -> Result<Images, OpenError> {
     let references = index::references(files, findings)?;
     let mut images = Images {
         places: places(files, findings),
@@ -132,7 +132,7 @@ impl<'a> ImageWalk<'a> {
     }
 
     /// The image of a number from 1; none when its root document cannot be read.
-    fn image(&mut self, number: usize, place: &ImagePlace) -> Result<Option<Image>, CheckError> {
+    fn image(&mut self, number: usize, place: &ImagePlace) -> Result<Option<Image>, OpenError> {
         let path = format!("{PREFIX}{}/{}{ROOT}", place.name, place.tag);
         let documents = &mut self.walker.visit;
         let Some(entry) = documents.files.get(&path) else {
@@ -510,9 +510,6 @@ mod tests {
         let files = Files::new(&contents, &read, Cancel::when(&cancel));
         let id = SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
         let error = check(&files, &id, &mut Findings::default()).unwrap_err();
-        assert!(matches!(
-            error,
-            CheckError::Read(archive::OpenError::Interrupted(_))
-        ));
+        assert!(matches!(error, OpenError::Interrupted(_)));
     }
 }

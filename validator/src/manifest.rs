@@ -3,11 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use archive::MANIFEST;
+use archive::{MANIFEST, OpenError};
 use schemas::{ImagePlace, ManifestError, Solution, SolutionId, limits};
 
 use crate::catalogue::manifest::{ID, IDENTITY, IMAGE_ABSENT, IMAGE_UNLISTED, KIND, MISSING, YAML};
-use crate::error::CheckError;
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::rules;
@@ -16,7 +15,7 @@ use crate::rules;
 pub(crate) fn load(
     files: &Files<'_>,
     findings: &mut Findings,
-) -> Result<Option<Solution>, CheckError> {
+) -> Result<Option<Solution>, OpenError> {
     let Some(entry) = files.get(MANIFEST) else {
         findings.add(&MISSING, MANIFEST, "is not in the archive");
         return Ok(None);

@@ -2,13 +2,12 @@
 //!
 //! A site learns here, and not from the API server in the middle of an upgrade, that a file is wrong.
 
-use archive::ROLE;
+use archive::{OpenError, ROLE};
 use schemas::{ArchivePath, ContentsEntry, DocumentCost, OperatorScope, Solution, limits, yaml};
 use serde_json::Value;
 
 use crate::catalogue::operator::{IGNORED, UNEXPECTED, YAML};
 use crate::catalogue::practice::TEMPLATE;
-use crate::error::CheckError;
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::rules::{self, DefinitionNames};
@@ -36,7 +35,7 @@ pub(crate) fn check(
     files: &Files<'_>,
     solution: Option<&Solution>,
     findings: &mut Findings,
-) -> Result<OperatorFiles, CheckError> {
+) -> Result<OperatorFiles, OpenError> {
     let size: u64 = files
         .below(DIRECTORY)
         .fold(0, |sum, entry| sum.saturating_add(entry.size));
@@ -96,7 +95,7 @@ struct Loading<'a> {
 }
 
 impl Loading<'_> {
-    fn load(&mut self, entry: &ContentsEntry, findings: &mut Findings) -> Result<(), CheckError> {
+    fn load(&mut self, entry: &ContentsEntry, findings: &mut Findings) -> Result<(), OpenError> {
         let path = entry.path.as_str();
         if path == ROLE {
             self.loaded.roles = self.documents(entry, findings)?.unwrap_or_default();
@@ -123,7 +122,7 @@ impl Loading<'_> {
         &mut self,
         entry: &ContentsEntry,
         findings: &mut Findings,
-    ) -> Result<Option<Vec<Value>>, CheckError> {
+    ) -> Result<Option<Vec<Value>>, OpenError> {
         let Some(bytes) = self.files.read(entry, limits::YAML_SIZE, &YAML, findings)? else {
             return Ok(None);
         };

@@ -5,13 +5,12 @@ use schemas::KeyId;
 use signing::{Signers, VerifyError};
 
 use crate::catalogue::{FindingInfo, container, integrity, manifest, signature};
-use crate::error::CheckError;
 use crate::finding::{Chain, Findings};
 
 /// Adds what a refusal says, or gives the error back: it says nothing about the archive, which could not be read.
-pub(crate) fn add(error: OpenError, findings: &mut Findings) -> Result<(), CheckError> {
+pub(crate) fn add(error: OpenError, findings: &mut Findings) -> Result<(), OpenError> {
     let Some(info) = info(&error) else {
-        return Err(error.into());
+        return Err(error);
     };
     match &error {
         OpenError::Truncated {

@@ -230,14 +230,6 @@ impl fmt::Debug for Object {
     }
 }
 
-impl TryFrom<Value> for Object {
-    type Error = ObjectError;
-
-    fn try_from(value: Value) -> Result<Self, ObjectError> {
-        Self::new(value)
-    }
-}
-
 /// The string at a JSON pointer, if it is one that may be an identifier.
 fn string_at<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
     let text = value.pointer(pointer)?.as_str()?;

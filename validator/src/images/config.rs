@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use archive::OpenError;
 use schemas::{ArchivePath, ContentsEntry, ImageManifest, Platform, json, known_keys};
 use serde::Deserialize;
 
 use crate::catalogue::images::CONFIG;
-use crate::error::CheckError;
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::limits::IMAGE_CONFIG;
@@ -38,7 +38,7 @@ pub(super) fn read(
     place: &ArchivePath,
     entry: &ContentsEntry,
     findings: &mut Findings,
-) -> Result<Option<Configuration>, CheckError> {
+) -> Result<Option<Configuration>, OpenError> {
     let Some(bytes) = files.read(entry, IMAGE_CONFIG, &CONFIG, findings)? else {
         return Ok(None);
     };

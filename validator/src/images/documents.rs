@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use archive::OpenError;
 use schemas::walk::{Parsed, Visit, WalkProblem};
 use schemas::{
     ArchivePath, ContentsEntry, Descriptor, Digest, Document, ImageDocumentError, ImageManifest,
@@ -13,7 +14,6 @@ use super::config::{self, Configuration};
 use crate::catalogue::images::{
     BUDGET, DOCUMENT, EMPTY, FOREIGN, MEDIA_TYPE, MISSING, NESTING, PLATFORM, SIZE,
 };
-use crate::error::CheckError;
 use crate::files::Files;
 use crate::finding::{Chain, Findings};
 use crate::limits::IMAGE_DOCUMENTS;
@@ -55,14 +55,14 @@ impl<'a> Documents<'a> {
     pub(super) fn read_file(
         &mut self,
         entry: &'a ContentsEntry,
-    ) -> Result<Option<Parsed>, CheckError> {
+    ) -> Result<Option<Parsed>, OpenError> {
         self.paths.insert(entry.digest, &entry.path);
         let parsed = self.parse(entry)?;
         self.complete &= parsed.is_some();
         Ok(parsed)
     }
 
-    fn parse(&mut self, entry: &ContentsEntry) -> Result<Option<Parsed>, CheckError> {
+    fn parse(&mut self, entry: &ContentsEntry) -> Result<Option<Parsed>, OpenError> {
         if !self.afford(entry) {
             return Ok(None);
         }
@@ -93,11 +93,11 @@ impl<'a> Documents<'a> {
 }
 
 impl Visit for Documents<'_> {
-    type Error = CheckError;
+    type Error = OpenError;
     /// Its number among the files.
     type Content = usize;
 
-    fn find(&mut self, by: &Document, named: &Descriptor) -> Result<Option<usize>, CheckError> {
+    fn find(&mut self, by: &Document, named: &Descriptor) -> Result<Option<usize>, OpenError> {
         let Descriptor { digest, size, .. } = named;
         let path = self.paths[&by.digest];
         let Some(number) = self.files.number_of(digest) else {
@@ -114,7 +114,7 @@ impl Visit for Documents<'_> {
         Ok(Some(number))
     }
 
-    fn read(&mut self, named: &Descriptor) -> Result<Option<Parsed>, CheckError> {
+    fn read(&mut self, named: &Descriptor) -> Result<Option<Parsed>, OpenError> {
         let entry = self.files.with_digest(&named.digest);
         entry.map_or(Ok(None), |entry| self.read_file(entry))
     }
@@ -124,7 +124,7 @@ impl Visit for Documents<'_> {
         &mut self,
         of: &Document,
         manifest: &ImageManifest,
-    ) -> Result<Option<Platform>, CheckError> {
+    ) -> Result<Option<Platform>, OpenError> {
         let digest = manifest.config.digest;
         if !manifest.has_image_config() {
             return Ok(None);
@@ -148,7 +148,7 @@ impl Visit for Documents<'_> {
         Ok(platform.filter(|_| manifest.is_image()))
     }
 
-    fn problem(&mut self, of: &Document, problem: WalkProblem<'_>) -> Result<(), CheckError> {
+    fn problem(&mut self, of: &Document, problem: WalkProblem<'_>) -> Result<(), OpenError> {
         let path = self.paths[&of.digest];
         let within = format_args!("{path} -> {}", of.digest);
         match problem {

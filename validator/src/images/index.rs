@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use archive::OpenError;
 use schemas::{ImagePlace, ImageReference, json, known_keys};
 use serde::Deserialize;
 
 use crate::catalogue::images::INDEX;
-use crate::error::CheckError;
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::limits::INDEX_SIZE;
@@ -38,7 +38,7 @@ struct Annotations {
 pub(super) fn references(
     files: &Files<'_>,
     findings: &mut Findings,
-) -> Result<Option<BTreeMap<ImagePlace, ImageReference>>, CheckError> {
+) -> Result<Option<BTreeMap<ImagePlace, ImageReference>>, OpenError> {
     let Some(entry) = files.get(PATH) else {
         findings.add(&INDEX, PATH, "is not in the archive");
         return Ok(None);
