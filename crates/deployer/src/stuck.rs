@@ -21,19 +21,9 @@ pub struct RolloutFailure {
 
 impl fmt::Display for RolloutFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Deployment {}/{} does not come: {}",
-            self.namespace, self.deployment, self.stuck
-        )?;
-        if let Some(pod) = &self.pod {
-            write!(f, ", pod {pod}")?;
-        }
-        if self.detail.is_empty() {
-            Ok(())
-        } else {
-            write!(f, ": {}", self.detail)
-        }
+        let (namespace, deployment) = (&self.namespace, &self.deployment);
+        write!(f, "Deployment {namespace}/{deployment} does not come: ")?;
+        self.stuck.write(self.pod.as_deref(), &self.detail, f)
     }
 }
 
@@ -125,6 +115,23 @@ impl Stuck {
             | Self::NoProgram
             | Self::PodSecurity => Passing::Never,
         }
+    }
+
+    /// Writes the cause, the pod in which it is seen, and the cluster's own words.
+    pub(crate) fn write(
+        &self,
+        pod: Option<&str>,
+        detail: &str,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        write!(f, "{self}")?;
+        if let Some(pod) = pod {
+            write!(f, ", pod {pod}")?;
+        }
+        if detail.is_empty() {
+            return Ok(());
+        }
+        write!(f, ": {detail}")
     }
 
     pub(crate) fn has_log(&self) -> bool {

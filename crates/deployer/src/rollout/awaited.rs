@@ -88,17 +88,7 @@ impl fmt::Display for Awaited {
             Self::Node { pod } => write!(f, "pod {pod} has no node yet"),
             Self::Image { pod, image } => write!(f, "pulling image {image}, pod {pod}"),
             Self::Start { pod } => write!(f, "the node sets up pod {pod}"),
-            Self::Cause { stuck, pod, detail } => {
-                write!(f, "{stuck}")?;
-                if let Some(pod) = pod {
-                    write!(f, ", pod {pod}")?;
-                }
-                if detail.is_empty() {
-                    Ok(())
-                } else {
-                    write!(f, ": {detail}")
-                }
-            }
+            Self::Cause { stuck, pod, detail } => stuck.write(pod.as_deref(), detail, f),
             Self::Former(1) => f.write_str("a pod of another version is still there"),
             Self::Former(count) => write!(f, "{count} pods of other versions are still there"),
             Self::Unseen => f.write_str("why cannot be seen"),

@@ -188,16 +188,15 @@ impl Cluster {
     ) -> Result<(ObjectRef, Trial), Error> {
         let trial = match self.diff(object, manager, conflicts).await {
             Ok((applied, changes)) => Trial::Would { applied, changes },
-            Err(Error::NotFound { doing, message }) => match coming.needed_by(object) {
-                Some(missing) => Trial::Later { missing },
-                None => Trial::Refused(Error::NotFound { doing, message }),
-            },
-            Err(Error::NoSuchKind(gvk)) => match coming.definition_of(&gvk) {
-                Some(missing) => Trial::Later { missing },
-                None => Trial::Refused(Error::NoSuchKind(gvk)),
-            },
             Err(error) if error.is_about_the_server() => return Err(error),
-            Err(error) => Trial::Refused(error),
+            Err(error) => {
+                let missing = match &error {
+                    Error::NotFound { .. } => coming.needed_by(object),
+                    Error::NoSuchKind(gvk) => coming.definition_of(gvk),
+                    _ => None,
+                };
+                missing.map_or(Trial::Refused(error), |missing| Trial::Later { missing })
+            }
         };
         Ok((object.reference().clone(), trial))
     }
