@@ -22,7 +22,7 @@ use watch::Progress;
 pub use error::PackError;
 pub use init::init;
 pub use pack::{Packed, Pinned, Request, Signing, pack};
-pub use preview::{FilePreview, ImagePreview, Preview, preview};
+pub use preview::{ImagePreview, Preview, preview};
 
 /// What happens while an archive is made.
 #[derive(Debug)]

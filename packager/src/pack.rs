@@ -52,6 +52,15 @@ pub enum Signing {
     Unsigned,
 }
 
+impl Signing {
+    pub(crate) fn sign(&self, unsigned: Unsigned) -> Result<Signed, WriteError> {
+        match self {
+            Self::Keys(keys) => unsigned.sign(keys),
+            Self::Unsigned => Ok(unsigned.leave_unsigned()),
+        }
+    }
+}
+
 /// What was made.
 #[derive(Debug)]
 pub struct Packed {
@@ -128,10 +137,7 @@ fn pack_loaded(
     let unsigned = plan(loaded, &images, request, |it| assemble::file(&blobs[it]))?;
     sources::check_configurations(&images, &blobs, watch.cancel)?;
     let pinned: Vec<Pinned> = images.iter().map(pinned).collect();
-    let signed = match &request.signing {
-        Signing::Keys(keys) => unsigned.sign(keys)?,
-        Signing::Unsigned => unsigned.leave_unsigned(),
-    };
+    let signed = request.signing.sign(unsigned)?;
     let draft = write(signed, request, watch);
     let draft = draft.map_err(|error| blame(error, &blobs, cache))?;
     let report = check(draft.medium()?, request, watch.cancel)?;

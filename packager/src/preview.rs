@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use archive::{ArchiveFile, Unsigned};
-use schemas::{ArchivePath, Digest, ImagePlace, ImageReference, Platform, SolutionId};
+use schemas::{ContentsEntry, Digest, ImagePlace, ImageReference, Platform, SolutionId};
 use sources::{Blob, Cache, Collected, Here, ImageContents};
 use validator::Report;
 use watch::Watch;
@@ -24,7 +24,7 @@ pub struct Preview {
     /// The images, by place.
     pub images: Vec<ImagePreview>,
     /// Every file but those that only hold what follows from the others, by path.
-    pub files: Vec<FilePreview>,
+    pub files: Vec<ContentsEntry>,
     /// How many different layers and configurations there are.
     pub blobs: usize,
     /// The bytes of these together.
@@ -59,17 +59,6 @@ pub struct ImagePreview {
     pub own: u64,
 }
 
-/// A file that would be packed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FilePreview {
-    /// The path in the archive.
-    pub path: ArchivePath,
-    /// Its size in bytes.
-    pub size: u64,
-    /// The SHA-256 of its bytes.
-    pub digest: Digest,
-}
-
 /// Does all that [`crate::pack()`] would but read or download the layers and write the archive, and nothing to the disk
 /// but what the cache keeps.
 pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, PackError> {
@@ -102,10 +91,7 @@ pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, P
     })?;
     let list = files.iter().map(file).collect();
     let unsigned = Unsigned::new(pack::info(&loaded, request.time), files)?;
-    let signed = match &request.signing {
-        pack::Signing::Keys(keys) => unsigned.sign(keys)?,
-        pack::Signing::Unsigned => unsigned.leave_unsigned(),
-    };
+    let signed = request.signing.sign(unsigned)?;
     let size = signed.image_size();
     let outline = signed.outline(&request.output, &configurations)?;
     let report = pack::check(outline, request, watch.cancel)?;
@@ -125,8 +111,8 @@ pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, P
     })
 }
 
-fn file(file: &ArchiveFile) -> FilePreview {
-    FilePreview {
+fn file(file: &ArchiveFile) -> ContentsEntry {
+    ContentsEntry {
         path: file.path.clone(),
         size: file.size,
         digest: file.digest,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use packager::{FilePreview, ImagePreview, Preview};
+use packager::{ImagePreview, Preview};
 use serde::Serialize;
 use validator::{Finding, Verdict};
 
@@ -106,7 +106,7 @@ fn image_line(image: &ImagePreview) -> ImageLine {
     }
 }
 
-fn file_line(file: &FilePreview) -> FileLine {
+fn file_line(file: &schemas::ContentsEntry) -> FileLine {
     FileLine {
         path: file.path.to_string(),
         size: file.size,
