@@ -153,26 +153,20 @@ fn note(bundle: &Object<'_>, notes: &mut Vec<Note>) {
     if !list(value, "/spec/apiservicedefinitions/owned").is_empty() {
         say(Weight::Decide, "API services".to_owned(), "an operator that serves an API of its own needs an APIService, which an import does not make".to_owned());
     }
-    let kubernetes = text(value, "/spec/minKubeVersion");
-    if !kubernetes.is_empty() {
-        say(
-            Weight::Lost,
-            "field `minKubeVersion`".to_owned(),
-            format!(
-                "is `{}`; an import does not ask for it, so tell your sites",
-                shown(kubernetes)
-            ),
-        );
-    }
-    let replaces = text(value, "/spec/replaces");
-    if !replaces.is_empty() {
-        say(
-            Weight::Lost,
-            "field `replaces`".to_owned(),
-            format!(
-                "is `{}`; spec.upgradeFrom can hold the range of versions to upgrade from",
-                shown(replaces)
-            ),
-        );
+    for (field, why) in [
+        (
+            "minKubeVersion",
+            "an import does not ask for it, so tell your sites",
+        ),
+        (
+            "replaces",
+            "spec.upgradeFrom can hold the range of versions to upgrade from",
+        ),
+    ] {
+        let value = shown(text(value, &format!("/spec/{field}")));
+        if !value.is_empty() {
+            let about = format!("field `{field}`");
+            say(Weight::Lost, about, format!("is `{value}`; {why}"));
+        }
     }
 }

@@ -57,7 +57,7 @@ pub(crate) fn choose<'a>(
         _ => {}
     }
     if candidates.len() > limits::RELEASE_WORKLOADS {
-        return Err(ReleaseError::Ambiguous { names: all });
+        return Err(ReleaseError::Ambiguous(all));
     }
     let roles = Roles::of(objects);
     let mut scored: Vec<(usize, &Object<'_>)> = candidates
@@ -83,7 +83,7 @@ pub(crate) fn choose<'a>(
             one,
             "is the only one that is called operator, controller or manager; `--deployment` chooses another",
         )),
-        _ => Err(ReleaseError::Ambiguous { names: all }),
+        _ => Err(ReleaseError::Ambiguous(all)),
     }
 }
 

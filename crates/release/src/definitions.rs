@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::KubernetesName;
+use serde_json::Value;
 use validator::rules;
 
 use crate::ReleaseError;
@@ -29,35 +30,24 @@ impl<'a> Definitions<'a> {
         )
     }
 
-    fn fields(
-        &self,
-        pointer: &'static str,
-    ) -> impl Iterator<Item = (&'a Object<'a>, &'a str, &'a str)> {
-        let spec = |object: &'a Object<'a>, pointer| text(&object.value, pointer);
-        let of = move |object: &&'a Object<'a>| {
-            (*object, spec(object, "/spec/group"), spec(object, pointer))
-        };
-        self.0.iter().map(of)
+    fn documents(&self) -> impl Iterator<Item = &'a Value> {
+        self.0.iter().map(|object| &object.value)
     }
 
     /// The API groups.
     pub(crate) fn groups(&self) -> BTreeSet<&'a str> {
-        self.fields("/spec/group")
-            .map(|(_, group, _)| group)
-            .collect()
+        self.documents().map(|it| text(it, "/spec/group")).collect()
     }
 
     /// The kinds, each with its group.
     pub(crate) fn kinds(&self) -> BTreeSet<(&'a str, &'a str)> {
-        self.fields("/spec/names/kind")
-            .map(|(_, group, kind)| (group, kind))
-            .collect()
+        let kind = |it| (text(it, "/spec/group"), text(it, "/spec/names/kind"));
+        self.documents().map(kind).collect()
     }
 
     /// The resources of the whole cluster, by group and plural.
     pub(crate) fn cluster_scoped(&self) -> BTreeSet<(&'a str, &'a str)> {
-        let documents = self.0.iter().map(|object| &object.value);
-        documents.filter_map(rules::cluster_scoped).collect()
+        self.documents().filter_map(rules::cluster_scoped).collect()
     }
 
     /// Each definition in a file of its own, as it stands.

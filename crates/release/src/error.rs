@@ -111,12 +111,9 @@ pub enum ReleaseError {
         /// Those that there are.
         names: String,
     },
-    /// Several that could be the operator.
-    #[error("any of these could be the operator: {names}")]
-    Ambiguous {
-        /// Their names.
-        names: String,
-    },
+    /// Several that could be the operator, by their names.
+    #[error("any of these could be the operator: {0}")]
+    Ambiguous(String),
     /// A Deployment with nothing to run.
     #[error("{place}: {workload} has no container with an image")]
     NoContainer {
@@ -133,18 +130,12 @@ pub enum ReleaseError {
         /// What is missing, and what to do.
         what: String,
     },
-    /// No name for the Solution.
-    #[error("the release gives no name that a Solution can have (found: {found})")]
-    NoName {
-        /// What was looked at.
-        found: String,
-    },
-    /// No version for the Solution.
-    #[error("the release gives no version that a Solution can have (found: {found})")]
-    NoVersion {
-        /// What was looked at.
-        found: String,
-    },
+    /// No name for the Solution, among what was looked at.
+    #[error("the release gives no name that a Solution can have (found: {0})")]
+    NoName(String),
+    /// No version for the Solution, among what was looked at.
+    #[error("the release gives no version that a Solution can have (found: {0})")]
+    NoVersion(String),
     /// Name and version do not fit together.
     #[error("the Solution cannot be named so")]
     Id(#[source] schemas::NameError),

@@ -61,16 +61,12 @@ pub(crate) fn identity(
         .name
         .clone()
         .or_else(|| names.iter().find_map(|name| name.parse().ok()));
-    let name = name.ok_or_else(|| ReleaseError::NoName {
-        found: found(&names),
-    })?;
+    let name = name.ok_or_else(|| ReleaseError::NoName(found(&names)))?;
     let version = |text: &&str| text.strip_prefix('v').unwrap_or(text).parse().ok();
     let version = wishes
         .version
         .clone()
         .or_else(|| versions.iter().find_map(version));
-    let version = version.ok_or_else(|| ReleaseError::NoVersion {
-        found: found(&versions),
-    })?;
+    let version = version.ok_or_else(|| ReleaseError::NoVersion(found(&versions)))?;
     SolutionId::new(name, version).map_err(ReleaseError::Id)
 }
