@@ -35,13 +35,14 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, YamlError> {
 
 /// Reads all documents of a file, leaving out empty ones.
 pub fn documents(bytes: &[u8]) -> Result<Vec<serde_json::Value>, YamlError> {
-    let documents: Vec<serde_json::Value> =
-        serde_saphyr::from_multiple_with_options(text(bytes)?, options())
-            .map_err(|error| document(&error))?;
-    Ok(documents
-        .into_iter()
-        .filter(|value| !value.is_null())
-        .collect())
+    not_empty(text(bytes)?).map_err(|error| document(&error))
+}
+
+fn not_empty(text: &str) -> Result<Vec<serde_json::Value>, Error> {
+    let mut documents: Vec<serde_json::Value> =
+        serde_saphyr::from_multiple_with_options(text, options())?;
+    documents.retain(|value| !value.is_null());
+    Ok(documents)
 }
 
 /// What stands between two `---` lines of a stream: one document, or several where `...` parts them.
@@ -132,13 +133,7 @@ fn push_part<'a>(parts: &mut Vec<Part<'a>>, line: usize, text: &'a str) -> Resul
 impl Part<'_> {
     /// Reads the part's documents, leaving out empty ones. Errors name lines of the stream.
     pub fn documents(&self) -> Result<Vec<serde_json::Value>, YamlError> {
-        let read: Result<Vec<serde_json::Value>, _> =
-            serde_saphyr::from_multiple_with_options(text(self.text.as_bytes())?, options());
-        let documents = read.map_err(|error| self.document(&error))?;
-        Ok(documents
-            .into_iter()
-            .filter(|value| !value.is_null())
-            .collect())
+        not_empty(text(self.text.as_bytes())?).map_err(|error| self.document(&error))
     }
 
     fn document(&self, error: &Error) -> YamlError {

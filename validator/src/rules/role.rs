@@ -73,7 +73,9 @@ pub(crate) fn roles<'a>(
     definitions: impl Iterator<Item = &'a Value>,
     scope: OperatorScope,
 ) -> Vec<Problem> {
-    if let Err(problem) = cost(documents).check() {
+    // As far as they can be read.
+    let readable = documents.iter().filter_map(|role| rules(role).ok());
+    if let Err(problem) = Cost::of(readable.flatten().flatten()).check() {
         return vec![Problem::Rights(problem)];
     }
     let judge = RoleCheck {
@@ -85,16 +87,6 @@ pub(crate) fn roles<'a>(
         judge.check(role, &mut problems);
     }
     problems
-}
-
-/// What all roles together come to, as far as they can be read.
-fn cost(roles: &[Value]) -> Cost {
-    let mut cost = Cost::default();
-    let lists = roles.iter().filter_map(|role| rules(role).ok());
-    for rule in lists.flatten().flatten() {
-        cost.add(&rule);
-    }
-    cost
 }
 
 impl RoleCheck<'_> {

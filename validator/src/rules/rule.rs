@@ -1,6 +1,8 @@
 //! The rules of a Role or `ClusterRole` (`rbac.authorization.k8s.io/v1`), their lists taken apart, and what the API server
 //! would not accept of them.
 
+use std::borrow::Borrow;
+
 use serde_json::Value;
 
 use crate::limits::{RIGHTS, RIGHTS_TEXT};
@@ -115,8 +117,16 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// Adds a rule.
-    pub(crate) fn add(&mut self, rule: &Rule<'_>) {
+    /// The cost of rules.
+    pub(crate) fn of<'a>(rules: impl IntoIterator<Item = impl Borrow<Rule<'a>>>) -> Self {
+        let mut cost = Self::default();
+        for rule in rules {
+            cost.add(rule.borrow());
+        }
+        cost
+    }
+
+    fn add(&mut self, rule: &Rule<'_>) {
         let all = [""];
         let names = if rule.names.is_empty() {
             &all[..]

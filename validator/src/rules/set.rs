@@ -16,11 +16,7 @@ pub const AGGREGATE_TO: &str = "rbac.authorization.k8s.io/aggregate-to-";
 /// whole cluster and paths, in a namespace) is left out. The list is as [`merge`] makes it.
 pub fn rights(role: &Value, reach: &Reach) -> Result<Vec<Right>, RuleProblem> {
     let rules: Vec<Rule<'_>> = rules(role)?.collect::<Result<_, _>>()?;
-    let mut cost = Cost::default();
-    for rule in &rules {
-        cost.add(rule);
-    }
-    cost.check()?;
+    Cost::of(&rules).check()?;
     let parts: BTreeSet<Part<'_>> = rules
         .iter()
         .flat_map(|rule| parts(rule, reach))
