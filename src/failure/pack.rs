@@ -137,8 +137,6 @@ impl Judge for CacheError {
                 ..
             }
             | Self::Io { .. }
-            | Self::Content { .. }
-            | Self::Short { .. }
             | Self::Crowded(_) => UNKNOWN,
             Self::Exposed { .. } => no(
                 "give a folder that only you can write to with `--cache-dir`, or take the right to write from others with `chmod go-w`",

@@ -18,7 +18,7 @@ pub enum Blob {
 }
 
 /// A part of a file, whose content is not verified yet.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Here {
     /// The digest it must have.
     pub digest: Digest,
@@ -76,6 +76,16 @@ impl Blob {
 }
 
 impl Here {
+    /// All of a file.
+    pub(crate) fn whole(digest: Digest, size: u64, path: PathBuf) -> Self {
+        Self {
+            digest,
+            size,
+            path,
+            offset: 0,
+        }
+    }
+
     /// Its bytes, for one that is small enough to be in memory. They are not verified.
     pub fn read(&self) -> Result<Vec<u8>, ReadError> {
         let mut bytes = vec![0; usize::try_from(self.size).unwrap_or(usize::MAX)];

@@ -7,7 +7,7 @@
 mod unpack;
 
 use std::fs::File;
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,6 @@ use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
 use crate::blob::Here;
-use crate::cache::Made;
 use crate::error::SourceError;
 use crate::limits;
 use crate::means::{Compression, Means};
@@ -111,7 +110,7 @@ pub(crate) fn layer(
     let cache = means.cache.get()?;
     let recipe = format!("{} of {}", compression.encoder(), blob.digest);
     if let Some(made) = cache.derived(&recipe) {
-        return Ok(Some(of_cache(made)));
+        return Ok(Some(made));
     }
     if let Some(postponed) = means.postponed {
         postponed.fetch_add(blob.size, Ordering::Relaxed);
@@ -149,17 +148,7 @@ pub(crate) fn layer(
     compare(blob, hasher)?;
     let made = new.finish()?;
     cache.remember(&recipe, &made)?;
-    Ok(Some(of_cache(made)))
-}
-
-fn of_cache(made: Made) -> Here {
-    let Made { digest, size, path } = made;
-    Here {
-        digest,
-        size,
-        path,
-        offset: 0,
-    }
+    Ok(Some(made))
 }
 
 fn read_blocks(part: &mut Part, number: usize) -> io::Result<Vec<Vec<u8>>> {

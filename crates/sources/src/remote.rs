@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use registry::{
     BlobPull, BlobSink, Client, Credentials, Engine, FailedPull, ImageLocation, Logins, Manifest,
-    Reference, Unfit,
+    Reference,
 };
 use schemas::{Descriptor, Digest, ImageReference};
 use tempfile::TempPath;
@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 use watch::{Cancelled, Progress, Tell, Watch};
 
 use crate::blob::{Blob, Here, Origin, Wanted};
-use crate::cache::{Cache, OpenCache, Partial};
+use crate::cache::{Cache, OpenCache};
 use crate::error::SourceError;
 use crate::{Event, limits};
 
@@ -196,12 +196,7 @@ impl<'a> Network<'a> {
     pub(crate) fn find(&self, origin: &Origin, blob: &Descriptor) -> Result<Blob, SourceError> {
         let (digest, size) = (blob.digest, blob.size);
         Ok(match self.cache.get()?.find(digest, size) {
-            Some(path) => Blob::Here(Here {
-                digest,
-                size,
-                path,
-                offset: 0,
-            }),
+            Some(here) => Blob::Here(here),
             None => Blob::Wanted(Wanted {
                 digest,
                 size,
@@ -218,11 +213,9 @@ impl<'a> Network<'a> {
         let cache = self.cache.get().map_err(|error| (first, error.into()))?;
         let tally = Tally::new(self.watch.tell, wanted.iter().map(|blob| blob.size).sum());
         let tell = |event| tally.take(event);
-        let here = |blob: &Wanted| Here {
-            digest: blob.digest,
-            size: blob.size,
-            path: cache.content(blob.digest),
-            offset: 0,
+        let here = |blob: &Wanted| {
+            let (digest, size) = (blob.digest, blob.size);
+            Here::whole(digest, size, cache.content(digest))
         };
         let here: Vec<Here> = wanted.iter().map(here).collect();
         let groups = stream::iter(by_client(wanted, cache)).map(Ok);
@@ -270,7 +263,10 @@ fn by_client(wanted: Vec<Wanted>, cache: &Arc<OpenCache>) -> Vec<(Client, Vec<Bl
             repository,
             digest,
             size,
-            sink: Box::new(move || Kept::open(&cache, digest, size)),
+            sink: Box::new(move || {
+                let begun = cache.begin(digest, size).map_err(io::Error::other)?;
+                Ok(begun.map(|partial| -> Box<dyn BlobSink> { Box::new(partial) }))
+            }),
         };
         match groups.iter_mut().find(|(known, _)| known.is_same(&client)) {
             Some((_, pulls)) => pulls.push(pull),
@@ -278,60 +274,6 @@ fn by_client(wanted: Vec<Wanted>, cache: &Arc<OpenCache>) -> Vec<(Client, Vec<Bl
         }
     }
     groups
-}
-
-/// A blob on its way into the cache.
-struct Kept {
-    /// Until it is whole.
-    partial: Option<Partial>,
-    digest: Digest,
-    size: u64,
-}
-
-impl Kept {
-    fn open(cache: &OpenCache, digest: Digest, size: u64) -> io::Result<Option<Box<dyn BlobSink>>> {
-        let begun = cache.begin(digest, size).map_err(io::Error::other)?;
-        Ok(begun.map(|partial| -> Box<dyn BlobSink> {
-            Box::new(Self {
-                partial: Some(partial),
-                digest,
-                size,
-            })
-        }))
-    }
-
-    fn partial(&mut self) -> io::Result<&mut Partial> {
-        let whole = || io::Error::other("the blob is whole already");
-        self.partial.as_mut().ok_or_else(whole)
-    }
-}
-
-impl BlobSink for Kept {
-    fn position(&self) -> u64 {
-        self.partial.as_ref().map_or(self.size, Partial::offset)
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        io::Write::write_all(self.partial()?, bytes)
-    }
-
-    fn restart(&mut self) -> io::Result<()> {
-        self.partial()?.restart().map_err(io::Error::other)
-    }
-
-    fn finish(&mut self) -> Result<(), Unfit> {
-        let expected = self.digest;
-        let partial = self.partial().map_err(Unfit::Io)?;
-        let found = partial.digest();
-        if found != expected {
-            self.restart().map_err(Unfit::Io)?;
-            return Err(Unfit::Digest(found));
-        }
-        let kept = self.partial.take().map(Partial::finish);
-        kept.transpose()
-            .map(drop)
-            .map_err(|error| Unfit::Io(io::Error::other(error)))
-    }
 }
 
 /// How far all downloads are together.

@@ -7,27 +7,23 @@ use std::path::{Path, PathBuf};
 
 use schemas::Digest;
 
-use super::{CacheError, DERIVED, Made, NEW, OpenCache, failed, read_own};
+use super::{CacheError, DERIVED, NEW, OpenCache, failed, read_own};
+use crate::blob::Here;
 use crate::limits;
 
 impl OpenCache {
     /// What a recipe gave, if that is still here.
     #[must_use]
-    pub(crate) fn derived(&self, recipe: &str) -> Option<Made> {
+    pub(crate) fn derived(&self, recipe: &str) -> Option<Here> {
         let note = read(&self.note(recipe), self.user)?;
         if note.recipe != recipe {
             return None;
         }
-        let path = self.find(note.digest, note.size)?;
-        Some(Made {
-            digest: note.digest,
-            size: note.size,
-            path,
-        })
+        self.find(note.digest, note.size)
     }
 
     /// Notes what a recipe gave. A recipe is one line that names everything the result depends on.
-    pub(crate) fn remember(&self, recipe: &str, made: &Made) -> Result<(), CacheError> {
+    pub(crate) fn remember(&self, recipe: &str, made: &Here) -> Result<(), CacheError> {
         let (mut file, path) = self.slot(NEW, "")?;
         let body = format!("{} {} {recipe}\n", made.digest.hex(), made.size);
         let sum = files::digest(body.as_bytes()).hex();

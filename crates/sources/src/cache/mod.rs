@@ -38,9 +38,10 @@ use rustix::fs::{AtFlags, CWD, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OM
 use schemas::Digest;
 use tempfile::NamedTempFile;
 
+use crate::blob::Here;
 use crate::limits;
 use files::ownership::{self, Exposure, PathError, Target};
-pub(crate) use writing::{Made, New, Partial};
+pub(crate) use writing::{New, Partial};
 
 /// Why the cache cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -52,24 +53,6 @@ pub enum CacheError {
         path: PathBuf,
         /// The reason.
         source: io::Error,
-    },
-    /// What was fetched is not what was asked for. It was removed.
-    #[error("what was fetched has digest {found} instead of {expected}")]
-    Content {
-        /// The digest that was asked for.
-        expected: Digest,
-        /// The digest of what came.
-        found: Digest,
-    },
-    /// What was fetched ended early. It is kept, to go on from there.
-    #[error("{found} bytes of {digest} were fetched instead of {expected}")]
-    Short {
-        /// The content.
-        digest: Digest,
-        /// Its size in bytes.
-        expected: u64,
-        /// Bytes that there are.
-        found: u64,
     },
     /// Somebody else could change what the cache holds.
     #[error("cannot trust the cache in `{}`", directory.display())]
@@ -139,10 +122,10 @@ impl OpenCache {
         })
     }
 
-    /// The file of a content, if the cache has one of this size. Its bytes are not verified: whoever reads them
+    /// A content, if the cache has one of this size. Its bytes are not verified: whoever reads them
     /// hashes them, and calls [`OpenCache::discard`] when they are others.
     #[must_use]
-    pub(crate) fn find(&self, digest: Digest, size: u64) -> Option<PathBuf> {
+    pub(crate) fn find(&self, digest: Digest, size: u64) -> Option<Here> {
         let path = self.content(digest);
         let metadata = path.symlink_metadata().ok()?;
         if !is_own_file(&metadata, self.user) || metadata.len() != size {
@@ -150,7 +133,7 @@ impl OpenCache {
             return None;
         }
         touch(&path);
-        Some(path)
+        Some(Here::whole(digest, size, path))
     }
 
     /// Removes a content that is not what its name says.

@@ -1,6 +1,6 @@
-use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+use registry::{BlobSink as _, Unfit};
 use tempfile::TempDir;
 
 use super::*;
@@ -20,12 +20,14 @@ fn begin(cache: &OpenCache, content: &[u8]) -> Partial {
 
 fn put(cache: &OpenCache, content: &[u8]) -> PathBuf {
     let mut partial = begin(cache, content);
-    partial.write_all(content).unwrap();
-    partial.finish().unwrap()
+    partial.write(content).unwrap();
+    partial.finish().unwrap();
+    find(cache, content).expect("it was just put")
 }
 
 fn find(cache: &OpenCache, content: &[u8]) -> Option<PathBuf> {
-    cache.find(files::digest(content), content.len() as u64)
+    let found = cache.find(files::digest(content), content.len() as u64);
+    found.map(|here| here.path)
 }
 
 fn files_below(directory: &Path) -> usize {
@@ -80,26 +82,29 @@ fn a_file_of_another_size_and_a_link_are_no_content() {
 fn what_was_begun_goes_on_where_it_ended() {
     let (_directory, cache) = cache();
     let mut partial = begin(&cache, b"content");
-    partial.write_all(b"con").unwrap();
-    let short = partial.finish().unwrap_err().to_string();
-    assert!(short.starts_with("3 bytes of sha256:"), "{short}");
+    partial.write(b"con").unwrap();
+    drop(partial);
     let mut partial = begin(&cache, b"content");
-    assert_eq!(partial.offset(), 3);
-    partial.write_all(b"tent").unwrap();
-    assert_eq!(fs::read(partial.finish().unwrap()).unwrap(), b"content");
+    assert_eq!(partial.position(), 3);
+    partial.write(b"tent").unwrap();
+    partial.finish().unwrap();
+    let path = find(&cache, b"content").unwrap();
+    assert_eq!(fs::read(path).unwrap(), b"content");
 }
 
 #[test]
 fn a_wrong_beginning_is_fetched_again() {
     let (_directory, cache) = cache();
-    begin(&cache, b"content").write_all(b"CON").unwrap();
+    begin(&cache, b"content").write(b"CON").unwrap();
     let mut partial = begin(&cache, b"content");
-    partial.write_all(b"tent").unwrap();
+    partial.write(b"tent").unwrap();
     let found = files::digest(b"CONtent");
-    assert!(matches!(partial.finish(), Err(CacheError::Content { found: it, .. }) if it == found));
-    assert_eq!(begin(&cache, b"content").offset(), 0);
+    assert!(matches!(partial.finish(), Err(Unfit::Digest(it)) if it == found));
+    assert_eq!(partial.position(), 0);
+    drop(partial);
+    assert_eq!(begin(&cache, b"content").position(), 0);
     // One that is longer than the content is none either, and a source that cannot continue begins anew.
-    begin(&cache, b"content").write_all(b"con").unwrap();
+    begin(&cache, b"content").write(b"con").unwrap();
     let hex = files::digest(b"content").hex();
     fs::write(
         cache.directory.join(PARTIAL).join(format!("{hex}.0")),
@@ -107,10 +112,10 @@ fn a_wrong_beginning_is_fetched_again() {
     )
     .unwrap();
     let mut partial = begin(&cache, b"content");
-    assert_eq!(partial.offset(), 0);
-    partial.write_all(b"x").unwrap();
+    assert_eq!(partial.position(), 0);
+    partial.write(b"x").unwrap();
     partial.restart().unwrap();
-    partial.write_all(b"content").unwrap();
+    partial.write(b"content").unwrap();
     assert!(partial.finish().is_ok());
 }
 
@@ -118,10 +123,10 @@ fn a_wrong_beginning_is_fetched_again() {
 fn more_than_the_content_has_is_not_written() {
     let (_directory, cache) = cache();
     let mut partial = begin(&cache, b"content");
-    partial.write_all(b"content").unwrap();
+    partial.write(b"content").unwrap();
     assert!(
         partial
-            .write_all(b"!")
+            .write(b"!")
             .unwrap_err()
             .to_string()
             .contains("more than the 7 bytes")
@@ -133,13 +138,14 @@ fn more_than_the_content_has_is_not_written() {
 fn two_that_fetch_one_content_do_not_wait_for_each_other() {
     let (_directory, cache) = cache();
     let mut one = begin(&cache, b"content");
-    one.write_all(b"con").unwrap();
+    one.write(b"con").unwrap();
     let mut other = begin(&cache, b"content");
-    assert_eq!(other.offset(), 0);
-    other.write_all(b"content").unwrap();
-    let path = other.finish().unwrap();
-    one.write_all(b"tent").unwrap();
-    assert_eq!(one.finish().unwrap(), path);
+    assert_eq!(other.position(), 0);
+    other.write(b"content").unwrap();
+    other.finish().unwrap();
+    one.write(b"tent").unwrap();
+    one.finish().unwrap();
+    let path = find(&cache, b"content").unwrap();
     assert_eq!(fs::read(path).unwrap(), b"content");
     assert_eq!(files_below(&cache.directory), 0);
 }
@@ -195,11 +201,7 @@ fn the_longest_unused_goes_first_and_nothing_while_others_use_the_cache() {
         let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(used);
         File::open(path).unwrap().set_modified(time).unwrap();
     }
-    let made = Made {
-        digest: files::digest(&contents[0]),
-        size: 400,
-        path: PathBuf::new(),
-    };
+    let made = Here::whole(files::digest(&contents[0]), 400, PathBuf::new());
     cache.remember("first", &made).unwrap();
     // Looked for, and so younger than the first.
     assert!(find(&cache, &contents[1]).is_some());
@@ -225,8 +227,8 @@ fn threads_that_write_the_same_leave_it_once() {
         for _ in 0..8 {
             scope.spawn(|| {
                 if let Some(mut partial) = cache.begin(files::digest(b"shared"), 6).unwrap() {
-                    let offset = usize::try_from(partial.offset()).unwrap();
-                    partial.write_all(&b"shared"[offset..]).unwrap();
+                    let offset = usize::try_from(partial.position()).unwrap();
+                    partial.write(&b"shared"[offset..]).unwrap();
                     partial.finish().unwrap();
                 }
             });
@@ -349,14 +351,15 @@ fn a_note_that_others_could_have_written_says_nothing() {
 #[test]
 fn a_beginning_that_others_could_have_written_is_begun_anew() {
     let (_directory, cache) = cache();
-    begin(&cache, b"content").write_all(b"con").unwrap();
+    begin(&cache, b"content").write(b"con").unwrap();
     let hex = files::digest(b"content").hex();
     let partial = cache.directory.join(PARTIAL).join(format!("{hex}.0"));
     mode(&partial, 0o606);
     let mut partial = begin(&cache, b"content");
-    assert_eq!(partial.offset(), 0);
-    partial.write_all(b"content").unwrap();
-    let path = partial.finish().unwrap();
+    assert_eq!(partial.position(), 0);
+    partial.write(b"content").unwrap();
+    partial.finish().unwrap();
+    let path = find(&cache, b"content").unwrap();
     assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
 }
 
@@ -364,7 +367,7 @@ fn a_beginning_that_others_could_have_written_is_begun_anew() {
 fn what_a_killed_process_was_making_goes_when_the_cache_is_closed() {
     let (_directory, cache) = cache();
     let kept = put(&cache, b"content");
-    begin(&cache, b"partial").write_all(b"par").unwrap();
+    begin(&cache, b"partial").write(b"par").unwrap();
     for name in ["0", "7", "scratch-x"] {
         fs::write(cache.directory.join(NEW).join(name), [0; 10]).unwrap();
     }

@@ -4,10 +4,12 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use registry::{BlobSink, Unfit};
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
 use super::{CacheError, failed};
+use crate::blob::Here;
 use crate::limits;
 
 /// A content that is being fetched. Dropped, it stays as far as it came, and the next who begins it goes on there.
@@ -25,17 +27,6 @@ pub(crate) struct New {
     finished: bool,
 }
 
-/// A content that was made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Made {
-    /// Its digest.
-    pub digest: Digest,
-    /// Its size in bytes.
-    pub size: u64,
-    /// Where it is.
-    pub path: PathBuf,
-}
-
 /// A locked file at whose end is written, with the hash of all before.
 #[derive(Debug)]
 struct Writing {
@@ -48,11 +39,20 @@ struct Writing {
 }
 
 impl Writing {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(buf)?;
-        self.hasher.update(&buf[..written]);
-        self.written += written as u64;
-        Ok(written)
+    /// A file that nothing is known of yet.
+    fn new(file: File, path: PathBuf, target: PathBuf) -> Self {
+        Self {
+            file,
+            path,
+            target,
+            hasher: Sha256::new(),
+            written: 0,
+        }
+    }
+
+    /// The digest of the bytes that there are.
+    fn digest(&self) -> Digest {
+        Digest::new(self.hasher.clone().finalize().into())
     }
 
     fn restart(&mut self) -> Result<(), CacheError> {
@@ -71,6 +71,19 @@ impl Writing {
     }
 }
 
+impl Write for Writing {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(buf)?;
+        self.hasher.update(&buf[..written]);
+        self.written += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Partial {
     pub(super) fn resume(
         file: File,
@@ -79,15 +92,8 @@ impl Partial {
         digest: Digest,
         size: u64,
     ) -> Result<Self, CacheError> {
-        let writing = Writing {
-            file,
-            path,
-            target,
-            hasher: Sha256::new(),
-            written: 0,
-        };
         let mut partial = Self {
-            writing,
+            writing: Writing::new(file, path, target),
             digest,
             size,
         };
@@ -122,78 +128,43 @@ impl Partial {
             .map(drop)
             .map_err(|error| failed(&self.writing.path, error))
     }
+}
 
-    /// How many bytes there are already: the next byte to be written.
-    #[must_use]
-    pub(crate) fn offset(&self) -> u64 {
+impl BlobSink for Partial {
+    fn position(&self) -> u64 {
         self.writing.written
     }
 
-    /// The digest of the bytes that there are.
-    #[must_use]
-    pub(crate) fn digest(&self) -> Digest {
-        Digest::new(self.writing.hasher.clone().finalize().into())
-    }
-
-    /// Begins anew, for a source that cannot continue in the middle.
-    pub(crate) fn restart(&mut self) -> Result<(), CacheError> {
-        self.writing.restart()
-    }
-
-    /// Verifies size and digest, and makes the content one that can be found. A wrong one is removed.
-    pub(crate) fn finish(self) -> Result<PathBuf, CacheError> {
-        let Self {
-            writing,
-            digest,
-            size,
-        } = self;
-        if writing.written < size {
-            let found = writing.written;
-            return Err(CacheError::Short {
-                digest,
-                expected: size,
-                found,
-            });
-        }
-        let found = Digest::new(writing.hasher.clone().finalize().into());
-        if found != digest {
-            fs::remove_file(&writing.path).map_err(|error| failed(&writing.path, error))?;
-            return Err(CacheError::Content {
-                expected: digest,
-                found,
-            });
-        }
-        writing.name(&writing.target)?;
-        Ok(writing.target)
-    }
-}
-
-impl Write for Partial {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let room = self.size - self.writing.written;
-        if buf.len() as u64 > room {
+        if bytes.len() as u64 > room {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 format!("more than the {} bytes of {} came", self.size, self.digest),
             ));
         }
-        self.writing.write(buf)
+        self.writing.write_all(bytes)
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.writing.file.flush()
+    fn restart(&mut self) -> io::Result<()> {
+        self.writing.restart().map_err(io::Error::other)
+    }
+
+    /// Makes the content one that can be found.
+    fn finish(&mut self) -> Result<(), Unfit> {
+        let found = self.writing.digest();
+        if found != self.digest {
+            self.restart().map_err(Unfit::Io)?;
+            return Err(Unfit::Digest(found));
+        }
+        let named = self.writing.name(&self.writing.target);
+        named.map_err(|error| Unfit::Io(io::Error::other(error)))
     }
 }
 
 impl New {
     pub(super) fn begin(file: File, path: PathBuf, contents: PathBuf) -> Result<Self, CacheError> {
-        let mut writing = Writing {
-            file,
-            path,
-            target: contents,
-            hasher: Sha256::new(),
-            written: 0,
-        };
+        let mut writing = Writing::new(file, path, contents);
         // Whatever another left there.
         writing.restart()?;
         Ok(Self {
@@ -212,28 +183,19 @@ impl New {
         })
     }
 
+    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.writing.write_all(bytes)
+    }
+
     /// Makes the content one that can be found.
-    pub(crate) fn finish(mut self) -> Result<Made, CacheError> {
+    pub(crate) fn finish(mut self) -> Result<Here, CacheError> {
         let writing = &self.writing;
-        let digest = Digest::new(writing.hasher.clone().finalize().into());
-        let made = Made {
-            digest,
-            size: writing.written,
-            path: writing.target.join(digest.hex()),
-        };
+        let digest = writing.digest();
+        let path = writing.target.join(digest.hex());
+        let made = Here::whole(digest, writing.written, path);
         writing.name(&made.path)?;
         self.finished = true;
         Ok(made)
-    }
-}
-
-impl Write for New {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.writing.write(buf)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

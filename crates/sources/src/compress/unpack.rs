@@ -5,7 +5,7 @@
 //! named very many times: it is unpacked once; members without content, of which nothing comes out: the user may end it
 //! between any two reads of the file.
 
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
