@@ -66,26 +66,33 @@ impl Listed {
             if !read.insert(entry.digest) {
                 continue;
             }
-            let bytes = self.check_keys(entry.path.as_str(), known_keys::IMAGE_DOCUMENT)?;
-            let Ok(ImageDocument::Manifest(manifest)) = ImageDocument::from_slice(&bytes) else {
-                continue;
+            let path = entry.path.as_str();
+            let bytes = self.read(path, schemas::limits::IMAGE_MANIFEST_SIZE)?;
+            let manifest = match ImageDocument::from_slice(&bytes) {
+                Ok(ImageDocument::Manifest(manifest)) => manifest,
+                Ok(ImageDocument::Index(_)) => continue,
+                // Nothing that an image could be, which is for others to refuse.
+                Err(_) => {
+                    check_keys(path, &bytes, known_keys::IMAGE_DOCUMENT)?;
+                    continue;
+                }
             };
             let path = blob_path(&manifest.config.digest);
             let is_there = self.contents().get(path.as_str()).is_some();
             if manifest.has_image_config() && is_there && read.insert(manifest.config.digest) {
-                self.check_keys(path.as_str(), known_keys::IMAGE_CONFIG)?;
+                let bytes = self.read(path.as_str(), schemas::limits::IMAGE_MANIFEST_SIZE)?;
+                check_keys(path.as_str(), &bytes, known_keys::IMAGE_CONFIG)?;
             }
         }
         Ok(())
     }
+}
 
-    fn check_keys(&self, path: &str, kind: Kind) -> Result<Vec<u8>, OpenError> {
-        let bytes = self.read(path, schemas::limits::IMAGE_MANIFEST_SIZE)?;
-        let read = json::from_loose_slice_of::<IgnoredAny>(&bytes, kind);
-        read.map_err(|source| OpenError::Document {
-            path: path.to_owned(),
-            source,
-        })?;
-        Ok(bytes)
-    }
+/// Refuses JSON that readers could understand differently.
+fn check_keys(path: &str, bytes: &[u8], kind: Kind) -> Result<(), OpenError> {
+    let read = json::from_loose_slice_of::<IgnoredAny>(bytes, kind);
+    read.map(drop).map_err(|source| OpenError::Document {
+        path: path.to_owned(),
+        source,
+    })
 }
