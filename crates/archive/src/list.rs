@@ -1,17 +1,17 @@
 //! The signed list of files, and the image compared with it. From here on, names, sizes and places come from the plan.
 
 use std::io;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use iso9660::{Extent, Layout, Plan, ReadAt as _};
-use schemas::{Contents, Digest, Statement};
+use schemas::{Contents, Digest};
 use sha2::{Digest as _, Sha256};
-use signing::Signers;
 use watch::Cancel;
 
 use crate::error::Differences;
 use crate::layout::{self, CONTENTS_OFFSET, SHA256SUMS, blob_path};
-use crate::medium::{Drive, Kind, Medium};
+use crate::medium::{Kind, Medium};
 use crate::order::{self, Own};
 use crate::{OpenError, Trusted, limits};
 
@@ -19,10 +19,7 @@ use crate::{OpenError, Trusted, limits};
 /// verified as it is read.
 #[derive(Debug)]
 pub struct Listed {
-    pub(crate) medium: Arc<Medium>,
-    statement: Statement,
-    archive_id: Digest,
-    signers: Option<Signers>,
+    trusted: Trusted,
     contents: Contents,
     pub(crate) plan: Plan,
 }
@@ -70,10 +67,7 @@ impl Trusted {
         cancel.go_on()?;
         compare(&self.medium, &plan, cancel)?;
         Ok(Listed {
-            statement: statement.clone(),
-            archive_id: self.archive_id(),
-            signers: self.signers().cloned(),
-            medium: self.medium,
+            trusted: self,
             contents,
             plan,
         })
@@ -172,25 +166,16 @@ fn compare(medium: &Medium, plan: &Plan, cancel: Cancel<'_>) -> Result<(), OpenE
     }
 }
 
+/// All that was decided before is still so.
+impl Deref for Listed {
+    type Target = Trusted;
+
+    fn deref(&self) -> &Trusted {
+        &self.trusted
+    }
+}
+
 impl Listed {
-    /// What the signers say of the archive.
-    #[must_use]
-    pub fn statement(&self) -> &Statement {
-        &self.statement
-    }
-
-    /// Who signed; `None` when nobody vouches for the archive.
-    #[must_use]
-    pub fn signers(&self) -> Option<&Signers> {
-        self.signers.as_ref()
-    }
-
-    /// The SHA-256 of the signed statement.
-    #[must_use]
-    pub fn archive_id(&self) -> Digest {
-        self.archive_id
-    }
-
     /// The signed list of files.
     #[must_use]
     pub fn contents(&self) -> &Contents {
@@ -213,12 +198,6 @@ impl Listed {
     #[must_use]
     pub fn bytes_behind(&self) -> u64 {
         self.medium.size - self.plan.image_size()
-    }
-
-    /// What the archive lies on.
-    #[must_use]
-    pub fn drive(&self) -> Drive {
-        self.medium.drive()
     }
 
     /// Reads a listed file or `SHA256SUMS` once into memory, and verifies it. `limit` is in bytes.
@@ -250,7 +229,7 @@ impl Listed {
     pub(crate) fn size_and_digest(&self, path: &str) -> Result<(u64, Digest), OpenError> {
         if path == SHA256SUMS {
             let size = self.plan.file(path).map_or(0, |file| file.size);
-            return Ok((size, self.statement.sha256sums));
+            return Ok((size, self.statement().sha256sums));
         }
         let entry = self.contents.get(path);
         let entry = entry.ok_or_else(|| OpenError::NoSuchFile(path.to_owned()))?;

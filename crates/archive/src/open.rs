@@ -155,6 +155,12 @@ impl Trusted {
     pub fn archive_id(&self) -> Digest {
         self.archive_id
     }
+
+    /// What the archive lies on.
+    #[must_use]
+    pub fn drive(&self) -> Drive {
+        self.medium.drive()
+    }
 }
 
 /// The size of the volume that the primary volume descriptor claims (ECMA-119 8.4.8), in bytes. Only used to tell
