@@ -5,8 +5,10 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use archive::tree::{DerivedContent, DerivedFile, derived};
-use archive::{ArchiveFile, Info, MANIFEST, Overwrite, README, ROLE, Unsigned, crd_path};
+use archive::tree::derived;
+use archive::{
+    ArchiveFile, FileSource, Info, MANIFEST, Overwrite, README, ROLE, Unsigned, crd_path,
+};
 use schemas::{Digest, Document, Image, MediaType, SolutionId, StatementTime};
 use sha2::{Digest as _, Sha256};
 use signing::{SecretKey, Trust};
@@ -138,18 +140,16 @@ fn image_files(id: &SolutionId, texts: &Texts<'_>) -> Vec<(String, Vec<u8>)> {
         blobs: blobs.iter().map(size).collect(),
         platforms: BTreeSet::new(),
     };
-    let file = |file: DerivedFile| {
-        let bytes = match file.content {
-            DerivedContent::Bytes(bytes) => bytes.to_vec(),
-            DerivedContent::Blob => {
-                let mut blobs = blobs.iter();
-                let blob = blobs.find(|bytes| digest(bytes) == file.digest);
-                blob.expect("every blob is known").clone()
-            }
-        };
-        (file.path.to_string(), bytes)
+    let blob = |wanted: &Digest| {
+        let mut blobs = blobs.iter();
+        let blob = blobs.find(|bytes| digest(bytes) == *wanted);
+        FileSource::Bytes(blob.expect("every blob is known").as_slice().into())
     };
-    let files = derived(id, &[image]).expect("one image is not too many");
+    let file = |file: ArchiveFile| match file.source {
+        FileSource::Bytes(bytes) => (file.path.to_string(), bytes.to_vec()),
+        other => panic!("{} is {other:?}", file.path),
+    };
+    let files = derived(id, &[image], blob).expect("one image is not too many");
     files.into_iter().map(file).collect()
 }
 

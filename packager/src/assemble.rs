@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use archive::tree::{self, DerivedContent};
-use archive::{ArchiveFile, FileSource};
+use archive::{ArchiveFile, FileSource, tree};
 use schemas::{API_VERSION, ArchivePath, Digest, Image, ImagePlace, Solution, SolutionSpec};
 use sources::{Blob, Collected, Here};
 
@@ -18,7 +17,7 @@ pub(crate) fn files(
     source: impl Fn(&Digest) -> FileSource,
 ) -> Result<Vec<ArchiveFile>, PackError> {
     let images: Vec<Image> = images.iter().map(image).collect();
-    let derived = tree::derived(&loaded.id, &images)?;
+    let derived = tree::derived(&loaded.id, &images, source)?;
     let manifest = manifest(loaded).to_bytes();
     // YAML's aliases can make a small `solution.yaml` stand for a large manifest.
     if manifest.len() as u64 > schemas::limits::MANIFEST_SIZE {
@@ -32,15 +31,7 @@ pub(crate) fn files(
     list.extend(
         operator.map(|file| ArchiveFile::from_bytes(file.path.clone(), file.bytes.clone())),
     );
-    list.extend(derived.into_iter().map(|file| ArchiveFile {
-        path: file.path,
-        size: file.size,
-        digest: file.digest,
-        source: match file.content {
-            DerivedContent::Bytes(bytes) => FileSource::Bytes(bytes),
-            DerivedContent::Blob => source(&file.digest),
-        },
-    }));
+    list.extend(derived);
     Ok(list)
 }
 

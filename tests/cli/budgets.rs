@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::Arc;
 
-use archive::tree::{self, DerivedContent, DerivedFile};
-use archive::{ArchiveFile, FileSource, Info};
+use archive::{ArchiveFile, FileSource, Info, tree};
 use schemas::{Digest, Document, Image, SolutionId, StatementTime};
 
 use crate::common::{Answer, Desk};
@@ -71,17 +70,8 @@ fn one_index(desk: &Desk, tags: usize, listed: usize) {
     };
     // The index is in memory once, and is hashed once.
     let config: Arc<[u8]> = config.as_slice().into();
-    let file = |file: DerivedFile| ArchiveFile {
-        path: file.path,
-        size: file.size,
-        digest: file.digest,
-        source: FileSource::Bytes(match file.content {
-            DerivedContent::Bytes(bytes) => bytes,
-            DerivedContent::Blob => Arc::clone(&config),
-        }),
-    };
-    let derived = tree::derived(&info.id, &images).unwrap();
-    let mut files: Vec<ArchiveFile> = derived.into_iter().map(file).collect();
+    let blob = |_: &Digest| FileSource::Bytes(Arc::clone(&config));
+    let mut files = tree::derived(&info.id, &images, blob).unwrap();
     let lines = (0..listed).map(|number| format!("  - a:{}\n", number % tags));
     let text = format!(
         "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Solution\nmetadata: {{name: demo}}\nspec:\n  version: 1.0.0\n  images:\n{}",

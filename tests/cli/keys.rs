@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use archive::ArchiveFile;
-use archive::tree::{self, DerivedContent};
+use archive::{ArchiveFile, FileSource, tree};
 use fixtures::image::ImageBuilder;
 use fixtures::layout::OciLayout;
 use schemas::{Digest, Document, Envelope, Image, MediaType};
@@ -63,20 +62,11 @@ fn archive(manifest_says: &str, config_says: &str) -> Desk {
         platforms: BTreeSet::new(),
     };
     let info = stages::info(&listed);
-    let mut files: Vec<ArchiveFile> = tree::derived(&info.id, &[image])
-        .unwrap()
-        .into_iter()
-        .map(|file| {
-            let bytes = match file.content {
-                DerivedContent::Bytes(bytes) => bytes.to_vec(),
-                DerivedContent::Blob => {
-                    let mut blobs = blobs.iter();
-                    blobs.find(|it| digest(it) == file.digest).unwrap().to_vec()
-                }
-            };
-            ArchiveFile::from_bytes(file.path, bytes)
-        })
-        .collect();
+    let blob = |wanted: &Digest| {
+        let bytes = blobs.iter().find(|it| digest(it) == *wanted).unwrap();
+        FileSource::Bytes(bytes.to_vec().into())
+    };
+    let mut files = tree::derived(&info.id, &[image], blob).unwrap();
     let text = format!(
         "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Solution\nmetadata: {{name: {}, annotations: {{solutions.metalk8s.scality.com/display-name: X}}}}\nspec: {{version: {}, images: ['app:1']}}\n",
         info.id.name(),

@@ -10,12 +10,12 @@ use schemas::{
     ArchivePath, Digest, IMAGE_REFERENCE_ANNOTATION, Image, ImagePlace, MediaType, SolutionId,
 };
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
 use crate::layout::{
     INDEX, OCI_LAYOUT, REGISTRY_CONFIG, REGISTRY_CONFIG_TEMPLATE, blob_path, image_blob_path,
     image_child_path, image_directory, image_manifest_path, image_version_path,
 };
+use crate::{ArchiveFile, FileSource};
 use registry_config::{Place, registry_config};
 
 /// The `version` file of skopeo's directory layout.
@@ -26,28 +26,6 @@ pub const OCI_LAYOUT_BYTES: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
 
 /// The annotation by which tools find an image in an OCI layout; its value is the image's place.
 const REF_NAME: &str = "org.opencontainers.image.ref.name";
-
-/// A file that follows from the images.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DerivedFile {
-    /// Where it lies.
-    pub path: ArchivePath,
-    /// Its size in bytes.
-    pub size: u64,
-    /// The SHA-256 of its bytes.
-    pub digest: Digest,
-    /// What it holds.
-    pub content: DerivedContent,
-}
-
-/// What a derived file holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DerivedContent {
-    /// These bytes: those of a document are the image's own, not a copy.
-    Bytes(Arc<[u8]>),
-    /// A blob: whoever reads the images has it, by its digest.
-    Blob,
-}
 
 /// Why images cannot lie in one archive.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -83,8 +61,13 @@ struct IndexEntry<'a> {
 }
 
 /// Every file that follows from the images, sorted by path, each once. The order of the images, and of what is in
-/// them, makes no difference.
-pub fn derived(id: &SolutionId, images: &[Image]) -> Result<Vec<DerivedFile>, TreeError> {
+/// them, makes no difference. The bytes of a document are the image's own, not a copy; where those of a configuration
+/// or layer come from is what `blob` says.
+pub fn derived(
+    id: &SolutionId,
+    images: &[Image],
+    blob: impl Fn(&Digest) -> FileSource,
+) -> Result<Vec<ArchiveFile>, TreeError> {
     let mut images: Vec<&Image> = images.iter().collect();
     images.sort_by(|a, b| a.place.cmp(&b.place));
     check(&images)?;
@@ -102,7 +85,7 @@ pub fn derived(id: &SolutionId, images: &[Image]) -> Result<Vec<DerivedFile>, Tr
     ];
     let mut in_layout = BTreeSet::new();
     for image in &images {
-        image_files(image, &mut in_layout, &mut files);
+        image_files(image, &blob, &mut in_layout, &mut files);
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     files.dedup_by(|a, b| a.path == b.path);
@@ -133,7 +116,12 @@ fn check(images: &[&Image]) -> Result<(), TreeError> {
 }
 
 /// The files of an image in its own directory, and in the layout those that no image before has brought.
-fn image_files(image: &Image, in_layout: &mut BTreeSet<Digest>, files: &mut Vec<DerivedFile>) {
+fn image_files(
+    image: &Image,
+    blob: &impl Fn(&Digest) -> FileSource,
+    in_layout: &mut BTreeSet<Digest>,
+    files: &mut Vec<ArchiveFile>,
+) {
     let place = &image.place;
     let mut paths = |own: ArchivePath, digest: &Digest| {
         let layout = in_layout.insert(*digest).then(|| blob_path(digest));
@@ -148,35 +136,30 @@ fn image_files(image: &Image, in_layout: &mut BTreeSet<Digest>, files: &mut Vec<
             image_child_path(place, &document.digest)
         };
         for path in paths(own, &document.digest) {
-            files.push(DerivedFile {
+            files.push(ArchiveFile {
                 path,
                 size: document.bytes.len() as u64,
                 digest: document.digest,
-                content: DerivedContent::Bytes(Arc::clone(&document.bytes)),
+                source: FileSource::Bytes(Arc::clone(&document.bytes)),
             });
         }
     }
     for (&digest, &size) in &image.blobs {
         for path in paths(image_blob_path(place, &digest), &digest) {
-            files.push(DerivedFile {
+            files.push(ArchiveFile {
                 path,
                 size,
                 digest,
-                content: DerivedContent::Blob,
+                source: blob(&digest),
             });
         }
     }
 }
 
-fn from_bytes(path: &str, bytes: Vec<u8>) -> DerivedFile {
-    DerivedFile {
-        path: path
-            .parse()
-            .expect("the format's own paths are inside the grammar"),
-        size: bytes.len() as u64,
-        digest: Digest::new(Sha256::digest(&bytes).into()),
-        content: DerivedContent::Bytes(bytes.into()),
-    }
+fn from_bytes(path: &str, bytes: Vec<u8>) -> ArchiveFile {
+    let path = path.parse();
+    let path = path.expect("the format's own paths are inside the grammar");
+    ArchiveFile::from_bytes(path, bytes)
 }
 
 /// `index.json`: one descriptor for each place, in their order.
@@ -205,6 +188,7 @@ fn index_entry(image: &Image) -> IndexEntry<'_> {
 #[cfg(test)]
 mod tests {
     use schemas::Document;
+    use sha2::{Digest as _, Sha256};
 
     use super::*;
 
@@ -235,17 +219,21 @@ mod tests {
         SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap()
     }
 
-    fn file(files: &[DerivedFile], path: &str) -> String {
+    fn derived(images: &[Image]) -> Result<Vec<ArchiveFile>, TreeError> {
+        super::derived(&id(), images, |_| FileSource::Absent)
+    }
+
+    fn file(files: &[ArchiveFile], path: &str) -> String {
         let file = files.iter().find(|file| file.path.as_str() == path);
-        match &file.unwrap().content {
-            DerivedContent::Bytes(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
-            DerivedContent::Blob => panic!("{path} is a blob"),
+        match &file.unwrap().source {
+            FileSource::Bytes(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            other => panic!("{path} is {other:?}"),
         }
     }
 
     #[test]
     fn both_views_hold_every_content() {
-        let files = derived(&id(), &[image("org/app:1", None)]).unwrap();
+        let files = derived(&[image("org/app:1", None)]).unwrap();
         let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
         let [one, two] = ["01".repeat(32), "02".repeat(32)];
         let [root, child] = [document("{}"), document("[]")].map(|it| it.digest.hex());
@@ -267,7 +255,7 @@ mod tests {
         expected.sort();
         assert_eq!(paths, expected);
         for file in &files {
-            if let DerivedContent::Bytes(bytes) = &file.content {
+            if let FileSource::Bytes(bytes) = &file.source {
                 assert_eq!(file.size, bytes.len() as u64);
                 assert_eq!(file.digest.as_bytes(), Sha256::digest(bytes).as_slice());
             }
@@ -283,9 +271,9 @@ mod tests {
             root: Arc::clone(&root),
             ..image(place, None)
         });
-        let files = derived(&id(), &[first, second]).unwrap();
+        let files = derived(&[first, second]).unwrap();
         let shared = files.iter().filter(
-            |file| matches!(&file.content, DerivedContent::Bytes(it) if Arc::ptr_eq(it, &bytes)),
+            |file| matches!(&file.source, FileSource::Bytes(it) if Arc::ptr_eq(it, &bytes)),
         );
         assert_eq!(shared.count(), 3);
     }
@@ -301,13 +289,13 @@ mod tests {
         for image in &mut turned {
             image.children.reverse();
         }
-        assert_eq!(derived(&id(), &images), derived(&id(), &turned));
+        assert_eq!(derived(&images), derived(&turned));
     }
 
     #[test]
     fn the_index_has_the_bytes_of_the_format() {
         let images = [image("b:1", None), image("a:1", Some("quay.test/a:1"))];
-        let files = derived(&id(), &images).unwrap();
+        let files = derived(&images).unwrap();
         let descriptor = format!(
             r#"{{"mediaType":"{MANIFEST}","digest":"{}","size":2,"annotations":{{"#,
             document("{}").digest
@@ -324,7 +312,7 @@ mod tests {
 
     #[test]
     fn no_images_make_an_archive_too() {
-        let files = derived(&id(), &[]).unwrap();
+        let files = derived(&[]).unwrap();
         assert!(file(&files, "index.json").ends_with(r#""manifests":[]}"#));
         assert_eq!(file(&files, "registry-config.inc"), "");
     }
@@ -333,7 +321,7 @@ mod tests {
     fn images_have_directories_of_their_own() {
         let refused = |places: &[&str]| {
             let images: Vec<_> = places.iter().map(|place| image(place, None)).collect();
-            derived(&id(), &images).unwrap_err()
+            derived(&images).unwrap_err()
         };
         assert!(matches!(refused(&["a:1", "a:1"]), TreeError::Duplicate(_)));
         assert!(matches!(
@@ -349,6 +337,6 @@ mod tests {
             image("a/b:1", None),
             image("a/b:2", None),
         ];
-        assert!(derived(&id(), &apart).is_ok());
+        assert!(derived(&apart).is_ok());
     }
 }

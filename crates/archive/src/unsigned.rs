@@ -17,7 +17,7 @@ use crate::layout::{self, CONTENTS, SHA256SUMS, STATEMENT};
 use crate::order::{self, Own};
 
 /// A file to be written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveFile {
     /// Where it will lie.
     pub path: ArchivePath,
@@ -30,7 +30,7 @@ pub struct ArchiveFile {
 }
 
 /// Where the bytes of a file come from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileSource {
     /// Memory, which several files may share.
     Bytes(Arc<[u8]>),

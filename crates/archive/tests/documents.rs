@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use archive::tree::{DerivedContent, derived};
+use archive::tree::derived;
 use archive::{ArchiveFile, FileSource, MANIFEST, OpenError, Opened, Roots, image_manifest_path};
 use common::{Place, digest, id, images, info, trust};
 use schemas::{Digest, Image, ImageDocument, ImagePlace};
@@ -37,21 +37,12 @@ fn a_document_that_very_many_tags_name_is_looked_at_once() {
         .into_iter()
         .map(|bytes| (digest(&bytes), bytes.into()));
     let blobs: BTreeMap<Digest, Arc<[u8]>> = blobs.collect();
-    let files = derived(&id(), &tagged).unwrap().into_iter();
-    let files = files.map(|file| ArchiveFile {
-        source: FileSource::Bytes(match file.content {
-            DerivedContent::Bytes(bytes) => bytes,
-            DerivedContent::Blob => Arc::clone(&blobs[&file.digest]),
-        }),
-        path: file.path,
-        size: file.size,
-        digest: file.digest,
-    });
+    let blob = |digest: &Digest| FileSource::Bytes(Arc::clone(&blobs[digest]));
+    let mut files = derived(&id(), &tagged, blob).unwrap();
     let manifest = ArchiveFile::from_bytes(MANIFEST.parse().unwrap(), b"x".to_vec());
+    files.push(manifest);
     let place = Place::new();
-    place
-        .write_with(info(), files.chain([manifest]).collect(), 2)
-        .unwrap();
+    place.write_with(info(), files, 2).unwrap();
     let listed = place.list().unwrap();
     let mut roots = Roots::new(&listed, look);
     for place in &places {

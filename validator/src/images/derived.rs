@@ -1,7 +1,7 @@
 //! Both views of the images, and the indexes over them, must be exactly what follows from the images: then there is
 //! no file that one tool sees and another does not, and nothing can hide between them.
 
-use archive::tree::{self, DerivedFile};
+use archive::{ArchiveFile, FileSource, tree};
 use schemas::{Image, SolutionId};
 
 use super::PREFIX;
@@ -27,14 +27,14 @@ pub(super) fn compare(
     derivable: Derivable,
     findings: &mut Findings,
 ) {
-    let derived = match tree::derived(id, images) {
+    let derived = match tree::derived(id, images, |_| FileSource::Absent) {
         Ok(derived) => derived,
         Err(error) => {
             findings.add(&PLACE, "images", error);
             return;
         }
     };
-    for DerivedFile { path, digest, .. } in &derived {
+    for ArchiveFile { path, digest, .. } in &derived {
         if derivable == Derivable::AllButIndex && path.as_str() == archive::INDEX {
             continue;
         }

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use archive::tree::{self, DerivedContent, DerivedFile};
-use archive::{ArchiveFile, Info, Unsigned};
+use archive::{ArchiveFile, FileSource, Info, Unsigned, tree};
 use schemas::{Digest, Document, ImageReference, MediaType, SolutionId, StatementTime};
 use sha2::{Digest as _, Sha256};
 
@@ -249,14 +248,12 @@ impl Source {
             .flat_map(|image| &image.blobs)
             .map(|bytes| (sha256(bytes), bytes))
             .collect();
-        let file = |file: DerivedFile| {
-            let bytes = match file.content {
-                DerivedContent::Bytes(bytes) => bytes.to_vec(),
-                DerivedContent::Blob => blobs[&file.digest].clone(),
-            };
-            (file.path.to_string(), bytes)
+        let blob = |digest: &Digest| FileSource::Bytes(blobs[digest].as_slice().into());
+        let file = |file: ArchiveFile| match file.source {
+            FileSource::Bytes(bytes) => (file.path.to_string(), bytes.to_vec()),
+            other => panic!("{} is {other:?}", file.path),
         };
-        let derived = tree::derived(id, &images).unwrap();
+        let derived = tree::derived(id, &images, blob).unwrap();
         derived.into_iter().map(file).collect()
     }
 

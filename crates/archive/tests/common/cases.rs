@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use archive::tree::{DerivedContent, derived};
+use archive::tree::derived;
 use archive::{ArchiveFile, CRDS, FileSource, Info, MANIFEST, README, ROLE};
 use schemas::{Digest, Image, SolutionId, StatementTime};
 use signing::SecretKey;
@@ -31,16 +31,8 @@ impl Case {
         let own = self.own.iter();
         let own =
             own.map(|(path, bytes)| ArchiveFile::from_bytes(path.parse().unwrap(), bytes.clone()));
-        let derived = derived(&self.info.id, &self.images).unwrap().into_iter();
-        let derived = derived.map(|file| ArchiveFile {
-            source: FileSource::Bytes(match file.content {
-                DerivedContent::Bytes(bytes) => bytes,
-                DerivedContent::Blob => self.contents[&file.digest].as_slice().into(),
-            }),
-            path: file.path,
-            size: file.size,
-            digest: file.digest,
-        });
+        let blob = |digest: &Digest| FileSource::Bytes(self.contents[digest].as_slice().into());
+        let derived = derived(&self.info.id, &self.images, blob).unwrap();
         own.chain(derived).collect()
     }
 

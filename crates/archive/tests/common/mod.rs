@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use archive::tree::{DerivedContent, derived};
+use archive::tree::derived;
 use archive::{
     ArchiveFile, FileSource, Info, Listed, MANIFEST, OpenError, Opened, Overwrite, README, ROLE,
     Unsigned, WriteError, Written, crd_path, readme,
@@ -166,18 +166,7 @@ pub(crate) fn files(directory: &Path) -> Vec<ArchiveFile> {
         ("extra/empty", vec![]),
     ]
     .map(|(path, bytes)| ArchiveFile::from_bytes(path.parse().unwrap(), bytes));
-    let derived = derived(&id(), &images)
-        .unwrap()
-        .into_iter()
-        .map(|file| ArchiveFile {
-            source: match file.content {
-                DerivedContent::Bytes(bytes) => FileSource::Bytes(bytes),
-                DerivedContent::Blob => source(&file.digest),
-            },
-            path: file.path,
-            size: file.size,
-            digest: file.digest,
-        });
+    let derived = derived(&id(), &images, source).unwrap();
     own.into_iter().chain(derived).collect()
 }
 
