@@ -34,7 +34,7 @@ pub enum AddressError {
 }
 
 /// The address of a registry, `HOST[:PORT][/PREFIX]`: the prefix stands before every repository.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RegistryAddress {
     host: String,
     prefix: Option<Repository>,
@@ -150,14 +150,8 @@ impl fmt::Display for RegistryAddress {
     }
 }
 
-impl fmt::Debug for RegistryAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.to_string())
-    }
-}
-
 /// The full path of a repository below the host, prefix included.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Repository(String);
 
 impl Repository {
@@ -190,12 +184,6 @@ impl FromStr for Repository {
 impl fmt::Display for Repository {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for Repository {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.0)
     }
 }
 

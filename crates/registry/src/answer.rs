@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderName, LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
+use schemas::Digest;
 
 use crate::activity::{Activity, Moment};
 use crate::error::{Error, Operation};
@@ -99,6 +100,20 @@ impl Answer {
                 Some(chunk) => body.extend_from_slice(&chunk),
             }
         }
+    }
+
+    /// The digest that the registry states for what it gives or has taken.
+    pub(crate) fn stated_digest(&self) -> Option<Digest> {
+        self.header("docker-content-digest")?.parse().ok()
+    }
+
+    /// As [`Answer::success`]; none if there is no such thing.
+    pub(crate) async fn found(self, operation: &Operation) -> Result<Option<Self>, Error> {
+        if self.status() == StatusCode::NOT_FOUND {
+            self.pass_over(operation).await;
+            return Ok(None);
+        }
+        self.success(operation).await.map(Some)
     }
 
     /// The answer itself if its status is a success, else the error it stands for.

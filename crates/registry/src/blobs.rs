@@ -66,15 +66,12 @@ impl Client {
                 ask.headers.insert(RANGE, range);
             }
             let answer = self.send(&operation, ask).await?;
-            if answer.status() == StatusCode::NOT_FOUND {
-                answer.pass_over(&operation).await;
-                return Ok(Presence::Absent);
-            }
-            match answer.success(&operation).await {
-                Ok(answer) if is_end(&answer, last, size) => {
+            match answer.found(&operation).await {
+                Ok(None) => return Ok(Presence::Absent),
+                Ok(Some(answer)) if is_end(&answer, last, size) => {
                     return begins(answer, &operation).await;
                 }
-                Ok(_) => return Ok(Presence::Claimed),
+                Ok(Some(_)) => return Ok(Presence::Claimed),
                 Err(Error::Refused { .. }) => {}
                 Err(error) => return Err(error),
             }

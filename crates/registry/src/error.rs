@@ -48,17 +48,10 @@ impl Operation {
 impl Verb {
     /// Whether the registry was to store something.
     fn is_write(&self) -> bool {
-        match self {
-            Self::CheckPush | Self::MountBlob(_) | Self::UploadBlob(_) | Self::PushManifest(_) => {
-                true
-            }
-            Self::Ping
-            | Self::FindBlob(_)
-            | Self::ReadBlob(_)
-            | Self::FindManifest(_)
-            | Self::ReadManifest(_)
-            | Self::DeleteManifest(_) => false,
-        }
+        matches!(
+            self,
+            Self::CheckPush | Self::MountBlob(_) | Self::UploadBlob(_) | Self::PushManifest(_)
+        )
     }
 }
 
@@ -307,6 +300,14 @@ pub enum Error {
 }
 
 impl Error {
+    pub(crate) fn other_digest(operation: Operation, expected: Digest, actual: Digest) -> Self {
+        Self::OtherDigest {
+            operation: Box::new(operation),
+            expected,
+            actual,
+        }
+    }
+
     /// Whether the same call may succeed in a moment, so that this client tries it again by itself. A registry that was
     /// too slow has had its time.
     #[must_use]

@@ -1,25 +1,17 @@
 //! The requests about manifests and indexes, each sent once.
 
 use bytes::Bytes;
+use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
-use reqwest::{Method, StatusCode};
-use schemas::Digest;
+use schemas::{Digest, MediaType};
 use sha2::{Digest as _, Sha256};
 
 use crate::address::{Reference, Repository};
-use crate::answer::Answer;
 use crate::auth::{Access, Scope};
 use crate::client::Client;
-use crate::error::{Error, Operation, Verb};
+use crate::error::{Error, Verb};
 use crate::limits;
 use crate::transport::{Ask, Body};
-
-/// All that registries store as manifests. Without the list, old ones answer with a converted schema 1 manifest, which
-/// has another digest.
-const ACCEPTED: &str = "application/vnd.oci.image.manifest.v1+json, \
-application/vnd.oci.image.index.v1+json, \
-application/vnd.docker.distribution.manifest.v2+json, \
-application/vnd.docker.distribution.manifest.list.v2+json";
 
 /// A manifest or index as a registry holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,17 +64,17 @@ impl Client {
         let path = format!("{repository}/manifests/{reference}");
         let url = self.url(&operation, &path).await?;
         let mut ask = Ask::new(Method::GET, url, Scope::of(repository, access));
-        let accepted = HeaderValue::from_static(ACCEPTED);
+        // Without the list, old registries answer with a converted schema 1 manifest, which has another digest.
+        let accepted = MediaType::ALL.map(MediaType::as_str).join(", ");
+        let accepted = HeaderValue::from_str(&accepted).expect("media types are plain text");
         ask.headers.insert(ACCEPT, accepted);
         let answer = self.send(&operation, ask).await?;
-        if answer.status() == StatusCode::NOT_FOUND {
-            answer.pass_over(&operation).await;
+        let Some(answer) = answer.found(&operation).await? else {
             return Ok(None);
-        }
-        let answer = answer.success(&operation).await?;
+        };
         let media_type = answer.header(CONTENT_TYPE.as_str()).unwrap_or_default();
         let media_type = media_type.to_owned();
-        let stated = stated_digest(&answer);
+        let stated = answer.stated_digest();
         let bytes = answer.body(&operation, limits::MANIFEST_BODY).await?;
         let digest = digest_of(&bytes);
         let wanted = match reference {
@@ -90,7 +82,9 @@ impl Client {
             Reference::Tag(_) => stated,
         };
         match wanted {
-            Some(expected) if expected != digest => Err(other_digest(&operation, expected, digest)),
+            Some(expected) if expected != digest => {
+                Err(Error::other_digest(operation, expected, digest))
+            }
             _ => Ok(Some(Manifest {
                 bytes,
                 media_type,
@@ -112,7 +106,7 @@ impl Client {
             Some(read) if read.digest != digest => {
                 let verb = Verb::ReadManifest(reference.clone());
                 let operation = self.operation(verb, Some(repository));
-                Err(other_digest(&operation, digest, read.digest))
+                Err(Error::other_digest(operation, digest, read.digest))
             }
             read => Ok(read.is_some()),
         }
@@ -135,22 +129,10 @@ impl Client {
         ask.body = Body::Bytes(bytes.clone());
         let answer = self.send(&operation, ask).await?;
         let answer = answer.success(&operation).await?;
-        match stated_digest(&answer) {
-            Some(actual) if actual != digest => Err(other_digest(&operation, digest, actual)),
+        match answer.stated_digest() {
+            Some(actual) if actual != digest => Err(Error::other_digest(operation, digest, actual)),
             // 201 by the specification; 202 from some registries.
             _ => Ok(()),
         }
-    }
-}
-
-fn stated_digest(answer: &Answer) -> Option<Digest> {
-    answer.header("docker-content-digest")?.parse().ok()
-}
-
-fn other_digest(operation: &Operation, expected: Digest, actual: Digest) -> Error {
-    Error::OtherDigest {
-        operation: Box::new(operation.clone()),
-        expected,
-        actual,
     }
 }

@@ -219,11 +219,9 @@ impl Download<'_> {
         .await;
         let judged = judged.map_err(|unfit| match unfit {
             Unfit::Io(source) => Trouble::Failed(self.not_kept(sink.position(), source)),
-            Unfit::Digest(actual) => Trouble::Wrong(Error::OtherDigest {
-                operation: Box::new(self.operation()),
-                expected: self.digest,
-                actual,
-            }),
+            Unfit::Digest(actual) => {
+                Trouble::Wrong(Error::other_digest(self.operation(), self.digest, actual))
+            }
         });
         (sink, judged)
     }

@@ -1,6 +1,6 @@
 //! The questions about blobs and manifests that others ask, each again where that may help.
 
-use reqwest::{Method, StatusCode};
+use reqwest::Method;
 use schemas::Digest;
 use watch::Tell;
 
@@ -60,10 +60,7 @@ impl Client {
             let answer = self
                 .send(&operation, Ask::new(Method::DELETE, url, scope))
                 .await?;
-            if answer.status() == StatusCode::NOT_FOUND {
-                return Ok(false);
-            }
-            answer.success(&operation).await.map(|_| true)
+            Ok(answer.found(&operation).await?.is_some())
         })
         .await
     }

@@ -4,7 +4,6 @@
 //! all bytes of a blob that is not what it should be, whatever it does with them.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -260,15 +259,6 @@ impl Stream for PieceStream {
                 Poll::Ready(Some(Err(SourceFailed)))
             }
         }
-    }
-}
-
-impl fmt::Debug for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source")
-            .field("digest", &self.digest)
-            .field("size", &self.size)
-            .finish_non_exhaustive()
     }
 }
 

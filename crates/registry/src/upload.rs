@@ -246,14 +246,10 @@ impl Upload<'_> {
     }
 
     fn committed(&self, answer: &Answer) -> Result<(), Trouble> {
-        let stated = answer.header("docker-content-digest");
-        match stated.and_then(|digest| digest.parse().ok()) {
+        match answer.stated_digest() {
             Some(actual) if actual != self.source.digest() => {
-                Err(Trouble::Failed(Error::OtherDigest {
-                    operation: Box::new(self.operation()),
-                    expected: self.source.digest(),
-                    actual,
-                }))
+                let expected = self.source.digest();
+                Err(Error::other_digest(self.operation(), expected, actual).into())
             }
             _ => Ok(()),
         }

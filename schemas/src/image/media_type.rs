@@ -16,7 +16,8 @@ pub enum MediaType {
 }
 
 impl MediaType {
-    const ALL: [Self; 4] = [
+    /// All of them: what registries are asked for.
+    pub const ALL: [Self; 4] = [
         Self::OciManifest,
         Self::OciIndex,
         Self::DockerManifest,
