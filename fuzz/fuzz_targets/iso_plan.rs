@@ -84,7 +84,7 @@ fn covers(plan: &Plan) {
     let extents = plan.extents().iter();
     let mut runs: Vec<(u64, u64)> = extents.map(|it| (it.offset, it.size)).collect();
     let visited: Result<(), Infallible> = plan.visit_metadata(&mut |region| {
-        runs.push((region.offset, region.bytes.len()));
+        runs.push((region.offset, region.bytes.size()));
         Ok(())
     });
     let Ok(()) = visited;

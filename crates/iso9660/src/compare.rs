@@ -86,8 +86,8 @@ fn compare_region(
     report: &mut impl FnMut(Difference) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
     let mut done = 0;
-    while done < region.bytes.len() {
-        let len = usize::try_from(region.bytes.len() - done)
+    while done < region.bytes.size() {
+        let len = usize::try_from(region.bytes.size() - done)
             .map_or(buffer.len(), |left| left.min(buffer.len()));
         let found = &mut buffer[..len];
         let offset = region.offset + done;

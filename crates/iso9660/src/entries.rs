@@ -107,16 +107,19 @@ pub(crate) fn check_siblings(tree: &Tree, files: &[File], dir: usize) -> Result<
 mod tests {
     use super::*;
 
-    fn identifiers(paths: &[&str]) -> Vec<String> {
-        let files: Vec<_> = paths
-            .iter()
-            .map(|path| File {
-                path: (*path).to_owned(),
-                size: 0,
-                content: None,
-            })
-            .collect();
+    fn tree(paths: &[&str]) -> (Vec<File>, Tree) {
+        let file = |path: &&str| File {
+            path: (*path).to_owned(),
+            size: 0,
+            content: None,
+        };
+        let files: Vec<_> = paths.iter().map(file).collect();
         let tree = Tree::build(&files).unwrap();
+        (files, tree)
+    }
+
+    fn identifiers(paths: &[&str]) -> Vec<String> {
+        let (files, tree) = tree(paths);
         let identifier = |entry: &Entry<'_>| {
             let mut out = Vec::new();
             entry.append_identifier(&mut out, TreeKind::Primary);
@@ -155,15 +158,7 @@ mod tests {
     #[test]
     fn siblings_must_differ_in_more_than_case() {
         let check = |paths: &[&str]| {
-            let files: Vec<_> = paths
-                .iter()
-                .map(|path| File {
-                    path: (*path).to_owned(),
-                    size: 0,
-                    content: None,
-                })
-                .collect();
-            let tree = Tree::build(&files).unwrap();
+            let (files, tree) = tree(paths);
             (0..tree.dirs.len()).try_for_each(|dir| check_siblings(&tree, &files, dir))
         };
         check(&["a/b", "b/B", "c"]).unwrap();

@@ -11,6 +11,11 @@ pub const SECTOR_SIZE: u64 = 2048;
 /// The same as a length of buffers.
 pub(crate) const SECTOR_LEN: usize = 2048;
 
+/// Where a sector starts, in bytes.
+pub(crate) fn byte_offset(lba: u32) -> u64 {
+    u64::from(lba) * SECTOR_SIZE
+}
+
 /// Bytes of a file section: the largest whole number of sectors that a 32-bit length can say.
 pub(crate) const SECTION_SIZE: u64 = 0xFFFF_F800;
 

@@ -23,9 +23,8 @@ pub(crate) const PATH_TABLES: [(TreeKind, ByteOrder); 4] = [
 pub(crate) struct Geometry {
     /// As in [`PATH_TABLES`].
     pub(crate) path_tables: [Place; 4],
-    /// Directories in path table order.
-    pub(crate) primary: Vec<u32>,
-    pub(crate) joliet: Vec<u32>,
+    /// The directories of each tree in path table order.
+    pub(crate) directories: [Vec<u32>; 2],
     pub(crate) continuation: u32,
     pub(crate) zero_block: u32,
     pub(crate) image_size: u64,
@@ -34,10 +33,7 @@ pub(crate) struct Geometry {
 impl Geometry {
     /// The directories of a tree in path table order.
     pub(crate) fn directories(&self, tree: TreeKind) -> &[u32] {
-        match tree {
-            TreeKind::Primary => &self.primary,
-            TreeKind::Joliet => &self.joliet,
-        }
+        &self.directories[tree.slot()]
     }
 
     /// The place of a path table.

@@ -10,7 +10,6 @@
 //! The normative description of the bytes is docs/format-image.md.
 
 mod compare;
-pub mod dump;
 mod entries;
 mod error;
 mod format;

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use crate::entries::{check_siblings, entries};
 use crate::error::PlanError;
-use crate::format::{Place, SECTION_SIZE, SECTOR_SIZE};
+use crate::format::{Place, SECTION_SIZE, SECTOR_SIZE, byte_offset};
 use crate::geometry::{Extent, Geometry, HEAD_LBA, Inode, PATH_TABLES, Plan, number};
 use crate::limits::{MAX_FILES, MAX_SECTIONS, MAX_SECTORS};
 use crate::names::is_d_characters;
@@ -94,10 +94,11 @@ impl Plan {
             .extents
             .partition_point(|extent| extent.file < head_len);
         for extent in &mut self.extents[..head_extents] {
-            extent.offset = u64::from(sectors.take(extent.size)?) * SECTOR_SIZE;
+            extent.offset = byte_offset(sectors.take(extent.size)?);
         }
-        self.geometry.primary = self.number_directories(TreeKind::Primary)?;
-        self.geometry.joliet = self.number_directories(TreeKind::Joliet)?;
+        for tree in [TreeKind::Primary, TreeKind::Joliet] {
+            self.geometry.directories[tree.slot()] = self.number_directories(tree)?;
+        }
         for (index, (tree, _)) in PATH_TABLES.into_iter().enumerate() {
             self.geometry.path_tables[index] = sectors.place(self.path_table_size(tree))?;
         }
@@ -109,7 +110,7 @@ impl Plan {
             if extent.size >= ALIGNMENT {
                 sectors.next = sectors.next.next_multiple_of(ALIGNMENT / SECTOR_SIZE);
             }
-            extent.offset = u64::from(sectors.take(extent.size)?) * SECTOR_SIZE;
+            extent.offset = byte_offset(sectors.take(extent.size)?);
         }
         self.geometry.image_size = (sectors.next * SECTOR_SIZE + TAIL).next_multiple_of(GRANULE);
         if self.geometry.image_size / SECTOR_SIZE > MAX_SECTORS {

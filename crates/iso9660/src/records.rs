@@ -121,7 +121,7 @@ impl Plan {
     fn sections(&self, file: usize) -> impl Iterator<Item = (Place, u8)> {
         let (offset, size) = match self.extent_of_file(file) {
             Some(extent) => (extent.offset, extent.size),
-            None => (u64::from(self.geometry.zero_block) * SECTOR_SIZE, 0),
+            None => (format::byte_offset(self.geometry.zero_block), 0),
         };
         let count = size.div_ceil(SECTION_SIZE).max(1);
         (0..count).map(move |section| {

@@ -12,6 +12,13 @@ pub enum TreeKind {
     Joliet,
 }
 
+impl TreeKind {
+    /// Where what each tree has of its own is kept.
+    pub(crate) fn slot(self) -> usize {
+        self as usize
+    }
+}
+
 /// The byte order of a path table; each tree has one of both (ECMA-119 8.4.14, 8.4.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
@@ -130,19 +137,13 @@ pub enum RegionBytes<'a> {
 }
 
 impl RegionBytes<'_> {
-    /// The length in bytes.
+    /// How many bytes they are; never none in a plan.
     #[must_use]
-    pub fn len(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Zeros(len) => *len,
         }
-    }
-
-    /// Whether there are no bytes at all. A plan has no such region.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 

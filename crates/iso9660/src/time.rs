@@ -14,16 +14,6 @@ pub struct TimestampOutOfRange(pub u64);
 
 const SECONDS_PER_DAY: u64 = 86_400;
 
-/// A time as calendars and clocks say it, in UTC.
-struct Civil {
-    year: u16,
-    month: u8,
-    day: u8,
-    hour: u8,
-    minute: u8,
-    second: u8,
-}
-
 impl Timestamp {
     /// 1980-01-01T00:00:00Z, the earliest time and the one to take when nothing better is known.
     pub const EARLIEST: Self = Self(315_532_800);
@@ -47,37 +37,22 @@ impl Timestamp {
 
     /// The 7 bytes of directory records and of Rock Ridge's TF (ECMA-119 9.1.5), in UTC.
     pub(crate) fn short(self) -> [u8; 7] {
-        let civil = self.civil();
-        let year =
-            u8::try_from(civil.year - 1900).expect("years end at 2099, which is 199 from 1900");
-        [
-            year,
-            civil.month,
-            civil.day,
-            civil.hour,
-            civil.minute,
-            civil.second,
-            0,
-        ]
+        let (year, [month, day, hour, minute, second]) = self.civil();
+        let year = u8::try_from(year - 1900).expect("years end at 2099, which is 199 from 1900");
+        [year, month, day, hour, minute, second, 0]
     }
 
     /// The 17 bytes of volume descriptors (ECMA-119 8.4.26.1), in UTC.
     pub(crate) fn long(self) -> [u8; 17] {
-        let Civil {
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-        } = self.civil();
+        let (year, [month, day, hour, minute, second]) = self.civil();
         let digits = format!("{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}00");
         let mut bytes = [0; 17];
         bytes[..16].copy_from_slice(digits.as_bytes());
         bytes
     }
 
-    fn civil(self) -> Civil {
+    /// The year, and month, day, hour, minute and second, as calendars and clocks say it.
+    fn civil(self) -> (u16, [u8; 5]) {
         let (mut days, seconds) = (self.0 / SECONDS_PER_DAY, self.0 % SECONDS_PER_DAY);
         let mut year = 1970;
         while days >= days_in_year(year) {
@@ -89,14 +64,9 @@ impl Timestamp {
             days -= days_in_month(year, month);
             month += 1;
         }
-        Civil {
-            year,
-            month,
-            day: small(days + 1),
-            hour: small(seconds / 3600),
-            minute: small(seconds / 60 % 60),
-            second: small(seconds % 60),
-        }
+        let day = small(days + 1);
+        let [hour, minute, second] = [seconds / 3600, seconds / 60 % 60, seconds % 60].map(small);
+        (year, [month, day, hour, minute, second])
     }
 }
 

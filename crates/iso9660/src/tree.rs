@@ -33,27 +33,20 @@ pub(crate) struct Dir {
 impl Dir {
     /// Where its records are in a tree.
     pub(crate) fn place(&self, tree: TreeKind) -> Place {
-        self.places[slot(tree)]
+        self.places[tree.slot()]
     }
 
     pub(crate) fn place_mut(&mut self, tree: TreeKind) -> &mut Place {
-        &mut self.places[slot(tree)]
+        &mut self.places[tree.slot()]
     }
 
     /// Its number in a tree's path table, from 1.
     pub(crate) fn number(&self, tree: TreeKind) -> u16 {
-        self.numbers[slot(tree)]
+        self.numbers[tree.slot()]
     }
 
     pub(crate) fn set_number(&mut self, tree: TreeKind, number: u16) {
-        self.numbers[slot(tree)] = number;
-    }
-}
-
-fn slot(tree: TreeKind) -> usize {
-    match tree {
-        TreeKind::Primary => 0,
-        TreeKind::Joliet => 1,
+        self.numbers[tree.slot()] = number;
     }
 }
 

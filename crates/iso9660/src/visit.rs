@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::format::{self, DescriptorFields, SECTOR_LEN, SECTOR_SIZE};
+use crate::format::{self, DescriptorFields, SECTOR_LEN, SECTOR_SIZE, byte_offset};
 use crate::geometry::{DESCRIPTORS_LBA, Extent, HEAD_LBA, PATH_TABLES, Plan};
 use crate::records::record_start;
 use crate::region::{ByteOrder, Part, Region, RegionBytes, TreeKind};
@@ -20,15 +20,15 @@ impl Plan {
         let head_end = self.geometry.path_tables[0].lba;
         let head = self
             .extents
-            .partition_point(|extent| extent.offset < bytes(head_end));
-        self.visit_gaps(&self.extents[..head], bytes(head_end), visit)?;
+            .partition_point(|extent| extent.offset < byte_offset(head_end));
+        self.visit_gaps(&self.extents[..head], byte_offset(head_end), visit)?;
         for (tree, order) in PATH_TABLES {
             self.visit_path_table(tree, order, visit)?;
         }
         self.visit_directories(TreeKind::Primary, visit)?;
         let mut area = format::er();
         area.resize(SECTOR_LEN, 0);
-        let offset = bytes(self.geometry.continuation);
+        let offset = byte_offset(self.geometry.continuation);
         visit(Region {
             offset,
             bytes: RegionBytes::Bytes(&area),
@@ -39,8 +39,8 @@ impl Plan {
     }
 
     fn visit_descriptors<E>(&self, visit: Visitor<'_, E>) -> Result<(), E> {
-        zeros(0, bytes(DESCRIPTORS_LBA), Part::SystemArea, visit)?;
-        let mut offset = bytes(DESCRIPTORS_LBA);
+        zeros(0, byte_offset(DESCRIPTORS_LBA), Part::SystemArea, visit)?;
+        let mut offset = byte_offset(DESCRIPTORS_LBA);
         let mut put = |sector: &[u8], part| {
             let region = Region {
                 offset,
@@ -57,7 +57,7 @@ impl Plan {
             )?;
         }
         put(&format::terminator(), Part::Terminator)?;
-        zeros(offset, bytes(HEAD_LBA), Part::Reserved, visit)
+        zeros(offset, byte_offset(HEAD_LBA), Part::Reserved, visit)
     }
 
     fn descriptor_fields(&self, tree: TreeKind) -> DescriptorFields {
@@ -80,7 +80,11 @@ impl Plan {
         visit: Visitor<'_, E>,
     ) -> Result<(), E> {
         let place = self.geometry.path_table(tree, order);
-        let mut chunks = Chunks::new(bytes(place.lba), Part::PathTable { tree, order }, visit);
+        let mut chunks = Chunks::new(
+            byte_offset(place.lba),
+            Part::PathTable { tree, order },
+            visit,
+        );
         self.path_table_records(tree, order, &mut |record| chunks.append(record))?;
         chunks.finish()
     }
@@ -88,7 +92,7 @@ impl Plan {
     fn visit_directories<E>(&self, tree: TreeKind, visit: Visitor<'_, E>) -> Result<(), E> {
         for &dir in self.geometry.directories(tree) {
             let path = Cow::Borrowed(self.tree.directory_path(&self.files, dir as usize));
-            let offset = bytes(self.tree.dirs[dir as usize].place(tree).lba);
+            let offset = byte_offset(self.tree.dirs[dir as usize].place(tree).lba);
             let mut chunks = Chunks::new(offset, Part::Directory { tree, path }, visit);
             self.directory_records(dir as usize, tree, &mut |record| {
                 chunks.start_record(record.len());
@@ -101,7 +105,7 @@ impl Plan {
 
     /// The zero block, what lies between the contents of the body, and the tail.
     fn visit_data_area<E>(&self, body: &[Extent], visit: Visitor<'_, E>) -> Result<(), E> {
-        let start = bytes(self.geometry.zero_block);
+        let start = byte_offset(self.geometry.zero_block);
         let first = body
             .first()
             .map_or(start + SECTOR_SIZE, |extent| extent.offset);
@@ -128,10 +132,6 @@ impl Plan {
         }
         Ok(())
     }
-}
-
-fn bytes(lba: u32) -> u64 {
-    u64::from(lba) * SECTOR_SIZE
 }
 
 fn zeros<E>(start: u64, end: u64, part: Part<'_>, visit: Visitor<'_, E>) -> Result<(), E> {

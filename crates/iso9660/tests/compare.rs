@@ -51,7 +51,7 @@ fn every_flipped_byte_of_metadata_is_found_at_its_place() {
     assert_eq!(compare(&plan, &image, 10).unwrap(), []);
     let mut places = Vec::new();
     plan.visit_metadata(&mut |region| {
-        let (start, end) = (region.offset, region.offset + region.bytes.len());
+        let (start, end) = (region.offset, region.offset + region.bytes.size());
         // In long runs of zeros a sample is enough, with both ends.
         let step = if matches!(region.bytes, RegionBytes::Zeros(4096..)) {
             509

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::dump::Dump;
 use common::{Random, body, head, image, mutated, non_zero};
 use hadris_fs::sync::FileSystem;
 use hadris_fs::{MountOptions, Resolve};
@@ -332,7 +333,7 @@ fn assert_reads(image: &Path, source: &Path, names: Names) -> Tree {
     assert!(
         files.collect::<BTreeMap<_, _>>() == files_below(source),
         "{}",
-        iso9660::dump::Dump(&tree)
+        Dump(&tree)
     );
     tree
 }

@@ -4,8 +4,8 @@
 
 mod common;
 
+use common::dump::Dump;
 use common::{Content, body, digest, head, hex, image, volume};
-use iso9660::dump::Dump;
 use iso9660::limits::Limits;
 use iso9660::reader::read_tree;
 use iso9660::{Input, Layout, Plan, RegionBytes, Timestamp, plan};

@@ -2,7 +2,7 @@
 
 use super::ReadError;
 use crate::ReadAt;
-use crate::format::{Place, SECTOR_LEN, SECTOR_SIZE};
+use crate::format::{Place, SECTOR_LEN, SECTOR_SIZE, byte_offset};
 
 /// A medium with a size and a budget for metadata.
 pub(super) struct Medium<'a, R> {
@@ -47,20 +47,22 @@ impl<'a, R: ReadAt> Medium<'a, R> {
             limit,
         })?;
         self.check_extent(path, Place { lba, size: 2048 })?;
-        let (offset, mut sector) = (byte_offset(lba), [0; SECTOR_LEN]);
-        let what = "a directory";
-        self.image
-            .read_exact_at(&mut sector, offset)
-            .map_err(|source| ReadError::Io {
-                what,
-                offset,
-                source,
-            })?;
-        Ok(sector)
+        read_sector(self.image, lba, "a directory")
     }
 }
 
-/// Where a sector starts.
-pub(super) fn byte_offset(lba: u32) -> u64 {
-    u64::from(lba) * SECTOR_SIZE
+/// Reads one sector, of which `what` says what it is.
+pub(super) fn read_sector(
+    image: &impl ReadAt,
+    lba: u32,
+    what: &'static str,
+) -> Result<[u8; SECTOR_LEN], ReadError> {
+    let (offset, mut sector) = (byte_offset(lba), [0; SECTOR_LEN]);
+    let read = image.read_exact_at(&mut sector, offset);
+    read.map_err(|source| ReadError::Io {
+        what,
+        offset,
+        source,
+    })?;
+    Ok(sector)
 }

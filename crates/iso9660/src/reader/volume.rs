@@ -1,9 +1,10 @@
 //! Volume descriptors (ECMA-119 8): the two roots and the volume's names.
 
+use super::medium::read_sector;
 use super::record::{RawRecord, both16, both32};
 use super::{ReadError, VolumeInfo};
 use crate::ReadAt;
-use crate::format::{Place, SECTOR_LEN, SECTOR_SIZE, STANDARD_ID};
+use crate::format::{Place, SECTOR_LEN, SECTOR_SIZE, STANDARD_ID, byte_offset};
 use crate::limits::Limits;
 
 /// First sector of the volume descriptors.
@@ -28,16 +29,8 @@ pub(super) struct Volumes {
 pub(super) fn read(image: &impl ReadAt, limits: &Limits) -> Result<Volumes, ReadError> {
     let (mut primary, mut joliet) = (None, None);
     for lba in FIRST..FIRST.saturating_add(limits.descriptors) {
-        let offset = u64::from(lba) * SECTOR_SIZE;
-        let mut sector = [0; SECTOR_LEN];
-        let what = "a volume descriptor";
-        image
-            .read_exact_at(&mut sector, offset)
-            .map_err(|source| ReadError::Io {
-                what,
-                offset,
-                source,
-            })?;
+        let offset = byte_offset(lba);
+        let sector = read_sector(image, lba, "a volume descriptor")?;
         if &sector[1..6] != STANDARD_ID {
             return Err(ReadError::NotAnImage { offset });
         }

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use super::identity::{kind, name};
-use super::medium::{Medium, byte_offset};
+use super::medium::Medium;
 use super::record::{RawRecord, is_safe};
 use super::susp::{RockRidge, skip_from_sp};
 use super::volume::Volumes;
 use super::{Entry, EntryKind, FileExtent, Names, ReadError};
 use crate::ReadAt;
-use crate::format::{Place, SECTOR_SIZE};
+use crate::format::{Place, SECTOR_SIZE, byte_offset};
 use crate::limits::Limits;
 
 /// A directory still to be read.

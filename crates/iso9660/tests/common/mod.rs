@@ -1,6 +1,8 @@
 //! Images in memory, with known data in them.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub(crate) mod dump;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
@@ -257,11 +259,11 @@ pub(crate) fn assert_covered(plan: &Plan) {
     let mut before = 0;
     plan.visit_metadata(&mut |region| {
         assert!(
-            region.offset >= before && !region.bytes.is_empty(),
+            region.offset >= before && region.bytes.size() > 0,
             "{region:?}"
         );
-        before = region.offset + region.bytes.len();
-        runs.push((region.offset, region.bytes.len()));
+        before = region.offset + region.bytes.size();
+        runs.push((region.offset, region.bytes.size()));
         Ok::<_, std::convert::Infallible>(())
     })
     .unwrap();

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use crate::reader::{Entry, EntryKind, Tree};
+use iso9660::reader::{Entry, EntryKind, Tree};
 
 /// Shows a tree, one entry per line: type and permissions, links, size, places, path.
 ///
 /// Places are `offset+size` in bytes; names are escaped so that they cannot act on a terminal.
 #[derive(Debug)]
-pub struct Dump<'a>(pub &'a Tree);
+pub(crate) struct Dump<'a>(pub(crate) &'a Tree);
 
 impl fmt::Display for Dump<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
