@@ -18,7 +18,7 @@ pub enum Blob {
 }
 
 /// A part of a file, whose content is not verified yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Here {
     /// The digest it must have.
     pub digest: Digest,

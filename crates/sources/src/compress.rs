@@ -20,7 +20,7 @@ use crate::error::SourceError;
 use crate::limits;
 use crate::means::{Compression, Means};
 use crate::tar::Extent;
-pub(crate) use unpack::{Coding, coding, open_tar, verified};
+pub(crate) use unpack::{open_tar, stored, verified};
 
 /// Bytes that go into one member. Part of what decides the result.
 const BLOCK: usize = 4 * 1024 * 1024;
@@ -101,12 +101,15 @@ impl Read for Part {
     }
 }
 
-/// Compresses a layer into the cache, or finds it there. None if that is left for later.
+/// Compresses a layer into the cache, or finds it there. None if it stays as it is, or if that is left for later.
 pub(crate) fn layer(
     blob: &Here,
     compression: Compression,
     means: &Means<'_>,
 ) -> Result<Option<Here>, SourceError> {
+    if compression == Compression::None {
+        return Ok(None);
+    }
     let cache = means.cache.get()?;
     let recipe = format!("{} of {}", compression.encoder(), blob.digest);
     if let Some(made) = cache.derived(&recipe) {

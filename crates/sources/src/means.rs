@@ -11,10 +11,10 @@ use crate::error::SourceError;
 use crate::remote::Network;
 use crate::unpacking::Unpacking;
 
-/// What to do with layers that are not compressed, of images whose manifest is made here.
+/// How a layer is stored. For one that comes as it is, of an image whose manifest is made here, it can be chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
-    /// Keep them as they are.
+    /// As it is.
     #[default]
     None,
     /// Gzip, which every engine reads.

@@ -12,8 +12,10 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use schemas::Digest;
 use tar::{EntryType, Header};
 
+use crate::blob::Here;
 use crate::error::SourceError;
 pub use crate::error::TarError;
 use crate::limits;
@@ -73,6 +75,16 @@ impl Tar {
         self.entries
             .find(name)
             .map_err(|error| refused(&self.path, error))
+    }
+
+    /// What lies there, which must have this digest.
+    pub(crate) fn part(&self, digest: Digest, Extent { offset, size }: Extent) -> Here {
+        Here {
+            digest,
+            size,
+            path: self.path.clone(),
+            offset,
+        }
     }
 
     /// The bytes of a file of at most `limit` bytes; none if there is none of this name.

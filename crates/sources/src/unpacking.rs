@@ -23,28 +23,8 @@ pub struct Unpacking {
     unpacked: AtomicU64,
     /// Where the content of a compressed tar lies.
     pub(crate) tars: Mutex<BTreeMap<PathBuf, PathBuf>>,
-    /// The digest of a compressed layer that is what its configuration says.
-    pub(crate) layers: Mutex<BTreeMap<Layer, Digest>>,
-}
-
-/// A part of a file, and what must come out of it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Layer {
-    path: PathBuf,
-    offset: u64,
-    size: u64,
-    unpacked: Digest,
-}
-
-impl Layer {
-    pub(crate) fn of(plain: &Here) -> Self {
-        Self {
-            path: plain.path.clone(),
-            offset: plain.offset,
-            size: plain.size,
-            unpacked: plain.digest,
-        }
-    }
+    /// The digest of each compressed layer out of which came what its configuration says.
+    pub(crate) layers: Mutex<BTreeMap<Here, Digest>>,
 }
 
 /// What is unpacked, and how far.
@@ -52,6 +32,22 @@ pub(crate) struct Packed<'a> {
     pub(crate) path: &'a Path,
     pub(crate) size: u64,
     pub(crate) unpacked: u64,
+}
+
+/// What is known by this key, or is found out now.
+pub(crate) fn once<K: Ord, V: Clone>(
+    known: &Mutex<BTreeMap<K, V>>,
+    key: K,
+    find: impl FnOnce() -> Result<V, SourceError>,
+) -> Result<V, SourceError> {
+    let lock = || known.lock().expect("no panic while held");
+    let found = lock().get(&key).cloned();
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    let found = find()?;
+    lock().insert(key, found.clone());
+    Ok(found)
 }
 
 impl Unpacking {

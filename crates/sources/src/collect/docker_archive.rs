@@ -12,7 +12,7 @@ use serde_json::json;
 use super::Found;
 use super::walk::{self, Store};
 use crate::blob::Here;
-use crate::compress::{self, Coding};
+use crate::compress;
 use crate::error::SourceError;
 use crate::limits;
 use crate::means::{Compression, Means};
@@ -160,7 +160,7 @@ fn named(item: &Item, wanted: Option<&str>) -> Option<ImageReference> {
 
 /// A layer as it will lie in the Solution.
 struct Layer {
-    coding: Coding,
+    compression: Compression,
     blob: Here,
 }
 
@@ -198,58 +198,41 @@ impl Archive {
         let layers = item.layers.iter().zip(diff_ids);
         let layers = layers.map(|(name, diff_id)| self.layer(name, diff_id, means));
         let layers = layers.collect::<Result<Vec<_>, _>>()?;
-        let config = self.blob(files::digest(&bytes), self.locate(&item.config)?);
+        let config = self
+            .tar
+            .part(files::digest(&bytes), self.locate(&item.config)?);
         let root = manifest(&self.path, &config, &layers)?;
         let blobs = layers.into_iter().map(|layer| layer.blob);
         Ok((root, std::iter::once(config).chain(blobs).collect()))
     }
 
-    fn blob(&self, digest: Digest, extent: Extent) -> Here {
-        Here {
-            digest,
-            size: extent.size,
-            path: self.tar.path().to_owned(),
-            offset: extent.offset,
-        }
-    }
-
     fn layer(&self, name: &str, diff_id: Digest, means: &Means<'_>) -> Result<Layer, SourceError> {
         let extent = self.locate(name)?;
-        let coding = compress::coding(&self.tar, extent)?;
-        let plain = self.blob(diff_id, extent);
-        if coding != Coding::Plain {
+        let plain = self.tar.part(diff_id, extent);
+        let stored = compress::stored(&self.tar, extent)?;
+        let (compression, made) = if stored == Compression::None {
+            let wanted = means.compression;
+            (wanted, compress::layer(&plain, wanted, means)?)
+        } else {
             // It is kept as it is.
-            let blob = compress::verified(&plain, coding, means)?;
-            return Ok(Layer { coding, blob });
-        }
-        let wanted = match means.compression {
-            Compression::None => Coding::Plain,
-            Compression::Gzip => Coding::Gzip,
-            Compression::Zstd => Coding::Zstd,
-        };
-        let made = match means.compression {
-            Compression::None => None,
-            compression => compress::layer(&plain, compression, means)?,
+            (stored, Some(compress::verified(&plain, stored, means)?))
         };
         Ok(match made {
-            Some(blob) => Layer {
-                coding: wanted,
-                blob,
-            },
+            Some(blob) => Layer { compression, blob },
             // Its digest is that of the configuration, and is verified when it is written.
             None => Layer {
-                coding: Coding::Plain,
+                compression: Compression::None,
                 blob: plain,
             },
         })
     }
 }
 
-fn media_type(coding: Coding) -> &'static str {
-    match coding {
-        Coding::Plain => "application/vnd.oci.image.layer.v1.tar",
-        Coding::Gzip => "application/vnd.oci.image.layer.v1.tar+gzip",
-        Coding::Zstd => "application/vnd.oci.image.layer.v1.tar+zstd",
+fn media_type(compression: Compression) -> &'static str {
+    match compression {
+        Compression::None => "application/vnd.oci.image.layer.v1.tar",
+        Compression::Gzip => "application/vnd.oci.image.layer.v1.tar+gzip",
+        Compression::Zstd => "application/vnd.oci.image.layer.v1.tar+zstd",
     }
 }
 
@@ -264,7 +247,7 @@ fn manifest(path: &Path, config: &Here, layers: &[Layer]) -> Result<Parsed, Sour
     };
     let layers: Vec<String> = layers
         .iter()
-        .map(|layer| descriptor(media_type(layer.coding), &layer.blob))
+        .map(|layer| descriptor(media_type(layer.compression), &layer.blob))
         .collect();
     let text = format!(
         r#"{{"schemaVersion":2,"mediaType":"{}","config":{},"layers":[{}]}}"#,

@@ -248,7 +248,7 @@ fn collect_one(
             return collect_of(&layout, tag.as_deref(), notation, image, means, session);
         }
         ImageSource::DockerArchive { file, reference } => {
-            let archive = session.opened.archive(base.join(file), means)?;
+            let archive = session.opened.archive(&base.join(file), means)?;
             archive.find(reference.as_deref(), means)?
         }
         ImageSource::Dir { directory } => dir::open(&base.join(directory))?,

@@ -1,8 +1,9 @@
 //! Layouts and archives that several images may be taken from: each is opened, and its list of images read, once.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Mutex;
 
 use schemas::{Digest, WantedPlatform};
 
@@ -13,12 +14,13 @@ use super::place::Place;
 use crate::compress;
 use crate::error::SourceError;
 use crate::means::Means;
+use crate::unpacking::once;
 
 /// What was opened so far, by its path.
 #[derive(Debug, Default)]
 pub(super) struct Opened {
-    layouts: BTreeMap<PathBuf, Rc<Layout>>,
-    archives: BTreeMap<PathBuf, Rc<Archive>>,
+    layouts: Mutex<BTreeMap<PathBuf, Rc<Layout>>>,
+    archives: Mutex<BTreeMap<PathBuf, Rc<Archive>>>,
     /// The images of layouts: any number of tags may name one.
     images: BTreeMap<Chosen, Rc<ImageContents>>,
 }
@@ -38,46 +40,36 @@ pub(super) struct Chosen {
 
 impl Opened {
     /// The layout in a directory.
-    pub(super) fn directory(&mut self, path: PathBuf) -> Result<Rc<Layout>, SourceError> {
+    pub(super) fn directory(&self, path: PathBuf) -> Result<Rc<Layout>, SourceError> {
         self.layout(path, |path| Ok(Place::Directory(path)))
     }
 
     /// The layout in a tar.
-    pub(super) fn tar(
-        &mut self,
-        path: PathBuf,
-        means: &Means<'_>,
-    ) -> Result<Rc<Layout>, SourceError> {
+    pub(super) fn tar(&self, path: PathBuf, means: &Means<'_>) -> Result<Rc<Layout>, SourceError> {
         self.layout(path, |path| {
             Ok(Place::Tar(compress::open_tar(&path, means)?))
         })
     }
 
     fn layout(
-        &mut self,
+        &self,
         path: PathBuf,
         place: impl FnOnce(PathBuf) -> Result<Place, SourceError>,
     ) -> Result<Rc<Layout>, SourceError> {
-        if let Some(known) = self.layouts.get(&path) {
-            return Ok(Rc::clone(known));
-        }
-        let layout = Rc::new(Layout::open(place(path.clone())?)?);
-        self.layouts.insert(path, Rc::clone(&layout));
-        Ok(layout)
+        once(&self.layouts, path.clone(), || {
+            Ok(Rc::new(Layout::open(place(path)?)?))
+        })
     }
 
     /// What an engine saved.
     pub(super) fn archive(
-        &mut self,
-        path: PathBuf,
+        &self,
+        path: &Path,
         means: &Means<'_>,
     ) -> Result<Rc<Archive>, SourceError> {
-        if let Some(known) = self.archives.get(&path) {
-            return Ok(Rc::clone(known));
-        }
-        let archive = Rc::new(Archive::open(&path, means)?);
-        self.archives.insert(path, Rc::clone(&archive));
-        Ok(archive)
+        once(&self.archives, path.to_owned(), || {
+            Ok(Rc::new(Archive::open(path, means)?))
+        })
     }
 
     /// An image that was collected already.

@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use schemas::Digest;
+
+use crate::blob::Here;
 use crate::error::SourceError;
-use crate::tar::{Extent, Tar};
+use crate::tar::Tar;
 use files::{self, ReadError};
 
 /// A directory, or a tar.
@@ -11,13 +14,6 @@ use files::{self, ReadError};
 pub(super) enum Place {
     Directory(PathBuf),
     Tar(Tar),
-}
-
-/// A file in a place: some bytes of a file on the disk.
-#[derive(Clone, Debug)]
-pub(super) struct Located {
-    pub(super) path: PathBuf,
-    pub(super) extent: Extent,
 }
 
 impl Place {
@@ -37,19 +33,16 @@ impl Place {
         }
     }
 
-    /// Where a file lies.
-    pub(super) fn locate(&self, name: &str) -> Result<Located, SourceError> {
+    /// Where a file lies, which must have this digest.
+    pub(super) fn locate(&self, name: &str, digest: Digest) -> Result<Here, SourceError> {
         match self {
             Self::Directory(directory) => {
                 let path = directory.join(name);
-                let size = files::size(&path)?;
-                let extent = Extent { offset: 0, size };
-                Ok(Located { path, extent })
+                Ok(Here::whole(digest, files::size(&path)?, path))
             }
             Self::Tar(tar) => {
                 let extent = tar.find(name)?.ok_or_else(|| self.missing(name))?;
-                let path = tar.path().to_owned();
-                Ok(Located { path, extent })
+                Ok(tar.part(digest, extent))
             }
         }
     }
@@ -78,8 +71,11 @@ impl Place {
 }
 
 impl SourceError {
-    /// Whether what was looked for is not there.
-    pub(super) fn is_missing(&self) -> bool {
-        matches!(self, Self::Read(error @ ReadError::Io { .. }) if error.is_missing())
+    /// Another error in place of the one that what was looked for is not there.
+    pub(super) fn or_missing(self, missing: Self) -> Self {
+        match self {
+            Self::Read(error @ ReadError::Io { .. }) if error.is_missing() => missing,
+            other => other,
+        }
     }
 }

@@ -65,13 +65,7 @@ impl Store<'_> {
             Self::Made(_) => return Err(SourceError::MissingDocument { digest, path }),
             Self::Registry(remote) => return remote.document(digest),
         };
-        read.map_err(|error| {
-            if error.is_missing() {
-                SourceError::MissingDocument { digest, path }
-            } else {
-                error
-            }
-        })
+        read.map_err(|error| error.or_missing(SourceError::MissingDocument { digest, path }))
     }
 
     /// Where a blob lies, in the size that it has there.
@@ -80,11 +74,12 @@ impl Store<'_> {
         let (path, located) = match self {
             Self::Layout(place) => {
                 let name = in_layout(digest);
-                (place.name(&name), place.locate(&name))
+                (place.name(&name), place.locate(&name, digest))
             }
             Self::Flat(directory) => {
                 let place = Place::Directory(directory.clone());
-                (directory.join(digest.hex()), place.locate(&digest.hex()))
+                let name = digest.hex();
+                (place.name(&name), place.locate(&name, digest))
             }
             Self::Made(blobs) => {
                 let path = PathBuf::from(digest.to_string());
@@ -95,19 +90,9 @@ impl Store<'_> {
             // What it is said to be is compared when it comes.
             Self::Registry(remote) => return remote.blob(descriptor),
         };
-        let located = located.map_err(|error| {
-            if error.is_missing() {
-                SourceError::MissingBlob { digest, path }
-            } else {
-                error
-            }
-        })?;
-        Ok(Blob::Here(Here {
-            digest,
-            size: located.extent.size,
-            path: located.path,
-            offset: located.extent.offset,
-        }))
+        let here =
+            located.map_err(|error| error.or_missing(SourceError::MissingBlob { digest, path }));
+        here.map(Blob::Here)
     }
 
     /// Brings a blob here now, since its content decides what else is wanted.

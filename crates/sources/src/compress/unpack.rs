@@ -16,51 +16,33 @@ use watch::Cancel;
 use super::{Part, compare, failed};
 use crate::blob::Here;
 use crate::error::SourceError;
-use crate::means::Means;
+use crate::means::{Compression, Means};
 use crate::tar::{Extent, Tar};
-use crate::unpacking::{Layer, Packed};
+use crate::unpacking::{Packed, once};
 use crate::{Event, limits};
 
-/// How a layer is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Coding {
-    Plain,
-    Gzip,
-    Zstd,
-}
-
 /// How a file in a tar is stored, by its first bytes.
-pub(crate) fn coding(tar: &Tar, extent: Extent) -> Result<Coding, SourceError> {
+pub(crate) fn stored(tar: &Tar, extent: Extent) -> Result<Compression, SourceError> {
     let mut magic = [0; 4];
     if extent.size >= magic.len() as u64 {
         tar.read_at(&mut magic, extent.offset)?;
     }
     Ok(match magic {
-        [0x1f, 0x8b, 8, _] => Coding::Gzip,
-        [0x28, 0xb5, 0x2f, 0xfd] => Coding::Zstd,
-        _ => Coding::Plain,
+        [0x1f, 0x8b, 8, _] => Compression::Gzip,
+        [0x28, 0xb5, 0x2f, 0xfd] => Compression::Zstd,
+        _ => Compression::None,
     })
 }
 
 /// A layer that came compressed: `plain` has the digest that it must have when it is unpacked, and its place.
 pub(crate) fn verified(
     plain: &Here,
-    coding: Coding,
+    compression: Compression,
     means: &Means<'_>,
 ) -> Result<Here, SourceError> {
-    let layer = Layer::of(plain);
-    let known = &means.unpacking.layers;
-    let found = known
-        .lock()
-        .expect("no panic while held")
-        .get(&layer)
-        .copied();
-    let digest = match found {
-        Some(digest) => digest,
-        None => verify(plain, coding, means)?,
-    };
-    let mut known = known.lock().expect("no panic while held");
-    known.insert(layer, digest);
+    let digest = once(&means.unpacking.layers, plain.clone(), || {
+        verify(plain, compression, means)
+    })?;
     Ok(Here {
         digest,
         ..plain.clone()
@@ -68,7 +50,11 @@ pub(crate) fn verified(
 }
 
 /// The digest of a layer as it is stored, if the right content comes out of it.
-fn verify(plain: &Here, coding: Coding, means: &Means<'_>) -> Result<Digest, SourceError> {
+fn verify(
+    plain: &Here,
+    compression: Compression,
+    means: &Means<'_>,
+) -> Result<Digest, SourceError> {
     let mut hashing = Hashing {
         from: Ending::new(Part::of(plain)?, means),
         hasher: Sha256::new(),
@@ -80,10 +66,10 @@ fn verify(plain: &Here, coding: Coding, means: &Means<'_>) -> Result<Digest, Sou
         unpacked: 0,
     };
     {
-        let mut decoder: Box<dyn Read + '_> = match coding {
-            Coding::Plain => Box::new(&mut hashing),
-            Coding::Gzip => Box::new(MultiGzDecoder::new(&mut hashing)),
-            Coding::Zstd => Box::new(
+        let mut decoder: Box<dyn Read + '_> = match compression {
+            Compression::None => Box::new(&mut hashing),
+            Compression::Gzip => Box::new(MultiGzDecoder::new(&mut hashing)),
+            Compression::Zstd => Box::new(
                 zstd::Decoder::new(&mut hashing).map_err(|source| failed(&plain.path, source))?,
             ),
         };
@@ -161,7 +147,12 @@ pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceErro
     let begin = Read::by_ref(&mut part).take(6).read_to_end(&mut magic);
     begin.map_err(|source| failed(path, source))?;
     let other = match magic.as_slice() {
-        [0x1f, 0x8b, 8, ..] => return Tar::open(&unpacked(path, size, means)?),
+        [0x1f, 0x8b, 8, ..] => {
+            let unpacked = once(&means.unpacking.tars, path.to_owned(), || {
+                unpack(path, size, means)
+            });
+            return Tar::open(&unpacked?);
+        }
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "zstd",
         [0xfd, b'7', b'z', b'X', b'Z', 0] => "xz",
         [b'B', b'Z', b'h', ..] => "bzip2",
@@ -174,22 +165,6 @@ pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceErro
 }
 
 /// Where the unpacked content of a gzip file lies.
-fn unpacked(path: &Path, size: u64, means: &Means<'_>) -> Result<PathBuf, SourceError> {
-    let known = &means.unpacking.tars;
-    let found = known
-        .lock()
-        .expect("no panic while held")
-        .get(path)
-        .cloned();
-    let content = match found {
-        Some(content) => content,
-        None => unpack(path, size, means)?,
-    };
-    let mut known = known.lock().expect("no panic while held");
-    known.insert(path.to_owned(), content.clone());
-    Ok(content)
-}
-
 fn unpack(path: &Path, size: u64, means: &Means<'_>) -> Result<PathBuf, SourceError> {
     let cache = means.cache.get()?;
     let recipe = format!("unpacked {}", hash(path, size, means)?);
