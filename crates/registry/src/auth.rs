@@ -28,7 +28,6 @@ use crate::{limits, origin};
 pub(crate) enum Access {
     Pull,
     PullPush,
-    Delete,
 }
 
 /// The repositories that a request touches, and how; the first is its target.
@@ -48,7 +47,6 @@ impl Scope {
         let actions = match access {
             Access::Pull => "pull",
             Access::PullPush => "pull,push",
-            Access::Delete => "delete,pull",
         };
         self.0.push(format!("repository:{repository}:{actions}"));
         self

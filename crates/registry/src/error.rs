@@ -34,7 +34,6 @@ pub(crate) enum Verb {
     FindManifest(Reference),
     ReadManifest(Reference),
     PushManifest(Reference),
-    DeleteManifest(Digest),
 }
 
 impl Operation {
@@ -67,7 +66,6 @@ impl fmt::Display for Operation {
             Verb::FindManifest(reference) => write!(f, "look for manifest {reference} in ")?,
             Verb::ReadManifest(reference) => write!(f, "read manifest {reference} from ")?,
             Verb::PushManifest(reference) => write!(f, "push manifest {reference} to ")?,
-            Verb::DeleteManifest(digest) => write!(f, "delete manifest {digest} from ")?,
         }
         f.write_str(&self.host)?;
         match &self.repository {

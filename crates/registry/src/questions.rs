@@ -1,16 +1,13 @@
 //! The questions about blobs and manifests that others ask, each again where that may help.
 
-use reqwest::Method;
-use schemas::Digest;
 use watch::Tell;
 
 use crate::address::{Reference, Repository};
-use crate::auth::{Access, Scope};
+use crate::auth::Access;
 use crate::client::Client;
 use crate::error::{Error, Verb};
 use crate::events::Event;
 use crate::manifests::Manifest;
-use crate::transport::Ask;
 
 impl Client {
     /// A manifest or index, at most [`crate::limits::MANIFEST_BODY`] bytes, its digest computed from the bytes.
@@ -44,24 +41,5 @@ impl Client {
             let operation = Box::new(self.operation(verb, Some(repository)));
             Error::Missing { operation }
         })
-    }
-
-    /// Deletes a manifest and every tag that points to it. Whether it existed.
-    pub async fn delete_manifest(
-        &self,
-        repository: &Repository,
-        digest: &Digest,
-    ) -> Result<bool, Error> {
-        let operation = self.operation(Verb::DeleteManifest(*digest), Some(repository));
-        self.retrying(|| async {
-            let path = format!("{repository}/manifests/{digest}");
-            let url = self.url(&operation, &path).await?;
-            let scope = Scope::of(repository, Access::Delete);
-            let answer = self
-                .send(&operation, Ask::new(Method::DELETE, url, scope))
-                .await?;
-            Ok(answer.found(&operation).await?.is_some())
-        })
-        .await
     }
 }

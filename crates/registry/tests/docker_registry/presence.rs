@@ -23,7 +23,7 @@ async fn what_was_collected_is_pushed_again_and_what_that_cannot_heal_needs_a_re
     let mut job = Job::default();
     let digest = job.image(&app, Some("1"), &[layer.clone(), noise(0, 0)]);
     assert!(push(&client, job.job.clone(), silent()).await.is_complete());
-    assert!(client.delete_manifest(&app, &digest).await.unwrap());
+    server.delete_manifest(&app, &digest);
     server.collect_garbage();
     assert!(server.stored("blobs/sha256").is_empty());
 
@@ -58,7 +58,7 @@ async fn what_was_collected_is_mounted_from_nowhere() {
     let mut job = Job::default();
     let digest = job.image(&old, None, std::slice::from_ref(&layer));
     assert!(push(&client, job.job, silent()).await.is_complete());
-    assert!(client.delete_manifest(&old, &digest).await.unwrap());
+    server.delete_manifest(&old, &digest);
     server.collect_garbage();
     let mut job = Job::default();
     job.blob(&new, digest_of(&layer), &layer);

@@ -1,13 +1,17 @@
 //! A docker-registry of the test's own: on loopback, with its own storage, ended with the value.
 
 use std::fs;
+use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use registry::{Client, Credentials, Options, PlainHttp, RetryPolicy, Secret, SystemRoots};
+use registry::{
+    Client, Credentials, Options, PlainHttp, Repository, RetryPolicy, Secret, SystemRoots,
+};
+use schemas::Digest;
 use tempfile::TempDir;
 
 pub(crate) const USER: &str = "pusher";
@@ -76,6 +80,16 @@ impl Server {
         let _ = self.child.kill();
         self.child.wait().unwrap();
         self.child = spawn(self.directory.path(), self.port);
+    }
+
+    /// Deletes a manifest of a registry without login, as its administrator would.
+    pub(crate) fn delete_manifest(&self, repository: &Repository, digest: &Digest) {
+        let (host, path) = (self.host(), format!("/v2/{repository}/manifests/{digest}"));
+        let ask = format!("DELETE {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        let mut connection = TcpStream::connect(&host).unwrap();
+        connection.write_all(ask.as_bytes()).unwrap();
+        let answer = std::io::read_to_string(connection).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 202 "), "{answer}");
     }
 
     /// Removes what no manifest needs, while the registry runs and remembers it.
