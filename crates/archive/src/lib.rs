@@ -19,6 +19,7 @@ mod pieces;
 mod pipeline;
 mod readme;
 mod sign;
+mod temporary;
 pub mod tree;
 mod unsigned;
 mod verify;

@@ -4,7 +4,6 @@
 //! Everything is read and written through one handle, locked against others who sign the same archive at the same time.
 
 use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use schemas::{Digest, Envelope, EnvelopeSignature, SolutionId, Statement, limits};
@@ -12,7 +11,7 @@ use signing::{PublicKey, SecretKey};
 
 use crate::layout::STATEMENT_OFFSET;
 use crate::medium::{Access, Kind, Medium};
-use crate::{OpenError, Opened};
+use crate::{OpenError, Opened, temporary};
 
 /// What gets signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,26 +216,11 @@ fn beside(path: &Path, opened: &mut Opened) -> Result<Target, OpenError> {
     Ok(Target::Beside(detached_path(path), there))
 }
 
-/// Replaces a file by another in one step. Others may read it as far as the process's mask lets them.
+/// Replaces a file by another in one step.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut temporary = tempfile::Builder::new()
-        .prefix(".solution-")
-        .suffix(".part")
-        .permissions(std::fs::Permissions::from_mode(0o666))
-        .tempfile_in(directory)
-        // Its kind only: `tempfile` adds a path that nobody chose to the rest.
-        .map_err(|error| io::Error::from(error.kind()))?;
+    let mut temporary = temporary::beside(path)?;
     temporary.write_all(bytes)?;
     temporary.as_file().sync_all()?;
     temporary.persist(path).map_err(|failed| failed.error)?;
-    match std::fs::File::open(directory) {
-        Ok(directory) => directory.sync_all(),
-        // A directory that may be written but not read has the name all the same.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        Err(error) => Err(error),
-    }
+    temporary::directory(path)?.map_or(Ok(()), |directory| directory.sync_all())
 }

@@ -2,10 +2,10 @@
 //! to be, and that becomes [`Written`], or leaves nothing behind.
 
 use std::collections::BTreeSet;
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io;
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use iso9660::{Extent, Plan};
@@ -17,7 +17,7 @@ use watch::{Cancel, Progress, Watch};
 
 use crate::layout::STATEMENT;
 use crate::pipeline::{self, Feed, Turns};
-use crate::{FileSource, Medium, Unsigned, WriteError, limits};
+use crate::{FileSource, Medium, Unsigned, WriteError, limits, temporary};
 
 /// An archive that can be written.
 #[derive(Debug)]
@@ -123,11 +123,8 @@ impl Signed {
             path: target.to_owned(),
             source,
         };
-        let parent = target.parent();
-        let parent = parent.filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new("."));
-        let directory = unless_denied(File::open(parent)).map_err(failed)?;
-        let temporary = temporary_file(parent, self.image_size()).map_err(failed)?;
+        let directory = temporary::directory(target).map_err(failed)?;
+        let temporary = sized_file(target, self.image_size()).map_err(failed)?;
         self.fill_in_statement();
         let plan = &self.unsigned.plan;
         iso9660::write_metadata(plan, temporary.as_file()).map_err(failed)?;
@@ -259,26 +256,10 @@ pub fn check_target(target: &Path, overwrite: Overwrite) -> Result<(), WriteErro
     }
 }
 
-/// A directory's handle. None where files may be made but names may not be read: then there is nothing that could wait
-/// for the name to be on the disk, which is no reason against writing, and must not come up after it.
-fn unless_denied(opened: io::Result<File>) -> io::Result<Option<File>> {
-    match opened {
-        Ok(directory) => Ok(Some(directory)),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// A file of the final size that reads as zeros, with the space on the disk if the file system can promise it. Others
-/// may read it as far as the process's mask lets them.
-fn temporary_file(directory: &Path, size: u64) -> io::Result<NamedTempFile> {
-    let temporary = tempfile::Builder::new()
-        .prefix(".solution-")
-        .suffix(".part")
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(directory)
-        // Its kind only: `tempfile` adds a path that nobody chose to the rest.
-        .map_err(|error| io::Error::from(error.kind()))?;
+/// A temporary file beside the target, of the final size, that reads as zeros, with the space on the disk if the file
+/// system can promise it.
+fn sized_file(target: &Path, size: u64) -> io::Result<NamedTempFile> {
+    let temporary = temporary::beside(target)?;
     temporary.as_file().set_len(size)?;
     match rustix::fs::fallocate(temporary.as_file(), FallocateFlags::empty(), 0, size) {
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(temporary),
@@ -398,18 +379,5 @@ impl<'a> Feed for Writing<'a> {
             begin_writeback(self.file, extent.offset + start, end - start);
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_directory_that_may_not_be_read_can_be_written_to() {
-        let failed = |kind: io::ErrorKind| unless_denied(Err(kind.into()));
-        assert!(matches!(failed(io::ErrorKind::PermissionDenied), Ok(None)));
-        assert!(failed(io::ErrorKind::NotFound).is_err());
-        assert!(matches!(unless_denied(File::open(".")), Ok(Some(_))));
     }
 }
