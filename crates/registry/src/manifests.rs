@@ -93,25 +93,6 @@ impl Client {
         }
     }
 
-    /// Whether the registry gives a manifest, and not only its digest.
-    pub(crate) async fn gives_manifest(
-        &self,
-        repository: &Repository,
-        reference: &Reference,
-        digest: Digest,
-        access: Access,
-    ) -> Result<bool, Error> {
-        let read = self.read_manifest(repository, reference, access).await?;
-        match read {
-            Some(read) if read.digest != digest => {
-                let verb = Verb::ReadManifest(reference.clone());
-                let operation = self.operation(verb, Some(repository));
-                Err(Error::other_digest(operation, digest, read.digest))
-            }
-            read => Ok(read.is_some()),
-        }
-    }
-
     /// Pushes exactly these bytes and compares the digest that the registry answers ("Pushing Manifests").
     pub(crate) async fn put_manifest(
         &self,

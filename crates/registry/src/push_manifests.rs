@@ -125,11 +125,20 @@ impl Run<'_> {
             .map(|()| Arrival::Uploaded)
     }
 
+    /// Whether the registry gives a manifest, and not only its digest.
     async fn gives(&self, manifest: &ManifestPush) -> Result<bool, Error> {
         let (repository, reference) = (&manifest.repository, &manifest.reference);
-        self.client
-            .gives_manifest(repository, reference, manifest.digest, Access::PullPush)
-            .await
+        let read = self
+            .client
+            .read_manifest(repository, reference, Access::PullPush);
+        match read.await? {
+            Some(read) if read.digest != manifest.digest => {
+                let verb = Verb::ReadManifest(reference.clone());
+                let operation = self.client.operation(verb, Some(repository));
+                Err(Error::other_digest(operation, manifest.digest, read.digest))
+            }
+            read => Ok(read.is_some()),
+        }
     }
 
     /// A registry that remembers a manifest which is gone (distribution, after garbage collection) takes it again with
