@@ -16,7 +16,7 @@ use crate::layout::{
     image_child_path, image_directory, image_manifest_path, image_version_path,
 };
 use crate::{ArchiveFile, FileSource};
-use registry_config::{Place, registry_config};
+use registry_config::{Upstream, registry_config};
 
 /// The `version` file of skopeo's directory layout.
 pub const DIRECTORY_VERSION: &[u8] = b"Directory Transport Version: 1.1\n";
@@ -76,11 +76,11 @@ pub fn derived(
         from_bytes(INDEX, index(&images)),
         from_bytes(
             REGISTRY_CONFIG,
-            registry_config(&Place::mounted(id), &images),
+            registry_config(&Upstream::mounted(id), &images),
         ),
         from_bytes(
             REGISTRY_CONFIG_TEMPLATE,
-            registry_config(&Place::template(), &images),
+            registry_config(&Upstream::template(), &images),
         ),
     ];
     let mut in_layout = BTreeSet::new();

@@ -284,7 +284,7 @@ struct Writing<'a> {
 }
 
 /// The source of one content while it is read.
-enum Reader<'a> {
+enum OpenSource<'a> {
     Bytes(&'a [u8]),
     File {
         file: File,
@@ -330,14 +330,14 @@ impl<'a> Writing<'a> {
 }
 
 impl<'a> Feed for Writing<'a> {
-    type Reader = Reader<'a>;
+    type Reader = OpenSource<'a>;
     type Error = WriteError;
 
-    fn start(&self, extent: &Extent) -> Result<Reader<'a>, WriteError> {
+    fn start(&self, extent: &Extent) -> Result<OpenSource<'a>, WriteError> {
         match self.source(extent) {
-            FileSource::Bytes(bytes) => Ok(Reader::Bytes(bytes)),
+            FileSource::Bytes(bytes) => Ok(OpenSource::Bytes(bytes)),
             FileSource::File { path, offset } => match File::open(path) {
-                Ok(file) => Ok(Reader::File {
+                Ok(file) => Ok(OpenSource::File {
                     file,
                     path,
                     start: *offset,
@@ -353,15 +353,15 @@ impl<'a> Feed for Writing<'a> {
 
     fn fill(
         &self,
-        reader: &mut Reader<'a>,
+        reader: &mut OpenSource<'a>,
         extent: &Extent,
         buf: &mut [u8],
         offset: u64,
     ) -> Result<(), WriteError> {
         match reader {
-            Reader::Bytes(bytes) => iso9660::ReadAt::read_exact_at(*bytes, buf, offset)
+            OpenSource::Bytes(bytes) => iso9660::ReadAt::read_exact_at(*bytes, buf, offset)
                 .map_err(|error| self.unreadable(extent, Path::new("memory"), error))?,
-            Reader::File { file, path, start } => start
+            OpenSource::File { file, path, start } => start
                 .checked_add(offset)
                 .ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
                 .and_then(|offset| file.read_exact_at(buf, offset))

@@ -4,18 +4,18 @@ use crate::File;
 use crate::error::PlanError;
 use crate::names::{Kind, Stem, append_ucs2};
 use crate::region::TreeKind;
-use crate::tree::{Child, Tree};
+use crate::tree::{Child, PathTree};
 
 /// One entry of a directory.
 #[derive(Debug)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct NamedChild<'a> {
     pub(crate) child: Child,
     pub(crate) name: &'a str,
     /// The name in the primary tree; unused in the Joliet tree.
     stem: Stem,
 }
 
-impl Entry<'_> {
+impl NamedChild<'_> {
     fn kind(&self) -> Kind {
         match self.child {
             Child::File(_) => Kind::File,
@@ -34,14 +34,14 @@ impl Entry<'_> {
 
 /// The entries of a directory in record order: ECMA-119 9.3, or UCS-2 code units.
 pub(crate) fn entries<'a>(
-    tree: &Tree,
+    tree: &PathTree,
     files: &'a [File],
     dir: usize,
     kind: TreeKind,
-) -> Vec<Entry<'a>> {
+) -> Vec<NamedChild<'a>> {
     let named = |child| {
         let name = tree.name(files, child);
-        let mut entry = Entry {
+        let mut entry = NamedChild {
             child,
             name,
             stem: Stem::numbered(0),
@@ -59,7 +59,7 @@ pub(crate) fn entries<'a>(
 }
 
 /// Gives all entries that share a stem numbered ones, in name order, leaving out numbers that are names already.
-fn number_clashes(entries: &mut [Entry<'_>]) {
+fn number_clashes(entries: &mut [NamedChild<'_>]) {
     let mut stems: Vec<_> = entries.iter().map(|entry| entry.stem).collect();
     stems.sort_unstable();
     let (mut clashing, mut taken) = (Vec::new(), Vec::new());
@@ -82,7 +82,7 @@ fn number_clashes(entries: &mut [Entry<'_>]) {
 }
 
 /// Refuses siblings that differ only in case: Windows, macOS and Joliet readers take them for one.
-pub(crate) fn check_siblings(tree: &Tree, files: &[File], dir: usize) -> Result<(), PlanError> {
+pub(crate) fn check_siblings(tree: &PathTree, files: &[File], dir: usize) -> Result<(), PlanError> {
     let mut names: Vec<_> = tree
         .children(dir)
         .into_iter()
@@ -107,20 +107,20 @@ pub(crate) fn check_siblings(tree: &Tree, files: &[File], dir: usize) -> Result<
 mod tests {
     use super::*;
 
-    fn tree(paths: &[&str]) -> (Vec<File>, Tree) {
+    fn tree(paths: &[&str]) -> (Vec<File>, PathTree) {
         let file = |path: &&str| File {
             path: (*path).to_owned(),
             size: 0,
             content: None,
         };
         let files: Vec<_> = paths.iter().map(file).collect();
-        let tree = Tree::build(&files).unwrap();
+        let tree = PathTree::build(&files).unwrap();
         (files, tree)
     }
 
     fn identifiers(paths: &[&str]) -> Vec<String> {
         let (files, tree) = tree(paths);
-        let identifier = |entry: &Entry<'_>| {
+        let identifier = |entry: &NamedChild<'_>| {
             let mut out = Vec::new();
             entry.append_identifier(&mut out, TreeKind::Primary);
             format!("{} {}", String::from_utf8(out).unwrap(), entry.name)

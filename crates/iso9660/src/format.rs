@@ -64,7 +64,7 @@ fn both32(value: u32) -> [u8; 8] {
 
 /// An extent as a 32-bit record can name it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SectorRun {
     /// First sector.
     pub(crate) lba: u32,
     /// Bytes.
@@ -74,7 +74,7 @@ pub(crate) struct Place {
 /// A directory record (ECMA-119 9.1).
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
-    pub(crate) place: Place,
+    pub(crate) place: SectorRun,
     pub(crate) flags: u8,
     pub(crate) time: [u8; 7],
     pub(crate) identifier: &'a [u8],
@@ -193,7 +193,7 @@ pub(crate) struct DescriptorFields {
     pub(crate) path_table_size: u32,
     pub(crate) path_table_l: u32,
     pub(crate) path_table_m: u32,
-    pub(crate) root: Place,
+    pub(crate) root: SectorRun,
 }
 
 /// The primary (ECMA-119 8.4) or the Joliet volume descriptor (ECMA-119 8.5, Joliet 2).
@@ -248,7 +248,7 @@ pub(crate) fn terminator() -> [u8; SECTOR_LEN] {
     d
 }
 
-fn root_record(place: Place, time: Timestamp) -> Vec<u8> {
+fn root_record(place: SectorRun, time: Timestamp) -> Vec<u8> {
     let mut out = Vec::with_capacity(34);
     Record {
         place,
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn records_are_padded_twice() {
         let mut out = vec![0xAA];
-        let place = Place {
+        let place = SectorRun {
             lba: 0x0102_0304,
             size: 0x0A0B,
         };

@@ -1,8 +1,8 @@
 //! Where everything lies: an image as it was laid out.
 
-use crate::format::Place;
+use crate::format::SectorRun;
 use crate::region::{ByteOrder, TreeKind};
-use crate::tree::Tree;
+use crate::tree::PathTree;
 use crate::{ContentId, File, Layout, Volume};
 
 /// Sector of the primary volume descriptor (ECMA-119 6.7.1.1).
@@ -22,7 +22,7 @@ pub(crate) const PATH_TABLES: [(TreeKind, ByteOrder); 4] = [
 #[derive(Debug, Default)]
 pub(crate) struct Geometry {
     /// As in [`PATH_TABLES`].
-    pub(crate) path_tables: [Place; 4],
+    pub(crate) path_tables: [SectorRun; 4],
     /// The directories of each tree in path table order.
     pub(crate) directories: [Vec<u32>; 2],
     pub(crate) continuation: u32,
@@ -37,12 +37,12 @@ impl Geometry {
     }
 
     /// The place of a path table.
-    pub(crate) fn path_table(&self, tree: TreeKind, order: ByteOrder) -> Place {
+    pub(crate) fn path_table(&self, tree: TreeKind, order: ByteOrder) -> SectorRun {
         let found = PATH_TABLES
             .iter()
             .zip(self.path_tables)
             .find(|(which, _)| **which == (tree, order));
-        found.map_or(Place::default(), |(_, place)| place)
+        found.map_or(SectorRun::default(), |(_, place)| place)
     }
 }
 
@@ -79,7 +79,7 @@ pub struct Plan {
     pub(crate) inode_of: Vec<u32>,
     pub(crate) inodes: Vec<Inode>,
     pub(crate) extents: Vec<Extent>,
-    pub(crate) tree: Tree,
+    pub(crate) tree: PathTree,
     pub(crate) geometry: Geometry,
 }
 

@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 
 use crate::entries::{check_siblings, entries};
 use crate::error::PlanError;
-use crate::format::{Place, SECTION_SIZE, SECTOR_SIZE, byte_offset};
+use crate::format::{SECTION_SIZE, SECTOR_SIZE, SectorRun, byte_offset};
 use crate::geometry::{Extent, Geometry, HEAD_LBA, Inode, PATH_TABLES, Plan, number};
 use crate::limits::{MAX_FILES, MAX_SECTIONS, MAX_SECTORS};
 use crate::names::is_d_characters;
 use crate::region::TreeKind;
-use crate::tree::{Child, Tree};
+use crate::tree::{Child, PathTree};
 use crate::{File, Input, Layout, Volume};
 
 /// Contents of at least this size start on a multiple of it, so that file systems can clone them.
@@ -30,7 +30,7 @@ pub fn plan(layout: Layout, input: Input) -> Result<Plan, PlanError> {
     let mut files = head;
     files.extend(body);
     check_files(&files)?;
-    let tree = Tree::build(&files)?;
+    let tree = PathTree::build(&files)?;
     (0..tree.dirs.len()).try_for_each(|dir| check_siblings(&tree, &files, dir))?;
     let first_with_content = group_by_content(&files)?;
     let mut plan = Plan {
@@ -169,8 +169,8 @@ impl Sectors {
         Ok(lba)
     }
 
-    fn place(&mut self, size: u32) -> Result<Place, PlanError> {
-        Ok(Place {
+    fn place(&mut self, size: u32) -> Result<SectorRun, PlanError> {
+        Ok(SectorRun {
             lba: self.take(u64::from(size))?,
             size,
         })

@@ -2,11 +2,11 @@
 //!
 //! The same code runs twice: first to measure, while all places are still zero, then to write.
 
-use crate::entries::{Entry, entries};
+use crate::entries::{NamedChild, entries};
 use crate::error::PlanError;
 use crate::format::{
-    self, FLAG_DIRECTORY, FLAG_MORE_SECTIONS, MODE_DIRECTORY, MODE_FILE, PARENT, Place, Record,
-    SECTION_SIZE, SECTOR_LEN, SECTOR_SIZE, SELF,
+    self, FLAG_DIRECTORY, FLAG_MORE_SECTIONS, MODE_DIRECTORY, MODE_FILE, PARENT, Record,
+    SECTION_SIZE, SECTOR_LEN, SECTOR_SIZE, SELF, SectorRun,
 };
 use crate::geometry::{Plan, number};
 use crate::limits::MAX_DIRECTORY_SIZE;
@@ -84,7 +84,7 @@ impl Plan {
 
     fn entry_records<E>(
         &self,
-        entry: &Entry<'_>,
+        entry: &NamedChild<'_>,
         tree: TreeKind,
         record: &mut Vec<u8>,
         emit: &mut impl FnMut(&[u8]) -> Result<(), E>,
@@ -118,7 +118,7 @@ impl Plan {
     }
 
     /// The sections of a file with the flags of their records; an empty file has one, at the zero block.
-    fn sections(&self, file: usize) -> impl Iterator<Item = (Place, u8)> {
+    fn sections(&self, file: usize) -> impl Iterator<Item = (SectorRun, u8)> {
         let (offset, size) = match self.extent_of_file(file) {
             Some(extent) => (extent.offset, extent.size),
             None => (format::byte_offset(self.geometry.zero_block), 0),
@@ -126,7 +126,7 @@ impl Plan {
         let count = size.div_ceil(SECTION_SIZE).max(1);
         (0..count).map(move |section| {
             let start = section * SECTION_SIZE;
-            let place = Place {
+            let place = SectorRun {
                 lba: low32((offset + start) / SECTOR_SIZE),
                 size: low32((size - start).min(SECTION_SIZE)),
             };
@@ -141,7 +141,7 @@ impl Plan {
         })
     }
 
-    fn entry_use(&self, entry: &Entry<'_>) -> Vec<u8> {
+    fn entry_use(&self, entry: &NamedChild<'_>) -> Vec<u8> {
         let mut out = Vec::with_capacity(256);
         match entry.child {
             Child::Directory(index) => self.append_directory_px(&mut out, index),

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::File;
 use crate::error::PlanError;
-use crate::format::Place;
+use crate::format::SectorRun;
 use crate::limits::{MAX_COMPONENTS, MAX_DIRECTORIES};
 use crate::names::is_component;
 use crate::region::TreeKind;
@@ -20,23 +20,23 @@ pub(crate) struct Dir {
     pub(crate) parent: usize,
     /// Where its name stands in the path of any file below it; empty for the root.
     name: Range<usize>,
-    /// The positions in `Tree::order` of all files below it.
+    /// The positions in `PathTree::order` of all files below it.
     files: Range<usize>,
     /// One past the last directory of its subtree.
     end: usize,
     /// Its direct subdirectories.
     pub(crate) subdirectories: u32,
-    places: [Place; 2],
+    places: [SectorRun; 2],
     numbers: [u16; 2],
 }
 
 impl Dir {
     /// Where its records are in a tree.
-    pub(crate) fn place(&self, tree: TreeKind) -> Place {
+    pub(crate) fn place(&self, tree: TreeKind) -> SectorRun {
         self.places[tree.slot()]
     }
 
-    pub(crate) fn place_mut(&mut self, tree: TreeKind) -> &mut Place {
+    pub(crate) fn place_mut(&mut self, tree: TreeKind) -> &mut SectorRun {
         &mut self.places[tree.slot()]
     }
 
@@ -59,12 +59,12 @@ pub(crate) enum Child {
 
 /// All directories, and the files in path order.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct PathTree {
     order: Vec<u32>,
     pub(crate) dirs: Vec<Dir>,
 }
 
-impl Tree {
+impl PathTree {
     /// Checks all paths and finds the directories. Sibling names are not compared here.
     pub(crate) fn build(files: &[File]) -> Result<Self, PlanError> {
         files.iter().try_for_each(|file| check_path(&file.path))?;
@@ -189,7 +189,7 @@ fn new_dir(parent: usize, name: Range<usize>, first_file: usize) -> Dir {
         files: first_file..first_file,
         end: 0,
         subdirectories: 0,
-        places: [Place::default(); 2],
+        places: [SectorRun::default(); 2],
         numbers: [0; 2],
     }
 }
@@ -258,7 +258,7 @@ mod tests {
 
     fn listing(paths: &[&str]) -> Vec<String> {
         let files = files(paths);
-        let tree = Tree::build(&files).unwrap();
+        let tree = PathTree::build(&files).unwrap();
         let line = |dir: usize| {
             let names = tree.children(dir).into_iter().map(|child| match child {
                 Child::File(_) => tree.name(&files, child).to_owned(),
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn finds_files_by_path() {
         let files = files(&["b/a", "a", "b.a"]);
-        let tree = Tree::build(&files).unwrap();
+        let tree = PathTree::build(&files).unwrap();
         for (index, file) in files.iter().enumerate() {
             assert_eq!(tree.find(&files, &file.path), Some(index));
         }
@@ -300,14 +300,14 @@ mod tests {
 
     #[test]
     fn counts_subdirectories() {
-        let tree = Tree::build(&files(&["a/b/x", "a/c/x", "d/x"])).unwrap();
+        let tree = PathTree::build(&files(&["a/b/x", "a/c/x", "d/x"])).unwrap();
         let counts: Vec<_> = tree.dirs.iter().map(|dir| dir.subdirectories).collect();
         assert_eq!(counts, [2, 2, 0, 0, 0]);
     }
 
     #[test]
     fn refuses_bad_paths_by_name() {
-        let message = |paths: &[&str]| Tree::build(&files(paths)).unwrap_err().to_string();
+        let message = |paths: &[&str]| PathTree::build(&files(paths)).unwrap_err().to_string();
         assert_eq!(
             message(&["a", "b/../c"]),
             "path `b/../c` has a component that is not allowed"
@@ -341,11 +341,11 @@ mod tests {
             })
             .collect();
         assert!(matches!(
-            Tree::build(&files),
+            PathTree::build(&files),
             Err(PlanError::TooManyDirectories { .. })
         ));
         assert_eq!(
-            Tree::build(&files[1..]).unwrap().dirs.len(),
+            PathTree::build(&files[1..]).unwrap().dirs.len(),
             MAX_DIRECTORIES
         );
     }

@@ -67,7 +67,7 @@ pub(crate) struct Auth {
 
 #[derive(Default)]
 struct State {
-    wanted: Option<Wanted>,
+    wanted: Option<Scheme>,
     tokens: HashMap<String, Slot>,
 }
 
@@ -75,7 +75,7 @@ struct State {
 type Slot = Arc<Mutex<Option<Token>>>;
 
 #[derive(Clone)]
-enum Wanted {
+enum Scheme {
     Basic,
     Bearer { realm: Url, service: Option<String> },
 }
@@ -122,8 +122,8 @@ impl Auth {
         let mut state = self.state.lock().await;
         match state.wanted.clone() {
             None => Ok(None),
-            Some(Wanted::Basic) => self.basic(operation).map(Some),
-            Some(Wanted::Bearer { realm, service }) => {
+            Some(Scheme::Basic) => self.basic(operation).map(Some),
+            Some(Scheme::Bearer { realm, service }) => {
                 if let Credentials::RegistryToken(token) = &self.credentials {
                     return secret_header("Bearer ", token.reveal(), operation).map(Some);
                 }
@@ -158,7 +158,7 @@ impl Auth {
         match challenge {
             None => Ok(Learned::Nothing),
             Some(Challenge::Basic) => {
-                state.wanted = Some(Wanted::Basic);
+                state.wanted = Some(Scheme::Basic);
                 Ok(if sent.is_none() {
                     Learned::TryAgain
                 } else {
@@ -168,7 +168,7 @@ impl Auth {
             Some(Challenge::Bearer { realm, service }) => {
                 let realm = check_realm(&realm, registry, operation)?;
                 self.settle_token_server(&realm, operation)?;
-                state.wanted = Some(Wanted::Bearer { realm, service });
+                state.wanted = Some(Scheme::Bearer { realm, service });
                 // A refused token is forgotten unless another request has already replaced it.
                 let slot = Arc::clone(state.tokens.entry(scope.key()).or_default());
                 drop(state);

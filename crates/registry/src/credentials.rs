@@ -104,7 +104,7 @@ pub enum CredentialsError {
 #[derive(Deserialize)]
 struct LoginFile {
     #[serde(default)]
-    auths: BTreeMap<String, Entry>,
+    auths: BTreeMap<String, Login>,
     #[serde(default, rename = "credsStore")]
     store: Option<String>,
     #[serde(default, rename = "credHelpers")]
@@ -113,7 +113,7 @@ struct LoginFile {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Entry {
+struct Login {
     auth: Option<String>,
     username: Option<String>,
     password: Option<String>,
@@ -202,7 +202,7 @@ fn helper_key(address: &RegistryAddress) -> &str {
     }
 }
 
-impl Entry {
+impl Login {
     /// `None` for an empty entry: docker leaves one behind when a helper keeps the secret.
     fn credentials(&self, key: &str) -> Result<Option<Credentials>, CredentialsError> {
         let filled = |field: &Option<String>| field.clone().filter(|text| !text.is_empty());

@@ -20,7 +20,7 @@ use crate::job::{BlobPush, FailedBlob, PushJob, PushReport, ReadConcurrency};
 use crate::known::Known;
 use crate::limits;
 use crate::several::Several;
-use crate::source::Source;
+use crate::source::BlobSource;
 use crate::upload::Upload;
 
 /// Puts everything of a job in place, and says what it did. Nothing of it is an error of the whole: each failure is in
@@ -240,7 +240,7 @@ impl Run<'_> {
         let upload = Upload {
             client: self.client,
             repository,
-            source: &Source::new(blob.digest, blob.size, Arc::clone(&blob.content)),
+            source: &BlobSource::new(blob.digest, blob.size, Arc::clone(&blob.content)),
             tell: self.tell,
             readers: &self.readers,
         };

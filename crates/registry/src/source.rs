@@ -40,7 +40,7 @@ impl BlobContent for Bytes {
 }
 
 /// A blob that is about to be sent.
-pub(crate) struct Source {
+pub(crate) struct BlobSource {
     digest: Digest,
     size: u64,
     content: Arc<dyn BlobContent>,
@@ -48,7 +48,7 @@ pub(crate) struct Source {
     states: Mutex<BTreeMap<u64, Sha256>>,
 }
 
-impl Source {
+impl BlobSource {
     pub(crate) fn new(digest: Digest, size: u64, content: Arc<dyn BlobContent>) -> Arc<Self> {
         Arc::new(Self {
             digest,
@@ -76,7 +76,7 @@ impl Source {
     ) -> Result<Pieces, Error> {
         let (sender, mut receiver) = mpsc::channel(limits::BUFFERS_AHEAD);
         let activity = Activity::new(pace);
-        let reader = Reader {
+        let reader = SourceReader {
             source: Arc::clone(self),
             pieces: sender,
             activity: activity.clone(),
@@ -124,13 +124,13 @@ impl Source {
 }
 
 /// The thread that reads a source.
-struct Reader {
-    source: Arc<Source>,
+struct SourceReader {
+    source: Arc<BlobSource>,
     pieces: mpsc::Sender<Result<Bytes, Error>>,
     activity: Activity,
 }
 
-impl Reader {
+impl SourceReader {
     /// Reads from the last remembered hash state before `from`, and sends what lies in the range.
     fn read(&self, from: u64, to: u64) -> Result<(), Error> {
         let source = &self.source;
@@ -268,7 +268,7 @@ mod tests {
     use crate::manifests::digest_of;
     use crate::pace::LeastRate;
 
-    async fn collect(source: &Arc<Source>, from: u64, to: u64) -> (u64, Option<Error>) {
+    async fn collect(source: &Arc<BlobSource>, from: u64, to: u64) -> (u64, Option<Error>) {
         let mut pieces = match source
             .read(from, to, &Pace::new(LeastRate::default()))
             .await
@@ -294,7 +294,7 @@ mod tests {
     async fn good_content_comes_whole_and_in_ranges() {
         let content = blob(40 * 1024 * 1024 + 5);
         let size = content.len() as u64;
-        let source = Source::new(digest_of(&content), size, Arc::new(content));
+        let source = BlobSource::new(digest_of(&content), size, Arc::new(content));
         assert_eq!(collect(&source, 0, size).await.0, size);
         for from in [1, limits::CHECKPOINT - 1, limits::CHECKPOINT, size - 1] {
             let (count, error) = collect(&source, from, size).await;
@@ -310,7 +310,7 @@ mod tests {
     async fn the_last_buffer_of_damaged_content_is_held_back() {
         for size in [0, 1, limits::BUFFER, limits::BUFFER + 1, 3 * limits::BUFFER] {
             let content = blob(size);
-            let source = Source::new(Digest::new([7; 32]), size as u64, Arc::new(content));
+            let source = BlobSource::new(Digest::new([7; 32]), size as u64, Arc::new(content));
             let (count, error) = collect(&source, 0, size as u64).await;
             assert!(matches!(error, Some(Error::Damaged { .. })), "{size}");
             assert!(count <= (size.saturating_sub(1) / limits::BUFFER * limits::BUFFER) as u64);
@@ -321,7 +321,7 @@ mod tests {
     async fn content_that_ends_early_is_named_with_its_offset() {
         let content = blob(limits::BUFFER + 10);
         let size = content.len() as u64 + 1;
-        let source = Source::new(digest_of(&content), size, Arc::new(content));
+        let source = BlobSource::new(digest_of(&content), size, Arc::new(content));
         let (_, error) = collect(&source, 0, size).await;
         let offset = match error {
             Some(Error::Read { offset, .. }) => offset,

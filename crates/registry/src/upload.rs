@@ -20,14 +20,14 @@ use crate::events::Event;
 use crate::limits;
 use crate::retry::pause;
 use crate::session::{Session, Smaller, Trouble, position, range_end, refused, smaller};
-use crate::source::{OnSent, Pieces, Source};
+use crate::source::{BlobSource, OnSent, Pieces};
 use crate::transport::{Ask, Body};
 
 /// One blob on its way into one repository.
 pub(crate) struct Upload<'a> {
     pub(crate) client: &'a Client,
     pub(crate) repository: &'a Repository,
-    pub(crate) source: &'a Arc<Source>,
+    pub(crate) source: &'a Arc<BlobSource>,
     pub(crate) tell: Tell<'a, Event>,
     /// As many permits as blobs may be read at a time.
     pub(crate) readers: &'a Semaphore,

@@ -19,7 +19,7 @@ use crate::blob::Here;
 use crate::error::SourceError;
 use crate::limits;
 use crate::means::{Compression, Means};
-use crate::tar::Extent;
+use crate::tar::Span;
 pub(crate) use unpack::{open_tar, stored, verified};
 
 /// Bytes that go into one member. Part of what decides the result.
@@ -66,14 +66,14 @@ fn gzip(block: &[u8]) -> Vec<u8> {
 }
 
 /// A part of a file, read from its start.
-struct Part {
+struct FilePart {
     file: File,
     at: u64,
     left: u64,
 }
 
-impl Part {
-    fn open(path: &Path, extent: Extent) -> Result<Self, SourceError> {
+impl FilePart {
+    fn open(path: &Path, extent: Span) -> Result<Self, SourceError> {
         let file = File::open(path).map_err(|source| files::failed(path, source))?;
         Ok(Self {
             file,
@@ -84,11 +84,11 @@ impl Part {
 
     fn of(blob: &Here) -> Result<Self, SourceError> {
         let (offset, size) = (blob.offset, blob.size);
-        Self::open(&blob.path, Extent { offset, size })
+        Self::open(&blob.path, Span { offset, size })
     }
 }
 
-impl Read for Part {
+impl Read for FilePart {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let len = usize::try_from(self.left).map_or(buf.len(), |left| left.min(buf.len()));
         let read = self.file.read_at(&mut buf[..len], self.at)?;
@@ -120,7 +120,7 @@ pub(crate) fn layer(
         return Ok(None);
     }
     let read = |source| failed(&blob.path, source);
-    let mut part = Part::of(blob)?;
+    let mut part = FilePart::of(blob)?;
     let mut new = cache.create()?;
     let mut hasher = Sha256::new();
     let mut done = 0;
@@ -154,7 +154,7 @@ pub(crate) fn layer(
     Ok(Some(made))
 }
 
-fn read_blocks(part: &mut Part, number: usize) -> io::Result<Vec<Vec<u8>>> {
+fn read_blocks(part: &mut FilePart, number: usize) -> io::Result<Vec<Vec<u8>>> {
     let mut blocks = Vec::new();
     while blocks.len() < number.min(limits::COMPRESS_THREADS) && part.left != 0 {
         let mut block = Vec::new();

@@ -211,7 +211,7 @@ impl<'a> Network<'a> {
             return Ok(Vec::new());
         };
         let cache = self.cache.get().map_err(|error| (first, error.into()))?;
-        let tally = Tally::new(self.watch.tell, wanted.iter().map(|blob| blob.size).sum());
+        let tally = Downloads::new(self.watch.tell, wanted.iter().map(|blob| blob.size).sum());
         let tell = |event| tally.take(event);
         let here = |blob: &Wanted| {
             let (digest, size) = (blob.digest, blob.size);
@@ -277,14 +277,14 @@ fn by_client(wanted: Vec<Wanted>, cache: &Arc<OpenCache>) -> Vec<(Client, Vec<Bl
 }
 
 /// How far all downloads are together.
-struct Tally<'a> {
+struct Downloads<'a> {
     tell: Tell<'a, Event>,
     total: u64,
     /// How far each download is, and all together.
     positions: Mutex<(HashMap<Digest, u64>, u64)>,
 }
 
-impl<'a> Tally<'a> {
+impl<'a> Downloads<'a> {
     fn new(tell: Tell<'a, Event>, total: u64) -> Self {
         Self {
             tell,

@@ -22,7 +22,7 @@ use crate::limits;
 
 /// Where a file lies in a tar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct Span {
     /// Bytes before it.
     pub offset: u64,
     /// Its size in bytes.
@@ -30,8 +30,8 @@ pub struct Extent {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Entry {
-    File(Extent),
+enum TarEntry {
+    File(Span),
     /// The name that it leads to, if that is inside.
     Link(Option<String>),
     Twice,
@@ -40,7 +40,7 @@ enum Entry {
 /// What a tar holds, by name.
 #[derive(Debug, Default)]
 pub struct Entries {
-    by_name: BTreeMap<String, Entry>,
+    by_name: BTreeMap<String, TarEntry>,
 }
 
 /// A tar file whose entries are known.
@@ -71,14 +71,14 @@ impl Tar {
     }
 
     /// Where a file lies; none if there is none of this name.
-    pub(crate) fn find(&self, name: &str) -> Result<Option<Extent>, SourceError> {
+    pub(crate) fn find(&self, name: &str) -> Result<Option<Span>, SourceError> {
         self.entries
             .find(name)
             .map_err(|error| refused(&self.path, error))
     }
 
     /// What lies there, which must have this digest.
-    pub(crate) fn part(&self, digest: Digest, Extent { offset, size }: Extent) -> Here {
+    pub(crate) fn part(&self, digest: Digest, Span { offset, size }: Span) -> Here {
         Here {
             digest,
             size,
@@ -89,7 +89,7 @@ impl Tar {
 
     /// The bytes of a file of at most `limit` bytes; none if there is none of this name.
     pub(crate) fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, SourceError> {
-        let Some(Extent { offset, size }) = self.find(name)? else {
+        let Some(Span { offset, size }) = self.find(name)? else {
             return Ok(None);
         };
         if size > limit {
@@ -130,16 +130,16 @@ impl Entries {
     }
 
     /// Where a file lies; none if there is none of this name.
-    pub fn find(&self, name: &str) -> Result<Option<Extent>, TarError> {
+    pub fn find(&self, name: &str) -> Result<Option<Span>, TarError> {
         let mut current = normal("", name.as_bytes());
         for _ in 0..limits::TAR_LINKS {
             let Some(entry) = current.as_deref().and_then(|name| self.by_name.get(name)) else {
                 break;
             };
             match entry {
-                Entry::File(extent) => return Ok(Some(*extent)),
-                Entry::Twice => return Err(TarError::Twice(name.to_owned())),
-                Entry::Link(target) => current.clone_from(target),
+                TarEntry::File(extent) => return Ok(Some(*extent)),
+                TarEntry::Twice => return Err(TarError::Twice(name.to_owned())),
+                TarEntry::Link(target) => current.clone_from(target),
             }
         }
         let here = normal("", name.as_bytes());
@@ -245,12 +245,12 @@ impl Scan<'_> {
             EntryType::Regular if given.ends_with(b"/") && size == 0 => None,
             EntryType::Regular | EntryType::Continuous => {
                 let offset = self.at;
-                Some(Entry::File(Extent { offset, size }))
+                Some(TarEntry::File(Span { offset, size }))
             }
             EntryType::GNUSparse => return Err(broken("a sparse file")),
             _ if size != 0 => return Err(broken("data where there can be none")),
-            EntryType::Link => Some(Entry::Link(target().and_then(|it| normal("", &it)))),
-            EntryType::Symlink => Some(Entry::Link(target().and_then(|target| {
+            EntryType::Link => Some(TarEntry::Link(target().and_then(|it| normal("", &it)))),
+            EntryType::Symlink => Some(TarEntry::Link(target().and_then(|target| {
                 let name = name.as_deref()?;
                 let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
                 (!target.starts_with(b"/")).then(|| normal(directory, &target))?
@@ -265,9 +265,9 @@ impl Scan<'_> {
         Ok(())
     }
 
-    fn insert(&mut self, name: String, entry: Entry) -> Result<(), TarError> {
+    fn insert(&mut self, name: String, entry: TarEntry) -> Result<(), TarError> {
         let link = match &entry {
-            Entry::Link(Some(target)) => target.len(),
+            TarEntry::Link(Some(target)) => target.len(),
             _ => 0,
         };
         self.names += name.len() + link;
@@ -277,7 +277,7 @@ impl Scan<'_> {
         let by_name = &mut self.entries.by_name;
         by_name
             .entry(name)
-            .and_modify(|known| *known = Entry::Twice)
+            .and_modify(|known| *known = TarEntry::Twice)
             .or_insert(entry);
         Ok(())
     }

@@ -16,14 +16,14 @@ use std::fmt::Write as _;
 use schemas::{Digest, Document, Image, ImageName, SolutionId, Tag};
 
 /// What is in upstream's hands: the repository's prefix and where the images lie.
-pub(crate) struct Place {
+pub(crate) struct Upstream {
     repository: String,
     /// The prefix inside a regular expression.
     repository_pattern: String,
     root: String,
 }
 
-impl Place {
+impl Upstream {
     /// Filled in by Jinja.
     pub(crate) fn template() -> Self {
         Self {
@@ -50,7 +50,7 @@ fn pattern(text: &str) -> String {
 }
 
 /// The locations of all images, by name and tag.
-pub(crate) fn registry_config(place: &Place, images: &[&Image]) -> Vec<u8> {
+pub(crate) fn registry_config(place: &Upstream, images: &[&Image]) -> Vec<u8> {
     let mut names: BTreeMap<&ImageName, BTreeMap<&Tag, &Image>> = BTreeMap::new();
     for image in images {
         let tags = names.entry(&image.place.name).or_default();
@@ -67,7 +67,7 @@ pub(crate) fn registry_config(place: &Place, images: &[&Image]) -> Vec<u8> {
 
 fn tags_location<'a>(
     text: &mut String,
-    place: &Place,
+    place: &Upstream,
     name: &ImageName,
     tags: impl Iterator<Item = &'a &'a Tag>,
 ) {
@@ -88,7 +88,7 @@ fn tags_location<'a>(
 
 fn manifest_locations(
     text: &mut String,
-    place: &Place,
+    place: &Upstream,
     name: &ImageName,
     tags: &BTreeMap<&Tag, &Image>,
 ) {
@@ -121,8 +121,14 @@ fn manifest_locations(
     }
 }
 
-fn manifest_location(text: &mut String, place: &Place, uri: &str, file: &str, document: &Document) {
-    let Place {
+fn manifest_location(
+    text: &mut String,
+    place: &Upstream,
+    uri: &str,
+    file: &str,
+    document: &Document,
+) {
+    let Upstream {
         repository, root, ..
     } = place;
     let Document {
@@ -145,7 +151,7 @@ fn manifest_location(text: &mut String, place: &Place, uri: &str, file: &str, do
 
 fn blobs_location<'a>(
     text: &mut String,
-    place: &Place,
+    place: &Upstream,
     name: &ImageName,
     tags: impl Iterator<Item = &'a &'a Tag>,
 ) {

@@ -2,7 +2,7 @@
 
 use super::ReadError;
 use crate::ReadAt;
-use crate::format::{Place, SECTOR_LEN, SECTOR_SIZE, byte_offset};
+use crate::format::{SECTOR_LEN, SECTOR_SIZE, SectorRun, byte_offset};
 
 /// A medium with a size and a budget for metadata.
 pub(super) struct Medium<'a, R> {
@@ -23,7 +23,7 @@ impl<'a, R: ReadAt> Medium<'a, R> {
     }
 
     /// Refuses what reaches beyond the end.
-    pub(super) fn check_extent(&self, path: &str, place: Place) -> Result<(), ReadError> {
+    pub(super) fn check_extent(&self, path: &str, place: SectorRun) -> Result<(), ReadError> {
         let (offset, size) = (byte_offset(place.lba), u64::from(place.size));
         if offset + size <= self.size {
             return Ok(());
@@ -46,7 +46,7 @@ impl<'a, R: ReadAt> Medium<'a, R> {
             path: path.to_owned(),
             limit,
         })?;
-        self.check_extent(path, Place { lba, size: 2048 })?;
+        self.check_extent(path, SectorRun { lba, size: 2048 })?;
         read_sector(self.image, lba, "a directory")
     }
 }

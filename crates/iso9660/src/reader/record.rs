@@ -1,6 +1,6 @@
 //! Directory records (ECMA-119 9.1), taken apart and checked, and the names in them.
 
-use crate::format::{FLAG_DIRECTORY, FLAG_MORE_SECTIONS, Place, RECORD_HEAD_LEN};
+use crate::format::{FLAG_DIRECTORY, FLAG_MORE_SECTIONS, RECORD_HEAD_LEN, SectorRun};
 
 const FLAG_ASSOCIATED: u8 = 0x04;
 
@@ -21,7 +21,7 @@ pub(super) fn both32(bytes: &[u8]) -> Option<u32> {
 /// A directory record whose fields are in range and mean nothing unusual.
 #[derive(Debug)]
 pub(super) struct RawRecord<'a> {
-    pub(super) place: Place,
+    pub(super) place: SectorRun,
     pub(super) is_directory: bool,
     pub(super) more_sections: bool,
     pub(super) identifier: &'a [u8],
@@ -46,7 +46,7 @@ impl<'a> RawRecord<'a> {
         let flags = head[25];
         refuse_unusual(head, flags)?;
         Ok(Self {
-            place: Place { lba, size },
+            place: SectorRun { lba, size },
             is_directory: flags & FLAG_DIRECTORY != 0,
             more_sections: flags & FLAG_MORE_SECTIONS != 0,
             identifier: &rest[..identifier_len],

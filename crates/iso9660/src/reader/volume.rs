@@ -4,7 +4,7 @@ use super::medium::read_sector;
 use super::record::{RawRecord, both16, both32};
 use super::{ReadError, VolumeInfo};
 use crate::ReadAt;
-use crate::format::{Place, SECTOR_LEN, SECTOR_SIZE, STANDARD_ID, byte_offset};
+use crate::format::{SECTOR_LEN, SECTOR_SIZE, STANDARD_ID, SectorRun, byte_offset};
 use crate::limits::Limits;
 
 /// First sector of the volume descriptors.
@@ -21,8 +21,8 @@ const JOLIET_ESCAPES: [&[u8]; 3] = [b"%/@", b"%/C", b"%/E"];
 #[derive(Debug)]
 pub(super) struct Volumes {
     pub(super) info: VolumeInfo,
-    pub(super) primary_root: Place,
-    pub(super) joliet_root: Option<Place>,
+    pub(super) primary_root: SectorRun,
+    pub(super) joliet_root: Option<SectorRun>,
 }
 
 /// Reads descriptors up to the terminator. The first primary and the first Joliet descriptor count.
@@ -72,7 +72,7 @@ fn info(sector: &[u8; SECTOR_LEN], offset: u64) -> Result<VolumeInfo, ReadError>
     })
 }
 
-fn root(sector: &[u8; SECTOR_LEN], offset: u64) -> Result<Place, ReadError> {
+fn root(sector: &[u8; SECTOR_LEN], offset: u64) -> Result<SectorRun, ReadError> {
     if both16(&sector[128..132]).ok_or(disagree(offset))? != 2048 {
         return Err(ReadError::Descriptor {
             offset,

@@ -9,7 +9,7 @@ use super::susp::{RockRidge, skip_from_sp};
 use super::volume::Volumes;
 use super::{Entry, EntryKind, FileExtent, Names, ReadError};
 use crate::ReadAt;
-use crate::format::{Place, SECTOR_SIZE, byte_offset};
+use crate::format::{SECTOR_SIZE, SectorRun, byte_offset};
 use crate::limits::Limits;
 
 /// A directory still to be read.
@@ -17,11 +17,11 @@ use crate::limits::Limits;
 struct Directory {
     path: String,
     depth: usize,
-    place: Place,
+    place: SectorRun,
 }
 
 impl Directory {
-    fn root(place: Place) -> Self {
+    fn root(place: SectorRun) -> Self {
         Self {
             path: String::new(),
             depth: 0,
@@ -94,7 +94,7 @@ impl<'a, R: ReadAt> Walk<'a, R> {
     }
 
     /// Reads all directories; the entries come sorted and without repetition.
-    pub(super) fn run(mut self, root: Place, names: Names) -> Result<Vec<Entry>, ReadError> {
+    pub(super) fn run(mut self, root: SectorRun, names: Names) -> Result<Vec<Entry>, ReadError> {
         self.push_directory(Directory::root(root))?;
         while let Some(directory) = self.pending.pop() {
             self.read_directory(&directory, names)?;
@@ -275,7 +275,7 @@ impl<'a, R: ReadAt> Walk<'a, R> {
         Ok(())
     }
 
-    fn add_section(&self, file: &mut OpenFile, place: Place) -> Result<(), ReadError> {
+    fn add_section(&self, file: &mut OpenFile, place: SectorRun) -> Result<(), ReadError> {
         let OpenFile {
             sections, entry, ..
         } = file;
@@ -301,7 +301,7 @@ impl<'a, R: ReadAt> Walk<'a, R> {
     }
 
     /// The place of a directory whose record is elsewhere (RRIP 4.1.5.1): it stands in its record of itself.
-    fn relocated(&mut self, path: &str, lba: u32) -> Result<Place, ReadError> {
+    fn relocated(&mut self, path: &str, lba: u32) -> Result<SectorRun, ReadError> {
         let sector = self.medium.sector(lba, path)?;
         let bad = |problem| ReadError::Record {
             directory: path.to_owned(),

@@ -9,7 +9,7 @@ use schemas::Digest;
 use super::{CONTENTS, CacheError, DERIVED, NEW, OpenCache, PARTIAL, derived, failed};
 
 /// A file that may go.
-struct Entry {
+struct CacheFile {
     /// When it was used last.
     used: (i64, i64),
     size: u64,
@@ -31,7 +31,7 @@ impl OpenCache {
         // Nobody makes anything now: this is what killed processes left, and nobody goes on with it.
         let mut left = Vec::new();
         list(&self.directory.join(NEW), &mut left)?;
-        for Entry { path, .. } in left {
+        for CacheFile { path, .. } in left {
             fs::remove_file(&path).map_err(|error| failed(&path, error))?;
         }
         let mut entries = Vec::new();
@@ -58,7 +58,7 @@ impl OpenCache {
         let mut notes = Vec::new();
         list(&self.directory.join(DERIVED), &mut notes)?;
         let here = |digest: Digest| self.content(digest).exists();
-        for Entry { path, .. } in notes {
+        for CacheFile { path, .. } in notes {
             if !derived::read(&path, self.user).is_some_and(|note| here(note.digest)) {
                 fs::remove_file(&path).map_err(|error| failed(&path, error))?;
             }
@@ -67,14 +67,14 @@ impl OpenCache {
     }
 }
 
-fn list(directory: &Path, entries: &mut Vec<Entry>) -> Result<(), CacheError> {
+fn list(directory: &Path, entries: &mut Vec<CacheFile>) -> Result<(), CacheError> {
     let names = fs::read_dir(directory).map_err(|error| failed(directory, error))?;
     for entry in names {
         let entry = entry.map_err(|error| failed(directory, error))?;
         let path = entry.path();
         let metadata = entry.metadata().map_err(|error| failed(&path, error))?;
         if metadata.is_file() {
-            entries.push(Entry {
+            entries.push(CacheFile {
                 used: (metadata.mtime(), metadata.mtime_nsec()),
                 size: metadata.len(),
                 path,

@@ -15,7 +15,7 @@ use crate::limits;
 /// A content that is being fetched. Dropped, it stays as far as it came, and the next who begins it goes on there.
 #[derive(Debug)]
 pub(crate) struct Partial {
-    writing: Writing,
+    writing: HashedFile,
     digest: Digest,
     size: u64,
 }
@@ -23,13 +23,13 @@ pub(crate) struct Partial {
 /// A content that is being made. Dropped, it is gone.
 #[derive(Debug)]
 pub(crate) struct New {
-    writing: Writing,
+    writing: HashedFile,
     finished: bool,
 }
 
 /// A locked file at whose end is written, with the hash of all before.
 #[derive(Debug)]
-struct Writing {
+struct HashedFile {
     file: File,
     path: PathBuf,
     /// What it becomes; or the directory where its digest is its name.
@@ -38,7 +38,7 @@ struct Writing {
     written: u64,
 }
 
-impl Writing {
+impl HashedFile {
     /// A file that nothing is known of yet.
     fn new(file: File, path: PathBuf, target: PathBuf) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Writing {
     }
 }
 
-impl Write for Writing {
+impl Write for HashedFile {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let written = self.file.write(buf)?;
         self.hasher.update(&buf[..written]);
@@ -93,7 +93,7 @@ impl Partial {
         size: u64,
     ) -> Result<Self, CacheError> {
         let mut partial = Self {
-            writing: Writing::new(file, path, target),
+            writing: HashedFile::new(file, path, target),
             digest,
             size,
         };
@@ -102,7 +102,7 @@ impl Partial {
     }
 
     fn hash_what_is_there(&mut self) -> Result<(), CacheError> {
-        let Writing {
+        let HashedFile {
             file,
             path,
             hasher,
@@ -164,7 +164,7 @@ impl BlobSink for Partial {
 
 impl New {
     pub(super) fn begin(file: File, path: PathBuf, contents: PathBuf) -> Result<Self, CacheError> {
-        let mut writing = Writing::new(file, path, contents);
+        let mut writing = HashedFile::new(file, path, contents);
         // Whatever another left there.
         writing.restart()?;
         Ok(Self {

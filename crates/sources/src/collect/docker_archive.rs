@@ -16,14 +16,14 @@ use crate::compress;
 use crate::error::SourceError;
 use crate::limits;
 use crate::means::{Compression, Means};
-use crate::tar::{Extent, Tar};
+use crate::tar::{Span, Tar};
 
 const MANIFEST: &str = "manifest.json";
 
 /// An image of `manifest.json` (Docker image specification 1.2, "Combined Image JSON + Filesystem Changeset Format").
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Item {
+struct Saved {
     config: String,
     repo_tags: Option<Vec<String>>,
     layers: Vec<String>,
@@ -45,7 +45,7 @@ pub(super) struct Archive {
     tar: Tar,
     /// As it stands in `solution.yaml`: the tar may lie unpacked elsewhere.
     path: PathBuf,
-    items: Vec<Item>,
+    items: Vec<Saved>,
     /// Which items have each reference, in full.
     by_name: BTreeMap<String, Vec<usize>>,
 }
@@ -60,7 +60,7 @@ impl Archive {
             by_name: BTreeMap::new(),
         };
         let bytes = archive.read(MANIFEST, limits::LAYOUT_INDEX_SIZE)?;
-        let items: Result<Vec<Item>, _> = json::from_slice_of(&bytes, known_keys::SAVED_IMAGES);
+        let items: Result<Vec<Saved>, _> = json::from_slice_of(&bytes, known_keys::SAVED_IMAGES);
         archive.items = items.map_err(|source| SourceError::Json {
             path: path.join(MANIFEST),
             source,
@@ -91,7 +91,7 @@ impl Archive {
         })
     }
 
-    fn choose(&self, reference: Option<&str>) -> Result<&Item, SourceError> {
+    fn choose(&self, reference: Option<&str>) -> Result<&Saved, SourceError> {
         let path = self.path.clone();
         let all = || {
             let all: Vec<&String> = self.items.iter().flat_map(tags).collect();
@@ -121,7 +121,7 @@ impl Archive {
     }
 }
 
-fn tags(item: &Item) -> &[String] {
+fn tags(item: &Saved) -> &[String] {
     item.repo_tags.as_deref().unwrap_or_default()
 }
 
@@ -147,7 +147,7 @@ fn full(reference: &str) -> String {
 
 /// The reference under which the image was saved, if there is one. Names at `localhost/` are what podman calls images
 /// that it built: no place that a workload could name.
-fn named(item: &Item, wanted: Option<&str>) -> Option<ImageReference> {
+fn named(item: &Saved, wanted: Option<&str>) -> Option<ImageReference> {
     let tags = tags(item);
     let tag = match wanted {
         Some(wanted) => tags.iter().find(|tag| full(tag) == full(wanted))?,
@@ -170,7 +170,7 @@ impl Archive {
         read.ok_or_else(|| self.missing(name))
     }
 
-    fn locate(&self, name: &str) -> Result<Extent, SourceError> {
+    fn locate(&self, name: &str) -> Result<Span, SourceError> {
         self.tar.find(name)?.ok_or_else(|| self.missing(name))
     }
 
@@ -182,7 +182,7 @@ impl Archive {
     }
 
     /// The image, with a manifest that is made for it.
-    fn image(&self, item: &Item, means: &Means<'_>) -> Result<(Parsed, Vec<Here>), SourceError> {
+    fn image(&self, item: &Saved, means: &Means<'_>) -> Result<(Parsed, Vec<Here>), SourceError> {
         let bytes = self.read(&item.config, limits::CONFIG_SIZE)?;
         let path = self.path.join(&item.config);
         let config: Config = json::from_slice_of(&bytes, known_keys::IMAGE_CONFIG)

@@ -6,9 +6,9 @@ mod daemon;
 mod dir;
 mod docker;
 mod docker_archive;
+mod layout_files;
 mod oci;
 mod opened;
-mod place;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -33,7 +33,7 @@ use crate::blob::{Blob, Here};
 use crate::error::{FailedImage, SourceError};
 use crate::means::Means;
 use crate::{Event, limits};
-use oci::Layout;
+use oci::OciLayout;
 use opened::Chosen;
 use walk::{Reader, Session, Store};
 
@@ -262,7 +262,7 @@ fn collect_one(
 
 /// Collects an image of a layout, unless another tag names it too.
 fn collect_of(
-    layout: &Layout,
+    layout: &OciLayout,
     tag: Option<&str>,
     notation: &'static str,
     image: &SourceImage,

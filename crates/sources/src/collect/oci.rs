@@ -10,7 +10,7 @@ use schemas::{ImageReference, known_keys, listed};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::place::Place;
+use super::layout_files::LayoutFiles;
 use crate::error::SourceError;
 use crate::limits;
 
@@ -25,14 +25,14 @@ struct Marker {
 
 #[derive(Deserialize)]
 struct Index {
-    manifests: Vec<Entry>,
+    manifests: Vec<LayoutEntry>,
 }
 
 /// A descriptor of `index.json`. The digest stays a text until the entry is chosen: others may use algorithms that
 /// archives do not have.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Entry {
+pub(super) struct LayoutEntry {
     pub(super) media_type: String,
     pub(super) digest: String,
     pub(super) size: u64,
@@ -51,7 +51,7 @@ struct Annotations {
     engine_name: Option<String>,
 }
 
-impl Entry {
+impl LayoutEntry {
     fn tag(&self) -> Option<&str> {
         self.annotations.tag.as_deref()
     }
@@ -75,19 +75,19 @@ impl Entry {
 
 /// A layout, whose list of images was read.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct OciLayout {
     /// Where its files are.
-    pub(super) place: Rc<Place>,
-    entries: Vec<Entry>,
+    pub(super) place: Rc<LayoutFiles>,
+    entries: Vec<LayoutEntry>,
     /// The entry of each tag; none for tags of several images.
     by_tag: BTreeMap<String, Option<usize>>,
     /// Whether all entries are one image.
     single: bool,
 }
 
-impl Layout {
+impl OciLayout {
     /// Reads the list of a layout.
-    pub(super) fn open(place: Place) -> Result<Self, SourceError> {
+    pub(super) fn open(place: LayoutFiles) -> Result<Self, SourceError> {
         check_version(&place)?;
         let index: Index = read_json(
             &place,
@@ -110,7 +110,8 @@ impl Layout {
             }
         }
         let first = entries.first();
-        let is_first = |entry: &Entry| first.is_some_and(|first| first.digest == entry.digest);
+        let is_first =
+            |entry: &LayoutEntry| first.is_some_and(|first| first.digest == entry.digest);
         let single = entries.iter().all(is_first);
         Ok(Self {
             place: Rc::new(place),
@@ -125,7 +126,7 @@ impl Layout {
         &self,
         tag: Option<&str>,
         notation: &'static str,
-    ) -> Result<&Entry, SourceError> {
+    ) -> Result<&LayoutEntry, SourceError> {
         let path = self.index();
         let Some(first) = self.entries.first() else {
             return Err(SourceError::Empty(path));
@@ -162,12 +163,12 @@ impl Layout {
     }
 
     fn labels(&self) -> String {
-        let labels: Vec<&str> = self.entries.iter().map(Entry::label).collect();
+        let labels: Vec<&str> = self.entries.iter().map(LayoutEntry::label).collect();
         listed(&labels)
     }
 }
 
-fn check_version(place: &Place) -> Result<(), SourceError> {
+fn check_version(place: &LayoutFiles) -> Result<(), SourceError> {
     if !place.has(MARKER) {
         return Err(SourceError::NotALayout(place.path().to_owned()));
     }
@@ -187,7 +188,7 @@ fn check_version(place: &Place) -> Result<(), SourceError> {
 }
 
 fn read_json<T: DeserializeOwned>(
-    place: &Place,
+    place: &LayoutFiles,
     name: &str,
     limit: u64,
     kind: Kind,

@@ -9,8 +9,8 @@ use schemas::{Digest, WantedPlatform};
 
 use super::ImageContents;
 use super::docker_archive::Archive;
-use super::oci::Layout;
-use super::place::Place;
+use super::layout_files::LayoutFiles;
+use super::oci::OciLayout;
 use crate::compress;
 use crate::error::SourceError;
 use crate::means::Means;
@@ -18,8 +18,8 @@ use crate::unpacking::once;
 
 /// What was opened so far, by its path.
 #[derive(Debug, Default)]
-pub(super) struct Opened {
-    layouts: Mutex<BTreeMap<PathBuf, Rc<Layout>>>,
+pub(super) struct OpenSources {
+    layouts: Mutex<BTreeMap<PathBuf, Rc<OciLayout>>>,
     archives: Mutex<BTreeMap<PathBuf, Rc<Archive>>>,
     /// The images of layouts: any number of tags may name one.
     images: BTreeMap<Chosen, Rc<ImageContents>>,
@@ -38,26 +38,30 @@ pub(super) struct Chosen {
     pub(super) platforms: Vec<WantedPlatform>,
 }
 
-impl Opened {
+impl OpenSources {
     /// The layout in a directory.
-    pub(super) fn directory(&self, path: PathBuf) -> Result<Rc<Layout>, SourceError> {
-        self.layout(path, |path| Ok(Place::Directory(path)))
+    pub(super) fn directory(&self, path: PathBuf) -> Result<Rc<OciLayout>, SourceError> {
+        self.layout(path, |path| Ok(LayoutFiles::Directory(path)))
     }
 
     /// The layout in a tar.
-    pub(super) fn tar(&self, path: PathBuf, means: &Means<'_>) -> Result<Rc<Layout>, SourceError> {
+    pub(super) fn tar(
+        &self,
+        path: PathBuf,
+        means: &Means<'_>,
+    ) -> Result<Rc<OciLayout>, SourceError> {
         self.layout(path, |path| {
-            Ok(Place::Tar(compress::open_tar(&path, means)?))
+            Ok(LayoutFiles::Tar(compress::open_tar(&path, means)?))
         })
     }
 
     fn layout(
         &self,
         path: PathBuf,
-        place: impl FnOnce(PathBuf) -> Result<Place, SourceError>,
-    ) -> Result<Rc<Layout>, SourceError> {
+        place: impl FnOnce(PathBuf) -> Result<LayoutFiles, SourceError>,
+    ) -> Result<Rc<OciLayout>, SourceError> {
         once(&self.layouts, path.clone(), || {
-            Ok(Rc::new(Layout::open(place(path)?)?))
+            Ok(Rc::new(OciLayout::open(place(path)?)?))
         })
     }
 

@@ -18,8 +18,8 @@ use schemas::{
 use watch::Cancel;
 
 use super::docker::Remote;
-use super::opened::Opened;
-use super::place::Place;
+use super::layout_files::LayoutFiles;
+use super::opened::OpenSources;
 use super::{Configuration, ImageContents};
 use crate::blob::{Blob, Here};
 use crate::error::SourceError;
@@ -30,7 +30,7 @@ use crate::platform::{self, Choice};
 #[derive(Debug)]
 pub(super) enum Store<'a> {
     /// An OCI image layout.
-    Layout(Rc<Place>),
+    Layout(Rc<LayoutFiles>),
     /// skopeo's `dir:`.
     Flat(PathBuf),
     /// Only these, below a manifest that was made for them.
@@ -77,7 +77,7 @@ impl Store<'_> {
                 (place.name(&name), place.locate(&name, digest))
             }
             Self::Flat(directory) => {
-                let place = Place::Directory(directory.clone());
+                let place = LayoutFiles::Directory(directory.clone());
                 let name = digest.hex();
                 (place.name(&name), place.locate(&name, digest))
             }
@@ -117,7 +117,7 @@ pub(super) fn parse(path: PathBuf, digest: Digest, bytes: Vec<u8>) -> Result<Par
 #[derive(Debug)]
 pub(super) struct Session {
     /// The layouts and archives that images were taken from.
-    pub(super) opened: Opened,
+    pub(super) opened: OpenSources,
     /// Documents and blobs of all images, counted for each.
     contents: usize,
     /// Bytes of documents that may still be read into memory.
@@ -129,7 +129,7 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn new() -> Self {
         Self {
-            opened: Opened::default(),
+            opened: OpenSources::default(),
             contents: 0,
             bytes: limits::DOCUMENT_BYTES,
             sizes: BTreeMap::new(),

@@ -13,16 +13,16 @@ use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 use watch::Cancel;
 
-use super::{Part, compare, failed};
+use super::{FilePart, compare, failed};
 use crate::blob::Here;
 use crate::error::SourceError;
 use crate::means::{Compression, Means};
-use crate::tar::{Extent, Tar};
+use crate::tar::{Span, Tar};
 use crate::unpacking::{Packed, once};
 use crate::{Event, limits};
 
 /// How a file in a tar is stored, by its first bytes.
-pub(crate) fn stored(tar: &Tar, extent: Extent) -> Result<Compression, SourceError> {
+pub(crate) fn stored(tar: &Tar, extent: Span) -> Result<Compression, SourceError> {
     let mut magic = [0; 4];
     if extent.size >= magic.len() as u64 {
         tar.read_at(&mut magic, extent.offset)?;
@@ -56,7 +56,7 @@ fn verify(
     means: &Means<'_>,
 ) -> Result<Digest, SourceError> {
     let mut hashing = Hashing {
-        from: Ending::new(Part::of(plain)?, means),
+        from: Ending::new(FilePart::of(plain)?, means),
         hasher: Sha256::new(),
     };
     let mut unpacked = Sha256::new();
@@ -86,7 +86,7 @@ fn verify(
 
 /// Hashes what is read.
 struct Hashing<'a> {
-    from: Ending<'a, Part>,
+    from: Ending<'a, FilePart>,
     hasher: Sha256,
 }
 
@@ -142,7 +142,7 @@ fn pump(
 /// Opens a tar. One that is compressed with gzip is unpacked into the cache; engines take these too.
 pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceError> {
     let size = files::size(path)?;
-    let mut part = Part::open(path, Extent { offset: 0, size })?;
+    let mut part = FilePart::open(path, Span { offset: 0, size })?;
     let mut magic = Vec::new();
     let begin = Read::by_ref(&mut part).take(6).read_to_end(&mut magic);
     begin.map_err(|source| failed(path, source))?;
@@ -177,7 +177,7 @@ fn unpack(path: &Path, size: u64, means: &Means<'_>) -> Result<PathBuf, SourceEr
         (means.watch.tell)(Event::Damaged(made.digest));
     }
     let mut new = cache.create()?;
-    let part = Part::open(path, Extent { offset: 0, size })?;
+    let part = FilePart::open(path, Span { offset: 0, size })?;
     let from = io::BufReader::with_capacity(limits::CACHE_BUFFER, Ending::new(part, means));
     let mut packed = Packed {
         path,
@@ -197,7 +197,7 @@ fn unpack(path: &Path, size: u64, means: &Means<'_>) -> Result<PathBuf, SourceEr
 }
 
 fn hash(path: &Path, size: u64, means: &Means<'_>) -> Result<Digest, SourceError> {
-    let mut part = Part::open(path, Extent { offset: 0, size })?;
+    let mut part = FilePart::open(path, Span { offset: 0, size })?;
     let mut hasher = Sha256::new();
     pump(&mut part, path, means, |bytes| {
         hasher.update(bytes);

@@ -11,12 +11,12 @@ use files::{self, ReadError};
 
 /// A directory, or a tar.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum LayoutFiles {
     Directory(PathBuf),
     Tar(Tar),
 }
 
-impl Place {
+impl LayoutFiles {
     /// What a message calls a file.
     pub(super) fn name(&self, name: &str) -> PathBuf {
         match self {
