@@ -11,7 +11,6 @@
 //! literally, and indexes are served with their children.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use schemas::{Digest, Document, Image, ImageName, SolutionId, Tag};
 
@@ -50,7 +49,7 @@ fn pattern(text: &str) -> String {
 }
 
 /// The locations of all images, by name and tag.
-pub(crate) fn registry_config(place: &Upstream, images: &[&Image]) -> Vec<u8> {
+pub(crate) fn registry_config(upstream: &Upstream, images: &[&Image]) -> Vec<u8> {
     let mut names: BTreeMap<&ImageName, BTreeMap<&Tag, &Image>> = BTreeMap::new();
     for image in images {
         let tags = names.entry(&image.place.name).or_default();
@@ -58,37 +57,32 @@ pub(crate) fn registry_config(place: &Upstream, images: &[&Image]) -> Vec<u8> {
     }
     let mut text = String::new();
     for (name, tags) in &names {
-        tags_location(&mut text, place, name, tags.keys());
-        manifest_locations(&mut text, place, name, tags);
-        blobs_location(&mut text, place, name, tags.keys());
+        text.push_str(&tags_location(upstream, name, tags.keys()));
+        manifest_locations(&mut text, upstream, name, tags);
+        text.push_str(&blobs_location(upstream, name, tags.keys()));
     }
     text.into_bytes()
 }
 
 fn tags_location<'a>(
-    text: &mut String,
-    place: &Upstream,
+    Upstream { repository, .. }: &Upstream,
     name: &ImageName,
     tags: impl Iterator<Item = &'a &'a Tag>,
-) {
-    let repository = &place.repository;
+) -> String {
     let list: Vec<String> = tags.map(|tag| format!("\"{tag}\"")).collect();
     let list = list.join(",");
-    write(
-        text,
-        format_args!(
-            r#"location = "/v2/{repository}/{name}/tags/list" {{
+    format!(
+        r#"location = "/v2/{repository}/{name}/tags/list" {{
   default_type application/json;
   return 200 '{{"name":"{repository}/{name}","tags":[{list}]}}';
 }}
 "#
-        ),
-    );
+    )
 }
 
 fn manifest_locations(
     text: &mut String,
-    place: &Upstream,
+    upstream: &Upstream,
     name: &ImageName,
     tags: &BTreeMap<&Tag, &Image>,
 ) {
@@ -104,40 +98,25 @@ fn manifest_locations(
             } else {
                 format!("{name}/{tag}/{hex}.manifest.json")
             };
+            let mut add = |reference: String| {
+                let uri = format!("{name}/manifests/{reference}");
+                text.push_str(&manifest_location(upstream, &uri, &file, document));
+            };
             if is_root {
-                manifest_location(
-                    text,
-                    place,
-                    &format!("{name}/manifests/{tag}"),
-                    &file,
-                    document,
-                );
+                add(tag.to_string());
             }
             if seen.insert(digest) {
-                let uri = format!("{name}/manifests/{digest}");
-                manifest_location(text, place, &uri, &file, document);
+                add(digest.to_string());
             }
         }
     }
 }
 
-fn manifest_location(
-    text: &mut String,
-    place: &Upstream,
-    uri: &str,
-    file: &str,
-    document: &Document,
-) {
-    let Upstream {
-        repository, root, ..
-    } = place;
-    let Document {
-        digest, media_type, ..
-    } = document;
-    write(
-        text,
-        format_args!(
-            r#"location = "/v2/{repository}/{uri}" {{
+fn manifest_location(upstream: &Upstream, uri: &str, file: &str, document: &Document) -> String {
+    let (repository, root) = (&upstream.repository, &upstream.root);
+    let (digest, media_type) = (document.digest, document.media_type);
+    format!(
+        r#"location = "/v2/{repository}/{uri}" {{
   alias "{root}/{file}";
   types {{ }}
   default_type {media_type};
@@ -145,35 +124,25 @@ fn manifest_location(
   error_page 404 @404_tag;
 }}
 "#
-        ),
-    );
+    )
 }
 
 fn blobs_location<'a>(
-    text: &mut String,
-    place: &Upstream,
+    upstream: &Upstream,
     name: &ImageName,
     tags: impl Iterator<Item = &'a &'a Tag>,
-) {
-    let (repository, root) = (&place.repository_pattern, &place.root);
+) -> String {
+    let (repository, root) = (&upstream.repository_pattern, &upstream.root);
     let name_pattern = pattern(name.as_str());
     let files: Vec<String> = tags.map(|tag| format!("/{tag}/$1")).collect();
     let files = files.join(" ");
-    write(
-        text,
-        format_args!(
-            r#"location ~ "^/v2/{repository}/{name_pattern}/blobs/sha256:([a-f0-9]{{64}})$" {{
+    format!(
+        r#"location ~ "^/v2/{repository}/{name_pattern}/blobs/sha256:([a-f0-9]{{64}})$" {{
   root "{root}/{name}";
   types {{ }}
   default_type application/octet-stream;
   try_files {files} =404;
 }}
 "#
-        ),
-    );
-}
-
-fn write(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    text.write_fmt(arguments)
-        .expect("writing to a string cannot fail");
+    )
 }
