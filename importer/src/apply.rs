@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use deployer::{Cluster, Object, ObjectRef};
+use deployer::{Cluster, Object};
 use registry::{Client, ManifestOutcome, ManifestPush, PushReport, Tally};
 use serde::Serialize;
 use validator::Finding;
@@ -15,11 +15,9 @@ use crate::deployment::Deployment;
 use crate::error::{Error, PushFailure};
 use crate::event::Event;
 use crate::lock::Lock;
-use crate::login;
 use crate::obstacle::Obstacle;
 use crate::plan::Ready;
 use crate::request::{Asked, ForgetSigners};
-use crate::rollback::Before;
 use crate::session::Session;
 
 /// How long a CRD may take until it is served.
@@ -160,146 +158,6 @@ impl Ready<'_> {
                 .await?;
         }
         Ok(())
-    }
-
-    async fn deploy(
-        &self,
-        deployment: &Deployment,
-        decided: &Decision,
-        session: &mut Session<'_>,
-    ) -> Result<(), Error> {
-        let namespace = &deployment.namespace;
-        let solution = self.asked.id.name();
-        let mut place = deployment.place.clone();
-        place.write_space(session).await?;
-        if deployment.previous.is_none() {
-            // Noted before the first object, so that there is an undo whatever happens.
-            place
-                .solutions
-                .insert(solution.clone(), deployment.deployed.clone());
-        }
-        place.write(session).await?;
-        let before = Before::read(session.cluster, solution, namespace).await?;
-        if let Err(error) = self.roll_out(deployment, session).await {
-            return Err(self.take_back(error, before, deployment, session).await);
-        }
-        session
-            .prune(solution, namespace, &deployment.objects)
-            .await?;
-        self.remove_former_login(deployment, decided, session)
-            .await?;
-        place
-            .solutions
-            .insert(solution.clone(), deployment.deployed.clone());
-        place.write(session).await
-    }
-
-    /// A login that was made for the version before, where another one took its place.
-    async fn remove_former_login(
-        &self,
-        deployment: &Deployment,
-        decided: &Decision,
-        session: &mut Session<'_>,
-    ) -> Result<(), Error> {
-        let solution = self.asked.id.name();
-        let before = decided.state.deployed(&deployment.namespace, solution);
-        let before = before.and_then(|deployed| deployed.pull_secret.as_ref());
-        match before {
-            Some(secret) if deployment.deployed.pull_secret.as_ref() != Some(secret) => {
-                login::remove(session, solution, &deployment.namespace, secret).await
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Puts back what ran before an upgrade that does not come, and says what happened. Another failure may be gone at
-    /// the next try, and the same version again has nothing before it.
-    async fn take_back(
-        &self,
-        error: Error,
-        before: Before,
-        deployment: &Deployment,
-        session: &mut Session<'_>,
-    ) -> Error {
-        let version = self.asked.id.version().clone();
-        let previous = match &deployment.previous {
-            Some(previous) if *previous != version => previous.clone(),
-            _ => return error,
-        };
-        let source = match error {
-            Error::Cluster(
-                source @ (deployer::Error::Rollout(_) | deployer::Error::Timeout { .. }),
-            ) => Box::new(source),
-            other => return other,
-        };
-        (session.tell)(Event::RollingBack(previous.clone()));
-        match self.restore(before, deployment, session).await {
-            Ok(()) => Error::RolledBack {
-                version,
-                previous,
-                source,
-            },
-            Err(error) => Error::NotRolledBack {
-                version,
-                previous,
-                restoring: Box::new(error),
-                source,
-            },
-        }
-    }
-
-    async fn restore(
-        &self,
-        before: Before,
-        deployment: &Deployment,
-        session: &mut Session<'_>,
-    ) -> Result<(), Error> {
-        let solution = self.asked.id.name();
-        before
-            .restore(session, solution, &deployment.namespace)
-            .await?;
-        self.come_up(deployment, session).await
-    }
-
-    async fn roll_out(
-        &self,
-        deployment: &Deployment,
-        session: &mut Session<'_>,
-    ) -> Result<(), Error> {
-        let solution = self.asked.id.name();
-        for object in &deployment.objects {
-            deployment.put(object, solution, session).await?;
-        }
-        self.come_up(deployment, session).await
-    }
-
-    /// Waits for the operator. Its pods that wait for an image are started anew before: what was applied may be what
-    /// they lack.
-    async fn come_up(
-        &self,
-        deployment: &Deployment,
-        session: &mut Session<'_>,
-    ) -> Result<(), Error> {
-        let namespace = deployment.namespace.as_str();
-        let operator = &deployment.operator;
-        session.lock.check()?;
-        for (pod, restart) in session
-            .cluster
-            .restart_unpulled(namespace, operator)
-            .await?
-        {
-            (session.tell)(Event::Restart { pod, restart });
-        }
-        let reference = ObjectRef::namespaced("apps/v1", "Deployment", namespace, operator);
-        let tell = |state| {
-            let deployment = reference.clone();
-            (session.tell)(Event::Rollout { deployment, state });
-        };
-        let wait = self.asked.request.wait;
-        Ok(session
-            .cluster
-            .wait_rollout(namespace, operator, wait, &tell)
-            .await?)
     }
 
     fn receipt(&self, report: &PushReport, objects: Vec<String>, removed: Vec<String>) -> Receipt {

@@ -8,9 +8,10 @@ use watch::Tell;
 
 use crate::error::Error;
 use crate::event::Event;
-use crate::lock::{Lock, Writer};
+use crate::lock::Lock;
 use crate::session::Session;
 use crate::state::State;
+use crate::writer::Writer;
 
 /// How to change a cluster: who does it, who is told, and how long objects may take to go.
 #[derive(Clone)]

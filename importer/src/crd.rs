@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use validator::rules::{self, SortedMetadata};
 
 use crate::obstacle::Obstacle;
+use crate::request::Adopt;
 use crate::vocabulary as v;
 
 /// What is to be done with one CRD.
@@ -55,15 +56,6 @@ pub(crate) fn decide(
         None => Ok(Change::Update),
         Some(stored) => Err(Obstacle::CrdStored(crd, stored, version.clone())),
     }
-}
-
-/// Whether CRDs and namespaces that no Solution owns are taken over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Adopt {
-    /// They are left alone, and in the way.
-    Refuse,
-    /// They become the Solution's.
-    Allow,
 }
 
 fn check_owner(solution: &SolutionName, active: &Object, adopt: Adopt) -> Result<(), Obstacle> {

@@ -8,11 +8,10 @@ use schemas::{EnvironmentName, Namespace};
 use serde_json::json;
 
 use crate::change::{Change, Run};
-use crate::environment::namespace_reference;
 use crate::error::Error;
 use crate::inventory::cluster_kinds;
 use crate::lifecycle::served_kind;
-use crate::namespace_record::{self, NamespaceRecord, Origin};
+use crate::namespace_record::{self, NamespaceRecord, Origin, namespace_reference};
 use crate::obstacle::Obstacle;
 use crate::session::Session;
 use crate::state::State;

@@ -3,21 +3,20 @@
 use std::collections::BTreeMap;
 
 use deployer::{Cluster, Object, ObjectRef};
-use schemas::{EnvironmentName, KubernetesName, Namespace, Operator, SolutionName, Version};
+use schemas::{EnvironmentName, KubernetesName, Namespace, Operator, Version};
 
 use crate::consent::{Beyond, Rights};
 use crate::default_account::DefaultAccount;
 use crate::error::Error;
 use crate::expand::Expand;
-use crate::namespace_record::{Accepted, Deployed, NamespaceRecord, Origin};
+use crate::namespace_record::{Accepted, Deployed, NamespaceRecord, Origin, namespace_reference};
 use crate::obstacle::Obstacle;
 use crate::operator::{Rendering, operator_name};
 use crate::owner::{check_distinct, check_owner, look};
 use crate::record::{self, Record};
 use crate::request::{Asked, CreateEnvironment, Downgrade, Login, PullLogin, Request, Target};
-use crate::session::Session;
 use crate::state::State;
-use crate::{environment, login};
+use crate::{login, place};
 
 /// Changes of a letter between a name and the one that may have been meant.
 const NEAR: usize = 3;
@@ -66,7 +65,7 @@ impl PartialEq for Deployment {
     }
 }
 
-fn is_default_account(object: &ObjectRef) -> bool {
+pub(crate) fn is_default_account(object: &ObjectRef) -> bool {
     object.gvk.kind == "ServiceAccount" && object.name == "default"
 }
 
@@ -83,30 +82,6 @@ impl Deployment {
             Ok(accepted) => (accepted, None),
             Err(obstacle) => (None, Some(obstacle)),
         };
-    }
-
-    /// Writes one of the objects, if what is there by then may be written.
-    pub(crate) async fn put(
-        &self,
-        object: &Object,
-        solution: &SolutionName,
-        session: &mut Session<'_>,
-    ) -> Result<(), Error> {
-        let decide = |live: Option<&Object>| {
-            if is_default_account(object.reference()) {
-                let secret = self.deployed.pull_secret.as_ref();
-                let account = live.map(DefaultAccount::of).unwrap_or_default().deployed(
-                    solution,
-                    secret.map(KubernetesName::as_str),
-                    &self.place,
-                );
-                return Ok(Some(Object::new(account.object(&self.namespace))?));
-            }
-            check_owner(object, live, solution)?;
-            Ok(Some(object.clone()))
-        };
-        session.put(object.reference(), decide).await?;
-        Ok(())
     }
 }
 
@@ -133,11 +108,8 @@ impl Planner<'_> {
         let Some(namespace) = self.namespace(target, obstacles) else {
             return Ok(None);
         };
-        let space = self
-            .cluster
-            .get(&environment::namespace_reference(&namespace))
-            .await?;
-        obstacles.extend(environment::check_reserved(&namespace).err());
+        let space = self.cluster.get(&namespace_reference(&namespace)).await?;
+        obstacles.extend(place::check_reserved(&namespace).err());
         let place = self.place(target, &namespace, space.as_ref(), obstacles);
         let standing = self.state.deployed(&namespace, id.name()).cloned();
         let previous = standing.as_ref().map(|standing| standing.version.clone());
@@ -230,7 +202,7 @@ impl Planner<'_> {
                 None
             }
             (Some(namespace), _) => Some(namespace.clone()),
-            (None, []) => Some(default_namespace(environment)),
+            (None, []) => Some(place::default_namespace(environment)),
             (None, [only]) => Some(only.namespace.clone()),
             (None, several) => {
                 let names: Vec<&str> = several
@@ -255,7 +227,7 @@ impl Planner<'_> {
         let environment = &target.environment;
         let known = self.state.namespace(namespace);
         let adopt = self.asked.request.allowed.adopt.namespace;
-        match environment::origin(known, space, environment, namespace, adopt) {
+        match place::origin(known, space, environment, namespace, adopt) {
             Ok(origin) => match known {
                 Some(known) => known.clone().of_space(space, origin),
                 None => NamespaceRecord::new(environment.clone(), namespace.clone(), "", origin)
@@ -372,19 +344,6 @@ fn unknown(environment: &EnvironmentName, state: &State) -> Obstacle {
         .min()
         .filter(|(distance, _)| *distance <= NEAR);
     Obstacle::UnknownEnvironment(environment.clone(), nearest.map(|(_, name)| name.clone()))
-}
-
-/// The namespace of an environment when none is chosen: its own name.
-///
-/// # Panics
-///
-/// Never: both are DNS labels.
-#[must_use]
-pub fn default_namespace(environment: &schemas::EnvironmentName) -> Namespace {
-    environment
-        .as_str()
-        .parse()
-        .expect("an environment's name is a DNS label, as a namespace's is")
 }
 
 #[cfg(test)]

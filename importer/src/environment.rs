@@ -1,41 +1,20 @@
-//! Environments: labelled namespaces, how they are made, and what is noted in them.
+//! How environments are made, and what is noted in their namespaces.
 
 use std::collections::BTreeMap;
 
-use deployer::{Object, ObjectRef};
+use deployer::Object;
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde_json::{Value, json};
 
 use crate::change::Change;
-use crate::crd::Adopt;
 use crate::error::Error;
-use crate::namespace_record::{NamespaceRecord, Origin};
+use crate::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::obstacle::Obstacle;
+use crate::place::{check_reserved, origin};
+use crate::request::Adopt;
 use crate::session::Session;
 use crate::state::State;
 use crate::vocabulary as v;
-
-pub(crate) fn namespace_reference(namespace: &Namespace) -> ObjectRef {
-    ObjectRef::cluster_scoped("v1", "Namespace", namespace.as_str())
-}
-
-/// The namespace of a record as it is applied.
-pub(crate) fn namespace_object(place: &NamespaceRecord) -> Value {
-    let description = place.description.as_str();
-    let mut annotations = BTreeMap::from([(v::ENVIRONMENT_DESCRIPTION, description)]);
-    if place.origin == Origin::Created {
-        annotations.insert(v::CREATED, "true");
-    }
-    json!({
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {
-            "name": place.namespace,
-            "labels": { v::ENVIRONMENT: place.environment },
-            "annotations": annotations,
-        },
-    })
-}
 
 /// Upstream's note of what a namespace runs.
 pub(crate) fn config(namespace: &Namespace, solutions: &BTreeMap<SolutionName, Version>) -> Value {
@@ -54,7 +33,7 @@ impl NamespaceRecord {
         if self.uid.is_none() {
             session.keep(Object::new(self.to_object())?).await?;
         }
-        let wanted = Object::new(namespace_object(self))?;
+        let wanted = Object::new(self.space())?;
         let seen = self.uid.as_deref();
         let decide = |live: Option<&Object>| {
             if live.and_then(Object::uid) == seen {
@@ -74,16 +53,6 @@ impl NamespaceRecord {
         let config = config(&self.namespace, &self.versions());
         session.keep(Object::new(config)?).await
     }
-}
-
-/// Namespaces that can be no environment's: those of Kubernetes, and that of the records, whose ConfigMaps carry the
-/// labels by which an operator's objects are removed.
-pub(crate) fn check_reserved(namespace: &Namespace) -> Result<(), Obstacle> {
-    let name = namespace.as_str();
-    if name == v::RECORDS_NAMESPACE || name == "default" || name.starts_with("kube-") {
-        return Err(Obstacle::NamespaceReserved(namespace.clone()));
-    }
-    Ok(())
 }
 
 /// Makes an environment, or another namespace of one. Doing it again changes nothing.
@@ -115,38 +84,4 @@ pub async fn create(
         place.write(session).await
     };
     change.locked(decide, act).await.map(drop)
-}
-
-/// Where the namespace comes from, or why it cannot be the environment's.
-pub(crate) fn origin(
-    known: Option<&NamespaceRecord>,
-    live: Option<&Object>,
-    environment: &EnvironmentName,
-    namespace: &Namespace,
-    adopt: Adopt,
-) -> Result<Origin, Obstacle> {
-    let namespace = namespace.clone();
-    if live.is_some_and(Object::is_being_deleted) {
-        return Err(Obstacle::NamespaceGoing(namespace));
-    }
-    if let Some(space) = known
-        && space.environment != *environment
-    {
-        return Err(Obstacle::NamespaceTaken(
-            namespace,
-            space.environment.clone(),
-        ));
-    }
-    match (known, live) {
-        (_, None) => Ok(Origin::Created),
-        (Some(space), Some(live)) if space.is_of(live) => Ok(space.origin),
-        // Its making was cut off, or somebody else was quicker: it is used, and never deleted.
-        (Some(space), Some(_)) if space.uid.is_none() => Ok(Origin::Adopted),
-        (_, Some(_)) if adopt == Adopt::Allow => Ok(Origin::Adopted),
-        (Some(_), Some(_)) => Err(Obstacle::NamespaceOther(namespace)),
-        (None, Some(live)) => {
-            let label = live.labels().get(v::ENVIRONMENT).map(ToString::to_string);
-            Err(Obstacle::NamespaceUnowned(namespace, label))
-        }
-    }
 }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use schemas::ExpansionError;
 use schemas::NameError;
-
-use crate::expand::ExpandError;
 
 /// Why something could not be done.
 #[derive(Debug, thiserror::Error)]
@@ -89,4 +88,18 @@ pub struct PushFailure {
     pub errors: Vec<Arc<registry::Error>>,
     /// Blobs and bytes that were sent all the same; sending again leaves them out.
     pub uploaded: registry::Tally,
+}
+
+/// Why a text does not expand.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExpandError {
+    /// No image of that name.
+    #[error("`$(image:{0})` names no image of the Solution")]
+    Unknown(String),
+    /// Several tags of the name.
+    #[error("`$(image:{0})` names several images")]
+    Ambiguous(String),
+    /// Outside the grammar.
+    #[error(transparent)]
+    Grammar(#[from] ExpansionError),
 }

@@ -2,25 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use schemas::{Digest, ExpansionError, ImageName, ImagePlace, Piece, split_expansions};
+use schemas::{Digest, ImageName, ImagePlace, Piece, split_expansions};
+
+use crate::error::ExpandError;
 
 /// The addresses of a Solution's images.
 #[derive(Debug)]
 pub(crate) struct Expand(BTreeMap<ImagePlace, String>);
-
-/// Why a text does not expand.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ExpandError {
-    /// No image of that name.
-    #[error("`$(image:{0})` names no image of the Solution")]
-    Unknown(String),
-    /// Several tags of the name.
-    #[error("`$(image:{0})` names several images")]
-    Ambiguous(String),
-    /// Outside the grammar.
-    #[error(transparent)]
-    Grammar(#[from] ExpansionError),
-}
 
 impl Expand {
     /// Addresses below `endpoint` for images with these digests.
@@ -69,6 +57,8 @@ impl Expand {
 
 #[cfg(test)]
 mod tests {
+    use validator::ExpansionError;
+
     use super::*;
 
     fn images() -> Expand {

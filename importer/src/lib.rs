@@ -12,6 +12,7 @@ mod crd;
 mod decision;
 mod default_account;
 mod delete;
+mod deploy;
 mod deployment;
 mod environment;
 mod error;
@@ -27,6 +28,7 @@ mod notes;
 mod obstacle;
 mod operator;
 mod owner;
+mod place;
 mod plan;
 mod record;
 mod request;
@@ -39,27 +41,26 @@ mod status;
 mod summary;
 mod trial;
 mod vocabulary;
+mod writer;
 
 pub use apply::{Count, Receipt};
 pub use change::{Change, Run};
-pub use crd::Adopt;
 pub use delete::{DeletedEnvironment, Left, Resources, delete as delete_environment};
-pub use deployment::default_namespace;
 pub use environment::create as create_environment;
-pub use error::{Error, PushFailure};
+pub use error::{Error, ExpandError, PushFailure};
 pub use event::Event;
-pub use expand::ExpandError;
 pub use lifecycle::{Undone, deactivate, undeploy, unimport};
-pub use lock::{Turn, Writer};
 pub use namespace_record::{EnvironmentNamespace, Origin};
 pub use obstacle::Obstacle;
+pub use place::default_namespace;
 pub use plan::{Plan, Ready};
 pub use record::{Record, RecordedImage};
 pub use request::{
-    Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Login,
+    Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Login,
     PullLogin, Replace, Request, Target,
 };
 pub use status::{Condition, OperatorStatus, Status, VersionStatus, status};
 pub use summary::{
     Choice, Chosen, PlannedBeyond, PlannedLine, PlannedObject, PlannedRight, PlannedTarget, Summary,
 };
+pub use writer::{Turn, Writer};

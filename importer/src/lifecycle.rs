@@ -11,7 +11,7 @@ use crate::change::{Change, Run};
 use crate::default_account::DefaultAccount;
 use crate::error::Error;
 use crate::inventory::inventory;
-use crate::namespace_record::NamespaceRecord;
+use crate::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::obstacle::Obstacle;
 use crate::owner::owner_of;
 use crate::record::{self, Record};
@@ -19,7 +19,6 @@ use crate::rollback::without_server_fields;
 use crate::session::Session;
 use crate::state::State;
 use crate::vocabulary as v;
-use crate::{environment, login};
 
 /// What an undo removed and what it left, for people and programs. Of a dry run: what it would.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -107,13 +106,13 @@ async fn remove_operator(
     session.cluster.wait_gone(objects, deadline).await?;
     let deployed = space.solutions.remove(solution);
     if let Some(secret) = deployed.and_then(|deployed| deployed.pull_secret) {
-        login::remove(session, solution, &namespace, &secret).await?;
+        session.remove_login(solution, &namespace, &secret).await?;
     }
     if space.solutions.is_empty() {
         release_default_account(session, &namespace).await?;
     }
     // A namespace that somebody deleted has nothing left to be noted in.
-    let live = environment::namespace_reference(&namespace);
+    let live = namespace_reference(&namespace);
     if session.cluster.get(&live).await?.is_some() {
         space.write(session).await
     } else {

@@ -1,9 +1,8 @@
 //! One writer at a time: a Lease in the namespace of the records.
 
-use std::fmt;
 use std::time::Duration;
 
-use deployer::{Clock, Cluster, Conflicts, Gone, LeaseGuard, LeaseRequest, Leases, Object, limits};
+use deployer::{Cluster, Conflicts, LeaseGuard, LeaseRequest, Object, limits};
 use tokio::time::Instant;
 use watch::Tell;
 
@@ -11,39 +10,10 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::record;
 use crate::vocabulary as v;
+use crate::writer::{Turn, Writer};
 
 /// How long a writer that is gone keeps others out. Renewed long before.
 const TIME_TO_LIVE: Duration = Duration::from_secs(30);
-
-/// Who writes, by which clock a Lease is renewed, and how others are met who write at the same time.
-#[derive(Clone)]
-pub struct Writer {
-    /// A name by which others recognise who is at work: user, host, process.
-    pub name: String,
-    /// The clock.
-    pub clock: Clock,
-    /// Which other writers are known to have ended without giving the Lease back.
-    pub gone: Gone,
-    /// Counts the Lease while it is held.
-    pub leases: Leases,
-    /// What happens while another writer is at work.
-    pub turn: Turn,
-}
-
-/// What a writer does while another one is at work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// It gives up.
-    Refuse,
-    /// It waits, at most this long.
-    Wait(Duration),
-}
-
-impl fmt::Debug for Writer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Writer({})", self.name)
-    }
-}
 
 /// The right to write, until released.
 #[derive(Debug)]

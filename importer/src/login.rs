@@ -2,15 +2,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use deployer::ObjectRef;
-use schemas::{KubernetesName, Namespace, SolutionName};
+use schemas::{KubernetesName, SolutionName};
 use serde_json::{Value, json};
 
-use crate::error::Error;
 use crate::namespace_record::NamespaceRecord;
-use crate::owner::owner_of;
 use crate::request::Login;
-use crate::session::Session;
 use crate::vocabulary as v;
 
 /// The name of the Secret that is made for a Solution.
@@ -43,20 +39,4 @@ pub(crate) fn secret(solution: &SolutionName, place: &NamespaceRecord, login: &L
         },
         "data": { ".dockerconfigjson": STANDARD.encode(config) },
     })
-}
-
-/// Removes the Secret if it is one that was made for the Solution; one of the site's own stays.
-pub(crate) async fn remove(
-    session: &mut Session<'_>,
-    solution: &SolutionName,
-    namespace: &Namespace,
-    secret: &KubernetesName,
-) -> Result<(), Error> {
-    if *secret != secret_name(solution) {
-        return Ok(());
-    }
-    let reference = ObjectRef::namespaced("v1", "Secret", namespace.as_str(), secret.as_str());
-    session
-        .remove(&reference, |live| owner_of(live, solution))
-        .await
 }

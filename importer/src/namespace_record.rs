@@ -122,6 +122,24 @@ impl NamespaceRecord {
         self.solutions.iter().map(version).collect()
     }
 
+    /// The namespace as it is applied.
+    pub(crate) fn space(&self) -> Value {
+        let description = self.description.as_str();
+        let mut annotations = BTreeMap::from([(v::ENVIRONMENT_DESCRIPTION, description)]);
+        if self.origin == Origin::Created {
+            annotations.insert(v::CREATED, "true");
+        }
+        json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {
+                "name": self.namespace,
+                "labels": { v::ENVIRONMENT: self.environment },
+                "annotations": annotations,
+            },
+        })
+    }
+
     /// The record as its ConfigMap.
     pub(crate) fn to_object(&self) -> Value {
         json!({
@@ -161,6 +179,11 @@ impl From<&NamespaceRecord> for EnvironmentNamespace {
 /// Two Solutions' version records never have such a name: theirs end in a version, which has dots.
 fn config_map_name(namespace: &Namespace) -> String {
     format!("namespace-{namespace}")
+}
+
+/// A namespace itself.
+pub(crate) fn namespace_reference(namespace: &Namespace) -> ObjectRef {
+    ObjectRef::cluster_scoped("v1", "Namespace", namespace.as_str())
 }
 
 /// The ConfigMap of a namespace's record.

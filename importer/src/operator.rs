@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::rules;
 
-use crate::expand::{Expand, ExpandError};
+use crate::error::ExpandError;
+use crate::expand::Expand;
 use crate::vocabulary as v;
 
 /// Names of objects that upstream cuts; longer ones end in a hash, so that two never become one.

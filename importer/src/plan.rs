@@ -17,7 +17,7 @@ use crate::state::State;
 use crate::summary::{
     Choice, Chosen, PlannedTarget, Summary, kept, planned, planned_target, summary,
 };
-use crate::{environment, rights, trial, vocabulary as v};
+use crate::{rights, trial, vocabulary as v};
 
 /// The oldest Kubernetes that has everything an import uses (server-side apply, stable).
 const OLDEST_MINOR: u32 = 22;
@@ -249,9 +249,7 @@ impl<'a> Plan<'a> {
         let mut all: Vec<Object> = written.map(|crd| crd.object.clone()).collect();
         let definitions = all.len();
         if let Some(deployment) = deployment {
-            all.push(Object::new(environment::namespace_object(
-                &deployment.place,
-            ))?);
+            all.push(Object::new(deployment.place.space())?);
             all.extend(deployment.objects.iter().cloned());
         }
         let mut tried = Vec::new();

@@ -7,9 +7,8 @@ use registry::{RegistryAddress, Secret};
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId, StatementTime};
 use validator::Accepted;
 
-use crate::crd::Adopt;
-use crate::lock::Writer;
 use crate::record::Record;
+use crate::writer::Writer;
 
 /// An import.
 #[derive(Clone, Debug)]
@@ -94,6 +93,15 @@ pub struct Adoption {
     pub namespace: Adopt,
     /// CRDs that the archive has too.
     pub crds: Adopt,
+}
+
+/// Whether CRDs and namespaces that no Solution owns are taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adopt {
+    /// They are left alone, and in the way.
+    Refuse,
+    /// They become the Solution's.
+    Allow,
 }
 
 /// Whether another archive of the same Solution and version replaces the imported one.

@@ -2,14 +2,16 @@
 //! from that look, and it is written only if it is still as it was seen. Whoever is quicker is looked at anew.
 
 use deployer::{Applied, Cluster, Conflicts, Deleted, Object, ObjectRef, Propagation, Scope};
-use schemas::{Namespace, SolutionName};
+use schemas::{KubernetesName, Namespace, SolutionName};
 use watch::Tell;
 
 use crate::error::Error;
 use crate::event::Event;
 use crate::inventory::inventory;
 use crate::lock::Lock;
+use crate::login;
 use crate::obstacle::Obstacle;
+use crate::owner::owner_of;
 use crate::record;
 use crate::state::State;
 use crate::vocabulary as v;
@@ -115,6 +117,21 @@ impl<'a> Session<'a> {
     /// Deletes an object of the records.
     pub(crate) async fn forget(&mut self, reference: &ObjectRef) -> Result<(), Error> {
         self.remove(reference, |_| Ok(())).await
+    }
+
+    /// Removes a Solution's login if it is one that was made for it; one of the site's own stays.
+    pub(crate) async fn remove_login(
+        &mut self,
+        solution: &SolutionName,
+        namespace: &Namespace,
+        secret: &KubernetesName,
+    ) -> Result<(), Error> {
+        if *secret != login::secret_name(solution) {
+            return Ok(());
+        }
+        let reference = ObjectRef::namespaced("v1", "Secret", namespace.as_str(), secret.as_str());
+        self.remove(&reference, |live| owner_of(live, solution))
+            .await
     }
 
     fn gone(&mut self, object: ObjectRef) {

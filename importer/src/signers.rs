@@ -125,9 +125,8 @@ mod tests {
     use schemas::Digest;
 
     use super::*;
-    use crate::crd::Adopt;
     use crate::record::tests::record;
-    use crate::request::{Adoption, CreateEnvironment, Downgrade, Replace};
+    use crate::request::{Adopt, Adoption, CreateEnvironment, Downgrade, Replace};
 
     fn key(number: u8) -> KeyId {
         KeyId::new(Digest::new([number; 32]))
