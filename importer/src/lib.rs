@@ -5,62 +5,28 @@
 //! checked. docs/import.md tells what is written, under which names and in which order.
 
 mod apply;
-mod change;
-mod claims;
-mod consent;
-mod crd;
-mod decision;
-mod default_account;
-mod delete;
-mod deploy;
-mod deployment;
-mod environment;
-mod error;
-mod event;
-mod expand;
-mod images;
-mod inventory;
-mod lifecycle;
-mod lock;
-mod login;
-mod namespace_record;
-mod notes;
-mod obstacle;
-mod operator;
-mod owner;
-mod place;
+mod model;
 mod plan;
-mod record;
-mod request;
-mod rights;
-mod rollback;
-mod session;
-mod signers;
-mod state;
 mod status;
-mod summary;
-mod trial;
-mod vocabulary;
-mod writer;
 
+pub use apply::change::{Change, Run};
+pub use apply::delete::{DeletedEnvironment, Left, Resources, delete as delete_environment};
+pub use apply::environment::create as create_environment;
+pub use apply::lifecycle::{Undone, deactivate, undeploy, unimport};
 pub use apply::{Count, Receipt};
-pub use change::{Change, Run};
-pub use delete::{DeletedEnvironment, Left, Resources, delete as delete_environment};
-pub use environment::create as create_environment;
-pub use error::{Error, ExpandError, PushFailure};
-pub use event::Event;
-pub use lifecycle::{Undone, deactivate, undeploy, unimport};
-pub use namespace_record::{EnvironmentNamespace, Origin};
-pub use obstacle::Obstacle;
-pub use place::default_namespace;
-pub use plan::{Plan, Ready};
-pub use record::{Record, RecordedImage};
-pub use request::{
+pub use model::error::{Error, ExpandError, PushFailure};
+pub use model::event::Event;
+pub use model::namespace_record::{EnvironmentNamespace, Origin};
+pub use model::obstacle::Obstacle;
+pub use model::record::{Record, RecordedImage};
+pub use model::request::{
     Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Login,
     PullLogin, Replace, Request, Target,
 };
-pub use status::{Condition, OperatorStatus, Status, VersionStatus, status};
-pub use summary::{
+pub use model::writer::{Turn, Writer};
+pub use plan::place::default_namespace;
+pub use plan::summary::{
     Choice, Chosen, PlannedBeyond, PlannedLine, PlannedObject, PlannedRight, PlannedTarget, Summary,
 };
-pub use writer::{Turn, Writer};
+pub use plan::{Plan, Ready};
+pub use status::{Condition, OperatorStatus, Status, VersionStatus, status};

@@ -1,0 +1,245 @@
+//! The end of an environment: the namespaces that were made for it go with everything in them, those that were adopted
+//! stay without their marks. What people still use is named first, and goes only when they say so.
+
+use std::time::Duration;
+
+use deployer::{Cluster, Gvk, Object, ObjectRef, Scope, Selector};
+use schemas::{EnvironmentName, Namespace};
+use serde_json::json;
+
+use crate::apply::change::{Change, Run};
+use crate::apply::lifecycle::served_kind;
+use crate::apply::session::Session;
+use crate::model::error::Error;
+use crate::model::inventory::cluster_kinds;
+use crate::model::namespace_record::{self, NamespaceRecord, Origin, namespace_reference};
+use crate::model::obstacle::Obstacle;
+use crate::model::state::State;
+use crate::model::vocabulary as v;
+
+/// What runs, and what keeps data: it goes with a namespace.
+const WORKLOADS: [(&str, &str); 7] = [
+    ("apps/v1", "Deployment"),
+    ("apps/v1", "StatefulSet"),
+    ("apps/v1", "DaemonSet"),
+    ("batch/v1", "CronJob"),
+    ("batch/v1", "Job"),
+    ("v1", "Pod"),
+    ("v1", "PersistentVolumeClaim"),
+];
+
+/// Objects that a refusal names; of more it says how many there are.
+const NAMED: usize = 20;
+
+/// Whether custom resources and workloads are deleted with their namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resources {
+    /// As long as there are any, nothing is deleted.
+    Keep,
+    /// They go too.
+    Delete,
+}
+
+/// What deleting an environment did to a namespace, or would do.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Left {
+    /// It is gone.
+    Deleted(Namespace),
+    /// It was there before the environment, and is still there.
+    Released(Namespace),
+    /// Somebody else had deleted it.
+    Gone(Namespace),
+}
+
+/// An environment as it would be deleted.
+struct Deletion {
+    spaces: Vec<(NamespaceRecord, Left)>,
+    /// Custom resources and workloads in the namespaces that go.
+    resources: Vec<ObjectRef>,
+}
+
+/// What became of an environment, or would.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeletedEnvironment {
+    /// Each of its namespaces.
+    pub namespaces: Vec<Left>,
+    /// Custom resources and workloads that went, or would go, with them.
+    pub resources: Vec<String>,
+}
+
+impl From<Deletion> for DeletedEnvironment {
+    fn from(deletion: Deletion) -> Self {
+        let spaces = deletion.spaces.into_iter();
+        Self {
+            namespaces: spaces.map(|(_, left)| left).collect(),
+            resources: deletion.resources.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// Removes an environment. Refused while a Solution is deployed in it, and while custom resources of Solutions or
+/// workloads would go that may not.
+pub async fn delete(
+    change: &Change<'_>,
+    environment: &EnvironmentName,
+    resources: Resources,
+) -> Result<DeletedEnvironment, Error> {
+    let decide = async |state: &State| {
+        let deletion = Deletion::of(change.cluster, state, environment).await?;
+        match deletion.refusal(resources) {
+            // A dry run shows what would go, whether it may or not.
+            Some(obstacle) if change.run == Run::Real => Err(obstacle.into()),
+            _ => Ok(deletion),
+        }
+    };
+    if change.run == Run::Dry {
+        return Ok(change.decided(decide).await?.into());
+    }
+    let act = async |session: &mut Session<'_>, deletion: Deletion| {
+        for (space, left) in &deletion.spaces {
+            remove(session, space, left, change.deadline).await?;
+        }
+        Ok(DeletedEnvironment::from(deletion))
+    };
+    Ok(change.locked(decide, act).await?.0)
+}
+
+impl Deletion {
+    async fn of(
+        cluster: &Cluster,
+        state: &State,
+        environment: &EnvironmentName,
+    ) -> Result<Self, Error> {
+        let mut deletion = Self {
+            spaces: Vec::new(),
+            resources: Vec::new(),
+        };
+        for space in state.environment(environment) {
+            if let Some((solution, deployed)) = space.solutions.iter().next() {
+                return Err(Obstacle::Inhabited(
+                    solution.clone(),
+                    deployed.version.clone(),
+                    space.namespace.clone(),
+                    environment.clone(),
+                )
+                .into());
+            }
+            let live = cluster.get(&namespace_reference(&space.namespace)).await?;
+            let namespace = space.namespace.clone();
+            let left = match &live {
+                None => Left::Gone(namespace),
+                // One of the same name that somebody made since is his.
+                Some(live) if space.origin == Origin::Created && space.is_of(live) => {
+                    Left::Deleted(namespace)
+                }
+                Some(_) => Left::Released(namespace),
+            };
+            if let Left::Deleted(namespace) = &left {
+                deletion.resources.extend(used(cluster, namespace).await?);
+            }
+            deletion.spaces.push((space.clone(), left));
+        }
+        if deletion.spaces.is_empty() {
+            return Err(Obstacle::NoEnvironment(environment.clone()).into());
+        }
+        Ok(deletion)
+    }
+
+    /// That something would go that may not.
+    fn refusal(&self, resources: Resources) -> Option<Obstacle> {
+        if self.resources.is_empty() || resources == Resources::Delete {
+            return None;
+        }
+        let count = self.resources.len();
+        let named = self.resources.iter().take(NAMED).map(ToString::to_string);
+        let mut named: Vec<String> = named.collect();
+        if count > NAMED {
+            named.push(format!("and {} more", count - NAMED));
+        }
+        Some(Obstacle::WouldDelete(count, named.join(", ")))
+    }
+}
+
+/// Custom resources of Solutions in a namespace, and what runs or keeps data there for itself.
+async fn used(cluster: &Cluster, namespace: &Namespace) -> Result<Vec<ObjectRef>, Error> {
+    let mut kinds: Vec<Gvk> = Vec::new();
+    let definitions = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    let ours = Selector::has(v::SOLUTION);
+    for crd in cluster.list(&definitions, None, Some(&ours)).await? {
+        if crd.as_value()["spec"]["scope"] == "Namespaced" {
+            kinds.extend(served_kind(&crd));
+        }
+    }
+    kinds.extend(WORKLOADS.map(|(api, kind)| Gvk::new(api, kind)));
+    let mut used = Vec::new();
+    for kind in &kinds {
+        let found = match cluster.list(kind, Some(namespace.as_str()), None).await {
+            Err(deployer::Error::NoSuchKind(_)) => continue,
+            other => other?,
+        };
+        let own = found
+            .iter()
+            .filter(|object| !is_controlled(object) && !object.is_being_deleted());
+        used.extend(own.map(|object| object.reference().clone()));
+    }
+    Ok(used)
+}
+
+/// Whether another object keeps it, which is named itself.
+fn is_controlled(object: &Object) -> bool {
+    let owners = object.as_value()["metadata"]["ownerReferences"].as_array();
+    owners
+        .into_iter()
+        .flatten()
+        .any(|owner| owner["controller"] == true)
+}
+
+async fn remove(
+    session: &mut Session<'_>,
+    space: &NamespaceRecord,
+    left: &Left,
+    deadline: Duration,
+) -> Result<(), Error> {
+    // An interrupted undeploy may have left some; whoever gets the namespace's name next must not inherit them.
+    let scope = Scope {
+        kinds: cluster_kinds(),
+        namespace: None,
+        selector: Selector::label(v::NAMESPACE, space.namespace.as_str()),
+    };
+    session.prune_scope(&scope, &[]).await?;
+    let reference = namespace_reference(&space.namespace);
+    match left {
+        Left::Gone(_) => {}
+        Left::Deleted(_) => {
+            let is_it = |live: &Object| {
+                let same = space.is_of(live).then_some(());
+                same.ok_or_else(|| Obstacle::MadeAnew(reference.to_string()))
+            };
+            session.remove(&reference, is_it).await?;
+            let gone = std::slice::from_ref(&reference);
+            session.cluster.wait_gone(gone, deadline).await?;
+        }
+        Left::Released(_) => release(session, space, &reference).await?,
+    }
+    session
+        .forget(&namespace_record::reference(&space.namespace))
+        .await
+}
+
+/// Takes our marks off a namespace: applying it without them does.
+async fn release(
+    session: &mut Session<'_>,
+    space: &NamespaceRecord,
+    reference: &ObjectRef,
+) -> Result<(), Error> {
+    let namespace = space.namespace.as_str();
+    let config = ObjectRef::namespaced("v1", "ConfigMap", namespace, v::ENVIRONMENT_CONFIG);
+    session.forget(&config).await?;
+    let bare =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
+    let bare = Object::new(bare)?;
+    let decide = |live: Option<&Object>| Ok(live.map(|_| bare.clone()));
+    session.put(reference, decide).await?;
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! How environments are made, and what is noted in their namespaces.
+
+use std::collections::BTreeMap;
+
+use deployer::Object;
+use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+use serde_json::{Value, json};
+
+use crate::apply::change::Change;
+use crate::apply::session::Session;
+use crate::model::error::Error;
+use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
+use crate::model::obstacle::Obstacle;
+use crate::model::request::Adopt;
+use crate::model::state::State;
+use crate::model::vocabulary as v;
+use crate::plan::place::{check_reserved, origin};
+
+/// Upstream's note of what a namespace runs.
+pub(crate) fn config(namespace: &Namespace, solutions: &BTreeMap<SolutionName, Version>) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": { "name": v::ENVIRONMENT_CONFIG, "namespace": namespace },
+        "data": solutions,
+    })
+}
+
+impl NamespaceRecord {
+    /// Makes or marks the namespace, if it is still there or not as the record says. One that is to be made is recorded
+    /// before it is there, so that there is an undo whatever happens.
+    pub(crate) async fn write_space(&mut self, session: &mut Session<'_>) -> Result<(), Error> {
+        if self.uid.is_none() {
+            session.keep(Object::new(self.to_object())?).await?;
+        }
+        let wanted = Object::new(self.space())?;
+        let seen = self.uid.as_deref();
+        let decide = |live: Option<&Object>| {
+            if live.and_then(Object::uid) == seen {
+                Ok(Some(wanted.clone()))
+            } else {
+                Err(Obstacle::Changed.into())
+            }
+        };
+        let live = session.put(wanted.reference(), decide).await?;
+        self.uid = live.as_ref().and_then(Object::uid).map(str::to_owned);
+        Ok(())
+    }
+
+    /// Keeps the record, and says what it says as upstream does.
+    pub(crate) async fn write(&self, session: &mut Session<'_>) -> Result<(), Error> {
+        session.keep(Object::new(self.to_object())?).await?;
+        let config = config(&self.namespace, &self.versions());
+        session.keep(Object::new(config)?).await
+    }
+}
+
+/// Makes an environment, or another namespace of one. Doing it again changes nothing.
+pub async fn create(
+    change: &Change<'_>,
+    environment: &EnvironmentName,
+    namespace: &Namespace,
+    description: Option<&str>,
+    adopt: Adopt,
+) -> Result<(), Error> {
+    check_reserved(namespace)?;
+    let decide = async |state: &State| {
+        let live = change.cluster.get(&namespace_reference(namespace)).await?;
+        let known = state.namespace(namespace);
+        let origin = origin(known, live.as_ref(), environment, namespace, adopt)?;
+        let before = known.map(|space| space.description.as_str());
+        let description = description.or(before).unwrap_or_default().to_owned();
+        let place = match known {
+            Some(known) => known.clone(),
+            None => NamespaceRecord::new(environment.clone(), namespace.clone(), "", origin),
+        };
+        Ok(NamespaceRecord {
+            description,
+            ..place.of_space(live.as_ref(), origin)
+        })
+    };
+    let act = async |session: &mut Session<'_>, mut place: NamespaceRecord| {
+        place.write_space(session).await?;
+        place.write(session).await
+    };
+    change.locked(decide, act).await.map(drop)
+}

@@ -1,0 +1,301 @@
+//! The undo of each step of an import: undeploy, deactivate, unimport.
+
+use std::time::Duration;
+
+use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
+use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::apply::change::{Change, Run};
+use crate::apply::rollback::without_server_fields;
+use crate::apply::session::Session;
+use crate::model::error::Error;
+use crate::model::inventory::inventory;
+use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
+use crate::model::obstacle::Obstacle;
+use crate::model::owner::owner_of;
+use crate::model::record::{self, Record};
+use crate::model::state::State;
+use crate::model::vocabulary as v;
+use crate::plan::default_account::DefaultAccount;
+
+/// What an undo removed and what it left, for people and programs. Of a dry run: what it would.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Undone {
+    /// Every object that was removed.
+    pub removed: Vec<String>,
+    /// What stays behind, and how to remove it.
+    pub notes: Vec<String>,
+}
+
+impl Undone {
+    fn would<'a>(objects: impl IntoIterator<Item = &'a ObjectRef>, notes: Vec<String>) -> Self {
+        Self {
+            removed: objects.into_iter().map(ToString::to_string).collect(),
+            notes,
+        }
+    }
+}
+
+/// Stops a Solution's operator in an environment, or in one namespace of it, and removes its objects. What the
+/// operator made for its users (custom resources and what belongs to them) stays.
+pub async fn undeploy(
+    change: &Change<'_>,
+    solution: &SolutionName,
+    environment: &EnvironmentName,
+    namespace: Option<&Namespace>,
+) -> Result<Undone, Error> {
+    let decide = async |state: &State| {
+        let wanted = |space: &&NamespaceRecord| {
+            space.solutions.contains_key(solution)
+                && namespace.is_none_or(|namespace| space.namespace == *namespace)
+        };
+        let mut spaces = Vec::new();
+        for space in state.environment(environment).filter(wanted) {
+            let objects = operator(change.cluster, solution, &space.namespace).await?;
+            spaces.push((space.clone(), objects));
+        }
+        if spaces.is_empty() {
+            let (solution, environment) = (solution.clone(), environment.clone());
+            return Err(Obstacle::NotDeployed(solution, environment).into());
+        }
+        Ok(spaces)
+    };
+    let notes = vec![format!(
+        "custom resources of {solution} stay, and so does what belongs to them"
+    )];
+    if change.run == Run::Dry {
+        let spaces = change.decided(decide).await?;
+        let objects = spaces.iter().flat_map(|(_, objects)| objects);
+        return Ok(Undone::would(objects, notes));
+    }
+    let act = async |session: &mut Session<'_>, spaces: Vec<(NamespaceRecord, Vec<ObjectRef>)>| {
+        for (space, objects) in spaces {
+            remove_operator(session, solution, space, &objects, change.deadline).await?;
+        }
+        Ok(())
+    };
+    let ((), removed) = change.locked(decide, act).await?;
+    Ok(Undone { removed, notes })
+}
+
+/// The objects of a Solution's operator in a namespace.
+async fn operator(
+    cluster: &Cluster,
+    solution: &SolutionName,
+    namespace: &Namespace,
+) -> Result<Vec<ObjectRef>, Error> {
+    let mut objects = Vec::new();
+    for scope in inventory(solution, namespace) {
+        let found = cluster.stale(&scope, &[]).await?;
+        objects.extend(found.iter().map(|object| object.reference().clone()));
+    }
+    Ok(objects)
+}
+
+async fn remove_operator(
+    session: &mut Session<'_>,
+    solution: &SolutionName,
+    mut space: NamespaceRecord,
+    objects: &[ObjectRef],
+    deadline: Duration,
+) -> Result<(), Error> {
+    let namespace = space.namespace.clone();
+    session.prune(solution, &namespace, &[]).await?;
+    session.cluster.wait_gone(objects, deadline).await?;
+    let deployed = space.solutions.remove(solution);
+    if let Some(secret) = deployed.and_then(|deployed| deployed.pull_secret) {
+        session.remove_login(solution, &namespace, &secret).await?;
+    }
+    if space.solutions.is_empty() {
+        release_default_account(session, &namespace).await?;
+    }
+    // A namespace that somebody deleted has nothing left to be noted in.
+    let live = namespace_reference(&namespace);
+    if session.cluster.get(&live).await?.is_some() {
+        space.write(session).await
+    } else {
+        session.keep(Object::new(space.to_object())?).await
+    }
+}
+
+/// Takes away the pull secret that was added to the default account.
+async fn release_default_account(
+    session: &mut Session<'_>,
+    namespace: &Namespace,
+) -> Result<(), Error> {
+    let reference = DefaultAccount::reference(namespace);
+    let decide = |live: Option<&Object>| {
+        let Some(live) = live else { return Ok(None) };
+        let account = DefaultAccount::of(live);
+        let without = account.clone().without_added();
+        let changed = without != account;
+        let object = Object::new(without.object(namespace))?;
+        Ok(changed.then_some(object))
+    };
+    session.put(&reference, decide).await?;
+    Ok(())
+}
+
+/// Removes the CRDs of a Solution, and gives back those that were there before it. Refused while it is deployed, or
+/// while custom resources exist: they would go too.
+pub async fn deactivate(change: &Change<'_>, solution: &SolutionName) -> Result<Undone, Error> {
+    let decide = async |state: &State| {
+        refuse_deployed(state, solution, None)?;
+        let crds = crds(change.cluster, solution).await?;
+        for crd in crds.iter().filter(|crd| !is_adopted(crd)) {
+            refuse_used(change.cluster, crd).await?;
+        }
+        let (adopted, own): (Vec<Object>, Vec<Object>) = crds.into_iter().partition(is_adopted);
+        Ok((adopted, own))
+    };
+    let stays = |crd: &Object| format!("{} was there before and stays", crd.reference());
+    if change.run == Run::Dry {
+        let (adopted, own) = change.decided(decide).await?;
+        let notes = adopted.iter().map(stays).collect();
+        return Ok(Undone::would(own.iter().map(Object::reference), notes));
+    }
+    let act = async |session: &mut Session<'_>, (adopted, own): (Vec<Object>, Vec<Object>)| {
+        for crd in &adopted {
+            let decide = |live: Option<&Object>| {
+                let ours = live.filter(|live| owner_of(live, solution).is_ok());
+                let released = ours.map(|live| Object::new(released(live.clone())));
+                Ok(released.transpose()?)
+            };
+            session.put(crd.reference(), decide).await?;
+        }
+        let may = |live: &Object| owner_of(live, solution);
+        remove_all(session, &references(&own), may, change.deadline).await?;
+        Ok(adopted.iter().map(stays).collect())
+    };
+    let (notes, removed) = change.locked(decide, act).await?;
+    Ok(Undone { removed, notes })
+}
+
+fn references(objects: &[Object]) -> Vec<ObjectRef> {
+    objects
+        .iter()
+        .map(|object| object.reference().clone())
+        .collect()
+}
+
+fn is_adopted(crd: &Object) -> bool {
+    crd.annotations().contains_key(v::ADOPTED)
+}
+
+/// A CRD as it is, without our marks.
+fn released(crd: Object) -> Value {
+    let mut crd = without_server_fields(crd.into_value());
+    for (field, marks) in [
+        ("labels", &[v::MANAGED_BY, v::SOLUTION, v::VERSION][..]),
+        ("annotations", &[v::ADOPTED]),
+    ] {
+        if let Some(map) = crd["metadata"][field].as_object_mut() {
+            for mark in marks {
+                map.remove(*mark);
+            }
+        }
+    }
+    crd
+}
+
+/// Forgets an imported version. Refused while it is deployed. Its images stay in the registry.
+pub async fn unimport(
+    change: &Change<'_>,
+    solution: &SolutionName,
+    version: &Version,
+) -> Result<Undone, Error> {
+    let decide = async |state: &State| {
+        refuse_deployed(state, solution, Some(version))?;
+        let record = state.record(solution, version).cloned();
+        let absent = || Obstacle::NotImported(solution.clone(), version.clone());
+        record.ok_or_else(|| absent().into())
+    };
+    let objects = [record::reference(solution, version)];
+    let stay = |record: &Record| {
+        vec![format!(
+            "the images stay in the registry, below {}",
+            record.pushed_to
+        )]
+    };
+    if change.run == Run::Dry {
+        let record = change.decided(decide).await?;
+        return Ok(Undone::would(&objects, stay(&record)));
+    }
+    let act = async |session: &mut Session<'_>, record: Record| {
+        remove_all(session, &objects, |_| Ok(()), change.deadline).await?;
+        Ok(stay(&record))
+    };
+    let (notes, removed) = change.locked(decide, act).await?;
+    Ok(Undone { removed, notes })
+}
+
+async fn remove_all(
+    session: &mut Session<'_>,
+    objects: &[ObjectRef],
+    may: impl Fn(&Object) -> Result<(), Obstacle>,
+    deadline: Duration,
+) -> Result<(), Error> {
+    for object in objects {
+        session.remove(object, &may).await?;
+    }
+    session.cluster.wait_gone(objects, deadline).await?;
+    session.project().await
+}
+
+fn refuse_deployed(
+    state: &State,
+    solution: &SolutionName,
+    version: Option<&Version>,
+) -> Result<(), Error> {
+    let wanted = |running: &Version| version.is_none_or(|version| running == version);
+    match state
+        .deployments(solution)
+        .find(|(_, running)| wanted(running))
+    {
+        None => Ok(()),
+        Some((space, running)) => {
+            let (running, environment) = (running.clone(), space.environment.clone());
+            Err(Obstacle::Deployed(solution.clone(), running, environment).into())
+        }
+    }
+}
+
+async fn crds(cluster: &Cluster, solution: &SolutionName) -> Result<Vec<Object>, Error> {
+    let definitions = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    let ours = Selector::label(v::SOLUTION, solution.as_str());
+    let found = cluster.list(&definitions, None, Some(&ours)).await?;
+    if found.is_empty() {
+        return Err(Obstacle::NotActive(solution.clone()).into());
+    }
+    Ok(found)
+}
+
+/// The kind of a CRD's objects, in a version that is served.
+pub(crate) fn served_kind(crd: &Object) -> Option<Gvk> {
+    let spec = &crd.as_value()["spec"];
+    let group = spec["group"].as_str()?;
+    let kind = spec["names"]["kind"].as_str()?;
+    let versions = spec["versions"].as_array();
+    let served = versions
+        .into_iter()
+        .flatten()
+        .find(|version| version["served"] == true)?;
+    let version = served["name"].as_str()?;
+    Some(Gvk::new(&format!("{group}/{version}"), kind))
+}
+
+async fn refuse_used(cluster: &Cluster, crd: &Object) -> Result<(), Error> {
+    let Some(kind) = served_kind(crd) else {
+        return Err(Obstacle::ServesNothing(crd.reference().to_string()).into());
+    };
+    let resources = cluster.list(&kind, None, None).await?;
+    match resources.first() {
+        None => Ok(()),
+        Some(first) => {
+            let first = first.reference().to_string();
+            Err(Obstacle::InUse(resources.len(), kind.kind, first).into())
+        }
+    }
+}

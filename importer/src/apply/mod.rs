@@ -1,0 +1,206 @@
+//! Does what a plan says: push, record, activate, deploy, wait. The cluster is touched only when every image is in
+//! place; running it again completes whatever an interruption left.
+
+pub(crate) mod change;
+pub(crate) mod delete;
+mod deploy;
+pub(crate) mod environment;
+pub(crate) mod lifecycle;
+mod lock;
+mod rollback;
+mod session;
+
+use std::time::Duration;
+
+use deployer::{Cluster, Object};
+use registry::{Client, ManifestOutcome, ManifestPush, PushReport, Tally};
+use serde::Serialize;
+use validator::Finding;
+use watch::Tell;
+
+use crate::apply::lock::Lock;
+use crate::apply::session::Session;
+use crate::model::error::{Error, PushFailure};
+use crate::model::event::Event;
+use crate::model::obstacle::Obstacle;
+use crate::model::request::{Asked, ForgetSigners};
+use crate::plan::Ready;
+use crate::plan::crd::Change;
+use crate::plan::decision::Decision;
+use crate::plan::deployment::Deployment;
+
+/// How long a CRD may take until it is served.
+const ESTABLISHED: Duration = Duration::from_mins(1);
+
+/// What an import did, for the administrator's files.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Receipt {
+    /// The Solution id.
+    pub solution: String,
+    /// SHA-256 of the signed statement.
+    pub archive_id: String,
+    /// Blobs that were sent, and their bytes.
+    pub uploaded: Count,
+    /// Blobs that the registry took from another repository.
+    pub mounted: Count,
+    /// Blobs that were there.
+    pub present: Count,
+    /// Every object that was created or changed.
+    pub objects: Vec<String>,
+    /// Every object that was removed.
+    pub removed: Vec<String>,
+    /// The environment and namespace in which the operator runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployed: Option<[String; 2]>,
+    /// The id of what reaches beyond the environment and was accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<String>,
+    /// What was found of the archive though it was accepted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+}
+
+/// A number of blobs, and their bytes.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Count {
+    /// Blobs.
+    pub blobs: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl From<Tally> for Count {
+    fn from(tally: Tally) -> Self {
+        Self {
+            blobs: tally.count,
+            bytes: tally.bytes,
+        }
+    }
+}
+
+impl Ready<'_> {
+    /// Pushes, records, and deploys where the plan has a target.
+    pub async fn apply(
+        self,
+        client: &Client,
+        cluster: &Cluster,
+        tell: Tell<'_, Event>,
+    ) -> Result<Receipt, Error> {
+        let report = self.push(client, tell).await?;
+        tell(Event::Pushed);
+        let lock = Lock::acquire(cluster, &self.asked.request.writer, tell).await?;
+        let mut session = Session::new(cluster, &lock, tell);
+        let done = self.write(&mut session).await;
+        let Session {
+            objects, removed, ..
+        } = session;
+        // What went wrong first is what the administrator must know.
+        let released = lock.release().await;
+        done?;
+        released?;
+        Ok(self.receipt(&report, objects, removed))
+    }
+
+    async fn push(&self, client: &Client, tell: Tell<'_, Event>) -> Result<PushReport, Error> {
+        let job = self.images.job.clone();
+        let manifests = job.manifests.clone();
+        let report = registry::push(client, job, &|event| tell(Event::Push(event))).await;
+        if report.is_complete() {
+            return Ok(report);
+        }
+        Err(Error::Push(Box::new(PushFailure {
+            images: failed_images(&manifests, &report.manifests),
+            errors: report.errors(),
+            uploaded: report.uploaded,
+        })))
+    }
+
+    async fn write(&self, session: &mut Session<'_>) -> Result<(), Error> {
+        let decided = self.decide_again(session.cluster).await?;
+        self.remember(&decided, session).await?;
+        let record = &self.asked.record;
+        // A record that is the same stays as it is, with the time of the first import.
+        let earlier = decided.state.record(&record.name, &record.version);
+        if earlier.is_none_or(|earlier| !earlier.is_same_import(record)) {
+            session.keep(Object::new(record.to_object())?).await?;
+            session.project().await?;
+        }
+        if let Some(deployment) = &decided.deployment {
+            self.activate(&decided, session).await?;
+            self.deploy(deployment, &decided, session).await?;
+        }
+        session.project().await
+    }
+
+    /// Remembers who signed, before there is a version that they signed.
+    async fn remember(&self, decided: &Decision, session: &mut Session<'_>) -> Result<(), Error> {
+        let Asked {
+            record, request, ..
+        } = &self.asked;
+        let state = &decided.state;
+        if state.has_archive(record) && request.allowed.forget == ForgetSigners::Refuse {
+            return Ok(());
+        }
+        let memory = state.signers.after(record, request.allowed);
+        if memory == state.signers {
+            return Ok(());
+        }
+        session.keep(Object::new(memory.to_object())?).await
+    }
+
+    async fn activate(&self, decided: &Decision, session: &mut Session<'_>) -> Result<(), Error> {
+        for planned in &decided.crds {
+            let decide = |live: Option<&Object>| {
+                let (object, change) = self.asked.crd(&planned.definition, live)?;
+                if change != planned.change {
+                    return Err(Obstacle::Changed.into());
+                }
+                Ok((!matches!(change, Change::KeepNewer(_))).then_some(object))
+            };
+            session.put(planned.object.reference(), decide).await?;
+        }
+        for planned in &decided.crds {
+            session
+                .cluster
+                .wait_crd_established(planned.object.name(), ESTABLISHED)
+                .await?;
+        }
+        Ok(())
+    }
+
+    fn receipt(&self, report: &PushReport, objects: Vec<String>, removed: Vec<String>) -> Receipt {
+        let target = |deployment: &Deployment| {
+            [
+                deployment.place.environment.to_string(),
+                deployment.namespace.to_string(),
+            ]
+        };
+        let deployment = self.decision.deployment.as_ref();
+        let accepted = deployment.and_then(|deployment| deployment.deployed.accepted.as_ref());
+        Receipt {
+            solution: self.asked.id.to_string(),
+            archive_id: self.asked.record.archive_id.to_string(),
+            uploaded: report.uploaded.into(),
+            mounted: report.mounted.into(),
+            present: report.present.into(),
+            objects,
+            removed,
+            deployed: deployment.map(target),
+            accepted: accepted.map(|accepted| accepted.id.clone()),
+            findings: self.summary.findings.clone(),
+        }
+    }
+}
+
+fn failed_images(manifests: &[ManifestPush], outcomes: &[ManifestOutcome]) -> Vec<String> {
+    manifests
+        .iter()
+        .zip(outcomes)
+        .filter(|(manifest, outcome)| {
+            matches!(manifest.reference, registry::Reference::Tag(_))
+                && !matches!(outcome, ManifestOutcome::Pushed | ManifestOutcome::Present)
+        })
+        .map(|(manifest, _)| format!("{}:{}", manifest.repository, manifest.reference))
+        .collect()
+}

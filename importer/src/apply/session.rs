@@ -1,0 +1,182 @@
+//! Writing under the Lease: each object is looked at right before it is written, what is decided about it is decided
+//! from that look, and it is written only if it is still as it was seen. Whoever is quicker is looked at anew.
+
+use deployer::{Applied, Cluster, Conflicts, Deleted, Object, ObjectRef, Propagation, Scope};
+use schemas::{KubernetesName, Namespace, SolutionName};
+use watch::Tell;
+
+use crate::apply::lock::Lock;
+use crate::model::error::Error;
+use crate::model::event::Event;
+use crate::model::inventory::inventory;
+use crate::model::obstacle::Obstacle;
+use crate::model::owner::owner_of;
+use crate::model::record;
+use crate::model::state::State;
+use crate::model::vocabulary as v;
+use crate::plan::login;
+
+/// How often an object is decided about when others keep changing it.
+const DECISIONS: u32 = 5;
+
+/// Writing under the lock, and what was written.
+pub(crate) struct Session<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) lock: &'a Lock,
+    pub(crate) tell: Tell<'a, Event>,
+    pub(crate) objects: Vec<String>,
+    pub(crate) removed: Vec<String>,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(cluster: &'a Cluster, lock: &'a Lock, tell: Tell<'a, Event>) -> Self {
+        Self {
+            cluster,
+            lock,
+            tell,
+            objects: Vec::new(),
+            removed: Vec::new(),
+        }
+    }
+
+    /// Writes what `decide` makes of an object as it is; nothing when it makes nothing of it. Returns the object as it
+    /// is then.
+    pub(crate) async fn put(
+        &mut self,
+        reference: &ObjectRef,
+        decide: impl Fn(Option<&Object>) -> Result<Option<Object>, Error>,
+    ) -> Result<Option<Object>, Error> {
+        for decision in 1.. {
+            self.lock.check()?;
+            let live = self.cluster.get(reference).await?;
+            let Some(wanted) = decide(live.as_ref())? else {
+                return Ok(live);
+            };
+            let written = self
+                .cluster
+                .put(&wanted, live.as_ref(), &v::manager(), Conflicts::Force)
+                .await;
+            match written {
+                Ok((applied, after)) => {
+                    self.note(reference, applied);
+                    return Ok(Some(after));
+                }
+                Err(deployer::Error::Changed { .. }) if decision < DECISIONS => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        unreachable!("the loop ends at the last decision")
+    }
+
+    /// Writes an object that is ours alone, whatever is there: one in the namespace of the records, or a projection.
+    pub(crate) async fn keep(&mut self, object: Object) -> Result<(), Error> {
+        let reference = object.reference().clone();
+        self.put(&reference, |_| Ok(Some(object.clone()))).await?;
+        Ok(())
+    }
+
+    fn note(&mut self, object: &ObjectRef, applied: Applied) {
+        if applied != Applied::Unchanged {
+            self.objects.push(object.to_string());
+        }
+        (self.tell)(Event::Object {
+            object: object.clone(),
+            applied,
+        });
+    }
+
+    /// Deletes an object as long as `may` says of it as it is that it may go.
+    pub(crate) async fn remove(
+        &mut self,
+        reference: &ObjectRef,
+        may: impl Fn(&Object) -> Result<(), Obstacle>,
+    ) -> Result<(), Error> {
+        for decision in 1.. {
+            self.lock.check()?;
+            let Some(live) = self.cluster.get(reference).await? else {
+                return Ok(());
+            };
+            may(&live)?;
+            let deleted = self
+                .cluster
+                .delete(reference, Propagation::Foreground, Some(&live))
+                .await;
+            match deleted {
+                Ok(Deleted::Requested) => {
+                    self.gone(reference.clone());
+                    return Ok(());
+                }
+                Ok(Deleted::WasAbsent) => return Ok(()),
+                Err(deployer::Error::Changed { .. }) if decision < DECISIONS => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        unreachable!("the loop ends at the last decision")
+    }
+
+    /// Deletes an object of the records.
+    pub(crate) async fn forget(&mut self, reference: &ObjectRef) -> Result<(), Error> {
+        self.remove(reference, |_| Ok(())).await
+    }
+
+    /// Removes a Solution's login if it is one that was made for it; one of the site's own stays.
+    pub(crate) async fn remove_login(
+        &mut self,
+        solution: &SolutionName,
+        namespace: &Namespace,
+        secret: &KubernetesName,
+    ) -> Result<(), Error> {
+        if *secret != login::secret_name(solution) {
+            return Ok(());
+        }
+        let reference = ObjectRef::namespaced("v1", "Secret", namespace.as_str(), secret.as_str());
+        self.remove(&reference, |live| owner_of(live, solution))
+            .await
+    }
+
+    fn gone(&mut self, object: ObjectRef) {
+        self.removed.push(object.to_string());
+        (self.tell)(Event::Removed(object));
+    }
+
+    /// Removes what an operator no longer has.
+    pub(crate) async fn prune(
+        &mut self,
+        solution: &SolutionName,
+        namespace: &Namespace,
+        keep: &[Object],
+    ) -> Result<(), Error> {
+        let keep: Vec<ObjectRef> = keep
+            .iter()
+            .map(|object| object.reference().clone())
+            .collect();
+        for scope in inventory(solution, namespace) {
+            self.prune_scope(&scope, &keep).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes what is in a scope and not to be kept.
+    pub(crate) async fn prune_scope(
+        &mut self,
+        scope: &Scope,
+        keep: &[ObjectRef],
+    ) -> Result<(), Error> {
+        self.lock.check()?;
+        let removed = self
+            .cluster
+            .prune(scope, keep, Propagation::Foreground)
+            .await?;
+        for object in removed {
+            self.gone(object);
+        }
+        Ok(())
+    }
+
+    /// Rewrites upstream's ConfigMap from what the records say now.
+    pub(crate) async fn project(&mut self) -> Result<(), Error> {
+        let state = State::read(self.cluster).await?;
+        let projection = record::projection(&state.records, &state.active);
+        self.keep(Object::new(projection)?).await
+    }
+}

@@ -1,0 +1,15 @@
+//! What plans and what writes are made of: what is asked for, what a site has recorded, whose an object is, and what can
+//! be in the way.
+
+pub(crate) mod error;
+pub(crate) mod event;
+pub(crate) mod inventory;
+pub(crate) mod namespace_record;
+pub(crate) mod obstacle;
+pub(crate) mod owner;
+pub(crate) mod record;
+pub(crate) mod request;
+pub(crate) mod signers;
+pub(crate) mod state;
+pub(crate) mod vocabulary;
+pub(crate) mod writer;

@@ -1,0 +1,232 @@
+//! What a site records of a namespace of an environment: one ConfigMap for each, in the namespace of the records.
+//!
+//! It is the truth about environments. The label on a namespace and upstream's ConfigMap in it are written for others to
+//! read, and whoever may write in the namespace can make them say anything: nothing is decided by them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use deployer::{Object, ObjectRef};
+use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, StatementTime, Version};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::model::error::Error;
+use crate::model::record;
+use crate::model::vocabulary as v;
+
+/// The key of a record in its ConfigMap.
+const KEY: &str = "namespace.json";
+
+/// A namespace of an environment, and what is deployed in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NamespaceRecord {
+    pub(crate) environment: EnvironmentName,
+    pub(crate) namespace: Namespace,
+    /// The uid of the namespace that was made or adopted; none as long as that was not finished. Another namespace of
+    /// the same name is not the environment's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) uid: Option<String>,
+    #[serde(default)]
+    pub(crate) description: String,
+    pub(crate) origin: Origin,
+    #[serde(default)]
+    pub(crate) solutions: BTreeMap<SolutionName, Deployed>,
+}
+
+/// A Solution that is deployed in a namespace, and what was chosen for it: it stays until something else is chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Deployed {
+    pub(crate) version: Version,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pull_secret: Option<KubernetesName>,
+    /// What reaches beyond the namespaces of the environment, and who accepted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) accepted: Option<Accepted>,
+}
+
+/// A person's consent to what reaches beyond an environment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Accepted {
+    /// The id under which it was shown.
+    pub(crate) id: String,
+    /// Who gave it: user and host.
+    pub(crate) by: String,
+    pub(crate) at: StatementTime,
+    /// What was shown, line by line.
+    pub(crate) lines: BTreeSet<String>,
+}
+
+/// A namespace of an environment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EnvironmentNamespace {
+    /// The environment.
+    pub environment: EnvironmentName,
+    /// The namespace.
+    pub namespace: Namespace,
+    /// What the environment is for.
+    pub description: String,
+    /// Whether it was made for the environment.
+    pub origin: Origin,
+    /// What is deployed in it.
+    pub solutions: BTreeMap<SolutionName, Version>,
+}
+
+/// Where a namespace of an environment comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// It was made for the environment, and goes with it.
+    Created,
+    /// It was there before, and stays.
+    Adopted,
+}
+
+impl NamespaceRecord {
+    pub(crate) fn new(
+        environment: EnvironmentName,
+        namespace: Namespace,
+        description: &str,
+        origin: Origin,
+    ) -> Self {
+        Self {
+            environment,
+            namespace,
+            uid: None,
+            description: description.to_owned(),
+            origin,
+            solutions: BTreeMap::new(),
+        }
+    }
+
+    /// The record of the namespace that is there, if any, under the decision where it comes from.
+    pub(crate) fn of_space(self, live: Option<&Object>, origin: Origin) -> Self {
+        let uid = live.and_then(Object::uid).map(str::to_owned);
+        Self {
+            uid,
+            origin,
+            ..self
+        }
+    }
+
+    /// Whether this is the namespace that was made or adopted, and not another of the same name.
+    pub(crate) fn is_of(&self, live: &Object) -> bool {
+        self.uid.is_some() && self.uid.as_deref() == live.uid()
+    }
+
+    /// The versions of the Solutions, as upstream notes them.
+    pub(crate) fn versions(&self) -> BTreeMap<SolutionName, Version> {
+        let version =
+            |(name, deployed): (&SolutionName, &Deployed)| (name.clone(), deployed.version.clone());
+        self.solutions.iter().map(version).collect()
+    }
+
+    /// The namespace as it is applied.
+    pub(crate) fn space(&self) -> Value {
+        let description = self.description.as_str();
+        let mut annotations = BTreeMap::from([(v::ENVIRONMENT_DESCRIPTION, description)]);
+        if self.origin == Origin::Created {
+            annotations.insert(v::CREATED, "true");
+        }
+        json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {
+                "name": self.namespace,
+                "labels": { v::ENVIRONMENT: self.environment },
+                "annotations": annotations,
+            },
+        })
+    }
+
+    /// The record as its ConfigMap.
+    pub(crate) fn to_object(&self) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": config_map_name(&self.namespace),
+                "namespace": v::RECORDS_NAMESPACE,
+                "labels": {
+                    v::MANAGED_BY: v::MANAGER,
+                    v::RECORD: "namespace",
+                    v::ENVIRONMENT: self.environment,
+                },
+            },
+            "data": { KEY: serde_json::to_string(self).expect("a record has a JSON form") },
+        })
+    }
+
+    /// Reads a record out of its ConfigMap.
+    pub(crate) fn from_object(object: &Object) -> Result<Self, Error> {
+        record::parse(object, KEY)
+    }
+}
+
+impl From<&NamespaceRecord> for EnvironmentNamespace {
+    fn from(record: &NamespaceRecord) -> Self {
+        Self {
+            environment: record.environment.clone(),
+            namespace: record.namespace.clone(),
+            description: record.description.clone(),
+            origin: record.origin,
+            solutions: record.versions(),
+        }
+    }
+}
+
+/// Two Solutions' version records never have such a name: theirs end in a version, which has dots.
+fn config_map_name(namespace: &Namespace) -> String {
+    format!("namespace-{namespace}")
+}
+
+/// A namespace itself.
+pub(crate) fn namespace_reference(namespace: &Namespace) -> ObjectRef {
+    ObjectRef::cluster_scoped("v1", "Namespace", namespace.as_str())
+}
+
+/// The ConfigMap of a namespace's record.
+pub(crate) fn reference(namespace: &Namespace) -> ObjectRef {
+    let name = config_map_name(namespace);
+    ObjectRef::namespaced("v1", "ConfigMap", v::RECORDS_NAMESPACE, &name)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn namespace_record(environment: &str, namespace: &str) -> NamespaceRecord {
+        NamespaceRecord::new(
+            environment.parse().unwrap(),
+            namespace.parse().unwrap(),
+            "",
+            Origin::Created,
+        )
+    }
+
+    #[test]
+    fn a_record_comes_back_from_its_config_map() {
+        let mut record = namespace_record("prod", "shop-prod");
+        for accepted in [
+            None,
+            Some(Accepted {
+                id: "1".to_owned(),
+                by: "me@here".to_owned(),
+                at: StatementTime::DEFAULT,
+                lines: BTreeSet::from(["read all Secrets".to_owned()]),
+            }),
+        ] {
+            let deployed = Deployed {
+                version: "1.0.0".parse().unwrap(),
+                pull_secret: accepted.as_ref().map(|_| "login".parse().unwrap()),
+                accepted,
+            };
+            record.solutions.insert("shop".parse().unwrap(), deployed);
+            record.uid = Some("u".to_owned());
+            let object = Object::new(record.to_object()).unwrap();
+            assert_eq!(object.reference(), &reference(&record.namespace));
+            assert_eq!(NamespaceRecord::from_object(&object).unwrap(), record);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What a site remembers of an imported version: one ConfigMap for each, and upstream's ConfigMap as a projection of
+//! all of them.
+
+use std::collections::BTreeMap;
+
+use deployer::{Object, ObjectRef};
+use schemas::{
+    Digest, ImagePlace, ImageReference, KeyId, OperatorConfig, Repository, Solution, SolutionName,
+    StatementTime, Version, json,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::model::error::Error;
+use crate::model::vocabulary as v;
+
+/// The key of a record in its ConfigMap.
+const KEY: &str = "record.json";
+
+/// An imported version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// The Solution.
+    pub name: SolutionName,
+    /// The version.
+    pub version: Version,
+    /// SHA-256 of the signed statement.
+    pub archive_id: Digest,
+    /// The trusted keys whose signatures counted.
+    pub signers: Vec<KeyId>,
+    /// Where the images were pushed, `HOST[/PREFIX]/<name>-<version>`.
+    pub pushed_to: String,
+    /// Where nodes pull them from, likewise.
+    pub endpoint: String,
+    /// The images.
+    pub images: Vec<RecordedImage>,
+    /// When it was imported.
+    pub imported: StatementTime,
+    /// The manifest.
+    pub manifest: Solution,
+}
+
+/// An image of an imported version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedImage {
+    /// Its place in the Solution.
+    pub image: ImagePlace,
+    /// The digest of its manifest or index.
+    pub digest: Digest,
+    /// The reference that workloads ask for.
+    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ImageReference>,
+}
+
+impl Record {
+    /// Whether the same archive was imported to the same place; only the time may differ.
+    pub(crate) fn is_same_import(&self, other: &Self) -> bool {
+        Self {
+            imported: other.imported,
+            ..self.clone()
+        } == *other
+    }
+
+    /// The record as its ConfigMap.
+    pub(crate) fn to_object(&self) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": config_map_name(&self.name, &self.version),
+                "namespace": v::RECORDS_NAMESPACE,
+                "labels": {
+                    v::MANAGED_BY: v::MANAGER,
+                    v::RECORD: "version",
+                    v::SOLUTION: self.name,
+                    v::VERSION: self.version,
+                },
+            },
+            "data": { KEY: serde_json::to_string(self).expect("a record has a JSON form") },
+        })
+    }
+
+    /// Reads a record out of its ConfigMap.
+    pub(crate) fn from_object(object: &Object) -> Result<Self, Error> {
+        parse(object, KEY)
+    }
+
+    /// The registry as nodes know it, without a prefix.
+    pub(crate) fn pull_host(&self) -> &str {
+        self.endpoint.split('/').next().unwrap_or_default()
+    }
+
+    /// The entry of an operator's configuration for this version.
+    pub(crate) fn repository(&self) -> Repository {
+        Repository {
+            endpoint: self.endpoint.clone(),
+            images: self
+                .images
+                .iter()
+                .map(|image| image.image.clone())
+                .collect(),
+        }
+    }
+}
+
+/// What stands as strict JSON under a key of a ConfigMap.
+pub(crate) fn parse<T: DeserializeOwned>(object: &Object, key: &str) -> Result<T, Error> {
+    let text = object.as_value()["data"][key].as_str().unwrap_or_default();
+    json::from_slice(text.as_bytes()).map_err(|source| Error::Record {
+        object: object.reference().to_string(),
+        source,
+    })
+}
+
+/// The name of a record's ConfigMap.
+pub(crate) fn config_map_name(name: &SolutionName, version: &Version) -> String {
+    format!("solution-{name}-{version}")
+}
+
+/// The ConfigMap of a record.
+pub(crate) fn reference(name: &SolutionName, version: &Version) -> ObjectRef {
+    ObjectRef::namespaced(
+        "v1",
+        "ConfigMap",
+        v::RECORDS_NAMESPACE,
+        &config_map_name(name, version),
+    )
+}
+
+/// The configuration of an operator: every imported version of its Solution.
+pub(crate) fn operator_config<'a>(records: impl IntoIterator<Item = &'a Record>) -> OperatorConfig {
+    OperatorConfig::new(
+        records
+            .into_iter()
+            .map(|record| (record.version.clone(), vec![record.repository()]))
+            .collect(),
+    )
+}
+
+/// The namespace of the records.
+pub(crate) fn namespace() -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": { "name": v::RECORDS_NAMESPACE },
+    })
+}
+
+/// Upstream's ConfigMap: for each Solution a JSON list of its versions. `active` is the version whose CRDs are in the
+/// cluster. There is no mount point: nothing is mounted.
+pub(crate) fn projection(records: &[Record], active: &BTreeMap<SolutionName, Version>) -> Value {
+    let mut data: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+    for record in records {
+        data.entry(record.name.as_str()).or_default().push(json!({
+            "name": record.name,
+            "id": format!("{}-{}", record.name, record.version),
+            "version": record.version,
+            "active": active.get(&record.name) == Some(&record.version),
+            "mountpoint": "",
+            "archive": record.archive_id,
+            "manifest": record.manifest,
+        }));
+    }
+    let data: BTreeMap<&str, String> = data
+        .into_iter()
+        .map(|(name, list)| (name, Value::Array(list).to_string()))
+        .collect();
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": v::AVAILABLE,
+            "namespace": v::RECORDS_NAMESPACE,
+            "labels": { v::MANAGED_BY: v::MANAGER },
+        },
+        "data": data,
+    })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn record(version: &str) -> Record {
+        let manifest = format!(
+            "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Solution\nmetadata: {{name: shop}}\nspec: {{version: {version}, images: ['web:7']}}\n"
+        );
+        Record {
+            name: "shop".parse().unwrap(),
+            version: version.parse().unwrap(),
+            archive_id: Digest::new([1; 32]),
+            signers: vec![KeyId::new(Digest::new([2; 32]))],
+            pushed_to: format!("push.test/shop-{version}"),
+            endpoint: format!("pull.test/shop-{version}"),
+            images: vec![RecordedImage {
+                image: "web:7".parse().unwrap(),
+                digest: Digest::new([3; 32]),
+                reference: None,
+            }],
+            imported: StatementTime::DEFAULT,
+            manifest: Solution::from_slice(manifest.as_bytes()).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_record_comes_back_from_its_config_map() {
+        let record = record("1.0.0");
+        let object = Object::new(record.to_object()).unwrap();
+        assert_eq!(object.name(), "solution-shop-1.0.0");
+        assert_eq!(Record::from_object(&object).unwrap(), record);
+        let mut damaged = record.to_object();
+        damaged["data"][KEY] = json!("{");
+        let error = Record::from_object(&Object::new(damaged).unwrap()).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("metalk8s-solutions/solution-shop-1.0.0"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn an_operator_is_told_of_every_version() {
+        let config = operator_config([&record("1.0.0"), &record("1.1.0")]);
+        let endpoints: Vec<(String, &str)> = config
+            .repositories
+            .iter()
+            .map(|(version, places)| (version.to_string(), places[0].endpoint.as_str()))
+            .collect();
+        assert_eq!(
+            endpoints,
+            [
+                ("1.0.0".to_owned(), "pull.test/shop-1.0.0"),
+                ("1.1.0".to_owned(), "pull.test/shop-1.1.0")
+            ]
+        );
+    }
+
+    #[test]
+    fn the_same_import_at_another_time_is_the_same() {
+        let first = record("1.0.0");
+        let mut later = first.clone();
+        later.imported = StatementTime::from_unix(1_700_000_000).unwrap();
+        assert!(first.is_same_import(&later));
+        later.archive_id = Digest::new([9; 32]);
+        assert!(!first.is_same_import(&later));
+    }
+
+    #[test]
+    fn upstreams_list_names_the_active_version() {
+        let active = BTreeMap::from([("shop".parse().unwrap(), "1.1.0".parse().unwrap())]);
+        let object = projection(&[record("1.0.0"), record("1.1.0")], &active);
+        let list: Value = serde_json::from_str(object["data"]["shop"].as_str().unwrap()).unwrap();
+        let seen: Vec<(&str, bool)> = list
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| {
+                (
+                    entry["id"].as_str().unwrap(),
+                    entry["active"].as_bool().unwrap(),
+                )
+            })
+            .collect();
+        assert_eq!(seen, [("shop-1.0.0", false), ("shop-1.1.0", true)]);
+        assert_eq!(list[0]["manifest"]["kind"], "Solution");
+    }
+}

@@ -1,0 +1,159 @@
+//! What an administrator asks for, with every choice made.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use registry::{RegistryAddress, Secret};
+use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId, StatementTime};
+use validator::Accepted;
+
+use crate::model::record::Record;
+use crate::model::writer::Writer;
+
+/// An import.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Where the images are pushed.
+    pub registry: RegistryAddress,
+    /// Where nodes pull them from: the same place, perhaps under another name. None for the name under which they
+    /// pulled what was pushed there before, else that of pushing.
+    pub pull_registry: Option<RegistryAddress>,
+    /// Where the operator runs; without one the version only becomes available.
+    pub target: Option<Target>,
+    /// What is allowed beyond the ordinary.
+    pub allowed: Allowed,
+    /// Ids of what was accepted that reaches beyond the environment.
+    pub accepted: BTreeSet<String>,
+    /// Who asks, for the record: user and host.
+    pub by: String,
+    /// The time to record.
+    pub now: StatementTime,
+    /// How long to wait for the operator.
+    pub wait: Duration,
+    /// Who works on the cluster, for others who want to at the same time.
+    pub writer: Writer,
+}
+
+/// Where an operator runs. What is not chosen stays as it stands in the environment.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The environment.
+    pub environment: EnvironmentName,
+    /// The namespace of it; none for the only one that it has, or that of its name when it is made.
+    pub namespace: Option<Namespace>,
+    /// How nodes log in to the registry.
+    pub pull_login: PullLogin,
+}
+
+/// How nodes log in to the registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PullLogin {
+    /// As they do for the version that runs.
+    Keep,
+    /// They need none.
+    None,
+    /// With a Secret of the namespace.
+    Secret(KubernetesName),
+    /// With a Secret that is made of this login.
+    Made(Login),
+}
+
+/// A user's name and password at a registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Login {
+    /// The registry as nodes know it, without a prefix.
+    pub host: String,
+    /// The user's name.
+    pub username: String,
+    /// The password.
+    pub password: Secret,
+}
+
+/// What an administrator allows beyond the ordinary, one flag each.
+#[derive(Clone, Copy, Debug)]
+pub struct Allowed {
+    /// What is taken over that no Solution owns.
+    pub adopt: Adoption,
+    /// Another archive of a version that was imported already.
+    pub replace: Replace,
+    /// An archive that none of the keys signed that signed the Solution before.
+    pub signers: ChangeSigners,
+    /// An archive that nobody signed, of a Solution that was imported signed before.
+    pub forget: ForgetSigners,
+    /// An older version than the one that runs.
+    pub downgrade: Downgrade,
+    /// An environment that is not there yet.
+    pub create: CreateEnvironment,
+}
+
+/// What is taken over that no Solution owns, each by its own word.
+#[derive(Clone, Copy, Debug)]
+pub struct Adoption {
+    /// The namespace.
+    pub namespace: Adopt,
+    /// CRDs that the archive has too.
+    pub crds: Adopt,
+}
+
+/// Whether CRDs and namespaces that no Solution owns are taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adopt {
+    /// They are left alone, and in the way.
+    Refuse,
+    /// They become the Solution's.
+    Allow,
+}
+
+/// Whether another archive of the same Solution and version replaces the imported one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replace {
+    /// It does not.
+    Refuse,
+    /// It does, and tags that point elsewhere are moved.
+    Allow,
+}
+
+/// Whether a Solution may come from other signers than before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeSigners {
+    /// It may not.
+    Refuse,
+    /// It may.
+    Allow,
+}
+
+/// Whether a site forgets who signed a Solution before, and so takes an archive that nobody signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForgetSigners {
+    /// It does not.
+    Refuse,
+    /// It does.
+    Allow,
+}
+
+/// Whether an older version may follow a newer one in an environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Downgrade {
+    /// It may not.
+    Refuse,
+    /// It may.
+    Allow,
+}
+
+/// Whether an environment that is not there yet is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CreateEnvironment {
+    /// It is not: a mistyped name makes no namespace.
+    Refuse,
+    /// It is.
+    Allow,
+}
+
+/// What is asked for, and what of it does not depend on the cluster.
+#[derive(Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) accepted: &'a Accepted,
+    pub(crate) request: Request,
+    pub(crate) id: SolutionId,
+    pub(crate) record: Record,
+}

@@ -1,0 +1,251 @@
+//! Whose signatures a site has seen on each Solution: one ConfigMap for all of them, which outlives the versions.
+//!
+//! It guards against mistakes and swapped media, not against those who administer the cluster: an archive that none of the
+//! remembered keys signed comes from somebody else, and one that nobody signed could come from anybody. A person decides
+//! about both, each with a flag of its own, and what was decided is what is remembered from then on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use deployer::{Cluster, Gvk, Object, Selector};
+use schemas::{KeyId, SolutionName, json};
+use serde_json::{Value, json};
+
+use crate::model::error::Error;
+use crate::model::obstacle::Obstacle;
+use crate::model::record::Record;
+use crate::model::request::{Allowed, ChangeSigners, ForgetSigners};
+use crate::model::vocabulary as v;
+
+/// The remembered signers of each Solution.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Memory(BTreeMap<SolutionName, BTreeSet<KeyId>>);
+
+impl Memory {
+    /// Reads it by the right that the records need: to list the `ConfigMaps` of their namespace.
+    pub(crate) async fn read(cluster: &Cluster) -> Result<Self, Error> {
+        let maps = Gvk::new("v1", "ConfigMap");
+        let selector = Selector::label(v::RECORD, "signers");
+        let found = cluster
+            .list(&maps, Some(v::RECORDS_NAMESPACE), Some(&selector))
+            .await?;
+        let memory = found.iter().find(|object| object.name() == v::SIGNERS);
+        memory.map_or_else(|| Ok(Self::default()), Self::from_object)
+    }
+
+    fn from_object(object: &Object) -> Result<Self, Error> {
+        let mut memory = BTreeMap::new();
+        let data = object.as_value()["data"].as_object();
+        for (name, keys) in data.into_iter().flatten() {
+            let name = name.parse().map_err(|source| Error::Name {
+                object: object.reference().to_string(),
+                source,
+            })?;
+            let keys = keys.as_str().unwrap_or_default();
+            let keys = json::from_slice(keys.as_bytes()).map_err(|source| Error::Record {
+                object: object.reference().to_string(),
+                source,
+            })?;
+            memory.insert(name, keys);
+        }
+        Ok(Self(memory))
+    }
+
+    /// The memory as its `ConfigMap`: for each Solution a JSON list of key ids.
+    pub(crate) fn to_object(&self) -> Value {
+        let data: BTreeMap<&str, String> = self
+            .0
+            .iter()
+            .map(|(name, keys)| (name.as_str(), json!(keys).to_string()))
+            .collect();
+        json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": v::SIGNERS,
+                "namespace": v::RECORDS_NAMESPACE,
+                "labels": { v::MANAGED_BY: v::MANAGER, v::RECORD: "signers" },
+            },
+            "data": data,
+        })
+    }
+
+    /// What is remembered of one Solution.
+    pub(crate) fn only(&self, solution: &SolutionName) -> Self {
+        let known = self.0.get_key_value(solution);
+        Self(
+            known
+                .map(|(name, keys)| (name.clone(), keys.clone()))
+                .into_iter()
+                .collect(),
+        )
+    }
+
+    /// What the memory says against importing this version, unless it was allowed.
+    pub(crate) fn check(&self, record: &Record, allowed: Allowed) -> Option<Obstacle> {
+        let known = self.0.get(&record.name).filter(|known| !known.is_empty())?;
+        if allowed.forget == ForgetSigners::Allow || known_among(known, record) {
+            return None;
+        }
+        let known: Vec<String> = known.iter().map(KeyId::short).collect();
+        let (name, known) = (record.name.clone(), known.join(", "));
+        if record.signers.is_empty() {
+            return Some(Obstacle::NoSigners(name, known));
+        }
+        if allowed.signers == ChangeSigners::Allow {
+            return None;
+        }
+        Some(Obstacle::OtherSigners(name, known))
+    }
+
+    /// What is remembered once this version is imported. Keys that sign together with a known one become known, so that
+    /// keys can be changed one by one; signers that have no key in common with them take their place.
+    pub(crate) fn after(&self, record: &Record, allowed: Allowed) -> Self {
+        let mut after = self.clone();
+        let name = &record.name;
+        let known = after.0.get(name);
+        let keep = allowed.forget == ForgetSigners::Refuse
+            && known.is_some_and(|known| known_among(known, record));
+        if !keep && (allowed.forget == ForgetSigners::Allow || !record.signers.is_empty()) {
+            after.0.remove(name);
+        }
+        if !record.signers.is_empty() {
+            let known = after.0.entry(name.clone()).or_default();
+            known.extend(&record.signers);
+        }
+        after
+    }
+}
+
+fn known_among(known: &BTreeSet<KeyId>, record: &Record) -> bool {
+    record.signers.iter().any(|signer| known.contains(signer))
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::Digest;
+
+    use super::*;
+    use crate::model::record::tests::record;
+    use crate::model::request::{Adopt, Adoption, CreateEnvironment, Downgrade, Replace};
+
+    fn key(number: u8) -> KeyId {
+        KeyId::new(Digest::new([number; 32]))
+    }
+
+    fn signed_by(keys: &[u8]) -> Record {
+        Record {
+            signers: keys.iter().copied().map(key).collect(),
+            ..record("1.0.0")
+        }
+    }
+
+    fn memory(keys: &[u8]) -> Memory {
+        let keys = keys.iter().copied().map(key).collect();
+        Memory(BTreeMap::from([
+            ("other".parse().unwrap(), BTreeSet::from([key(9)])),
+            ("shop".parse().unwrap(), keys),
+        ]))
+    }
+
+    /// What is known of `shop`.
+    fn known(memory: &Memory) -> Vec<KeyId> {
+        let shop: SolutionName = "shop".parse().unwrap();
+        memory.0.get(&shop).into_iter().flatten().copied().collect()
+    }
+
+    fn allowing(signers: ChangeSigners, forget: ForgetSigners) -> Allowed {
+        Allowed {
+            adopt: Adoption {
+                namespace: Adopt::Refuse,
+                crds: Adopt::Refuse,
+            },
+            replace: Replace::Refuse,
+            signers,
+            forget,
+            downgrade: Downgrade::Refuse,
+            create: CreateEnvironment::Refuse,
+        }
+    }
+
+    fn nothing() -> Allowed {
+        allowing(ChangeSigners::Refuse, ForgetSigners::Refuse)
+    }
+
+    fn change() -> Allowed {
+        allowing(ChangeSigners::Allow, ForgetSigners::Refuse)
+    }
+
+    fn forget() -> Allowed {
+        allowing(ChangeSigners::Refuse, ForgetSigners::Allow)
+    }
+
+    #[test]
+    fn who_signed_before_decides() {
+        // Who is known, who signed, what is allowed; what is in the way, and who is known then.
+        type Case<'a> = (&'a [u8], &'a [u8], Allowed, Option<Obstacle>, &'a [u8]);
+        let name: SolutionName = "shop".parse().unwrap();
+        let short = |number: u8| key(number).short();
+        let others = |known: u8| Some(Obstacle::OtherSigners(name.clone(), short(known)));
+        let nobody = || Some(Obstacle::NoSigners(name.clone(), short(1)));
+        let cases: [Case<'_>; 15] = [
+            // The first time anything goes, and is remembered.
+            (&[], &[1, 2], nothing(), None, &[1, 2]),
+            (&[], &[], nothing(), None, &[]),
+            (&[], &[], forget(), None, &[]),
+            // One known key suffices, and brings the others in.
+            (&[1], &[1], nothing(), None, &[1]),
+            (&[1, 2], &[2, 3], nothing(), None, &[1, 2, 3]),
+            (&[1, 2], &[2, 3], change(), None, &[1, 2, 3]),
+            // None is known.
+            (&[1], &[2], nothing(), others(1), &[2]),
+            (&[1], &[2], change(), None, &[2]),
+            (&[1], &[2], forget(), None, &[2]),
+            (&[1, 2], &[2], forget(), None, &[2]),
+            // Nobody signed: who says that the signers changed has not said that there need be none.
+            (&[1], &[], nothing(), nobody(), &[1]),
+            (&[1], &[], change(), nobody(), &[1]),
+            (&[1], &[], forget(), None, &[]),
+            // Once changed, the old key is somebody else's too.
+            (&[2], &[1], nothing(), others(2), &[1]),
+            (&[2], &[1, 2], nothing(), None, &[1, 2]),
+        ];
+        for (index, (before, signers, allowed, refused, after)) in cases.into_iter().enumerate() {
+            let (memory, record) = (memory(before), signed_by(signers));
+            assert_eq!(memory.check(&record, allowed), refused, "case {index}");
+            let remembered = memory.after(&record, allowed);
+            let expected: Vec<KeyId> = after.iter().copied().map(key).collect();
+            assert_eq!(known(&remembered), expected, "case {index}");
+            // Other Solutions stay as they are, and the same import again says and changes nothing.
+            assert_eq!(
+                remembered.0.get(&"other".parse().unwrap()).unwrap().len(),
+                1
+            );
+            if refused.is_none() {
+                assert_eq!(remembered.check(&record, nothing()), None, "case {index}");
+                assert_eq!(
+                    remembered.after(&record, nothing()),
+                    remembered,
+                    "case {index}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_memory_comes_back_from_its_config_map() {
+        for memory in [Memory::default(), memory(&[1, 2])] {
+            let object = Object::new(memory.to_object()).unwrap();
+            assert_eq!(Memory::from_object(&object).unwrap(), memory);
+        }
+        for (name, keys) in [("shop", "[\"x\"]"), ("shop", "{"), ("Shop", "[]")] {
+            let mut damaged = Memory::default().to_object();
+            damaged["data"][name] = json!(keys);
+            let error = Memory::from_object(&Object::new(damaged).unwrap()).unwrap_err();
+            let text = error.to_string();
+            assert!(
+                text.contains("metalk8s-solutions/solution-signers"),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What the records of a cluster say: the imported versions, and what runs where. Read only.
+
+use std::collections::BTreeMap;
+
+use deployer::{Cluster, Gvk, Object, Selector};
+use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+
+use crate::model::error::Error;
+use crate::model::namespace_record::{Deployed, NamespaceRecord};
+use crate::model::record::Record;
+use crate::model::signers::Memory;
+use crate::model::vocabulary as v;
+
+/// The state of a cluster.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    pub(crate) records: Vec<Record>,
+    pub(crate) namespaces: Vec<NamespaceRecord>,
+    /// For each Solution the version whose CRDs are in the cluster.
+    pub(crate) active: BTreeMap<SolutionName, Version>,
+    pub(crate) signers: Memory,
+}
+
+/// What a plan for one Solution and one namespace depends on. What others did to other Solutions and namespaces leaves
+/// the plan as it is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Concerned<'a> {
+    records: Vec<&'a Record>,
+    namespace: Option<&'a NamespaceRecord>,
+    active: Option<&'a Version>,
+    signers: Memory,
+}
+
+impl State {
+    pub(crate) async fn read(cluster: &Cluster) -> Result<Self, Error> {
+        let mut records = kept(cluster, "version", Record::from_object).await?;
+        records.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
+        let mut namespaces = kept(cluster, "namespace", NamespaceRecord::from_object).await?;
+        let place = |space: &NamespaceRecord| (space.environment.clone(), space.namespace.clone());
+        namespaces.sort_by_key(place);
+        Ok(Self {
+            records,
+            namespaces,
+            active: active(cluster).await?,
+            signers: Memory::read(cluster).await?,
+        })
+    }
+
+    /// The namespaces of an environment.
+    pub(crate) fn environment(
+        &self,
+        name: &EnvironmentName,
+    ) -> impl Iterator<Item = &NamespaceRecord> {
+        self.namespaces
+            .iter()
+            .filter(move |space| space.environment == *name)
+    }
+
+    /// The record of a namespace.
+    pub(crate) fn namespace(&self, name: &Namespace) -> Option<&NamespaceRecord> {
+        self.namespaces
+            .iter()
+            .find(|space| space.namespace == *name)
+    }
+
+    /// The record of a version.
+    pub(crate) fn record(&self, name: &SolutionName, version: &Version) -> Option<&Record> {
+        self.records
+            .iter()
+            .find(|record| record.name == *name && record.version == *version)
+    }
+
+    /// Whether this very archive, with a signer who counted then, was imported already: nothing new is trusted with it.
+    pub(crate) fn has_archive(&self, record: &Record) -> bool {
+        self.record(&record.name, &record.version)
+            .is_some_and(|known| {
+                known.archive_id == record.archive_id && known.signers == record.signers
+            })
+    }
+
+    /// What is deployed of a Solution in a namespace.
+    pub(crate) fn deployed(
+        &self,
+        namespace: &Namespace,
+        solution: &SolutionName,
+    ) -> Option<&Deployed> {
+        self.namespace(namespace)?.solutions.get(solution)
+    }
+
+    /// Everywhere a Solution runs.
+    pub(crate) fn deployments<'a>(
+        &'a self,
+        solution: &'a SolutionName,
+    ) -> impl Iterator<Item = (&'a NamespaceRecord, &'a Version)> {
+        self.namespaces.iter().filter_map(move |space| {
+            let deployed = space.solutions.get(solution)?;
+            Some((space, &deployed.version))
+        })
+    }
+
+    /// The part that a plan depends on.
+    pub(crate) fn concerning(
+        &self,
+        solution: &SolutionName,
+        namespace: Option<&Namespace>,
+    ) -> Concerned<'_> {
+        let records = self.records.iter();
+        Concerned {
+            records: records.filter(|record| record.name == *solution).collect(),
+            namespace: namespace.and_then(|namespace| self.namespace(namespace)),
+            active: self.active.get(solution),
+            signers: self.signers.only(solution),
+        }
+    }
+}
+
+/// The records of a kind, in the namespace of the records.
+async fn kept<T>(
+    cluster: &Cluster,
+    kind: &str,
+    read: impl Fn(&Object) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let maps = Gvk::new("v1", "ConfigMap");
+    let selector = Selector::label(v::RECORD, kind);
+    let found = cluster
+        .list(&maps, Some(v::RECORDS_NAMESPACE), Some(&selector))
+        .await?;
+    found.iter().map(read).collect()
+}
+
+/// The versions that wrote the CRDs of each Solution; the newest where they differ, as after an interrupted import.
+/// Operators may write CRDs, so what is no label of ours counts for nothing.
+async fn active(cluster: &Cluster) -> Result<BTreeMap<SolutionName, Version>, Error> {
+    let definitions = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    let found = cluster
+        .list(&definitions, None, Some(&Selector::has(v::SOLUTION)))
+        .await?;
+    let mut active = BTreeMap::new();
+    for definition in &found {
+        let labels = definition.labels();
+        let label = |name: &str| labels.get(name).copied().unwrap_or_default();
+        let (name, version) = (label(v::SOLUTION).parse(), label(v::VERSION).parse());
+        let (Ok(name), Ok(version)): (Result<SolutionName, _>, Result<Version, _>) =
+            (name, version)
+        else {
+            continue;
+        };
+        let newest = active.entry(name).or_insert_with(|| version.clone());
+        if *newest < version {
+            *newest = version;
+        }
+    }
+    Ok(active)
+}

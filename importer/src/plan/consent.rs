@@ -1,0 +1,251 @@
+//! What an operator may do, and a person's consent to the part of it that reaches beyond the environment.
+//!
+//! Rights are compared with those of the version that runs, read from the cluster: that is for people to see. Consent is
+//! judged by our own record of what was accepted, since roles in a cluster may have been changed by others.
+
+use std::collections::BTreeSet;
+
+use deployer::{Cluster, Object};
+use schemas::{Digest, EnvironmentName, Namespace, SolutionId, SolutionName};
+use sha2::{Digest as _, Sha256};
+use validator::rules::{self, Reach, Right};
+
+use crate::model::error::Error;
+use crate::model::inventory::inventory;
+use crate::model::namespace_record::Accepted;
+use crate::model::obstacle::Obstacle;
+use crate::model::request::Request;
+
+/// Hex digits of an id: 96 bits, so that nobody makes another block with the same one.
+const ID_LENGTH: usize = 24;
+
+/// What changes about the rights of an operator.
+#[derive(Debug, Default)]
+pub(crate) struct Rights {
+    pub(crate) gained: Vec<Right>,
+    pub(crate) lost: Vec<Right>,
+}
+
+impl Rights {
+    /// Compares the roles that would be applied with those that are there.
+    pub(crate) async fn of(
+        cluster: &Cluster,
+        solution: &SolutionName,
+        namespace: &Namespace,
+        objects: &[Object],
+    ) -> Result<Self, Error> {
+        let mut live = Vec::new();
+        for mut scope in inventory(solution, namespace) {
+            scope
+                .kinds
+                .retain(|kind| kind.group == "rbac.authorization.k8s.io");
+            match cluster.stale(&scope, &[]).await {
+                Ok(found) => live.extend(found),
+                // That this user may list them is asked with all other rights.
+                Err(deployer::Error::Forbidden { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        // What is there may be anybody's by now; what of it cannot be read gives nothing.
+        let before = held(&live).unwrap_or_default();
+        let rules::Compared { gained, lost } = rules::compare(&before, &held(objects)?);
+        Ok(Self { gained, lost })
+    }
+}
+
+/// The rights that roles give, each as far as it is bound.
+fn held(objects: &[Object]) -> Result<Vec<Right>, Error> {
+    let mut all = Vec::new();
+    for binding in objects {
+        let reach = match binding.gvk().kind.as_str() {
+            "RoleBinding" => Reach::Namespace(binding.namespace().unwrap_or_default().to_owned()),
+            "ClusterRoleBinding" => Reach::Cluster,
+            _ => continue,
+        };
+        let bound = &binding.as_value()["roleRef"];
+        let role = objects.iter().find(|object| {
+            bound["kind"] == object.gvk().kind.as_str() && bound["name"] == object.name()
+        });
+        if let Some(role) = role {
+            all.extend(rights(role, &reach)?);
+        }
+    }
+    Ok(rules::merge(&all))
+}
+
+fn rights(role: &Object, reach: &Reach) -> Result<Vec<Right>, Error> {
+    rules::rights(role.as_value(), reach).map_err(|source| Error::Rules {
+        object: role.reference().to_string(),
+        source: Box::new(source),
+    })
+}
+
+/// Everything of a deployment that reaches beyond the namespaces of its environment, line by line, under one id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Beyond {
+    pub(crate) id: String,
+    pub(crate) lines: BTreeSet<String>,
+}
+
+impl Beyond {
+    pub(crate) fn of(
+        id: &SolutionId,
+        environment: &EnvironmentName,
+        namespace: &Namespace,
+        objects: &[Object],
+    ) -> Result<Self, Error> {
+        let mut lines = BTreeSet::new();
+        for right in held(objects)? {
+            if *right.reach() == Reach::Cluster {
+                lines.insert(format!(
+                    "its operator may {}",
+                    with_danger(&right, &right.to_string())
+                ));
+            }
+        }
+        for object in objects {
+            match object.gvk().kind.as_str() {
+                "ClusterRoleBinding" => {
+                    lines.insert(format!("{} is made", object.reference()));
+                }
+                "ClusterRole" => lines.extend(aggregated(object)?),
+                _ => {}
+            }
+        }
+        let mut shown = Sha256::new();
+        for part in [id.name().as_str(), environment.as_str(), namespace.as_str()] {
+            shown.update(part);
+            shown.update("\n");
+        }
+        for line in &lines {
+            shown.update(line);
+            shown.update("\n");
+        }
+        let mut id = Digest::new(shown.finalize().into()).hex();
+        id.truncate(ID_LENGTH);
+        Ok(Self { id, lines })
+    }
+
+    /// The lines that are not among those accepted before.
+    pub(crate) fn new_lines(&self, before: Option<&Accepted>) -> Vec<&String> {
+        let known = |line: &&String| before.is_some_and(|before| before.lines.contains(*line));
+        self.lines.iter().filter(|line| !known(line)).collect()
+    }
+
+    /// Whether all of it is accepted, now or before; what to record of that.
+    pub(crate) fn judge(
+        &self,
+        before: Option<&Accepted>,
+        request: &Request,
+    ) -> Result<Option<Accepted>, Obstacle> {
+        if self.lines.is_empty() {
+            return Ok(None);
+        }
+        let new = self.new_lines(before).len();
+        match before {
+            Some(before) if new == 0 => Ok(Some(Accepted {
+                lines: self.lines.clone(),
+                ..before.clone()
+            })),
+            _ if request.accepted.contains(&self.id) => Ok(Some(Accepted {
+                id: self.id.clone(),
+                by: request.by.clone(),
+                at: request.now,
+                lines: self.lines.clone(),
+            })),
+            _ => Err(Obstacle::Beyond(new, self.id.clone())),
+        }
+    }
+}
+
+/// A role that Kubernetes adds to its own roles `view`, `edit` and `admin` gives its rights to all who hold those.
+fn aggregated(role: &Object) -> Result<Vec<String>, Error> {
+    let mut lines = Vec::new();
+    for held in rules::aggregates_to(role.as_value()) {
+        for right in rights(role, &Reach::Cluster)? {
+            let may = with_danger(&right, &right.what());
+            lines.push(format!("everyone with the role {held} may {may}"));
+        }
+    }
+    Ok(lines)
+}
+
+fn with_danger(right: &Right, words: &str) -> String {
+    match right.danger() {
+        Some(danger) => format!("{words} (lets it {})", danger.words),
+        None => words.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn object(value: Value) -> Object {
+        Object::new(value).unwrap()
+    }
+
+    fn role(kind: &str, labels: &Value, resource: &str) -> Object {
+        object(json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
+            "metadata": { "name": "r", "labels": labels },
+            "rules": [{ "apiGroups": [""], "resources": [resource], "verbs": ["get", "list", "watch"] }],
+        }))
+    }
+
+    fn binding(kind: &str) -> Object {
+        let mut value = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
+            "metadata": { "name": "b" },
+            "roleRef": { "kind": "ClusterRole", "name": "r" },
+        });
+        if kind == "RoleBinding" {
+            value["metadata"]["namespace"] = json!("ns");
+        }
+        object(value)
+    }
+
+    fn beyond(environment: &str, objects: &[Object]) -> Beyond {
+        let id = SolutionId::new("shop".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
+        let (environment, namespace) = (environment.parse().unwrap(), "ns".parse().unwrap());
+        Beyond::of(&id, &environment, &namespace, objects).unwrap()
+    }
+
+    #[test]
+    fn only_what_is_bound_in_the_whole_cluster_reaches_beyond() {
+        let secrets = role("ClusterRole", &json!({}), "secrets");
+        let inside = beyond("prod", &[secrets.clone(), binding("RoleBinding")]);
+        assert_eq!(inside.lines, BTreeSet::new());
+        let outside = beyond("prod", &[secrets, binding("ClusterRoleBinding")]);
+        let lines: Vec<&str> = outside.lines.iter().map(String::as_str).collect();
+        assert!(lines[0].contains("ClusterRoleBinding b"), "{lines:?}");
+        assert!(
+            lines[1].contains("its operator may read all Secrets in the whole cluster (lets it"),
+            "{lines:?}"
+        );
+        assert_eq!(lines.len(), 2);
+    }
+
+    #[test]
+    fn the_id_is_of_what_is_shown_and_where() {
+        let of = |environment, resource| {
+            let role = role("ClusterRole", &json!({}), resource);
+            beyond(environment, &[role, binding("ClusterRoleBinding")]).id
+        };
+        assert_eq!(of("prod", "secrets"), of("prod", "secrets"));
+        assert_ne!(of("prod", "secrets"), of("test", "secrets"));
+        assert_ne!(of("prod", "secrets"), of("prod", "pods"));
+        assert_eq!(of("prod", "pods").len(), ID_LENGTH);
+    }
+
+    #[test]
+    fn rights_that_others_get_reach_beyond_wherever_the_role_is_bound() {
+        let labels = json!({ "rbac.authorization.k8s.io/aggregate-to-edit": "true" });
+        let role = role("ClusterRole", &labels, "pods");
+        let lines = beyond("prod", &[role, binding("RoleBinding")]).lines;
+        let expected = "everyone with the role edit may read all Pods".to_owned();
+        assert_eq!(lines, BTreeSet::from([expected]));
+    }
+}

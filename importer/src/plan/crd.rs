@@ -1,0 +1,282 @@
+//! What becomes of the cluster's CRDs when a version is activated. CRDs are shared by all environments, so a version
+//! never takes away what another one that runs may need.
+
+use deployer::Object;
+use schemas::{SolutionName, Version};
+use serde_json::{Value, json};
+use validator::rules::{self, SortedMetadata};
+
+use crate::model::obstacle::Obstacle;
+use crate::model::request::Adopt;
+use crate::model::vocabulary as v;
+
+/// What is to be done with one CRD.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// It is not there yet.
+    Create,
+    /// It is ours, and of the same or an older version.
+    Update,
+    /// A newer version of the Solution wrote it, and it serves all that this one needs.
+    KeepNewer(Version),
+}
+
+/// Decides about one CRD.
+pub(crate) fn decide(
+    solution: &SolutionName,
+    version: &Version,
+    wanted: &Value,
+    active: Option<&Object>,
+    adopt: Adopt,
+) -> Result<Change, Obstacle> {
+    let Some(active) = active else {
+        return Ok(Change::Create);
+    };
+    let crd = active.name().to_owned();
+    check_owner(solution, active, adopt)?;
+    let written_by: Option<Version> = active
+        .labels()
+        .get(v::VERSION)
+        .and_then(|text| text.parse().ok());
+    if let Some(newer) = written_by.filter(|written| written > version) {
+        return match missing(wanted, active.as_value()) {
+            None => Ok(Change::KeepNewer(newer)),
+            Some(api) => Err(Obstacle::CrdTooNew {
+                crd,
+                newer: newer.to_string(),
+                api,
+                version: version.clone(),
+            }),
+        };
+    }
+    if let Some(missing) = missing(active.as_value(), wanted) {
+        return Err(Obstacle::CrdDrops(crd, missing, version.clone()));
+    }
+    match stored_and_gone(active.as_value(), wanted) {
+        None => Ok(Change::Update),
+        Some(stored) => Err(Obstacle::CrdStored(crd, stored, version.clone())),
+    }
+}
+
+fn check_owner(solution: &SolutionName, active: &Object, adopt: Adopt) -> Result<(), Obstacle> {
+    let crd = active.name().to_owned();
+    let labels = active.labels();
+    match labels.get(v::SOLUTION) {
+        Some(owner) if *owner == solution.as_str() => Ok(()),
+        Some(owner) => Err(Obstacle::CrdOwned(crd, (*owner).to_owned())),
+        None if adopt == Adopt::Allow => Ok(()),
+        None => Err(Obstacle::CrdUnowned(crd)),
+    }
+}
+
+/// A version that the first CRD serves and the second does not.
+fn missing(needed: &Value, serving: &Value) -> Option<String> {
+    let serving = served(serving);
+    served(needed)
+        .into_iter()
+        .find(|version| !serving.contains(version))
+}
+
+fn stored_and_gone(active: &Value, wanted: &Value) -> Option<String> {
+    let listed: Vec<&str> = versions(wanted)
+        .filter_map(|version| version["name"].as_str())
+        .collect();
+    active["status"]["storedVersions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .find(|stored| !listed.contains(stored))
+        .map(str::to_owned)
+}
+
+fn served(crd: &Value) -> Vec<String> {
+    versions(crd)
+        .filter(|version| version["served"] == true)
+        .filter_map(|version| version["name"].as_str().map(str::to_owned))
+        .collect()
+}
+
+fn versions(crd: &Value) -> impl Iterator<Item = &Value> {
+    crd["spec"]["versions"].as_array().into_iter().flatten()
+}
+
+/// Whether a CRD was there before any Solution: it is being taken over, or was earlier.
+pub(crate) fn was_there_before(active: Option<&Object>) -> bool {
+    active.is_some_and(|active| {
+        !active.labels().contains_key(v::SOLUTION) || active.annotations().contains_key(v::ADOPTED)
+    })
+}
+
+/// The CRD as it is applied: its specification, its name, the labels and annotations that may pass, and ours. What the
+/// archive says besides would be acted on by the garbage collector and by whoever finds his marks.
+pub(crate) fn labelled(
+    solution: &SolutionName,
+    version: &Version,
+    crd: &Value,
+    was_there_before: bool,
+) -> Value {
+    let SortedMetadata {
+        labels,
+        annotations,
+        ..
+    } = rules::metadata(crd);
+    let mut applied = json!({
+        "apiVersion": crd["apiVersion"],
+        "kind": crd["kind"],
+        "metadata": { "name": crd["metadata"]["name"], "labels": labels },
+        "spec": crd["spec"],
+    });
+    let metadata = &mut applied["metadata"];
+    for (label, value) in [
+        (v::MANAGED_BY, v::MANAGER),
+        (v::SOLUTION, solution.as_str()),
+        (v::VERSION, &version.to_string()),
+    ] {
+        metadata["labels"][label] = json!(value);
+    }
+    if !annotations.is_empty() {
+        metadata["annotations"] = json!(annotations);
+    }
+    if was_there_before {
+        metadata["annotations"][v::ADOPTED] = json!("true");
+    }
+    applied
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn crd(versions: &[(&str, bool)], labels: &Value, stored: &[&str]) -> Value {
+        let versions: Vec<Value> = versions
+            .iter()
+            .map(|(name, served)| json!({ "name": name, "served": served }))
+            .collect();
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": { "name": "apps.example.test", "labels": labels },
+            "spec": { "versions": versions },
+            "status": { "storedVersions": stored },
+        })
+    }
+
+    fn applied(metadata: &Value, was_there_before: bool) -> Value {
+        let (name, version) = ("example".parse().unwrap(), "1.1.0".parse().unwrap());
+        let mut crd = crd(&[("v1", true)], &Value::Null, &["v1"]);
+        crd["metadata"] = metadata.clone();
+        crd["other"] = json!("field");
+        labelled(&name, &version, &crd, was_there_before)
+    }
+
+    #[test]
+    fn a_crd_is_made_anew_with_our_labels_from_what_may_pass() {
+        let metadata = json!({
+            "name": "apps.example.test",
+            "generateName": "apps",
+            "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "gone", "uid": "1"}],
+            "finalizers": ["example.test/never"],
+            "labels": {"app": "a", v::MANAGED_BY: "Helm", v::VERSION: "9.9.9", "helm.sh/chart": "a-1"},
+            "annotations": {"controller-gen.kubebuilder.io/version": "v0.17.0", v::ADOPTED: "true"},
+        });
+        let expected = json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {
+                "name": "apps.example.test",
+                "labels": {"app": "a", v::MANAGED_BY: v::MANAGER, v::SOLUTION: "example", v::VERSION: "1.1.0"},
+                "annotations": {"controller-gen.kubebuilder.io/version": "v0.17.0"},
+            },
+            "spec": {"versions": [{"name": "v1", "served": true}]},
+        });
+        assert_eq!(applied(&metadata, false), expected);
+    }
+
+    #[test]
+    fn whatever_an_archive_says_of_labels_ours_are_added() {
+        for map in [
+            json!({"a": "b"}),
+            json!("text"),
+            json!(["list"]),
+            Value::Null,
+        ] {
+            let metadata = json!({"name": "apps.example.test", "labels": map, "annotations": map});
+            let adopted = applied(&metadata, true);
+            assert_eq!(adopted["metadata"]["labels"][v::SOLUTION], "example");
+            assert_eq!(adopted["metadata"]["annotations"][v::ADOPTED], "true");
+            let created = applied(&metadata, false);
+            assert!(created["metadata"]["annotations"].get(v::ADOPTED).is_none());
+        }
+    }
+
+    fn ours(version: &str) -> Value {
+        json!({ v::SOLUTION: "example", v::VERSION: version })
+    }
+
+    fn decided(
+        wanted: &[(&str, bool)],
+        active: Option<Value>,
+        adopt: Adopt,
+    ) -> Result<Change, String> {
+        let active = active.map(|value| Object::new(value).unwrap());
+        let wanted = crd(wanted, &json!({}), &[]);
+        let solution = "example".parse().unwrap();
+        decide(
+            &solution,
+            &"1.1.0".parse().unwrap(),
+            &wanted,
+            active.as_ref(),
+            adopt,
+        )
+        .map_err(|obstacle| obstacle.to_string())
+    }
+
+    #[test]
+    fn a_crd_is_created_updated_or_left_to_a_newer_version() {
+        let v1 = &[("v1", true)][..];
+        assert_eq!(decided(v1, None, Adopt::Refuse), Ok(Change::Create));
+        for version in ["1.0.0", "1.1.0"] {
+            let active = crd(v1, &ours(version), &["v1"]);
+            assert_eq!(decided(v1, Some(active), Adopt::Refuse), Ok(Change::Update));
+        }
+        let newer = crd(&[("v1", true), ("v2", true)], &ours("1.2.0"), &["v1"]);
+        let kept = Change::KeepNewer("1.2.0".parse().unwrap());
+        assert_eq!(decided(v1, Some(newer), Adopt::Refuse), Ok(kept));
+    }
+
+    #[test]
+    fn what_runs_keeps_what_it_needs() {
+        let refused = |wanted: &[(&str, bool)], active| {
+            decided(wanted, Some(active), Adopt::Refuse).unwrap_err()
+        };
+        let newer_without = crd(&[("v2", true)], &ours("1.2.0"), &[]);
+        assert!(refused(&[("v1", true)], newer_without).contains("no longer serves `v1`"));
+        let older_with = crd(&[("v1", true)], &ours("1.0.0"), &["v1"]);
+        assert!(refused(&[("v1", false), ("v2", true)], older_with).contains("no longer has it"));
+        let stored = crd(
+            &[("v1", false), ("v2", true)],
+            &ours("1.0.0"),
+            &["v1", "v2"],
+        );
+        assert!(refused(&[("v2", true)], stored).contains("stored as `v1`"));
+    }
+
+    #[test]
+    fn crds_of_others_are_left_alone() {
+        let v1 = &[("v1", true)][..];
+        let foreign = crd(v1, &json!({ v::SOLUTION: "other" }), &[]);
+        assert!(
+            decided(v1, Some(foreign), Adopt::Allow)
+                .unwrap_err()
+                .contains("`other`")
+        );
+        let unowned = crd(v1, &json!({}), &[]);
+        assert!(
+            decided(v1, Some(unowned.clone()), Adopt::Refuse)
+                .unwrap_err()
+                .contains("no Solution")
+        );
+        assert_eq!(decided(v1, Some(unowned), Adopt::Allow), Ok(Change::Update));
+    }
+}

@@ -1,0 +1,154 @@
+//! What an import decides from the cluster as it is: which CRDs, which objects, which rights. A plan shows it. Pushing
+//! takes time, so it is decided again under the Lease, and carried out only if it comes out the same.
+
+use deployer::{Cluster, Object, ObjectRef};
+use serde_json::Value;
+
+use crate::model::error::Error;
+use crate::model::obstacle::Obstacle;
+use crate::model::record::{self, Record};
+use crate::model::request::{Asked, Replace};
+use crate::model::state::State;
+use crate::plan::crd::{self, Change};
+use crate::plan::deployment::{Deployment, Planner};
+
+/// Bytes that a ConfigMap may hold, with room for its metadata.
+const RECORD_SIZE: usize = 1_000_000;
+
+/// A CRD, and what becomes of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PlannedCrd {
+    /// As it stands in the archive.
+    pub(crate) definition: Value,
+    /// As it is applied.
+    pub(crate) object: Object,
+    pub(crate) change: Change,
+}
+
+/// What is decided, and what is in its way.
+#[derive(Debug)]
+pub(crate) struct Decision {
+    pub(crate) state: State,
+    pub(crate) crds: Vec<PlannedCrd>,
+    pub(crate) deployment: Option<Deployment>,
+    pub(crate) obstacles: Vec<Obstacle>,
+}
+
+impl Decision {
+    /// Decides from the cluster's state, and what else is read of it. Nothing is written.
+    pub(crate) async fn make(
+        asked: &Asked<'_>,
+        state: State,
+        cluster: &Cluster,
+    ) -> Result<Self, Error> {
+        let Asked {
+            request, record, ..
+        } = asked;
+        let mut decision = Self {
+            state,
+            crds: Vec::new(),
+            deployment: None,
+            obstacles: Vec::new(),
+        };
+        let state = &decision.state;
+        let obstacles = &mut decision.obstacles;
+        check_record(state, record, request.allowed.replace, obstacles);
+        if !state.has_archive(record) {
+            obstacles.extend(state.signers.check(record, request.allowed));
+        }
+        // Importing alone changes nothing that runs.
+        if let Some(target) = &request.target {
+            decision.crds = asked.crds(cluster, obstacles).await?;
+            let planner = Planner {
+                asked,
+                cluster,
+                state,
+            };
+            decision.deployment = planner.deployment(target, obstacles).await?;
+        }
+        Ok(decision)
+    }
+
+    /// Whether another decision about the same request would do the same.
+    pub(crate) fn is_same(&self, other: &Self, asked: &Asked<'_>) -> bool {
+        let solution = asked.id.name();
+        let of = |decision: &'_ Self| {
+            decision
+                .deployment
+                .as_ref()
+                .map(|deployment| deployment.namespace.clone())
+        };
+        let (mine, theirs) = (of(self), of(other));
+        self.obstacles == other.obstacles
+            && self.crds == other.crds
+            && self.deployment == other.deployment
+            && self.state.concerning(solution, mine.as_ref())
+                == other.state.concerning(solution, theirs.as_ref())
+    }
+}
+
+impl Asked<'_> {
+    async fn crds(
+        &self,
+        cluster: &Cluster,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Vec<PlannedCrd>, Error> {
+        let mut crds = Vec::new();
+        for definition in self.accepted.crds() {
+            let definition = &definition.document;
+            let reference: ObjectRef = Object::new(definition.clone())?.reference().clone();
+            let live = cluster.get(&reference).await?;
+            match self.crd(definition, live.as_ref()) {
+                Ok((object, change)) => crds.push(PlannedCrd {
+                    definition: definition.clone(),
+                    object,
+                    change,
+                }),
+                Err(Error::Refused(obstacle)) => obstacles.push(obstacle),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(crds)
+    }
+
+    /// A CRD of the archive as it would be applied to what is there.
+    pub(crate) fn crd(
+        &self,
+        definition: &Value,
+        live: Option<&Object>,
+    ) -> Result<(Object, Change), Error> {
+        let (name, version) = (self.id.name(), self.id.version());
+        let adopt = self.request.allowed.adopt.crds;
+        let change = crd::decide(name, version, definition, live, adopt)?;
+        let before = crd::was_there_before(live);
+        let object = Object::new(crd::labelled(name, version, definition, before))?;
+        Ok((object, change))
+    }
+}
+
+fn check_record(state: &State, record: &Record, replace: Replace, obstacles: &mut Vec<Obstacle>) {
+    let mut all: Vec<Record> = state.records.clone();
+    all.retain(|known| (&known.name, &known.version) != (&record.name, &record.version));
+    all.push(record.clone());
+    for (what, object) in [
+        ("the record of this version", record.to_object()),
+        (
+            "the list of all imported versions",
+            record::projection(&all, &state.active),
+        ),
+    ] {
+        let size = object.to_string().len();
+        if size > RECORD_SIZE {
+            obstacles.push(Obstacle::RecordSize(what, size));
+        }
+    }
+    let earlier = state.record(&record.name, &record.version);
+    let Some(earlier) = earlier.filter(|earlier| earlier.archive_id != record.archive_id) else {
+        return;
+    };
+    if replace == Replace::Refuse {
+        let id = format!("{}-{}", record.name, record.version);
+        let (before, now) = (earlier.archive_id, record.archive_id);
+        obstacles.push(Obstacle::OtherArchive(id, before, now));
+    }
+}

@@ -1,0 +1,379 @@
+//! The part of an import that is about one environment: its namespace, the operator's objects, and what runs there now.
+
+use std::collections::BTreeMap;
+
+use deployer::{Cluster, Object, ObjectRef};
+use schemas::{EnvironmentName, KubernetesName, Namespace, Operator, Version};
+
+use crate::model::error::Error;
+use crate::model::namespace_record::{
+    Accepted, Deployed, NamespaceRecord, Origin, namespace_reference,
+};
+use crate::model::obstacle::Obstacle;
+use crate::model::owner::{check_distinct, check_owner, look};
+use crate::model::record::{self, Record};
+use crate::model::request::{
+    Asked, CreateEnvironment, Downgrade, Login, PullLogin, Request, Target,
+};
+use crate::model::state::State;
+use crate::plan::consent::{Beyond, Rights};
+use crate::plan::default_account::DefaultAccount;
+use crate::plan::expand::Expand;
+use crate::plan::login;
+use crate::plan::operator::{Rendering, operator_name};
+use crate::plan::place;
+
+/// Changes of a letter between a name and the one that may have been meant.
+const NEAR: usize = 3;
+
+/// What is deployed in an environment's namespace.
+#[derive(Debug)]
+pub(crate) struct Deployment {
+    pub(crate) namespace: Namespace,
+    /// The record of the namespace, without this version.
+    pub(crate) place: NamespaceRecord,
+    /// What the record will say of the Solution.
+    pub(crate) deployed: Deployed,
+    /// The operator's objects in the order to apply them.
+    pub(crate) objects: Vec<Object>,
+    /// The uids of those that are there.
+    uids: BTreeMap<ObjectRef, String>,
+    pub(crate) operator: String,
+    pub(crate) previous: Option<Version>,
+    pub(crate) rights: Rights,
+    pub(crate) beyond: Beyond,
+    shared: bool,
+    /// What was accepted before.
+    pub(crate) accepted: Option<Accepted>,
+    /// That something of it is not accepted.
+    pub(crate) refused: Option<Obstacle>,
+}
+
+/// The same objects would be written over the same ones. The default account's content is not compared: whoever may
+/// change it in his namespace would keep imports away, and it is read again when it is written.
+impl PartialEq for Deployment {
+    fn eq(&self, other: &Self) -> bool {
+        let written = |deployment: &Self| {
+            let objects = deployment.objects.iter();
+            objects
+                .filter(|object| !is_default_account(object.reference()))
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        self.place == other.place
+            && self.deployed.version == other.deployed.version
+            && self.deployed.pull_secret == other.deployed.pull_secret
+            && written(self) == written(other)
+            && self.uids == other.uids
+            && self.previous == other.previous
+            && self.beyond == other.beyond
+    }
+}
+
+pub(crate) fn is_default_account(object: &ObjectRef) -> bool {
+    object.gvk.kind == "ServiceAccount" && object.name == "default"
+}
+
+impl Deployment {
+    /// Whether another Solution runs in the namespace.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// Judges whether what reaches beyond the environment is accepted.
+    pub(crate) fn judge(&mut self, request: &Request) {
+        let judged = self.beyond.judge(self.accepted.as_ref(), request);
+        (self.deployed.accepted, self.refused) = match judged {
+            Ok(accepted) => (accepted, None),
+            Err(obstacle) => (None, Some(obstacle)),
+        };
+    }
+}
+
+/// Everything that a deployment is planned from.
+#[derive(Debug)]
+pub(crate) struct Planner<'a> {
+    pub(crate) asked: &'a Asked<'a>,
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) state: &'a State,
+}
+
+impl Planner<'_> {
+    /// The deployment, or what is in its way.
+    pub(crate) async fn deployment(
+        &self,
+        target: &Target,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Option<Deployment>, Error> {
+        let Asked { accepted, id, .. } = self.asked;
+        let Some(operator) = &accepted.manifest().spec.operator else {
+            obstacles.push(Obstacle::NoOperator(id.clone()));
+            return Ok(None);
+        };
+        let Some(namespace) = self.namespace(target, obstacles) else {
+            return Ok(None);
+        };
+        let space = self.cluster.get(&namespace_reference(&namespace)).await?;
+        obstacles.extend(place::check_reserved(&namespace).err());
+        let place = self.place(target, &namespace, space.as_ref(), obstacles);
+        let standing = self.state.deployed(&namespace, id.name()).cloned();
+        let previous = standing.as_ref().map(|standing| standing.version.clone());
+        self.check_upgrade(previous.as_ref(), obstacles);
+        let deployed = Deployed {
+            version: id.version().clone(),
+            pull_secret: self.pull_secret(target, standing.as_ref()),
+            accepted: None,
+        };
+        if let PullLogin::Made(made) = &target.pull_login {
+            obstacles.extend(check_login(made, self.asked.record.pull_host()).err());
+        } else if let Some(secret) = &deployed.pull_secret {
+            self.check_pull_secret(&place, space.as_ref(), secret, obstacles)
+                .await?;
+        }
+        let objects = self.objects(operator, target, &place, &deployed).await?;
+        check_distinct(&objects, obstacles);
+        let uids = self.check_owners(&objects, obstacles).await?;
+        let mut deployment = Deployment {
+            rights: Rights::of(self.cluster, id.name(), &namespace, &objects).await?,
+            beyond: Beyond::of(id, &target.environment, &namespace, &objects)?,
+            namespace,
+            deployed,
+            objects,
+            uids,
+            operator: operator_name(id.name().as_str()),
+            previous,
+            shared: place.solutions.keys().any(|name| name != id.name()),
+            place,
+            accepted: standing.and_then(|standing| standing.accepted),
+            refused: None,
+        };
+        deployment.judge(&self.asked.request);
+        Ok(Some(deployment))
+    }
+
+    /// The operator's objects in the order to apply them, after what its pods pull with.
+    async fn objects(
+        &self,
+        operator: &Operator,
+        target: &Target,
+        place: &NamespaceRecord,
+        deployed: &Deployed,
+    ) -> Result<Vec<Object>, Error> {
+        let Asked { accepted, id, .. } = self.asked;
+        let mut objects = Vec::new();
+        if let PullLogin::Made(made) = &target.pull_login {
+            objects.push(login::secret(id.name(), place, made));
+        }
+        let pull_secret = deployed.pull_secret.as_ref().map(KubernetesName::as_str);
+        let live = DefaultAccount::read(self.cluster, &place.namespace).await?;
+        let account = live.clone().deployed(id.name(), pull_secret, place);
+        if account != live {
+            objects.push(account.object(&place.namespace));
+        }
+        let rendering = Rendering {
+            id,
+            operator,
+            roles: accepted.roles(),
+            environment: &place.environment,
+            namespace: &place.namespace,
+            config: &record::operator_config(self.records()),
+            images: &self.images(),
+            pull_secret,
+        };
+        objects.extend(rendering.objects()?);
+        Ok(objects
+            .into_iter()
+            .map(Object::new)
+            .collect::<Result<_, _>>()?)
+    }
+
+    fn images(&self) -> Expand {
+        let record = &self.asked.record;
+        let images = record.images.iter();
+        Expand::new(
+            &record.endpoint,
+            images.map(|image| (&image.image, image.digest)),
+        )
+    }
+
+    /// The namespace that is meant: the one that is named, else the only one that the environment has, else that of its
+    /// name where an environment may be made.
+    fn namespace(&self, target: &Target, obstacles: &mut Vec<Obstacle>) -> Option<Namespace> {
+        let environment = &target.environment;
+        let known: Vec<&NamespaceRecord> = self.state.environment(environment).collect();
+        match (&target.namespace, known.as_slice()) {
+            (_, []) if self.asked.request.allowed.create == CreateEnvironment::Refuse => {
+                obstacles.push(unknown(environment, self.state));
+                None
+            }
+            (Some(namespace), _) => Some(namespace.clone()),
+            (None, []) => Some(place::default_namespace(environment)),
+            (None, [only]) => Some(only.namespace.clone()),
+            (None, several) => {
+                let names: Vec<&str> = several
+                    .iter()
+                    .map(|space| space.namespace.as_str())
+                    .collect();
+                let names = names.join(", ");
+                obstacles.push(Obstacle::SeveralNamespaces(environment.clone(), names));
+                None
+            }
+        }
+    }
+
+    /// The record of the namespace as it will be, and what speaks against it.
+    fn place(
+        &self,
+        target: &Target,
+        namespace: &Namespace,
+        space: Option<&Object>,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> NamespaceRecord {
+        let environment = &target.environment;
+        let known = self.state.namespace(namespace);
+        let adopt = self.asked.request.allowed.adopt.namespace;
+        match place::origin(known, space, environment, namespace, adopt) {
+            Ok(origin) => match known {
+                Some(known) => known.clone().of_space(space, origin),
+                None => NamespaceRecord::new(environment.clone(), namespace.clone(), "", origin)
+                    .of_space(space, origin),
+            },
+            Err(obstacle) => {
+                obstacles.push(obstacle);
+                let origin = Origin::Adopted;
+                NamespaceRecord::new(environment.clone(), namespace.clone(), "", origin)
+            }
+        }
+    }
+
+    /// Every version of the Solution that is imported, and this one.
+    fn records(&self) -> impl Iterator<Item = &Record> {
+        let record = &self.asked.record;
+        let other = |known: &&Record| known.name == record.name && known.version != record.version;
+        self.state.records.iter().filter(other).chain([record])
+    }
+
+    fn pull_secret(&self, target: &Target, standing: Option<&Deployed>) -> Option<KubernetesName> {
+        match &target.pull_login {
+            PullLogin::Keep => standing.and_then(|standing| standing.pull_secret.clone()),
+            PullLogin::None => None,
+            PullLogin::Secret(name) => Some(name.clone()),
+            PullLogin::Made(_) => Some(login::secret_name(self.asked.id.name())),
+        }
+    }
+
+    /// Names are the archive's: an object of that name may be somebody else's, and is not taken from him. Returns the
+    /// uids of what is there.
+    async fn check_owners(
+        &self,
+        objects: &[Object],
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<BTreeMap<ObjectRef, String>, Error> {
+        let mut uids = BTreeMap::new();
+        // The default account comes some time after its namespace; that changes nothing of a plan.
+        let ours = |object: &&Object| !is_default_account(object.reference());
+        for object in objects.iter().filter(ours) {
+            let Some(live) = look(self.cluster, object.reference()).await? else {
+                continue;
+            };
+            obstacles.extend(check_owner(object, Some(&live), self.asked.id.name()).err());
+            let uid = live.uid().unwrap_or_default().to_owned();
+            uids.insert(object.reference().clone(), uid);
+        }
+        Ok(uids)
+    }
+
+    /// A pull secret is the site's: it must be there, or no pod will start.
+    async fn check_pull_secret(
+        &self,
+        place: &NamespaceRecord,
+        space: Option<&Object>,
+        secret: &KubernetesName,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        let namespace = &place.namespace;
+        let reference = ObjectRef::namespaced("v1", "Secret", namespace.as_str(), secret.as_str());
+        if space.is_some() {
+            match self.cluster.get(&reference).await {
+                // Whoever may not look at Secrets may still have been told its name.
+                Ok(Some(_)) | Err(deployer::Error::Forbidden { .. }) => return Ok(()),
+                Ok(None) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        obstacles.push(Obstacle::NoPullSecret {
+            secret: secret.clone(),
+            namespace: namespace.clone(),
+            create: space.is_none().then(|| place.environment.clone()),
+            host: self.asked.record.pull_host().to_owned(),
+        });
+        Ok(())
+    }
+
+    fn check_upgrade(&self, previous: Option<&Version>, obstacles: &mut Vec<Obstacle>) {
+        let Some(previous) = previous else { return };
+        let version = self.asked.id.version();
+        if previous > version && self.asked.request.allowed.downgrade == Downgrade::Refuse {
+            obstacles.push(Obstacle::Older(previous.clone(), version.clone()));
+        }
+        let range = &self.asked.accepted.statement().predicate.upgrade_from;
+        if let Some(range) = range
+            .as_ref()
+            .filter(|range| previous < version && !range.contains(previous))
+        {
+            let (running, version) = (previous.clone(), version.clone());
+            obstacles.push(Obstacle::TooOld(running, version, range.clone()));
+        }
+    }
+}
+
+/// A login is for one registry.
+fn check_login(login: &Login, pull_host: &str) -> Result<(), Obstacle> {
+    if login.host == pull_host {
+        return Ok(());
+    }
+    Err(Obstacle::OtherLogin(
+        login.host.clone(),
+        pull_host.to_owned(),
+    ))
+}
+
+/// An environment that nobody made, and the one that may have been meant.
+fn unknown(environment: &EnvironmentName, state: &State) -> Obstacle {
+    let names = state.namespaces.iter().map(|space| &space.environment);
+    let nearest = names
+        .map(|name| {
+            let distance = strsim::damerau_levenshtein(name.as_str(), environment.as_str());
+            (distance, name)
+        })
+        .min()
+        .filter(|(distance, _)| *distance <= NEAR);
+    Obstacle::UnknownEnvironment(environment.clone(), nearest.map(|(_, name)| name.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+    use crate::model::namespace_record::tests::namespace_record;
+
+    #[test]
+    fn a_mistyped_name_is_answered_with_the_one_that_was_meant() {
+        let state = State {
+            namespaces: ["production", "test"]
+                .map(|name| namespace_record(name, name))
+                .into(),
+            ..State::default()
+        };
+        for (typed, meant) in [
+            ("produciton", Some("production")),
+            ("tests", Some("test")),
+            ("staging", None),
+        ] {
+            let environment: EnvironmentName = typed.parse().unwrap();
+            let near = meant.map(|name| name.parse().unwrap());
+            let expected = Obstacle::UnknownEnvironment(environment.clone(), near);
+            assert_eq!(unknown(&environment, &state), expected);
+        }
+    }
+}

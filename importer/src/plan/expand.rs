@@ -1,0 +1,104 @@
+//! `$(image:NAME)` in an operator's command, arguments and environment: the address by digest that nodes pull from.
+
+use std::collections::BTreeMap;
+
+use schemas::{Digest, ImageName, ImagePlace, Piece, split_expansions};
+
+use crate::model::error::ExpandError;
+
+/// The addresses of a Solution's images.
+#[derive(Debug)]
+pub(crate) struct Expand(BTreeMap<ImagePlace, String>);
+
+impl Expand {
+    /// Addresses below `endpoint` for images with these digests.
+    pub(crate) fn new<'a>(
+        endpoint: &str,
+        images: impl IntoIterator<Item = (&'a ImagePlace, Digest)>,
+    ) -> Self {
+        let address = |place: &ImagePlace, digest| format!("{endpoint}/{}@{digest}", place.name);
+        Self(
+            images
+                .into_iter()
+                .map(|(place, digest)| (place.clone(), address(place, digest)))
+                .collect(),
+        )
+    }
+
+    /// The address of an image.
+    pub(crate) fn address(&self, place: &ImagePlace) -> Result<&str, ExpandError> {
+        self.0
+            .get(place)
+            .map(String::as_str)
+            .ok_or_else(|| ExpandError::Unknown(place.to_string()))
+    }
+
+    /// The text with every `$(image:…)` replaced. Kubernetes' own `$(VARIABLE)` is left alone.
+    pub(crate) fn expand(&self, text: &str) -> Result<String, ExpandError> {
+        let mut expanded = String::with_capacity(text.len());
+        for piece in split_expansions(text)? {
+            expanded.push_str(match &piece {
+                Piece::Text(text) => text,
+                Piece::Image(name) => self.named(name)?,
+            });
+        }
+        Ok(expanded)
+    }
+
+    fn named(&self, name: &ImageName) -> Result<&str, ExpandError> {
+        let mut found = self.0.iter().filter(|(place, _)| place.name == *name);
+        match (found.next(), found.next()) {
+            (Some((_, address)), None) => Ok(address),
+            (None, _) => Err(ExpandError::Unknown(name.to_string())),
+            (Some(_), Some(_)) => Err(ExpandError::Ambiguous(name.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use validator::ExpansionError;
+
+    use super::*;
+
+    fn images() -> Expand {
+        let places: Vec<ImagePlace> = ["app:1", "org/db:1", "org/db:2", "web:1"]
+            .iter()
+            .map(|text| text.parse().unwrap())
+            .collect();
+        Expand::new(
+            "r.test/example-1.0.0",
+            places.iter().map(|place| (place, Digest::new([7; 32]))),
+        )
+    }
+
+    #[test]
+    fn images_expand_to_addresses_by_digest() {
+        let hex = "07".repeat(32);
+        let expanded = images()
+            .expand("a=$(image:app) $(HOME) b=$(image:web)")
+            .unwrap();
+        let base = "r.test/example-1.0.0";
+        assert_eq!(
+            expanded,
+            format!("a={base}/app@sha256:{hex} $(HOME) b={base}/web@sha256:{hex}")
+        );
+    }
+
+    #[test]
+    fn what_does_not_expand_is_an_error() {
+        let error = |text: &str| images().expand(text).unwrap_err();
+        assert_eq!(
+            error("$(image:api)"),
+            ExpandError::Unknown("api".to_owned())
+        );
+        assert_eq!(
+            error("$(image:org/db)"),
+            ExpandError::Ambiguous("org/db".to_owned())
+        );
+        assert_eq!(
+            error("$(image:app"),
+            ExpandError::Grammar(ExpansionError::Open)
+        );
+    }
+}

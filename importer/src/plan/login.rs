@@ -1,0 +1,42 @@
+//! The Secret that nodes log in to the registry with, made of a login that an administrator gives.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use schemas::{KubernetesName, SolutionName};
+use serde_json::{Value, json};
+
+use crate::model::namespace_record::NamespaceRecord;
+use crate::model::request::Login;
+use crate::model::vocabulary as v;
+
+/// The name of the Secret that is made for a Solution.
+///
+/// # Panics
+///
+/// Never: a Solution's name is a DNS label that leaves room for the rest.
+pub(crate) fn secret_name(solution: &SolutionName) -> KubernetesName {
+    format!("{solution}-registry-login")
+        .parse()
+        .expect("the name of a Secret")
+}
+
+/// The Secret.
+pub(crate) fn secret(solution: &SolutionName, place: &NamespaceRecord, login: &Login) -> Value {
+    let pair = STANDARD.encode(format!("{}:{}", login.username, login.password.reveal()));
+    let config = json!({ "auths": { login.host.as_str(): { "auth": pair } } }).to_string();
+    json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "kubernetes.io/dockerconfigjson",
+        "metadata": {
+            "name": secret_name(solution),
+            "namespace": place.namespace,
+            "labels": {
+                v::MANAGED_BY: v::MANAGER,
+                v::SOLUTION: solution,
+                v::ENVIRONMENT: place.environment,
+            },
+        },
+        "data": { ".dockerconfigjson": STANDARD.encode(config) },
+    })
+}

@@ -1,0 +1,380 @@
+//! What an import would do: everything that can be known before the first byte is written. Reading only.
+
+mod consent;
+pub(crate) mod crd;
+pub(crate) mod decision;
+pub(crate) mod default_account;
+pub(crate) mod deployment;
+mod expand;
+mod images;
+pub(crate) mod login;
+mod notes;
+pub(crate) mod operator;
+pub(crate) mod place;
+mod rights;
+pub(crate) mod summary;
+mod trial;
+
+use deployer::{Cluster, Conflicts, Object};
+use registry::{Client, RegistryAddress};
+use schemas::SolutionId;
+use validator::{Accepted, Finding};
+
+use crate::model::error::Error;
+use crate::model::obstacle::Obstacle;
+use crate::model::record::{Record, RecordedImage};
+use crate::model::request::{Asked, PullLogin, Request};
+use crate::model::state::State;
+use crate::model::vocabulary as v;
+use crate::plan::crd::Change;
+use crate::plan::decision::Decision;
+use crate::plan::images::Images;
+use crate::plan::notes::notes;
+use crate::plan::summary::{
+    Choice, Chosen, PlannedTarget, Summary, kept, planned, planned_target, summary,
+};
+
+/// The oldest Kubernetes that has everything an import uses (server-side apply, stable).
+const OLDEST_MINOR: u32 = 22;
+
+/// A plan, and all that applying it needs.
+#[derive(Debug)]
+pub struct Plan<'a> {
+    asked: Asked<'a>,
+    images: Images,
+    view: View,
+    /// What is in the way, besides what the decision names.
+    obstacles: Vec<Obstacle>,
+    summary: Summary,
+}
+
+/// What a plan knows of the cluster.
+#[derive(Debug)]
+enum View {
+    /// What follows from what is in it.
+    Readable(Box<Decision>),
+    /// Nothing: it is too old, or this user may not read it.
+    Unreadable,
+}
+
+/// A plan with nothing in its way: the only one that can be applied.
+#[derive(Debug)]
+pub struct Ready<'a> {
+    pub(crate) asked: Asked<'a>,
+    pub(crate) images: Images,
+    pub(crate) decision: Box<Decision>,
+    pub(crate) summary: Summary,
+}
+
+impl Ready<'_> {
+    /// The plan in words.
+    #[must_use]
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// Decides again, from the cluster as it is now; refused when it does not come out as it was shown.
+    pub(crate) async fn decide_again(&self, cluster: &Cluster) -> Result<Decision, Error> {
+        let state = State::read(cluster).await?;
+        let decision = Decision::make(&self.asked, state, cluster).await?;
+        if decision.is_same(&self.decision, &self.asked) {
+            Ok(decision)
+        } else {
+            Err(Obstacle::Changed.into())
+        }
+    }
+}
+
+impl<'a> Plan<'a> {
+    /// Finds out what an import would do, and what is in its way. Nothing is written. `findings` are what was found of
+    /// the archive though it was accepted: who reads the plan is to see them. A plan that is not applied is to be
+    /// given up: see [`Plan::give_up`].
+    pub async fn make(
+        accepted: &'a Accepted,
+        findings: Vec<Finding>,
+        client: &Client,
+        cluster: &Cluster,
+        request: Request,
+    ) -> Result<Self, Error> {
+        let mut obstacles = Vec::new();
+        let id = accepted.statement().predicate.id.clone();
+        let replace = request.allowed.replace;
+        let images = images::plan(accepted, client, replace, &mut obstacles).await?;
+        let mut unreadable = Vec::new();
+        check_version(cluster, &mut unreadable);
+        rights::check_reading(cluster, &mut unreadable).await?;
+        let state = if unreadable.is_empty() {
+            Some(State::read(cluster).await?)
+        } else {
+            None
+        };
+        let before = || pulled_before(state.as_ref()?, &request, &id);
+        let pull_registry = request.pull_registry.clone().or_else(before);
+        let pull_registry = pull_registry.unwrap_or_else(|| request.registry.clone());
+        let record = record_of(accepted, &request, &pull_registry, &id);
+        let mut summary = summary(cluster, &request, &record, &images);
+        summary.findings = findings;
+        summary.pull_registry = pull_registry.to_string();
+        let mut plan = Self {
+            asked: Asked {
+                accepted,
+                request,
+                id,
+                record,
+            },
+            images,
+            view: View::Unreadable,
+            obstacles: [obstacles, unreadable].concat(),
+            summary,
+        };
+        if let Some(state) = state {
+            plan.decide(state, client, cluster).await?;
+            plan.try_objects(cluster).await?;
+        }
+        // Last, so that nothing fails between opening uploads and whoever uses them or gives them back.
+        let denied = images::denied(client, &plan.images.job).await?;
+        plan.obstacles.extend(denied);
+        Ok(plan)
+    }
+
+    async fn decide(
+        &mut self,
+        state: State,
+        client: &Client,
+        cluster: &Cluster,
+    ) -> Result<(), Error> {
+        let decision = Decision::make(&self.asked, state, cluster).await?;
+        let Asked {
+            accepted,
+            request,
+            id,
+            record,
+        } = &self.asked;
+        let state = &decision.state;
+        let neighbours = images::neighbours(client.address(), state, record)?;
+        client
+            .find_in_images(&mut self.images.job, &neighbours)
+            .await?;
+        let (crds, deployment) = (&decision.crds, decision.deployment.as_ref());
+        let obstacles = &mut self.obstacles;
+        rights::check_writing(cluster, id.name(), crds, deployment, obstacles).await?;
+        self.summary.recorded = state.record(id.name(), id.version()).is_some();
+        self.summary.notes = notes(accepted, client, cluster, state, id).await?;
+        self.summary.defaults = defaults(request, &decision, &self.summary.pull_registry);
+        self.summary.target = deployment.map(planned_target);
+        self.view = View::Readable(Box::new(decision));
+        Ok(())
+    }
+
+    /// Gives back what was opened at the registry to see whether it takes the images. It is used when the plan is
+    /// applied.
+    pub async fn give_up(&self, client: &Client) {
+        client.cancel_uploads(&self.images.job.known).await;
+    }
+
+    /// The plan in words.
+    #[must_use]
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// What is in the way.
+    #[must_use]
+    pub fn obstacles(&self) -> Vec<&Obstacle> {
+        let decided = self.decision().into_iter();
+        let decided = decided.flat_map(|decision| &decision.obstacles);
+        let all = self.obstacles.iter().chain(decided);
+        all.chain(self.refused()).collect()
+    }
+
+    fn decision(&self) -> Option<&Decision> {
+        match &self.view {
+            View::Readable(decision) => Some(decision),
+            View::Unreadable => None,
+        }
+    }
+
+    fn refused(&self) -> Option<&Obstacle> {
+        self.decision()?.deployment.as_ref()?.refused.as_ref()
+    }
+
+    /// The id of what has to be accepted, when nothing else is in the way.
+    #[must_use]
+    pub fn consent_wanted(&self) -> Option<&str> {
+        let deployment = self.decision()?.deployment.as_ref()?;
+        let only = deployment.refused.is_some() && self.obstacles().len() == 1;
+        only.then_some(deployment.beyond.id.as_str())
+    }
+
+    /// Accepts what was shown under this id.
+    pub fn accept(&mut self, id: String) {
+        self.asked.request.accepted.insert(id);
+        let View::Readable(decision) = &mut self.view else {
+            return;
+        };
+        if let Some(deployment) = &mut decision.deployment {
+            deployment.judge(&self.asked.request);
+            self.summary.target = Some(PlannedTarget {
+                objects: self
+                    .summary
+                    .target
+                    .take()
+                    .map(|target| target.objects)
+                    .unwrap_or_default(),
+                ..planned_target(deployment)
+            });
+        }
+    }
+
+    /// The plan to apply, if nothing is in its way.
+    pub fn ready(self) -> Result<Ready<'a>, Box<Self>> {
+        let free = self.obstacles().is_empty();
+        match self {
+            Self {
+                asked,
+                images,
+                view: View::Readable(decision),
+                summary,
+                ..
+            } if free => Ok(Ready {
+                asked,
+                images,
+                decision,
+                summary,
+            }),
+            plan => Err(Box::new(plan)),
+        }
+    }
+
+    /// Lets the server try every object, with its admission rules, and keeps the answers.
+    async fn try_objects(&mut self, cluster: &Cluster) -> Result<(), Error> {
+        let View::Readable(decision) = &self.view else {
+            return Ok(());
+        };
+        let Decision {
+            crds, deployment, ..
+        } = &**decision;
+        let obstacles = &mut self.obstacles;
+        if !obstacles.is_empty() || !decision.obstacles.is_empty() {
+            return Ok(());
+        }
+        let written = crds
+            .iter()
+            .filter(|crd| !matches!(crd.change, Change::KeepNewer(_)));
+        let mut all: Vec<Object> = written.map(|crd| crd.object.clone()).collect();
+        let definitions = all.len();
+        if let Some(deployment) = deployment {
+            all.push(Object::new(deployment.place.space())?);
+            all.extend(deployment.objects.iter().cloned());
+        }
+        let mut tried = Vec::new();
+        for (object, trial) in cluster
+            .dry_run(&all, &v::manager(), Conflicts::Force)
+            .await?
+        {
+            match planned(&object, trial) {
+                Ok(object) => tried.push(object),
+                Err(obstacle) => obstacles.push(obstacle),
+            }
+        }
+        if let Some(deployment) = deployment {
+            obstacles.extend(trial::pod(cluster, deployment).await?);
+            if deployment.place.uid.is_none() {
+                self.summary.notes.push(format!(
+                    "namespace {} does not exist yet, so PodSecurity, quotas and admission in it could not be tried",
+                    deployment.namespace
+                ));
+            }
+        }
+        let kept = crds.iter().filter_map(|crd| match &crd.change {
+            Change::KeepNewer(newer) => Some(kept(&crd.object, newer)),
+            Change::Create | Change::Update => None,
+        });
+        self.summary.crds.extend(kept);
+        if obstacles.is_empty() {
+            let objects = tried.split_off(definitions.min(tried.len()));
+            self.summary.crds.extend(tried);
+            if let Some(target) = &mut self.summary.target {
+                target.objects = objects;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_version(cluster: &Cluster, obstacles: &mut Vec<Obstacle>) {
+    let version = cluster.version();
+    if (version.major, version.minor) < (1, OLDEST_MINOR) {
+        obstacles.push(Obstacle::Kubernetes(version.text.clone(), OLDEST_MINOR));
+    }
+}
+
+fn record_of(
+    accepted: &Accepted,
+    request: &Request,
+    pull_registry: &RegistryAddress,
+    id: &SolutionId,
+) -> Record {
+    let recorded = |image: &schemas::Image| RecordedImage {
+        image: image.place.clone(),
+        digest: image.root.digest,
+        reference: image.reference.clone(),
+    };
+    Record {
+        name: id.name().clone(),
+        version: id.version().clone(),
+        archive_id: accepted.archive_id(),
+        signers: accepted
+            .signers()
+            .map(|signers| signers.trusted.clone())
+            .unwrap_or_default(),
+        pushed_to: images::endpoint(&request.registry, id),
+        endpoint: images::endpoint(pull_registry, id),
+        images: accepted.images().iter().map(recorded).collect(),
+        imported: request.now,
+        manifest: accepted.manifest().clone(),
+    }
+}
+
+/// Where nodes pulled from what was pushed to the same registry before, of the newest version.
+fn pulled_before(state: &State, request: &Request, id: &SolutionId) -> Option<RegistryAddress> {
+    let mut known = state.records.iter().rev();
+    known.find_map(|known| {
+        let suffix = format!("/{}-{}", known.name, known.version);
+        let pushed_to = known.pushed_to.strip_suffix(&suffix)?;
+        let same = known.name == *id.name() && pushed_to == request.registry.to_string();
+        let endpoint = known.endpoint.strip_suffix(&suffix)?;
+        same.then(|| endpoint.parse().ok()).flatten()
+    })
+}
+
+/// What nobody typed, and where it comes from.
+fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<Choice> {
+    let mut choices = Vec::new();
+    let mut add = |what, value, why| choices.push(Choice { what, value, why });
+    if request.pull_registry.is_none() {
+        let why = if pull_registry == request.registry.to_string() {
+            "the registry itself"
+        } else {
+            "as nodes pulled before"
+        };
+        add(Chosen::PullRegistry, pull_registry.to_owned(), why);
+    }
+    if let (Some(target), Some(deployment)) = (&request.target, &decision.deployment) {
+        if target.namespace.is_none() {
+            let why = "that of the environment";
+            add(Chosen::Namespace, deployment.namespace.to_string(), why);
+        }
+        if target.pull_login == PullLogin::Keep {
+            match &deployment.deployed.pull_secret {
+                Some(secret) => add(Chosen::PullSecret, secret.to_string(), "as it runs now"),
+                None => add(
+                    Chosen::PullSecret,
+                    "none".to_owned(),
+                    "none was given before",
+                ),
+            }
+        }
+    }
+    choices
+}

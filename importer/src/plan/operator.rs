@@ -1,0 +1,503 @@
+//! The objects of an operator in one namespace, in upstream's names and order (ServiceAccount, Roles and bindings,
+//! ConfigMap, Deployment). A pure function: the same archive and choices give the same objects.
+
+use std::collections::BTreeMap;
+
+use schemas::{
+    Digest, EnvironmentName, Namespace, Operator, OperatorConfig, OperatorScope, SolutionId, yaml,
+};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use validator::rules;
+
+use crate::model::error::ExpandError;
+use crate::model::vocabulary as v;
+use crate::plan::expand::Expand;
+
+/// Names of objects that upstream cuts; longer ones end in a hash, so that two never become one.
+const NAME_LENGTH: usize = 63;
+/// Hex digits of that hash: 128 bits, so that nobody finds two names that come to one.
+const HASH_LENGTH: usize = 32;
+
+/// Everything that decides the objects of an operator.
+#[derive(Debug)]
+pub(crate) struct Rendering<'a> {
+    pub(crate) id: &'a SolutionId,
+    pub(crate) operator: &'a Operator,
+    /// The documents of role.yaml.
+    pub(crate) roles: &'a [Value],
+    pub(crate) environment: &'a EnvironmentName,
+    pub(crate) namespace: &'a Namespace,
+    pub(crate) config: &'a OperatorConfig,
+    /// The address by digest of every image of the Solution.
+    pub(crate) images: &'a Expand,
+    /// The Secret that nodes log in with, when the registry wants a login.
+    pub(crate) pull_secret: Option<&'a str>,
+}
+
+impl Rendering<'_> {
+    /// The name of upstream's operator objects.
+    pub(crate) fn operator_name(&self) -> String {
+        operator_name(self.id.name().as_str())
+    }
+
+    /// All objects, in the order to apply them.
+    pub(crate) fn objects(&self) -> Result<Vec<Value>, ExpandError> {
+        let mut objects = vec![self.service_account()];
+        for role in self.roles {
+            objects.push(self.role(role));
+            objects.push(self.binding(role));
+        }
+        objects.push(self.config_map());
+        objects.push(self.deployment()?);
+        Ok(objects)
+    }
+
+    /// Upstream's common labels, and ours.
+    fn labels(&self) -> BTreeMap<&'static str, String> {
+        let name = self.operator_name();
+        BTreeMap::from([
+            ("app", name.clone()),
+            ("app.kubernetes.io/name", name.clone()),
+            ("app.kubernetes.io/instance", name),
+            ("app.kubernetes.io/version", self.id.version().to_string()),
+            ("app.kubernetes.io/component", "operator".to_owned()),
+            ("app.kubernetes.io/part-of", self.id.name().to_string()),
+            (v::MANAGED_BY, v::MANAGER.to_owned()),
+            (v::SOLUTION, self.id.name().to_string()),
+            (v::ENVIRONMENT, self.environment.to_string()),
+        ])
+    }
+
+    fn metadata(&self, name: &str) -> Value {
+        json!({ "name": name, "namespace": self.namespace, "labels": self.labels() })
+    }
+
+    /// Cluster-scoped objects carry the namespace as a label, since their name alone does not say whom they serve.
+    fn cluster_metadata(&self, name: &str) -> Value {
+        let mut labels = self.labels();
+        labels.insert(v::NAMESPACE, self.namespace.to_string());
+        json!({ "name": name, "labels": labels })
+    }
+
+    fn pull_secrets(&self) -> Value {
+        self.pull_secret
+            .map_or(json!([]), |name| json!([{ "name": name }]))
+    }
+
+    fn service_account(&self) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": self.metadata(&self.operator_name()),
+            "imagePullSecrets": self.pull_secrets(),
+        })
+    }
+
+    fn role(&self, role: &Value) -> Value {
+        let mut metadata = match kind(role) {
+            "ClusterRole" => self.cluster_metadata(&self.cluster_role_name(role)),
+            _ => self.metadata(name(role)),
+        };
+        if kind(role) == "ClusterRole" {
+            for held in rules::aggregates_to(role) {
+                let label = format!("{}{held}", rules::AGGREGATE_TO);
+                metadata["labels"][label] = json!("true");
+            }
+        }
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": kind(role),
+            "metadata": metadata,
+            "rules": role.get("rules").cloned().unwrap_or_else(|| json!([])),
+        })
+    }
+
+    /// No two environments share a ClusterRole: each has one under a name of its own.
+    fn cluster_role_name(&self, role: &Value) -> String {
+        let solution = self.id.name();
+        format!(
+            "solution:{}:{}:{solution}:{}",
+            self.environment,
+            self.namespace,
+            name(role)
+        )
+    }
+
+    fn binding(&self, role: &Value) -> Value {
+        let bound = match kind(role) {
+            "ClusterRole" => self.cluster_role_name(role),
+            _ => name(role).to_owned(),
+        };
+        let cluster_wide =
+            kind(role) == "ClusterRole" && self.operator.scope == OperatorScope::Cluster;
+        let (binding_kind, metadata) = if cluster_wide {
+            ("ClusterRoleBinding", self.cluster_metadata(&bound))
+        } else {
+            ("RoleBinding", self.metadata(&self.binding_name(role)))
+        };
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": binding_kind,
+            "metadata": metadata,
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": kind(role), "name": bound },
+            "subjects": [{
+                "kind": "ServiceAccount",
+                "name": self.operator_name(),
+                "namespace": self.namespace,
+            }],
+        })
+    }
+
+    fn binding_name(&self, role: &Value) -> String {
+        let kind = kind(role).to_ascii_lowercase();
+        fit(&format!("{}-{kind}-{}", self.operator_name(), name(role)))
+    }
+
+    fn config_map(&self) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": self.metadata(&format!("{}-config", self.operator_name())),
+            "data": { "operator.yaml": self.config_text() },
+        })
+    }
+
+    fn config_text(&self) -> String {
+        yaml::to_string(self.config)
+    }
+
+    fn deployment(&self) -> Result<Value, ExpandError> {
+        let name = self.operator_name();
+        let mut pod_labels = self.labels();
+        pod_labels.remove(v::SOLUTION);
+        pod_labels.insert("heritage", v::MANAGER.to_owned());
+        let hash = Digest::new(Sha256::digest(self.config_text()).into()).hex();
+        Ok(json!({
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": self.metadata(&name),
+            "spec": {
+                "replicas": 1,
+                "selector": { "matchLabels": { "app": name } },
+                "template": {
+                    "metadata": { "labels": pod_labels, "annotations": { v::CONFIG_HASH: hash } },
+                    "spec": {
+                        "serviceAccountName": name,
+                        "securityContext": { "seccompProfile": { "type": "RuntimeDefault" } },
+                        "containers": [self.container(&name)?],
+                        "volumes": [{
+                            "name": "operator-config",
+                            "configMap": { "name": format!("{name}-config") },
+                        }],
+                    },
+                },
+            },
+        }))
+    }
+
+    fn container(&self, name: &str) -> Result<Value, ExpandError> {
+        let default_command = || {
+            vec![
+                name.to_owned(),
+                "--config=/etc/config/operator.yaml".to_owned(),
+            ]
+        };
+        let command = self
+            .operator
+            .command
+            .clone()
+            .unwrap_or_else(default_command);
+        Ok(json!({
+            "name": name,
+            "image": self.images.address(&self.operator.image.place())?,
+            // By digest, so a pull is needed only once.
+            "imagePullPolicy": "IfNotPresent",
+            "command": self.expand_all(&command)?,
+            "args": self.expand_all(&self.operator.args)?,
+            "env": self.environment_variables(name)?,
+            "securityContext": self.security_context(),
+            "volumeMounts": [{ "name": "operator-config", "mountPath": "/etc/config" }],
+        }))
+    }
+
+    /// What is always withheld, and what the manifest promises to do without.
+    fn security_context(&self) -> Value {
+        let mut context = json!({
+            "allowPrivilegeEscalation": false,
+            "capabilities": { "drop": ["ALL"] },
+        });
+        let promised = self.operator.security_context;
+        for (field, promised) in [
+            ("runAsNonRoot", promised.run_as_non_root),
+            ("readOnlyRootFilesystem", promised.read_only_root_filesystem),
+        ] {
+            if promised {
+                context[field] = Value::Bool(true);
+            }
+        }
+        if let Some(user) = promised.run_as_user {
+            context["runAsUser"] = json!(user);
+        }
+        context
+    }
+
+    fn expand_all(&self, texts: &[String]) -> Result<Vec<String>, ExpandError> {
+        texts.iter().map(|text| self.images.expand(text)).collect()
+    }
+
+    fn environment_variables(&self, name: &str) -> Result<Vec<Value>, ExpandError> {
+        let field = |path: &str| json!({ "fieldRef": { "apiVersion": "v1", "fieldPath": path } });
+        let mut variables = vec![
+            json!({ "name": "WATCH_NAMESPACE", "valueFrom": field("metadata.namespace") }),
+            json!({ "name": "POD_NAME", "valueFrom": field("metadata.name") }),
+            json!({ "name": "POD_NAMESPACE", "valueFrom": field("metadata.namespace") }),
+            json!({ "name": "OPERATOR_NAME", "value": name }),
+        ];
+        // The manifest's own word counts: an operator of the whole cluster watches more than its namespace.
+        let own = &self.operator.env;
+        variables.retain(|variable| own.iter().all(|own| variable["name"] != own.name.as_str()));
+        for variable in &self.operator.env {
+            let value = self.images.expand(&variable.value)?;
+            variables.push(json!({ "name": variable.name, "value": value }));
+        }
+        Ok(variables)
+    }
+}
+
+/// The name of a Solution's operator and its objects.
+pub(crate) fn operator_name(solution: &str) -> String {
+    format!("{solution}-operator")
+}
+
+fn kind(object: &Value) -> &str {
+    object["kind"].as_str().unwrap_or_default()
+}
+
+fn name(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+/// A name of at most 63 characters: longer ones are cut and end in a hash of the whole.
+fn fit(name: &str) -> String {
+    if name.len() <= NAME_LENGTH {
+        return name.to_owned();
+    }
+    let hash = Digest::new(Sha256::digest(name).into()).hex();
+    let cut: String = name.chars().take(NAME_LENGTH - HASH_LENGTH - 1).collect();
+    format!("{cut}-{}", &hash[..HASH_LENGTH])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schemas::Solution;
+
+    const MANIFEST: &str = "
+apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: Solution
+metadata: {name: shop}
+spec:
+  version: 1.2.0
+  images: [shop-operator:1.2.0, web:7]
+  operator:
+    image: {name: shop-operator, tag: 1.2.0}
+    args: ['--web=$(image:web)']
+    env: [{name: RELATED_IMAGE_WEB, value: '$(image:web)'}]
+    securityContext: {runAsNonRoot: true, runAsUser: 65534}
+";
+
+    /// What a test decides about a rendering.
+    struct Case {
+        solution: Solution,
+        pull_secret: Option<&'static str>,
+    }
+
+    impl Case {
+        fn new() -> Self {
+            Self {
+                solution: Solution::from_slice(MANIFEST.as_bytes()).unwrap(),
+                pull_secret: None,
+            }
+        }
+
+        fn objects(&self) -> Vec<Value> {
+            let roles = [
+                json!({ "kind": "Role", "metadata": { "name": "shop", "namespace": "elsewhere" }, "rules": [] }),
+                json!({ "kind": "ClusterRole", "metadata": { "name": "x".repeat(80) }, "rules": [] }),
+            ];
+            let id = self.solution.id().unwrap();
+            let places = &self.solution.spec.images;
+            let images = Expand::new(
+                "pull.test/shop-1.2.0",
+                places.iter().map(|place| (place, Digest::new([7; 32]))),
+            );
+            let rendering = Rendering {
+                id: &id,
+                operator: self.solution.spec.operator.as_ref().unwrap(),
+                roles: &roles,
+                environment: &"prod".parse().unwrap(),
+                namespace: &"shop-prod".parse().unwrap(),
+                config: &OperatorConfig::new(BTreeMap::new()),
+                images: &images,
+                pull_secret: self.pull_secret,
+            };
+            rendering.objects().unwrap()
+        }
+    }
+
+    fn find<'a>(objects: &'a [Value], wanted: &str) -> &'a Value {
+        objects
+            .iter()
+            .find(|object| kind(object) == wanted)
+            .unwrap()
+    }
+
+    #[test]
+    fn objects_come_in_upstreams_order_and_names() {
+        let objects = Case::new().objects();
+        let names: Vec<String> = objects
+            .iter()
+            .map(|object| format!("{} {}", kind(object), name(object)))
+            .collect();
+        let bound = &names[4];
+        assert!(
+            bound.starts_with("RoleBinding shop-operator-clusterrole-xx") && bound.len() == 12 + 63,
+            "{bound}"
+        );
+        let cluster_role = format!(
+            "ClusterRole solution:prod:shop-prod:shop:{}",
+            "x".repeat(80)
+        );
+        let expected = [
+            "ServiceAccount shop-operator",
+            "Role shop",
+            "RoleBinding shop-operator-role-shop",
+            &cluster_role,
+            bound,
+            "ConfigMap shop-operator-config",
+            "Deployment shop-operator",
+        ];
+        assert_eq!(names, expected);
+        for object in &objects {
+            let namespace = object["metadata"]["namespace"].as_str();
+            assert_eq!(
+                namespace,
+                (kind(object) != "ClusterRole").then_some("shop-prod"),
+                "{object}"
+            );
+            assert_eq!(
+                object["metadata"]["labels"][v::SOLUTION],
+                "shop",
+                "{object}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_operator_runs_by_digest_with_upstreams_arguments_and_few_rights() {
+        let objects = Case::new().objects();
+        let pod = &find(&objects, "Deployment")["spec"]["template"]["spec"];
+        let container = &pod["containers"][0];
+        let web = format!("pull.test/shop-1.2.0/web@sha256:{}", "07".repeat(32));
+        assert_eq!(container["image"], web.replace("/web@", "/shop-operator@"));
+        assert_eq!(
+            container["command"],
+            json!(["shop-operator", "--config=/etc/config/operator.yaml"])
+        );
+        assert_eq!(container["args"], json!([format!("--web={web}")]));
+        assert_eq!(
+            container["env"][4],
+            json!({ "name": "RELATED_IMAGE_WEB", "value": web })
+        );
+        assert_eq!(container["env"][0]["name"], "WATCH_NAMESPACE");
+        assert_eq!(
+            container["securityContext"]["allowPrivilegeEscalation"],
+            false
+        );
+        assert_eq!(
+            container["securityContext"]["capabilities"]["drop"],
+            json!(["ALL"])
+        );
+        assert_eq!(container["securityContext"]["runAsNonRoot"], true);
+        assert_eq!(container["securityContext"]["runAsUser"], 65534);
+        assert!(
+            container["securityContext"]
+                .get("readOnlyRootFilesystem")
+                .is_none()
+        );
+        assert_eq!(
+            pod["securityContext"]["seccompProfile"]["type"],
+            "RuntimeDefault"
+        );
+    }
+
+    #[test]
+    fn a_variable_of_the_manifest_replaces_the_usual_one() {
+        let mut case = Case::new();
+        let operator = case.solution.spec.operator.as_mut().unwrap();
+        operator.env = vec![schemas::EnvVar {
+            name: "WATCH_NAMESPACE".to_owned(),
+            value: String::new(),
+        }];
+        let objects = case.objects();
+        let env = &find(&objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]["env"];
+        let names: Vec<&Value> = env
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| &it["name"])
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "POD_NAME",
+                "POD_NAMESPACE",
+                "OPERATOR_NAME",
+                "WATCH_NAMESPACE"
+            ]
+        );
+        assert_eq!(env[3]["value"], "");
+    }
+
+    #[test]
+    fn cluster_wide_rights_only_where_the_scope_says_so() {
+        let mut case = Case::new();
+        assert!(
+            case.objects()
+                .iter()
+                .all(|object| kind(object) != "ClusterRoleBinding")
+        );
+        case.solution.spec.operator.as_mut().unwrap().scope = OperatorScope::Cluster;
+        let objects = case.objects();
+        let binding = find(&objects, "ClusterRoleBinding");
+        assert_eq!(binding["metadata"]["labels"][v::NAMESPACE], "shop-prod");
+        assert_eq!(binding["subjects"][0]["namespace"], "shop-prod");
+        assert!(
+            binding["roleRef"]["name"]
+                .as_str()
+                .unwrap()
+                .starts_with("solution:prod:")
+        );
+    }
+
+    #[test]
+    fn the_operator_pulls_with_the_secret() {
+        let mut case = Case::new();
+        case.pull_secret = Some("login");
+        let objects = case.objects();
+        let account = find(&objects, "ServiceAccount");
+        assert_eq!(account["imagePullSecrets"], json!([{ "name": "login" }]));
+    }
+
+    #[test]
+    fn long_names_stay_apart() {
+        let (a, b) = (
+            fit(&format!("{}a", "x".repeat(70))),
+            fit(&format!("{}b", "x".repeat(70))),
+        );
+        assert_ne!(a, b);
+        assert_eq!((a.len(), b.len()), (NAME_LENGTH, NAME_LENGTH));
+        assert_eq!(fit("short"), "short");
+    }
+}

@@ -1,0 +1,66 @@
+//! Which namespaces can be an environment's, and where they come from.
+
+use deployer::Object;
+use schemas::{EnvironmentName, Namespace};
+
+use crate::model::namespace_record::{NamespaceRecord, Origin};
+use crate::model::obstacle::Obstacle;
+use crate::model::request::Adopt;
+use crate::model::vocabulary as v;
+
+/// Namespaces that can be no environment's: those of Kubernetes, and that of the records, whose ConfigMaps carry the
+/// labels by which an operator's objects are removed.
+pub(crate) fn check_reserved(namespace: &Namespace) -> Result<(), Obstacle> {
+    let name = namespace.as_str();
+    if name == v::RECORDS_NAMESPACE || name == "default" || name.starts_with("kube-") {
+        return Err(Obstacle::NamespaceReserved(namespace.clone()));
+    }
+    Ok(())
+}
+
+/// Where the namespace comes from, or why it cannot be the environment's.
+pub(crate) fn origin(
+    known: Option<&NamespaceRecord>,
+    live: Option<&Object>,
+    environment: &EnvironmentName,
+    namespace: &Namespace,
+    adopt: Adopt,
+) -> Result<Origin, Obstacle> {
+    let namespace = namespace.clone();
+    if live.is_some_and(Object::is_being_deleted) {
+        return Err(Obstacle::NamespaceGoing(namespace));
+    }
+    if let Some(space) = known
+        && space.environment != *environment
+    {
+        return Err(Obstacle::NamespaceTaken(
+            namespace,
+            space.environment.clone(),
+        ));
+    }
+    match (known, live) {
+        (_, None) => Ok(Origin::Created),
+        (Some(space), Some(live)) if space.is_of(live) => Ok(space.origin),
+        // Its making was cut off, or somebody else was quicker: it is used, and never deleted.
+        (Some(space), Some(_)) if space.uid.is_none() => Ok(Origin::Adopted),
+        (_, Some(_)) if adopt == Adopt::Allow => Ok(Origin::Adopted),
+        (Some(_), Some(_)) => Err(Obstacle::NamespaceOther(namespace)),
+        (None, Some(live)) => {
+            let label = live.labels().get(v::ENVIRONMENT).map(ToString::to_string);
+            Err(Obstacle::NamespaceUnowned(namespace, label))
+        }
+    }
+}
+
+/// The namespace of an environment when none is chosen: its own name.
+///
+/// # Panics
+///
+/// Never: both are DNS labels.
+#[must_use]
+pub fn default_namespace(environment: &schemas::EnvironmentName) -> Namespace {
+    environment
+        .as_str()
+        .parse()
+        .expect("an environment's name is a DNS label, as a namespace's is")
+}

@@ -1,0 +1,190 @@
+//! Which rights an import needs, asked for before anything is written: to read what the plan is made from, to write
+//! each object, and to grant each rule that the operator gets.
+
+use std::collections::BTreeSet;
+
+use deployer::{Access, Cluster, Grant, PolicyRule, RulePart};
+use schemas::SolutionName;
+
+use crate::model::error::Error;
+use crate::model::inventory::inventory;
+use crate::model::obstacle::Obstacle;
+use crate::model::vocabulary as v;
+use crate::plan::crd::Change;
+use crate::plan::decision::PlannedCrd;
+use crate::plan::deployment::Deployment;
+
+/// What the plan itself reads.
+pub(crate) async fn check_reading(
+    cluster: &Cluster,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
+    let list = |group, resource| Access::new("list", group, resource);
+    let wanted = [
+        list("", "configmaps").namespace(v::RECORDS_NAMESPACE),
+        list("", "nodes"),
+        list("apiextensions.k8s.io", "customresourcedefinitions"),
+    ];
+    deny(cluster, &wanted, obstacles).await
+}
+
+/// What applying the plan writes, and the rules that it grants.
+pub(crate) async fn check_writing(
+    cluster: &Cluster,
+    solution: &SolutionName,
+    crds: &[PlannedCrd],
+    deployment: Option<&Deployment>,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
+    let mut wanted = BTreeSet::new();
+    let records = ["configmaps", "namespaces"];
+    for verb in ["get", "create", "patch"] {
+        for resource in records {
+            wanted.insert(key(
+                verb,
+                "",
+                resource,
+                (resource == "configmaps").then_some(v::RECORDS_NAMESPACE),
+            ));
+        }
+    }
+    for verb in ["get", "create", "update"] {
+        wanted.insert(key(
+            verb,
+            "coordination.k8s.io",
+            "leases",
+            Some(v::RECORDS_NAMESPACE),
+        ));
+    }
+    let written = crds
+        .iter()
+        .filter(|crd| !matches!(crd.change, Change::KeepNewer(_)))
+        .map(|crd| &crd.object);
+    let objects = deployment
+        .into_iter()
+        .flat_map(|deployment| &deployment.objects);
+    for object in written.chain(objects) {
+        for verb in ["get", "create", "patch"] {
+            wanted.insert(key(
+                verb,
+                &object.gvk().group,
+                resource(&object.gvk().kind),
+                object.namespace(),
+            ));
+        }
+    }
+    // What a former version had is listed, and removed or put back.
+    for scope in deployment
+        .into_iter()
+        .flat_map(|deployment| inventory(solution, &deployment.namespace))
+    {
+        for kind in &scope.kinds {
+            for verb in ["list", "delete"] {
+                let namespace = scope.namespace.as_deref();
+                wanted.insert(key(verb, &kind.group, resource(&kind.kind), namespace));
+            }
+        }
+    }
+    let wanted: Vec<Access> = wanted.into_iter().map(Key::access).collect();
+    deny(cluster, &wanted, obstacles).await?;
+    if let Some(deployment) = deployment {
+        check_grants(cluster, deployment, obstacles).await?;
+    }
+    Ok(())
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    group: String,
+    resource: String,
+    namespace: Option<String>,
+    verb: &'static str,
+}
+
+fn key(verb: &'static str, group: &str, resource: &str, namespace: Option<&str>) -> Key {
+    Key {
+        group: group.to_owned(),
+        resource: resource.to_owned(),
+        namespace: namespace.map(str::to_owned),
+        verb,
+    }
+}
+
+impl Key {
+    fn access(self) -> Access {
+        let access = Access::new(self.verb, &self.group, &self.resource);
+        match self.namespace {
+            Some(namespace) => access.namespace(&namespace),
+            None => access,
+        }
+    }
+}
+
+/// The resource of each kind that an import writes. Discovery would know too, but not without a request for each.
+fn resource(kind: &str) -> &'static str {
+    match kind {
+        "ServiceAccount" => "serviceaccounts",
+        "Role" => "roles",
+        "RoleBinding" => "rolebindings",
+        "ClusterRole" => "clusterroles",
+        "ClusterRoleBinding" => "clusterrolebindings",
+        "ConfigMap" => "configmaps",
+        "Secret" => "secrets",
+        "Deployment" => "deployments",
+        "CustomResourceDefinition" => "customresourcedefinitions",
+        "Namespace" => "namespaces",
+        other => unreachable!("an import writes no {other}"),
+    }
+}
+
+async fn deny(
+    cluster: &Cluster,
+    wanted: &[Access],
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
+    let denied = cluster.denied(wanted).await?;
+    let denied = denied.iter().map(ToString::to_string);
+    obstacles.extend(denied.map(Obstacle::Denied));
+    Ok(())
+}
+
+/// Kubernetes lets nobody grant what he does not hold, unless he may `escalate` to write it and `bind` to give it away.
+async fn check_grants(
+    cluster: &Cluster,
+    deployment: &Deployment,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
+    let namespace = deployment.namespace.as_str();
+    let binding = if has_kind(deployment, "ClusterRoleBinding") {
+        Grant::ClusterRoleBinding
+    } else {
+        Grant::RoleBinding { namespace }
+    };
+    for object in &deployment.objects {
+        let grants = match object.gvk().kind.as_str() {
+            "Role" => [Grant::Role { namespace }, Grant::RoleBinding { namespace }],
+            "ClusterRole" => [Grant::ClusterRole, binding],
+            _ => continue,
+        };
+        let rules: Vec<PolicyRule> = serde_json::from_value(object.as_value()["rules"].clone())
+            .map_err(|source| Error::Rules {
+                object: object.reference().to_string(),
+                source: Box::new(source),
+            })?;
+        let mut missing = BTreeSet::new();
+        for grant in grants {
+            missing.extend(cluster.missing_grants(grant, &rules).await?);
+        }
+        let role = object.reference();
+        let grant = |part: RulePart| Obstacle::Grant(role.to_string(), part.to_string());
+        obstacles.extend(missing.into_iter().map(grant));
+    }
+    Ok(())
+}
+
+fn has_kind(deployment: &Deployment, kind: &str) -> bool {
+    deployment
+        .objects
+        .iter()
+        .any(|object| object.gvk().kind == kind)
+}

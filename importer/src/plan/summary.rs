@@ -1,0 +1,330 @@
+//! A plan in words, for people and for programs.
+
+use deployer::{Applied, Cluster, FieldChange, Object, ObjectRef, Trial};
+use schemas::Version;
+use serde::Serialize;
+use validator::Finding;
+use validator::rules::{Right, When};
+
+use crate::model::obstacle::Obstacle;
+use crate::model::record::Record;
+use crate::model::request::Request;
+use crate::plan::deployment::Deployment;
+use crate::plan::images::Images;
+
+/// What an import would do, for people and for programs.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// The kubeconfig's context.
+    pub context: Option<String>,
+    /// The API server.
+    pub server: String,
+    /// The version of Kubernetes.
+    pub kubernetes: String,
+    /// The Solution id.
+    pub solution: String,
+    /// SHA-256 of the signed statement.
+    pub archive_id: String,
+    /// Where images are pushed.
+    pub registry: String,
+    /// Where nodes pull them from.
+    pub pull_registry: String,
+    /// Images in the archive.
+    pub images: usize,
+    /// Images that the registry has already.
+    pub images_present: usize,
+    /// Bytes of all distinct blobs.
+    pub bytes: u64,
+    /// Bytes that the registry lacks.
+    pub bytes_to_push: u64,
+    /// Whether the version is recorded already.
+    pub recorded: bool,
+    /// What becomes of each CRD.
+    pub crds: Vec<PlannedObject>,
+    /// The environment and namespace, when the operator is deployed.
+    pub target: Option<PlannedTarget>,
+    /// Worth knowing, and no reason to stop.
+    pub notes: Vec<String>,
+    /// What was found of the archive though it is accepted.
+    pub findings: Vec<Finding>,
+    /// What nobody asked for, and stands or is usual.
+    #[serde(skip)]
+    pub defaults: Vec<Choice>,
+}
+
+/// A value that was not asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Of what.
+    pub what: Chosen,
+    /// The value.
+    pub value: String,
+    /// Where it comes from.
+    pub why: &'static str,
+}
+
+/// What a request may leave open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// Where nodes pull images from.
+    PullRegistry,
+    /// The namespace of the environment.
+    Namespace,
+    /// How nodes log in to the registry.
+    PullSecret,
+}
+
+/// A right in plain words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedRight {
+    /// What may be done, and where.
+    pub right: String,
+    /// What that makes possible, when it is dangerous.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub danger: Option<&'static str>,
+}
+
+/// What reaches beyond the namespaces of the environment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedBeyond {
+    /// What accepts it: a hash of what is shown.
+    pub id: String,
+    /// Whether it is accepted, by this request or before.
+    pub accepted: bool,
+    /// Each thing of it.
+    pub lines: Vec<PlannedLine>,
+}
+
+/// One thing that reaches beyond the namespaces of the environment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedLine {
+    /// What it is.
+    pub text: String,
+    /// Whether the version that runs does not have it.
+    pub new: bool,
+}
+
+/// An object, and what would become of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedObject {
+    /// Which.
+    pub object: String,
+    /// `create`, `change`, `keep`, …
+    pub action: String,
+    /// The fields that would change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<String>,
+    /// Those of them by which something goes: a field, a version that is served, or what was taken so far.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<String>,
+}
+
+/// Where the operator would run.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedTarget {
+    /// The environment.
+    pub environment: String,
+    /// The namespace.
+    pub namespace: String,
+    /// The version that runs there now.
+    pub running: Option<Version>,
+    /// What the operator may do that that of the running version may not.
+    pub rights_gained: Vec<PlannedRight>,
+    /// What it may not do any more.
+    pub rights_lost: Vec<PlannedRight>,
+    /// What reaches beyond the namespaces of the environment; none when nothing does.
+    pub beyond: Option<PlannedBeyond>,
+    /// The objects of the operator.
+    pub objects: Vec<PlannedObject>,
+}
+
+pub(crate) fn summary(
+    cluster: &Cluster,
+    request: &Request,
+    record: &Record,
+    images: &Images,
+) -> Summary {
+    Summary {
+        context: cluster.context().map(str::to_owned),
+        server: cluster.server().to_owned(),
+        kubernetes: cluster.version().text.clone(),
+        solution: format!("{}-{}", record.name, record.version),
+        archive_id: record.archive_id.to_string(),
+        registry: request.registry.to_string(),
+        pull_registry: record.pull_host().to_owned(),
+        images: images.count,
+        images_present: images.present,
+        bytes: images.total_bytes,
+        bytes_to_push: images.missing_bytes,
+        recorded: false,
+        crds: Vec::new(),
+        target: None,
+        notes: Vec::new(),
+        findings: Vec::new(),
+        defaults: Vec::new(),
+    }
+}
+
+pub(crate) fn planned(object: &ObjectRef, trial: Trial) -> Result<PlannedObject, Obstacle> {
+    let (action, changes) = match trial {
+        Trial::Would {
+            applied: Applied::Created,
+            ..
+        }
+        | Trial::Later { .. } => ("create", Vec::new()),
+        Trial::Would {
+            applied: Applied::Changed,
+            changes,
+        } => ("change", changes),
+        Trial::Would {
+            applied: Applied::Unchanged,
+            ..
+        } => ("keep", Vec::new()),
+        Trial::Refused(error) => {
+            return Err(Obstacle::Refused(object.to_string(), error.to_string()));
+        }
+    };
+    Ok(PlannedObject {
+        object: object.to_string(),
+        action: action.to_owned(),
+        losses: changes
+            .iter()
+            .filter(|change| is_loss(change))
+            .map(|change| change.path.clone())
+            .collect(),
+        changes: changes.into_iter().map(|change| change.path).collect(),
+    })
+}
+
+/// Whether something that was there or was allowed is not any more.
+fn is_loss(change: &FieldChange) -> bool {
+    let narrower = [".required", ".enum", ".maximum", ".minimum", ".pattern"];
+    change.after.is_none()
+        || change.path.ends_with(".served") && change.after.as_deref() == Some("false")
+        || narrower
+            .iter()
+            .any(|field| change.path.contains(field) && change.path.contains("openAPIV3Schema"))
+}
+
+/// A CRD that a newer version wrote and that stays.
+pub(crate) fn kept(crd: &Object, newer: &Version) -> PlannedObject {
+    PlannedObject {
+        object: crd.reference().to_string(),
+        action: format!("keep version {newer} of"),
+        changes: Vec::new(),
+        losses: Vec::new(),
+    }
+}
+
+pub(crate) fn planned_target(deployment: &Deployment) -> PlannedTarget {
+    let shared = deployment.is_shared();
+    let rights = |rights: &[Right]| {
+        let planned = |right: &Right| PlannedRight {
+            right: right.to_string(),
+            danger: danger(right, shared),
+        };
+        rights.iter().map(planned).collect()
+    };
+    PlannedTarget {
+        environment: deployment.place.environment.to_string(),
+        namespace: deployment.namespace.to_string(),
+        running: deployment.previous.clone(),
+        rights_gained: rights(&deployment.rights.gained),
+        rights_lost: rights(&deployment.rights.lost),
+        beyond: planned_beyond(deployment),
+        objects: Vec::new(),
+    }
+}
+
+/// What a right makes possible: some only where another Solution runs in the same namespace.
+fn danger(right: &Right, shared: bool) -> Option<&'static str> {
+    let danger = right.danger()?;
+    (danger.when == When::Always || shared).then_some(danger.words)
+}
+
+fn planned_beyond(deployment: &Deployment) -> Option<PlannedBeyond> {
+    let beyond = &deployment.beyond;
+    if beyond.lines.is_empty() {
+        return None;
+    }
+    let new = beyond.new_lines(deployment.accepted.as_ref());
+    let line = |text: &String| PlannedLine {
+        text: text.clone(),
+        new: new.contains(&text),
+    };
+    Some(PlannedBeyond {
+        id: beyond.id.clone(),
+        accepted: deployment.refused.is_none(),
+        lines: beyond.lines.iter().map(line).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use validator::rules::{self, Reach};
+
+    use super::*;
+
+    fn right(group: &str, resource: &str, verb: &str) -> Right {
+        let role = json!({ "kind": "Role", "rules": [
+            { "apiGroups": [group], "resources": [resource], "verbs": [verb] },
+        ] });
+        let reach = Reach::Namespace("prod".to_owned());
+        rules::rights(&role, &reach).unwrap().remove(0)
+    }
+
+    #[test]
+    fn making_pods_is_dangerous_where_others_run() {
+        let deployments = right("apps", "deployments", "create");
+        assert_eq!(danger(&deployments, false), None);
+        assert!(
+            danger(&deployments, true)
+                .unwrap()
+                .contains("ServiceAccount")
+        );
+        let secrets = right("", "secrets", "get");
+        assert_eq!(danger(&secrets, false), danger(&secrets, true));
+        assert!(danger(&secrets, false).unwrap().contains("password"));
+    }
+
+    #[test]
+    fn what_goes_or_becomes_narrower_is_a_loss() {
+        let change = |path: &str, before: Option<&str>, after: Option<&str>| FieldChange {
+            path: path.to_owned(),
+            before: before.map(str::to_owned),
+            after: after.map(str::to_owned),
+        };
+        let schema = ".spec.versions[name=v1].schema.openAPIV3Schema.properties.spec";
+        for (change, loss) in [
+            (
+                change(&format!("{schema}.properties.size"), Some("{}"), None),
+                true,
+            ),
+            (
+                change(&format!("{schema}.properties.size"), None, Some("{}")),
+                false,
+            ),
+            (
+                change(&format!("{schema}.required[0]"), None, Some("\"size\"")),
+                true,
+            ),
+            (
+                change(
+                    ".spec.versions[name=v1].served",
+                    Some("true"),
+                    Some("false"),
+                ),
+                true,
+            ),
+            (
+                change(".metadata.labels.version", Some("1"), Some("2")),
+                false,
+            ),
+        ] {
+            assert_eq!(is_loss(&change), loss, "{change}");
+        }
+    }
+}

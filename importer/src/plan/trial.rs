@@ -1,0 +1,65 @@
+//! Tries the operator's pod before its Deployment exists: a Deployment is taken by every API server, and only its pods
+//! meet PodSecurity, quotas and admission webhooks.
+
+use deployer::{Access, Cluster, Conflicts, Object, Trial};
+use serde_json::json;
+
+use crate::model::error::Error;
+use crate::model::obstacle::Obstacle;
+use crate::model::vocabulary as v;
+use crate::plan::deployment::Deployment;
+
+/// What the cluster would say to the operator's pod. Nothing is known where the namespace does not exist yet, or where
+/// this user may not make pods himself: Kubernetes lets him make Deployments all the same.
+pub(crate) async fn pod(
+    cluster: &Cluster,
+    deployment: &Deployment,
+) -> Result<Option<Obstacle>, Error> {
+    let namespace = deployment.namespace.as_str();
+    let may = |verb: &str| Access::new(verb, "", "pods").namespace(namespace);
+    if !cluster
+        .denied(&[may("create"), may("patch")])
+        .await?
+        .is_empty()
+    {
+        return Ok(None);
+    }
+    let Some(template) = deployment
+        .objects
+        .iter()
+        .find(|object| object.gvk().kind == "Deployment")
+    else {
+        return Ok(None);
+    };
+    let template = &template.as_value()["spec"]["template"];
+    let mut spec = template["spec"].clone();
+    if let Some(spec) = spec.as_object_mut() {
+        // The account does not exist before the first deployment; the namespace's own serves for a trial.
+        spec.remove("serviceAccountName");
+    }
+    let pod = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": format!("{}-trial", deployment.operator),
+            "namespace": namespace,
+            "labels": template["metadata"]["labels"],
+        },
+        "spec": spec,
+    });
+    let tried = cluster
+        .dry_run(&[Object::new(pod)?], &v::manager(), Conflicts::Force)
+        .await?;
+    Ok(tried.into_iter().find_map(|(_, trial)| match trial {
+        // A namespace that is new: it comes with this import, or its account is still being made.
+        Trial::Refused(deployer::Error::Forbidden { message, .. })
+            if message.contains("serviceaccount") =>
+        {
+            None
+        }
+        Trial::Refused(deployer::Error::NotFound { .. })
+        | Trial::Would { .. }
+        | Trial::Later { .. } => None,
+        Trial::Refused(error) => Some(Obstacle::PodRefused(error.to_string())),
+    }))
+}

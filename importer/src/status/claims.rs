@@ -1,0 +1,90 @@
+//! What is said in a cluster about environments, and is not so. Anybody who may write in a namespace can say it; it is
+//! for people to know, and nothing is decided by it.
+
+use std::collections::BTreeMap;
+
+use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
+
+use crate::model::error::Error;
+use crate::model::namespace_record::NamespaceRecord;
+use crate::model::state::State;
+use crate::model::vocabulary as v;
+
+/// Claims that are told; a cluster may have any number of labels.
+const TOLD: usize = 50;
+
+/// Everything that labels and upstream's ConfigMaps say and the records do not, at most [`TOLD`] of it.
+pub(crate) async fn claims(cluster: &Cluster, state: &State) -> Result<Vec<String>, Error> {
+    let labelled = Selector::has(v::ENVIRONMENT);
+    let spaces = cluster
+        .list(&Gvk::new("v1", "Namespace"), None, Some(&labelled))
+        .await?;
+    let mut told: Vec<String> = spaces
+        .iter()
+        .filter_map(|space| label(space, state))
+        .collect();
+    for record in &state.namespaces {
+        told.extend(missing(record, &spaces));
+        told.extend(note(cluster, record).await?);
+    }
+    told.truncate(TOLD);
+    Ok(told)
+}
+
+/// A label that makes a namespace look like an environment's.
+fn label(space: &Object, state: &State) -> Option<String> {
+    let name = space.name();
+    let labels = space.labels();
+    let says = labels.get(v::ENVIRONMENT)?;
+    let mut records = state.namespaces.iter();
+    match records.find(|record| record.namespace.as_str() == name) {
+        None => Some(format!(
+            "namespace {name} has the label of an environment, `{says}`, and belongs to none"
+        )),
+        Some(record) if record.environment.as_str() != *says => Some(format!(
+            "namespace {name} is labelled for `{says}`, and belongs to environment {}",
+            record.environment
+        )),
+        Some(_) => None,
+    }
+}
+
+/// A namespace that is there no more, or not with its label.
+fn missing(record: &NamespaceRecord, labelled: &[Object]) -> Option<String> {
+    let there = labelled.iter().any(|space| record.is_of(space));
+    (!there).then(|| {
+        format!(
+            "namespace {} of environment {} is gone, is another one by now, or has lost its label",
+            record.namespace, record.environment
+        )
+    })
+}
+
+/// Upstream's ConfigMap that says something else than the record.
+async fn note(cluster: &Cluster, record: &NamespaceRecord) -> Result<Option<String>, Error> {
+    let namespace = record.namespace.as_str();
+    let reference = ObjectRef::namespaced("v1", "ConfigMap", namespace, v::ENVIRONMENT_CONFIG);
+    let config = match cluster.get(&reference).await {
+        Err(deployer::Error::Forbidden { .. }) => return Ok(None),
+        other => other?,
+    };
+    let Some(config) = config else {
+        return Ok(None);
+    };
+    let data = config.as_value()["data"].as_object();
+    let says: BTreeMap<&str, Option<&str>> = data
+        .into_iter()
+        .flatten()
+        .map(|(name, version)| (name.as_str(), version.as_str()))
+        .collect();
+    let versions: BTreeMap<String, String> = record
+        .versions()
+        .iter()
+        .map(|(name, version)| (name.to_string(), version.to_string()))
+        .collect();
+    let same = says.len() == versions.len()
+        && versions
+            .iter()
+            .all(|(name, version)| says.get(name.as_str()) == Some(&Some(version.as_str())));
+    Ok((!same).then(|| format!("{reference} does not say what is recorded; nothing goes by it")))
+}

@@ -1,0 +1,318 @@
+//! What is imported, and what runs where.
+
+mod claims;
+
+use deployer::{Awaited, Cluster, Object, RolloutState};
+use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+use serde::Serialize;
+
+use crate::model::error::Error;
+use crate::model::namespace_record::{EnvironmentNamespace, NamespaceRecord};
+use crate::model::record::Record;
+use crate::model::state::State;
+use crate::plan::operator::operator_name;
+use crate::status::claims::claims;
+
+/// The label of an operator's objects that says of which version they are.
+const VERSION_LABEL: &str = "app.kubernetes.io/version";
+
+/// What is imported and what runs where.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// The imported versions.
+    pub versions: Vec<VersionStatus>,
+    /// The namespaces of the environments.
+    pub environments: Vec<EnvironmentNamespace>,
+    /// Every operator.
+    pub operators: Vec<OperatorStatus>,
+    /// What is said in the cluster about environments, and is not so.
+    pub notes: Vec<String>,
+}
+
+/// An imported version.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VersionStatus {
+    /// The record.
+    pub record: Record,
+    /// Whether its CRDs are in the cluster.
+    pub active: bool,
+    /// The environments that run it.
+    pub environments: Vec<EnvironmentName>,
+}
+
+/// An operator in a namespace.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OperatorStatus {
+    /// The Solution.
+    pub solution: SolutionName,
+    /// The version that should run.
+    pub version: Version,
+    /// The environment.
+    pub environment: EnvironmentName,
+    /// The namespace.
+    pub namespace: Namespace,
+    /// Pods of this version that are ready, of those wanted; none when the Deployment is gone.
+    pub ready: Option<[u64; 2]>,
+    /// Whether it runs as it should.
+    pub condition: Condition,
+    /// Why it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What a Deployment of the right version waits for.
+    #[serde(skip)]
+    pub awaited: Option<Awaited>,
+}
+
+/// Whether an operator runs as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Condition {
+    /// All pods are of the version that should run, and ready.
+    Ready,
+    /// Pods of that version are missing or not ready.
+    NotReady,
+    /// The Deployment is of another version.
+    OtherVersion,
+    /// There is no Deployment.
+    Gone,
+}
+
+impl Status {
+    /// Whether every operator runs as it should.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        let mut operators = self.operators.iter();
+        operators.all(|operator| operator.condition == Condition::Ready)
+    }
+}
+
+/// Reads the status. Nothing is written.
+pub async fn status(cluster: &Cluster) -> Result<Status, Error> {
+    let state = State::read(cluster).await?;
+    let mut operators = Vec::new();
+    for space in &state.namespaces {
+        for (solution, deployed) in &space.solutions {
+            let version = &deployed.version;
+            let record = state.record(solution, version);
+            let found = cluster
+                .rollout_state(space.namespace.as_str(), &operator_name(solution.as_str()))
+                .await?;
+            let judged = judge(found.as_ref(), version, record);
+            operators.push(judged.of(space, solution, version));
+        }
+    }
+    let versions = state
+        .records
+        .iter()
+        .map(|record| version(&state, record))
+        .collect();
+    Ok(Status {
+        versions,
+        environments: state.namespaces.iter().map(Into::into).collect(),
+        operators,
+        notes: claims(cluster, &state).await?,
+    })
+}
+
+fn version(state: &State, record: &Record) -> VersionStatus {
+    let runs = |(space, running): (&NamespaceRecord, &Version)| {
+        (*running == record.version).then(|| space.environment.clone())
+    };
+    let mut environments: Vec<EnvironmentName> =
+        state.deployments(&record.name).filter_map(runs).collect();
+    environments.dedup();
+    VersionStatus {
+        active: state.active.get(&record.name) == Some(&record.version),
+        environments,
+        record: record.clone(),
+    }
+}
+
+/// What is said of an operator.
+#[derive(Debug, PartialEq, Eq)]
+struct Judged {
+    ready: Option<[u64; 2]>,
+    condition: Condition,
+    why: Option<String>,
+    awaited: Option<Awaited>,
+}
+
+impl Judged {
+    fn of(
+        self,
+        space: &NamespaceRecord,
+        solution: &SolutionName,
+        version: &Version,
+    ) -> OperatorStatus {
+        OperatorStatus {
+            solution: solution.clone(),
+            version: version.clone(),
+            environment: space.environment.clone(),
+            namespace: space.namespace.clone(),
+            ready: self.ready,
+            condition: self.condition,
+            why: self.why,
+            awaited: self.awaited,
+        }
+    }
+
+    fn not(condition: Condition, ready: Option<[u64; 2]>, why: String) -> Self {
+        Self {
+            ready,
+            condition,
+            why: Some(why),
+            awaited: None,
+        }
+    }
+}
+
+/// Judges what was found against what should run.
+fn judge(
+    found: Option<&(Object, RolloutState)>,
+    version: &Version,
+    record: Option<&Record>,
+) -> Judged {
+    let Some((live, state)) = found else {
+        let why = "its Deployment is gone".to_owned();
+        return Judged::not(Condition::Gone, None, why);
+    };
+    let wanted = state.progress.wanted;
+    if let Some(why) = other_version(live, version, record) {
+        let ready = Some([0, wanted]);
+        return Judged::not(Condition::OtherVersion, ready, why);
+    }
+    let ready = Some([state.progress.ready(), wanted]);
+    match &state.awaited {
+        Some(awaited) => Judged {
+            awaited: Some(awaited.clone()),
+            ..Judged::not(Condition::NotReady, ready, awaited.to_string())
+        },
+        None if wanted == 0 => {
+            let why = "its Deployment is scaled to no pods".to_owned();
+            Judged::not(Condition::NotReady, ready, why)
+        }
+        None => Judged {
+            ready,
+            condition: Condition::Ready,
+            why: None,
+            awaited: None,
+        },
+    }
+}
+
+/// How a Deployment shows that it is not of this version: by its label, or by the digest of its image.
+fn other_version(live: &Object, version: &Version, record: Option<&Record>) -> Option<String> {
+    let labels = live.labels();
+    let label = labels.get(VERSION_LABEL).copied();
+    if label != Some(version.to_string().as_str()) {
+        return Some(match label {
+            Some(other) => format!("its Deployment is of version {other}"),
+            None => "its Deployment does not say of which version it is".to_owned(),
+        });
+    }
+    let record = record?;
+    let place = record.manifest.spec.operator.as_ref()?.image.place();
+    let image = record.images.iter().find(|image| image.image == place)?;
+    let suffix = format!("@{}", image.digest);
+    let containers = live.as_value()["spec"]["template"]["spec"]["containers"].as_array();
+    let mut runs = containers
+        .into_iter()
+        .flatten()
+        .filter_map(|container| container["image"].as_str());
+    let right = runs.clone().any(|image| image.ends_with(&suffix));
+    (!right).then(|| {
+        format!(
+            "its Deployment runs {}, which is not the image of version {version}",
+            runs.next().unwrap_or("no image")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use deployer::RolloutProgress;
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::record::tests::record;
+
+    fn found(label: &str, image: &str, state: RolloutState) -> (Object, RolloutState) {
+        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "shop-operator", "namespace": "prod", "labels": {VERSION_LABEL: label}},
+            "spec": {"template": {"spec": {"containers": [{"image": image}]}}}});
+        (Object::new(deployment).unwrap(), state)
+    }
+
+    fn complete(wanted: u64) -> RolloutState {
+        let progress = RolloutProgress {
+            wanted,
+            updated: wanted,
+            available: wanted,
+            existing: wanted,
+        };
+        RolloutState {
+            progress,
+            awaited: None,
+        }
+    }
+
+    /// A record whose operator is the image `web:7`.
+    fn recorded() -> Record {
+        let manifest = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Solution\nmetadata: {name: shop}\nspec: {version: 1.1.0, images: ['web:7'], operator: {image: {name: web, tag: '7'}}}\n";
+        Record {
+            manifest: schemas::Solution::from_slice(manifest.as_bytes()).unwrap(),
+            ..record("1.1.0")
+        }
+    }
+
+    fn image(byte: u8) -> String {
+        format!("pull.test/web@{}", schemas::Digest::new([byte; 32]))
+    }
+
+    #[track_caller]
+    fn judged(found: &(Object, RolloutState)) -> (Condition, Option<[u64; 2]>, String) {
+        let version = "1.1.0".parse().unwrap();
+        let judged = judge(Some(found), &version, Some(&recorded()));
+        (
+            judged.condition,
+            judged.ready,
+            judged.why.unwrap_or_default(),
+        )
+    }
+
+    #[test]
+    fn only_the_version_that_should_run_is_ready() {
+        let ready = found("1.1.0", &image(3), complete(1));
+        assert_eq!(
+            judged(&ready),
+            (Condition::Ready, Some([1, 1]), String::new())
+        );
+        let (condition, ready, why) = judged(&found("1.0.0", &image(3), complete(1)));
+        assert_eq!((condition, ready), (Condition::OtherVersion, Some([0, 1])));
+        assert_eq!(why, "its Deployment is of version 1.0.0");
+        let (condition, ready, why) = judged(&found("1.1.0", &image(9), complete(1)));
+        assert_eq!((condition, ready), (Condition::OtherVersion, Some([0, 1])));
+        assert!(
+            why.contains("which is not the image of version 1.1.0"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn what_is_not_ready_says_why() {
+        let state = RolloutState {
+            awaited: Some(Awaited::Pods),
+            ..complete(1)
+        };
+        let (condition, _, why) = judged(&found("1.1.0", &image(3), state));
+        assert_eq!(condition, Condition::NotReady);
+        assert_eq!(why, "no pod of this version has been created yet");
+        let (condition, ready, why) = judged(&found("1.1.0", &image(3), complete(0)));
+        assert_eq!((condition, ready), (Condition::NotReady, Some([0, 0])));
+        assert!(why.contains("scaled to no pods"), "{why}");
+        let gone = judge(None, &"1.1.0".parse().unwrap(), None);
+        assert_eq!((gone.condition, gone.ready), (Condition::Gone, None));
+    }
+}
