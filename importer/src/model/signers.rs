@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use deployer::{Cluster, Gvk, Object, Selector};
+use deployer::Object;
 use schemas::{KeyId, SolutionName, json};
 use serde_json::{Value, json};
 
@@ -21,18 +21,7 @@ use crate::model::vocabulary as v;
 pub(crate) struct Memory(BTreeMap<SolutionName, BTreeSet<KeyId>>);
 
 impl Memory {
-    /// Reads it by the right that the records need: to list the `ConfigMaps` of their namespace.
-    pub(crate) async fn read(cluster: &Cluster) -> Result<Self, Error> {
-        let maps = Gvk::new("v1", "ConfigMap");
-        let selector = Selector::label(v::RECORD, "signers");
-        let found = cluster
-            .list(&maps, Some(v::RECORDS_NAMESPACE), Some(&selector))
-            .await?;
-        let memory = found.iter().find(|object| object.name() == v::SIGNERS);
-        memory.map_or_else(|| Ok(Self::default()), Self::from_object)
-    }
-
-    fn from_object(object: &Object) -> Result<Self, Error> {
+    pub(crate) fn from_object(object: &Object) -> Result<Self, Error> {
         let mut memory = BTreeMap::new();
         let data = object.as_value()["data"].as_object();
         for (name, keys) in data.into_iter().flatten() {
@@ -69,20 +58,14 @@ impl Memory {
         })
     }
 
-    /// What is remembered of one Solution.
-    pub(crate) fn only(&self, solution: &SolutionName) -> Self {
-        let known = self.0.get_key_value(solution);
-        Self(
-            known
-                .map(|(name, keys)| (name.clone(), keys.clone()))
-                .into_iter()
-                .collect(),
-        )
+    /// Who is remembered to have signed a Solution.
+    pub(crate) fn of(&self, solution: &SolutionName) -> Option<&BTreeSet<KeyId>> {
+        self.0.get(solution)
     }
 
     /// What the memory says against importing this version, unless it was allowed.
     pub(crate) fn check(&self, record: &Record, allowed: Allowed) -> Option<Obstacle> {
-        let known = self.0.get(&record.name).filter(|known| !known.is_empty())?;
+        let known = self.of(&record.name).filter(|known| !known.is_empty())?;
         if allowed.forget == ForgetSigners::Allow || known_among(known, record) {
             return None;
         }

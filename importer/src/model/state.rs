@@ -21,28 +21,31 @@ pub(crate) struct State {
     pub(crate) signers: Memory,
 }
 
-/// What a plan for one Solution and one namespace depends on. What others did to other Solutions and namespaces leaves
-/// the plan as it is.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Concerned<'a> {
-    records: Vec<&'a Record>,
-    namespace: Option<&'a NamespaceRecord>,
-    active: Option<&'a Version>,
-    signers: Memory,
-}
-
 impl State {
     pub(crate) async fn read(cluster: &Cluster) -> Result<Self, Error> {
-        let mut records = kept(cluster, "version", Record::from_object).await?;
+        let maps = Gvk::new("v1", "ConfigMap");
+        let ours = Selector::has(v::RECORD);
+        let maps = cluster
+            .list(&maps, Some(v::RECORDS_NAMESPACE), Some(&ours))
+            .await?;
+        let of = |kind: &'static str| {
+            let is = move |map: &&Object| map.labels().get(v::RECORD) == Some(&kind);
+            maps.iter().filter(is)
+        };
+        let records = of("version").map(Record::from_object);
+        let mut records = records.collect::<Result<Vec<_>, _>>()?;
         records.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
-        let mut namespaces = kept(cluster, "namespace", NamespaceRecord::from_object).await?;
+        let namespaces = of("namespace").map(NamespaceRecord::from_object);
+        let mut namespaces = namespaces.collect::<Result<Vec<_>, _>>()?;
         let place = |space: &NamespaceRecord| (space.environment.clone(), space.namespace.clone());
         namespaces.sort_by_key(place);
+        let mut signers = of("signers").filter(|map| map.name() == v::SIGNERS);
+        let signers = signers.next().map(Memory::from_object).transpose()?;
         Ok(Self {
             records,
             namespaces,
             active: active(cluster).await?,
-            signers: Memory::read(cluster).await?,
+            signers: signers.unwrap_or_default(),
         })
     }
 
@@ -98,34 +101,22 @@ impl State {
         })
     }
 
-    /// The part that a plan depends on.
-    pub(crate) fn concerning(
-        &self,
+    /// What a plan for one Solution and one namespace depends on. What others did to other Solutions and namespaces
+    /// leaves the plan as it is.
+    pub(crate) fn concerning<'a>(
+        &'a self,
         solution: &SolutionName,
         namespace: Option<&Namespace>,
-    ) -> Concerned<'_> {
+    ) -> impl PartialEq + use<'a> {
         let records = self.records.iter();
-        Concerned {
-            records: records.filter(|record| record.name == *solution).collect(),
-            namespace: namespace.and_then(|namespace| self.namespace(namespace)),
-            active: self.active.get(solution),
-            signers: self.signers.only(solution),
-        }
+        let records = records.filter(|record| record.name == *solution);
+        (
+            records.collect::<Vec<_>>(),
+            namespace.and_then(|namespace| self.namespace(namespace)),
+            self.active.get(solution),
+            self.signers.of(solution),
+        )
     }
-}
-
-/// The records of a kind, in the namespace of the records.
-async fn kept<T>(
-    cluster: &Cluster,
-    kind: &str,
-    read: impl Fn(&Object) -> Result<T, Error>,
-) -> Result<Vec<T>, Error> {
-    let maps = Gvk::new("v1", "ConfigMap");
-    let selector = Selector::label(v::RECORD, kind);
-    let found = cluster
-        .list(&maps, Some(v::RECORDS_NAMESPACE), Some(&selector))
-        .await?;
-    found.iter().map(read).collect()
 }
 
 /// The versions that wrote the CRDs of each Solution; the newest where they differ, as after an interrupted import.

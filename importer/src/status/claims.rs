@@ -1,9 +1,8 @@
 //! What is said in a cluster about environments, and is not so. Anybody who may write in a namespace can say it; it is
 //! for people to know, and nothing is decided by it.
 
-use std::collections::BTreeMap;
-
 use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
+use serde_json::{Value, json};
 
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
@@ -71,20 +70,7 @@ async fn note(cluster: &Cluster, record: &NamespaceRecord) -> Result<Option<Stri
     let Some(config) = config else {
         return Ok(None);
     };
-    let data = config.as_value()["data"].as_object();
-    let says: BTreeMap<&str, Option<&str>> = data
-        .into_iter()
-        .flatten()
-        .map(|(name, version)| (name.as_str(), version.as_str()))
-        .collect();
-    let versions: BTreeMap<String, String> = record
-        .versions()
-        .iter()
-        .map(|(name, version)| (name.to_string(), version.to_string()))
-        .collect();
-    let same = says.len() == versions.len()
-        && versions
-            .iter()
-            .all(|(name, version)| says.get(name.as_str()) == Some(&Some(version.as_str())));
+    let says = config.as_value()["data"].as_object().cloned();
+    let same = Value::Object(says.unwrap_or_default()) == json!(record.versions());
     Ok((!same).then(|| format!("{reference} does not say what is recorded; nothing goes by it")))
 }

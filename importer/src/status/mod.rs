@@ -94,13 +94,22 @@ pub async fn status(cluster: &Cluster) -> Result<Status, Error> {
     let mut operators = Vec::new();
     for space in &state.namespaces {
         for (solution, deployed) in &space.solutions {
-            let version = &deployed.version;
-            let record = state.record(solution, version);
+            let name = operator_name(solution.as_str());
             let found = cluster
-                .rollout_state(space.namespace.as_str(), &operator_name(solution.as_str()))
+                .rollout_state(space.namespace.as_str(), &name)
                 .await?;
-            let judged = judge(found.as_ref(), version, record);
-            operators.push(judged.of(space, solution, version));
+            let operator = OperatorStatus {
+                solution: solution.clone(),
+                version: deployed.version.clone(),
+                environment: space.environment.clone(),
+                namespace: space.namespace.clone(),
+                ready: None,
+                condition: Condition::Gone,
+                why: None,
+                awaited: None,
+            };
+            let record = state.record(solution, &deployed.version);
+            operators.push(operator.judged(found.as_ref(), record));
         }
     }
     let versions = state
@@ -130,75 +139,29 @@ fn version(state: &State, record: &Record) -> VersionStatus {
     }
 }
 
-/// What is said of an operator.
-#[derive(Debug, PartialEq, Eq)]
-struct Judged {
-    ready: Option<[u64; 2]>,
-    condition: Condition,
-    why: Option<String>,
-    awaited: Option<Awaited>,
-}
-
-impl Judged {
-    fn of(
-        self,
-        space: &NamespaceRecord,
-        solution: &SolutionName,
-        version: &Version,
-    ) -> OperatorStatus {
-        OperatorStatus {
-            solution: solution.clone(),
-            version: version.clone(),
-            environment: space.environment.clone(),
-            namespace: space.namespace.clone(),
-            ready: self.ready,
-            condition: self.condition,
-            why: self.why,
-            awaited: self.awaited,
-        }
-    }
-
-    fn not(condition: Condition, ready: Option<[u64; 2]>, why: String) -> Self {
-        Self {
-            ready,
-            condition,
-            why: Some(why),
-            awaited: None,
-        }
-    }
-}
-
-/// Judges what was found against what should run.
-fn judge(
-    found: Option<&(Object, RolloutState)>,
-    version: &Version,
-    record: Option<&Record>,
-) -> Judged {
-    let Some((live, state)) = found else {
-        let why = "its Deployment is gone".to_owned();
-        return Judged::not(Condition::Gone, None, why);
-    };
-    let wanted = state.progress.wanted;
-    if let Some(why) = other_version(live, version, record) {
-        let ready = Some([0, wanted]);
-        return Judged::not(Condition::OtherVersion, ready, why);
-    }
-    let ready = Some([state.progress.ready(), wanted]);
-    match &state.awaited {
-        Some(awaited) => Judged {
-            awaited: Some(awaited.clone()),
-            ..Judged::not(Condition::NotReady, ready, awaited.to_string())
-        },
-        None if wanted == 0 => {
+impl OperatorStatus {
+    /// Judges what was found against what should run.
+    fn judged(mut self, found: Option<&(Object, RolloutState)>, record: Option<&Record>) -> Self {
+        let Some((live, state)) = found else {
+            self.why = Some("its Deployment is gone".to_owned());
+            return self;
+        };
+        let RolloutState { progress, awaited } = state;
+        let mut ready = progress.ready();
+        (self.condition, self.why) = if let Some(why) = other_version(live, &self.version, record) {
+            ready = 0;
+            (Condition::OtherVersion, Some(why))
+        } else if let Some(awaited) = awaited {
+            self.awaited = Some(awaited.clone());
+            (Condition::NotReady, Some(awaited.to_string()))
+        } else if progress.wanted == 0 {
             let why = "its Deployment is scaled to no pods".to_owned();
-            Judged::not(Condition::NotReady, ready, why)
-        }
-        None => Judged {
-            ready,
-            condition: Condition::Ready,
-            why: None,
-            awaited: None,
-        },
+            (Condition::NotReady, Some(why))
+        } else {
+            (Condition::Ready, None)
+        };
+        self.ready = Some([ready, progress.wanted]);
+        self
     }
 }
 
@@ -271,10 +234,22 @@ mod tests {
         format!("pull.test/web@{}", schemas::Digest::new([byte; 32]))
     }
 
+    fn operator() -> OperatorStatus {
+        OperatorStatus {
+            solution: "shop".parse().unwrap(),
+            version: "1.1.0".parse().unwrap(),
+            environment: "prod".parse().unwrap(),
+            namespace: "prod".parse().unwrap(),
+            ready: None,
+            condition: Condition::Gone,
+            why: None,
+            awaited: None,
+        }
+    }
+
     #[track_caller]
     fn judged(found: &(Object, RolloutState)) -> (Condition, Option<[u64; 2]>, String) {
-        let version = "1.1.0".parse().unwrap();
-        let judged = judge(Some(found), &version, Some(&recorded()));
+        let judged = operator().judged(Some(found), Some(&recorded()));
         (
             judged.condition,
             judged.ready,
@@ -312,7 +287,7 @@ mod tests {
         let (condition, ready, why) = judged(&found("1.1.0", &image(3), complete(0)));
         assert_eq!((condition, ready), (Condition::NotReady, Some([0, 0])));
         assert!(why.contains("scaled to no pods"), "{why}");
-        let gone = judge(None, &"1.1.0".parse().unwrap(), None);
+        let gone = operator().judged(None, None);
         assert_eq!((gone.condition, gone.ready), (Condition::Gone, None));
     }
 }
