@@ -6,7 +6,6 @@ use std::time::Duration;
 use deployer::Cluster;
 use watch::Tell;
 
-use crate::apply::lock::Lock;
 use crate::apply::session::Session;
 use crate::model::error::Error;
 use crate::model::event::Event;
@@ -44,34 +43,25 @@ impl fmt::Debug for Change<'_> {
 }
 
 impl Change<'_> {
-    /// What is decided from the state of the cluster; nothing is written.
-    pub(crate) async fn decided<T>(
+    /// Decides from the state of the cluster and, unless the run is dry, takes the Lease, decides again, and acts. The
+    /// first decision refuses without a write; the second knows what others have done meanwhile. Returns what was
+    /// decided last, and what acting on it removed; nothing of a dry run.
+    pub(crate) async fn make<T>(
         &self,
         decide: impl AsyncFn(&State) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        decide(&State::read(self.cluster).await?).await
-    }
-
-    /// Decides from the state of the cluster, takes the Lease, decides again, and acts. The first decision refuses
-    /// without a write; the second knows what others have done meanwhile. Returns what acting gave and what it removed.
-    pub(crate) async fn locked<T, R>(
-        &self,
-        decide: impl AsyncFn(&State) -> Result<T, Error>,
-        act: impl AsyncFnOnce(&mut Session<'_>, T) -> Result<R, Error>,
-    ) -> Result<(R, Vec<String>), Error> {
-        self.decided(&decide).await?;
-        let lock = Lock::acquire(self.cluster, self.writer, self.tell).await?;
-        let mut session = Session::new(self.cluster, &lock, self.tell);
-        let done = async {
-            let decided = self.decided(&decide).await?;
-            act(&mut session, decided).await
+        act: impl AsyncFnOnce(&mut Session<'_>, &mut T) -> Result<(), Error>,
+    ) -> Result<(T, Option<Vec<String>>), Error> {
+        let decided = async || decide(&State::read(self.cluster).await?).await;
+        let first = decided().await?;
+        if self.run == Run::Dry {
+            return Ok((first, None));
         }
-        .await;
-        let removed = session.removed;
-        // What went wrong first is what the administrator must know.
-        let released = lock.release().await;
-        let result = done?;
-        released?;
-        Ok((result, removed))
+        let act = async |session: &mut Session<'_>| {
+            let mut decided = decided().await?;
+            act(session, &mut decided).await?;
+            Ok(decided)
+        };
+        let (decided, done) = Session::run(self.cluster, self.writer, self.tell, act).await?;
+        Ok((decided, Some(done.removed)))
     }
 }

@@ -52,13 +52,6 @@ pub enum Left {
     Gone(Namespace),
 }
 
-/// An environment as it would be deleted.
-struct Deletion {
-    spaces: Vec<(NamespaceRecord, Left)>,
-    /// Custom resources and workloads in the namespaces that go.
-    resources: Vec<ObjectRef>,
-}
-
 /// What became of an environment, or would.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletedEnvironment {
@@ -66,16 +59,6 @@ pub struct DeletedEnvironment {
     pub namespaces: Vec<Left>,
     /// Custom resources and workloads that went, or would go, with them.
     pub resources: Vec<String>,
-}
-
-impl From<Deletion> for DeletedEnvironment {
-    fn from(deletion: Deletion) -> Self {
-        let spaces = deletion.spaces.into_iter();
-        Self {
-            namespaces: spaces.map(|(_, left)| left).collect(),
-            resources: deletion.resources.iter().map(ToString::to_string).collect(),
-        }
-    }
 }
 
 /// Removes an environment. Refused while a Solution is deployed in it, and while custom resources of Solutions or
@@ -86,83 +69,74 @@ pub async fn delete(
     resources: Resources,
 ) -> Result<DeletedEnvironment, Error> {
     let decide = async |state: &State| {
-        let deletion = Deletion::of(change.cluster, state, environment).await?;
-        match deletion.refusal(resources) {
-            // A dry run shows what would go, whether it may or not.
-            Some(obstacle) if change.run == Run::Real => Err(obstacle.into()),
-            _ => Ok(deletion),
+        let spaces: Vec<NamespaceRecord> = state.environment(environment).cloned().collect();
+        let deleted = DeletedEnvironment::of(change.cluster, environment, &spaces).await?;
+        // A dry run shows what would go, whether it may or not.
+        let refused = change.run == Run::Real && resources == Resources::Keep;
+        match deleted.refusal().filter(|_| refused) {
+            Some(obstacle) => Err(obstacle.into()),
+            None => Ok((spaces, deleted)),
         }
     };
-    if change.run == Run::Dry {
-        return Ok(change.decided(decide).await?.into());
-    }
-    let act = async |session: &mut Session<'_>, deletion: Deletion| {
-        for (space, left) in &deletion.spaces {
+    let act = async |session: &mut Session<'_>, decided: &mut (Vec<_>, DeletedEnvironment)| {
+        let (spaces, deleted) = decided;
+        for (space, left) in spaces.iter().zip(&deleted.namespaces) {
             remove(session, space, left, change.deadline).await?;
         }
-        Ok(DeletedEnvironment::from(deletion))
+        Ok(())
     };
-    Ok(change.locked(decide, act).await?.0)
+    let ((_, deleted), _) = change.make(decide, act).await?;
+    Ok(deleted)
 }
 
-impl Deletion {
+impl DeletedEnvironment {
     async fn of(
         cluster: &Cluster,
-        state: &State,
         environment: &EnvironmentName,
+        spaces: &[NamespaceRecord],
     ) -> Result<Self, Error> {
-        let mut deletion = Self {
-            spaces: Vec::new(),
-            resources: Vec::new(),
-        };
-        for space in state.environment(environment) {
-            if let Some((solution, deployed)) = space.solutions.iter().next() {
-                return Err(Obstacle::Inhabited(
-                    solution.clone(),
-                    deployed.version.clone(),
-                    space.namespace.clone(),
-                    environment.clone(),
-                )
-                .into());
-            }
-            let live = cluster.get(&namespace_reference(&space.namespace)).await?;
+        let (mut namespaces, mut resources) = (Vec::new(), Vec::new());
+        for space in spaces {
             let namespace = space.namespace.clone();
-            let left = match &live {
+            if let Some((solution, deployed)) = space.solutions.iter().next() {
+                let (solution, version) = (solution.clone(), deployed.version.clone());
+                let environment = environment.clone();
+                return Err(Obstacle::Inhabited(solution, version, namespace, environment).into());
+            }
+            let live = cluster.get(&namespace_reference(&namespace)).await?;
+            namespaces.push(match &live {
                 None => Left::Gone(namespace),
                 // One of the same name that somebody made since is his.
                 Some(live) if space.origin == Origin::Created && space.is_of(live) => {
+                    resources.extend(used(cluster, &namespace).await?);
                     Left::Deleted(namespace)
                 }
                 Some(_) => Left::Released(namespace),
-            };
-            if let Left::Deleted(namespace) = &left {
-                deletion.resources.extend(used(cluster, namespace).await?);
-            }
-            deletion.spaces.push((space.clone(), left));
+            });
         }
-        if deletion.spaces.is_empty() {
+        if namespaces.is_empty() {
             return Err(Obstacle::NoEnvironment(environment.clone()).into());
         }
-        Ok(deletion)
+        Ok(Self {
+            namespaces,
+            resources,
+        })
     }
 
-    /// That something would go that may not.
-    fn refusal(&self, resources: Resources) -> Option<Obstacle> {
-        if self.resources.is_empty() || resources == Resources::Delete {
-            return None;
-        }
+    /// That something would go that people may still use.
+    fn refusal(&self) -> Option<Obstacle> {
         let count = self.resources.len();
-        let named = self.resources.iter().take(NAMED).map(ToString::to_string);
-        let mut named: Vec<String> = named.collect();
+        let mut named = self.resources.clone();
+        named.truncate(NAMED);
         if count > NAMED {
             named.push(format!("and {} more", count - NAMED));
         }
-        Some(Obstacle::WouldDelete(count, named.join(", ")))
+        (count > 0).then(|| Obstacle::WouldDelete(count, named.join(", ")))
     }
 }
 
 /// Custom resources of Solutions in a namespace, and what runs or keeps data there for itself.
-async fn used(cluster: &Cluster, namespace: &Namespace) -> Result<Vec<ObjectRef>, Error> {
+async fn used(cluster: &Cluster, namespace: &Namespace) -> Result<Vec<String>, Error> {
     let mut kinds: Vec<Gvk> = Vec::new();
     let definitions = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
     let ours = Selector::has(v::SOLUTION);
@@ -181,7 +155,7 @@ async fn used(cluster: &Cluster, namespace: &Namespace) -> Result<Vec<ObjectRef>
         let own = found
             .iter()
             .filter(|object| !is_controlled(object) && !object.is_being_deleted());
-        used.extend(own.map(|object| object.reference().clone()));
+        used.extend(own.map(|object| object.reference().to_string()));
     }
     Ok(used)
 }

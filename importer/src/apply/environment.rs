@@ -31,7 +31,7 @@ impl NamespaceRecord {
     /// before it is there, so that there is an undo whatever happens.
     pub(crate) async fn write_space(&mut self, session: &mut Session<'_>) -> Result<(), Error> {
         if self.uid.is_none() {
-            session.keep(Object::new(self.to_object())?).await?;
+            session.keep(self.to_object()).await?;
         }
         let wanted = Object::new(self.space())?;
         let seen = self.uid.as_deref();
@@ -49,9 +49,9 @@ impl NamespaceRecord {
 
     /// Keeps the record, and says what it says as upstream does.
     pub(crate) async fn write(&self, session: &mut Session<'_>) -> Result<(), Error> {
-        session.keep(Object::new(self.to_object())?).await?;
+        session.keep(self.to_object()).await?;
         let config = config(&self.namespace, &self.versions());
-        session.keep(Object::new(config)?).await
+        session.keep(config).await
     }
 }
 
@@ -79,9 +79,9 @@ pub async fn create(
             ..place.of_space(live.as_ref(), origin)
         })
     };
-    let act = async |session: &mut Session<'_>, mut place: NamespaceRecord| {
+    let act = async |session: &mut Session<'_>, place: &mut NamespaceRecord| {
         place.write_space(session).await?;
         place.write(session).await
     };
-    change.locked(decide, act).await.map(drop)
+    change.make(decide, act).await.map(drop)
 }

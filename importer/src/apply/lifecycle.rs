@@ -7,7 +7,7 @@ use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::apply::change::{Change, Run};
+use crate::apply::change::Change;
 use crate::apply::rollback::without_server_fields;
 use crate::apply::session::Session;
 use crate::model::error::Error;
@@ -30,13 +30,22 @@ pub struct Undone {
 }
 
 impl Undone {
-    fn would<'a>(objects: impl IntoIterator<Item = &'a ObjectRef>, notes: Vec<String>) -> Self {
+    /// What was removed, or what would be.
+    fn of<'a>(
+        removed: Option<Vec<String>>,
+        would: impl IntoIterator<Item = &'a ObjectRef>,
+        notes: Vec<String>,
+    ) -> Self {
+        let would = || would.into_iter().map(ToString::to_string).collect();
         Self {
-            removed: objects.into_iter().map(ToString::to_string).collect(),
+            removed: removed.unwrap_or_else(would),
             notes,
         }
     }
 }
+
+/// The namespaces that an operator leaves, each with its objects there.
+type Spaces = Vec<(NamespaceRecord, Vec<ObjectRef>)>;
 
 /// Stops a Solution's operator in an environment, or in one namespace of it, and removes its objects. What the
 /// operator made for its users (custom resources and what belongs to them) stays.
@@ -51,7 +60,7 @@ pub async fn undeploy(
             space.solutions.contains_key(solution)
                 && namespace.is_none_or(|namespace| space.namespace == *namespace)
         };
-        let mut spaces = Vec::new();
+        let mut spaces = Spaces::new();
         for space in state.environment(environment).filter(wanted) {
             let objects = operator(change.cluster, solution, &space.namespace).await?;
             spaces.push((space.clone(), objects));
@@ -62,22 +71,16 @@ pub async fn undeploy(
         }
         Ok(spaces)
     };
-    let notes = vec![format!(
-        "custom resources of {solution} stay, and so does what belongs to them"
-    )];
-    if change.run == Run::Dry {
-        let spaces = change.decided(decide).await?;
-        let objects = spaces.iter().flat_map(|(_, objects)| objects);
-        return Ok(Undone::would(objects, notes));
-    }
-    let act = async |session: &mut Session<'_>, spaces: Vec<(NamespaceRecord, Vec<ObjectRef>)>| {
+    let act = async |session: &mut Session<'_>, spaces: &mut Spaces| {
         for (space, objects) in spaces {
-            remove_operator(session, solution, space, &objects, change.deadline).await?;
+            remove_operator(session, solution, space, objects, change.deadline).await?;
         }
         Ok(())
     };
-    let ((), removed) = change.locked(decide, act).await?;
-    Ok(Undone { removed, notes })
+    let (spaces, removed) = change.make(decide, act).await?;
+    let objects = spaces.iter().flat_map(|(_, objects)| objects);
+    let note = format!("custom resources of {solution} stay, and so does what belongs to them");
+    Ok(Undone::of(removed, objects, vec![note]))
 }
 
 /// The objects of a Solution's operator in a namespace.
@@ -97,7 +100,7 @@ async fn operator(
 async fn remove_operator(
     session: &mut Session<'_>,
     solution: &SolutionName,
-    mut space: NamespaceRecord,
+    space: &mut NamespaceRecord,
     objects: &[ObjectRef],
     deadline: Duration,
 ) -> Result<(), Error> {
@@ -116,7 +119,7 @@ async fn remove_operator(
     if session.cluster.get(&live).await?.is_some() {
         space.write(session).await
     } else {
-        session.keep(Object::new(space.to_object())?).await
+        session.keep(space.to_object()).await
     }
 }
 
@@ -150,14 +153,9 @@ pub async fn deactivate(change: &Change<'_>, solution: &SolutionName) -> Result<
         let (adopted, own): (Vec<Object>, Vec<Object>) = crds.into_iter().partition(is_adopted);
         Ok((adopted, own))
     };
-    let stays = |crd: &Object| format!("{} was there before and stays", crd.reference());
-    if change.run == Run::Dry {
-        let (adopted, own) = change.decided(decide).await?;
-        let notes = adopted.iter().map(stays).collect();
-        return Ok(Undone::would(own.iter().map(Object::reference), notes));
-    }
-    let act = async |session: &mut Session<'_>, (adopted, own): (Vec<Object>, Vec<Object>)| {
-        for crd in &adopted {
+    let act = async |session: &mut Session<'_>, crds: &mut (Vec<Object>, Vec<Object>)| {
+        let (adopted, own) = crds;
+        for crd in adopted {
             let decide = |live: Option<&Object>| {
                 let ours = live.filter(|live| owner_of(live, solution).is_ok());
                 let released = ours.map(|live| Object::new(released(live.clone())));
@@ -165,19 +163,15 @@ pub async fn deactivate(change: &Change<'_>, solution: &SolutionName) -> Result<
             };
             session.put(crd.reference(), decide).await?;
         }
+        let own: Vec<ObjectRef> = own.iter().map(|crd| crd.reference().clone()).collect();
         let may = |live: &Object| owner_of(live, solution);
-        remove_all(session, &references(&own), may, change.deadline).await?;
-        Ok(adopted.iter().map(stays).collect())
+        remove_all(session, &own, may, change.deadline).await
     };
-    let (notes, removed) = change.locked(decide, act).await?;
-    Ok(Undone { removed, notes })
-}
-
-fn references(objects: &[Object]) -> Vec<ObjectRef> {
-    objects
-        .iter()
-        .map(|object| object.reference().clone())
-        .collect()
+    let ((adopted, own), removed) = change.make(decide, act).await?;
+    let stays = |crd: &Object| format!("{} was there before and stays", crd.reference());
+    let notes = adopted.iter().map(stays).collect();
+    let own = own.iter().map(Object::reference);
+    Ok(Undone::of(removed, own, notes))
 }
 
 fn is_adopted(crd: &Object) -> bool {
@@ -213,22 +207,13 @@ pub async fn unimport(
         record.ok_or_else(|| absent().into())
     };
     let objects = [record::reference(solution, version)];
-    let stay = |record: &Record| {
-        vec![format!(
-            "the images stay in the registry, below {}",
-            record.pushed_to
-        )]
+    let act = async |session: &mut Session<'_>, _: &mut Record| {
+        remove_all(session, &objects, |_| Ok(()), change.deadline).await
     };
-    if change.run == Run::Dry {
-        let record = change.decided(decide).await?;
-        return Ok(Undone::would(&objects, stay(&record)));
-    }
-    let act = async |session: &mut Session<'_>, record: Record| {
-        remove_all(session, &objects, |_| Ok(()), change.deadline).await?;
-        Ok(stay(&record))
-    };
-    let (notes, removed) = change.locked(decide, act).await?;
-    Ok(Undone { removed, notes })
+    let (record, removed) = change.make(decide, act).await?;
+    let registry = record.pushed_to;
+    let note = format!("the images stay in the registry, below {registry}");
+    Ok(Undone::of(removed, &objects, vec![note]))
 }
 
 async fn remove_all(

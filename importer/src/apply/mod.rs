@@ -18,8 +18,7 @@ use serde::Serialize;
 use validator::Finding;
 use watch::Tell;
 
-use crate::apply::lock::Lock;
-use crate::apply::session::Session;
+use crate::apply::session::{Done, Session};
 use crate::model::error::{Error, PushFailure};
 use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
@@ -89,17 +88,10 @@ impl Ready<'_> {
     ) -> Result<Receipt, Error> {
         let report = self.push(client, tell).await?;
         tell(Event::Pushed);
-        let lock = Lock::acquire(cluster, &self.asked.request.writer, tell).await?;
-        let mut session = Session::new(cluster, &lock, tell);
-        let done = self.write(&mut session).await;
-        let Session {
-            objects, removed, ..
-        } = session;
-        // What went wrong first is what the administrator must know.
-        let released = lock.release().await;
-        done?;
-        released?;
-        Ok(self.receipt(&report, objects, removed))
+        let write = async |session: &mut Session<'_>| self.write(session).await;
+        let writer = &self.asked.request.writer;
+        let ((), done) = Session::run(cluster, writer, tell, write).await?;
+        Ok(self.receipt(&report, done))
     }
 
     async fn push(&self, client: &Client, tell: Tell<'_, Event>) -> Result<PushReport, Error> {
@@ -123,7 +115,7 @@ impl Ready<'_> {
         // A record that is the same stays as it is, with the time of the first import.
         let earlier = decided.state.record(&record.name, &record.version);
         if earlier.is_none_or(|earlier| !earlier.is_same_import(record)) {
-            session.keep(Object::new(record.to_object())?).await?;
+            session.keep(record.to_object()).await?;
             session.project().await?;
         }
         if let Some(deployment) = &decided.deployment {
@@ -146,7 +138,7 @@ impl Ready<'_> {
         if memory == state.signers {
             return Ok(());
         }
-        session.keep(Object::new(memory.to_object())?).await
+        session.keep(memory.to_object()).await
     }
 
     async fn activate(&self, decided: &Decision, session: &mut Session<'_>) -> Result<(), Error> {
@@ -169,7 +161,7 @@ impl Ready<'_> {
         Ok(())
     }
 
-    fn receipt(&self, report: &PushReport, objects: Vec<String>, removed: Vec<String>) -> Receipt {
+    fn receipt(&self, report: &PushReport, done: Done) -> Receipt {
         let target = |deployment: &Deployment| {
             [
                 deployment.place.environment.to_string(),
@@ -184,8 +176,8 @@ impl Ready<'_> {
             uploaded: report.uploaded.into(),
             mounted: report.mounted.into(),
             present: report.present.into(),
-            objects,
-            removed,
+            objects: done.objects,
+            removed: done.removed,
             deployed: deployment.map(target),
             accepted: accepted.map(|accepted| accepted.id.clone()),
             findings: self.summary.findings.clone(),

@@ -3,6 +3,7 @@
 
 use deployer::{Applied, Cluster, Conflicts, Deleted, Object, ObjectRef, Propagation, Scope};
 use schemas::{KubernetesName, Namespace, SolutionName};
+use serde_json::Value;
 use watch::Tell;
 
 use crate::apply::lock::Lock;
@@ -14,6 +15,7 @@ use crate::model::owner::owner_of;
 use crate::model::record;
 use crate::model::state::State;
 use crate::model::vocabulary as v;
+use crate::model::writer::Writer;
 use crate::plan::login;
 
 /// How often an object is decided about when others keep changing it.
@@ -24,19 +26,40 @@ pub(crate) struct Session<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) lock: &'a Lock,
     pub(crate) tell: Tell<'a, Event>,
+    done: Done,
+}
+
+/// What was written.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    /// Every object that was created or changed.
     pub(crate) objects: Vec<String>,
+    /// Every object that was removed.
     pub(crate) removed: Vec<String>,
 }
 
-impl<'a> Session<'a> {
-    pub(crate) fn new(cluster: &'a Cluster, lock: &'a Lock, tell: Tell<'a, Event>) -> Self {
-        Self {
+impl Session<'_> {
+    /// Acts under the Lease, and gives it back. Returns what acting gave, and what was written.
+    pub(crate) async fn run<T>(
+        cluster: &Cluster,
+        writer: &Writer,
+        tell: Tell<'_, Event>,
+        act: impl AsyncFnOnce(&mut Session<'_>) -> Result<T, Error>,
+    ) -> Result<(T, Done), Error> {
+        let lock = Lock::acquire(cluster, writer, tell).await?;
+        let mut session = Session {
             cluster,
-            lock,
+            lock: &lock,
             tell,
-            objects: Vec::new(),
-            removed: Vec::new(),
-        }
+            done: Done::default(),
+        };
+        let acted = act(&mut session).await;
+        let done = session.done;
+        // What went wrong first is what the administrator must know.
+        let released = lock.release().await;
+        let acted = acted?;
+        released?;
+        Ok((acted, done))
     }
 
     /// Writes what `decide` makes of an object as it is; nothing when it makes nothing of it. Returns the object as it
@@ -69,7 +92,8 @@ impl<'a> Session<'a> {
     }
 
     /// Writes an object that is ours alone, whatever is there: one in the namespace of the records, or a projection.
-    pub(crate) async fn keep(&mut self, object: Object) -> Result<(), Error> {
+    pub(crate) async fn keep(&mut self, object: Value) -> Result<(), Error> {
+        let object = Object::new(object)?;
         let reference = object.reference().clone();
         self.put(&reference, |_| Ok(Some(object.clone()))).await?;
         Ok(())
@@ -77,7 +101,7 @@ impl<'a> Session<'a> {
 
     fn note(&mut self, object: &ObjectRef, applied: Applied) {
         if applied != Applied::Unchanged {
-            self.objects.push(object.to_string());
+            self.done.objects.push(object.to_string());
         }
         (self.tell)(Event::Object {
             object: object.clone(),
@@ -135,7 +159,7 @@ impl<'a> Session<'a> {
     }
 
     fn gone(&mut self, object: ObjectRef) {
-        self.removed.push(object.to_string());
+        self.done.removed.push(object.to_string());
         (self.tell)(Event::Removed(object));
     }
 
@@ -177,6 +201,6 @@ impl<'a> Session<'a> {
     pub(crate) async fn project(&mut self) -> Result<(), Error> {
         let state = State::read(self.cluster).await?;
         let projection = record::projection(&state.records, &state.active);
-        self.keep(Object::new(projection)?).await
+        self.keep(projection).await
     }
 }
