@@ -14,7 +14,7 @@ use crate::model::obstacle::Obstacle;
 use crate::model::request::Adopt;
 use crate::model::state::State;
 use crate::model::vocabulary as v;
-use crate::plan::place::{check_reserved, origin};
+use crate::plan::place;
 
 /// Upstream's note of what a namespace runs.
 pub(crate) fn config(namespace: &Namespace, solutions: &BTreeMap<SolutionName, Version>) -> Value {
@@ -63,21 +63,15 @@ pub async fn create(
     description: Option<&str>,
     adopt: Adopt,
 ) -> Result<(), Error> {
-    check_reserved(namespace)?;
+    place::check_reserved(namespace)?;
     let decide = async |state: &State| {
         let live = change.cluster.get(&namespace_reference(namespace)).await?;
         let known = state.namespace(namespace);
-        let origin = origin(known, live.as_ref(), environment, namespace, adopt)?;
-        let before = known.map(|space| space.description.as_str());
-        let description = description.or(before).unwrap_or_default().to_owned();
-        let place = match known {
-            Some(known) => known.clone(),
-            None => NamespaceRecord::new(environment.clone(), namespace.clone(), "", origin),
-        };
-        Ok(NamespaceRecord {
-            description,
-            ..place.of_space(live.as_ref(), origin)
-        })
+        let mut place = place::record(known, live.as_ref(), environment, namespace, adopt)?;
+        if let Some(description) = description {
+            description.clone_into(&mut place.description);
+        }
+        Ok(place)
     };
     let act = async |session: &mut Session<'_>, place: &mut NamespaceRecord| {
         place.write_space(session).await?;

@@ -10,8 +10,8 @@ use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, Statemen
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::model::config_map;
 use crate::model::error::Error;
-use crate::model::record;
 use crate::model::vocabulary as v;
 
 /// The key of a record in its ConfigMap.
@@ -84,29 +84,15 @@ pub enum Origin {
 }
 
 impl NamespaceRecord {
-    pub(crate) fn new(
-        environment: EnvironmentName,
-        namespace: Namespace,
-        description: &str,
-        origin: Origin,
-    ) -> Self {
+    /// One that is not decided about yet. Until then nothing says that it may ever be deleted.
+    pub(crate) fn new(environment: EnvironmentName, namespace: Namespace) -> Self {
         Self {
             environment,
             namespace,
             uid: None,
-            description: description.to_owned(),
-            origin,
+            description: String::new(),
+            origin: Origin::Adopted,
             solutions: BTreeMap::new(),
-        }
-    }
-
-    /// The record of the namespace that is there, if any, under the decision where it comes from.
-    pub(crate) fn of_space(self, live: Option<&Object>, origin: Origin) -> Self {
-        let uid = live.and_then(Object::uid).map(str::to_owned);
-        Self {
-            uid,
-            origin,
-            ..self
         }
     }
 
@@ -142,25 +128,13 @@ impl NamespaceRecord {
 
     /// The record as its ConfigMap.
     pub(crate) fn to_object(&self) -> Value {
-        json!({
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {
-                "name": config_map_name(&self.namespace),
-                "namespace": v::RECORDS_NAMESPACE,
-                "labels": {
-                    v::MANAGED_BY: v::MANAGER,
-                    v::RECORD: "namespace",
-                    v::ENVIRONMENT: self.environment,
-                },
-            },
-            "data": { KEY: serde_json::to_string(self).expect("a record has a JSON form") },
-        })
+        let labels = json!({ v::RECORD: "namespace", v::ENVIRONMENT: self.environment });
+        config_map::record(&config_map_name(&self.namespace), labels, KEY, self)
     }
 
     /// Reads a record out of its ConfigMap.
     pub(crate) fn from_object(object: &Object) -> Result<Self, Error> {
-        record::parse(object, KEY)
+        config_map::parse(object, KEY)
     }
 }
 
@@ -188,8 +162,7 @@ pub(crate) fn namespace_reference(namespace: &Namespace) -> ObjectRef {
 
 /// The ConfigMap of a namespace's record.
 pub(crate) fn reference(namespace: &Namespace) -> ObjectRef {
-    let name = config_map_name(namespace);
-    ObjectRef::namespaced("v1", "ConfigMap", v::RECORDS_NAMESPACE, &name)
+    config_map::reference(&config_map_name(namespace))
 }
 
 #[cfg(test)]
@@ -197,12 +170,7 @@ pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn namespace_record(environment: &str, namespace: &str) -> NamespaceRecord {
-        NamespaceRecord::new(
-            environment.parse().unwrap(),
-            namespace.parse().unwrap(),
-            "",
-            Origin::Created,
-        )
+        NamespaceRecord::new(environment.parse().unwrap(), namespace.parse().unwrap())
     }
 
     #[test]

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use deployer::{Object, ObjectRef};
 use schemas::{
     Digest, ImagePlace, ImageReference, KeyId, OperatorConfig, Repository, Solution, SolutionName,
-    StatementTime, Version, json,
+    StatementTime, Version,
 };
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::vocabulary as v;
 
@@ -65,26 +65,14 @@ impl Record {
 
     /// The record as its ConfigMap.
     pub(crate) fn to_object(&self) -> Value {
-        json!({
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {
-                "name": config_map_name(&self.name, &self.version),
-                "namespace": v::RECORDS_NAMESPACE,
-                "labels": {
-                    v::MANAGED_BY: v::MANAGER,
-                    v::RECORD: "version",
-                    v::SOLUTION: self.name,
-                    v::VERSION: self.version,
-                },
-            },
-            "data": { KEY: serde_json::to_string(self).expect("a record has a JSON form") },
-        })
+        let (name, version) = (&self.name, &self.version);
+        let labels = json!({ v::RECORD: "version", v::SOLUTION: name, v::VERSION: version });
+        config_map::record(&config_map_name(name, version), labels, KEY, self)
     }
 
     /// Reads a record out of its ConfigMap.
     pub(crate) fn from_object(object: &Object) -> Result<Self, Error> {
-        parse(object, KEY)
+        config_map::parse(object, KEY)
     }
 
     /// The registry as nodes know it, without a prefix.
@@ -94,39 +82,22 @@ impl Record {
 
     /// The entry of an operator's configuration for this version.
     pub(crate) fn repository(&self) -> Repository {
+        let images = self.images.iter().map(|image| image.image.clone());
         Repository {
             endpoint: self.endpoint.clone(),
-            images: self
-                .images
-                .iter()
-                .map(|image| image.image.clone())
-                .collect(),
+            images: images.collect(),
         }
     }
 }
 
-/// What stands as strict JSON under a key of a ConfigMap.
-pub(crate) fn parse<T: DeserializeOwned>(object: &Object, key: &str) -> Result<T, Error> {
-    let text = object.as_value()["data"][key].as_str().unwrap_or_default();
-    json::from_slice(text.as_bytes()).map_err(|source| Error::Record {
-        object: object.reference().to_string(),
-        source,
-    })
-}
-
 /// The name of a record's ConfigMap.
-pub(crate) fn config_map_name(name: &SolutionName, version: &Version) -> String {
+fn config_map_name(name: &SolutionName, version: &Version) -> String {
     format!("solution-{name}-{version}")
 }
 
 /// The ConfigMap of a record.
 pub(crate) fn reference(name: &SolutionName, version: &Version) -> ObjectRef {
-    ObjectRef::namespaced(
-        "v1",
-        "ConfigMap",
-        v::RECORDS_NAMESPACE,
-        &config_map_name(name, version),
-    )
+    config_map::reference(&config_map_name(name, version))
 }
 
 /// The configuration of an operator: every imported version of its Solution.
@@ -167,16 +138,7 @@ pub(crate) fn projection(records: &[Record], active: &BTreeMap<SolutionName, Ver
         .into_iter()
         .map(|(name, list)| (name, Value::Array(list).to_string()))
         .collect();
-    json!({
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": v::AVAILABLE,
-            "namespace": v::RECORDS_NAMESPACE,
-            "labels": { v::MANAGED_BY: v::MANAGER },
-        },
-        "data": data,
-    })
+    config_map::config_map(v::AVAILABLE, json!({}), &data)
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::Object;
-use schemas::{KeyId, SolutionName, json};
+use schemas::{KeyId, SolutionName};
 use serde_json::{Value, json};
 
+use crate::model::config_map::{config_map, parse};
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::Record;
@@ -24,17 +25,12 @@ impl Memory {
     pub(crate) fn from_object(object: &Object) -> Result<Self, Error> {
         let mut memory = BTreeMap::new();
         let data = object.as_value()["data"].as_object();
-        for (name, keys) in data.into_iter().flatten() {
-            let name = name.parse().map_err(|source| Error::Name {
+        for (key, _) in data.into_iter().flatten() {
+            let name = key.parse().map_err(|source| Error::Name {
                 object: object.reference().to_string(),
                 source,
             })?;
-            let keys = keys.as_str().unwrap_or_default();
-            let keys = json::from_slice(keys.as_bytes()).map_err(|source| Error::Record {
-                object: object.reference().to_string(),
-                source,
-            })?;
-            memory.insert(name, keys);
+            memory.insert(name, parse(object, key)?);
         }
         Ok(Self(memory))
     }
@@ -46,16 +42,7 @@ impl Memory {
             .iter()
             .map(|(name, keys)| (name.as_str(), json!(keys).to_string()))
             .collect();
-        json!({
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {
-                "name": v::SIGNERS,
-                "namespace": v::RECORDS_NAMESPACE,
-                "labels": { v::MANAGED_BY: v::MANAGER, v::RECORD: "signers" },
-            },
-            "data": data,
-        })
+        config_map(v::SIGNERS, json!({ v::RECORD: "signers" }), &data)
     }
 
     /// Who is remembered to have signed a Solution.

@@ -6,9 +6,7 @@ use deployer::{Cluster, Object, ObjectRef};
 use schemas::{EnvironmentName, KubernetesName, Namespace, Operator, Version};
 
 use crate::model::error::Error;
-use crate::model::namespace_record::{
-    Accepted, Deployed, NamespaceRecord, Origin, namespace_reference,
-};
+use crate::model::namespace_record::{Accepted, Deployed, NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{check_distinct, check_owner, look};
 use crate::model::record::{self, Record};
@@ -232,18 +230,11 @@ impl Planner<'_> {
         let environment = &target.environment;
         let known = self.state.namespace(namespace);
         let adopt = self.asked.request.allowed.adopt.namespace;
-        match place::origin(known, space, environment, namespace, adopt) {
-            Ok(origin) => match known {
-                Some(known) => known.clone().of_space(space, origin),
-                None => NamespaceRecord::new(environment.clone(), namespace.clone(), "", origin)
-                    .of_space(space, origin),
-            },
-            Err(obstacle) => {
-                obstacles.push(obstacle);
-                let origin = Origin::Adopted;
-                NamespaceRecord::new(environment.clone(), namespace.clone(), "", origin)
-            }
-        }
+        let record = place::record(known, space, environment, namespace, adopt);
+        record.unwrap_or_else(|obstacle| {
+            obstacles.push(obstacle);
+            NamespaceRecord::new(environment.clone(), namespace.clone())
+        })
     }
 
     /// Every version of the Solution that is imported, and this one.

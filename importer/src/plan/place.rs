@@ -18,8 +18,25 @@ pub(crate) fn check_reserved(namespace: &Namespace) -> Result<(), Obstacle> {
     Ok(())
 }
 
+/// The record of a namespace as it will be, or why it cannot be the environment's.
+pub(crate) fn record(
+    known: Option<&NamespaceRecord>,
+    live: Option<&Object>,
+    environment: &EnvironmentName,
+    namespace: &Namespace,
+    adopt: Adopt,
+) -> Result<NamespaceRecord, Obstacle> {
+    let origin = origin(known, live, environment, namespace, adopt)?;
+    let new = || NamespaceRecord::new(environment.clone(), namespace.clone());
+    Ok(NamespaceRecord {
+        uid: live.and_then(Object::uid).map(str::to_owned),
+        origin,
+        ..known.cloned().unwrap_or_else(new)
+    })
+}
+
 /// Where the namespace comes from, or why it cannot be the environment's.
-pub(crate) fn origin(
+fn origin(
     known: Option<&NamespaceRecord>,
     live: Option<&Object>,
     environment: &EnvironmentName,
