@@ -10,7 +10,6 @@ use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::owner::check_owner;
 use crate::plan::Ready;
-use crate::plan::decision::Decision;
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::deployment::{Deployment, is_default_account};
 
@@ -18,14 +17,13 @@ impl Ready<'_> {
     pub(crate) async fn deploy(
         &self,
         deployment: &Deployment,
-        decided: &Decision,
         session: &mut Session<'_>,
     ) -> Result<(), Error> {
         let namespace = &deployment.namespace;
         let solution = self.asked.id.name();
         let mut place = deployment.place.clone();
         place.write_space(session).await?;
-        if deployment.previous.is_none() {
+        if deployment.standing.is_none() {
             // Noted before the first object, so that there is an undo whatever happens.
             place
                 .solutions
@@ -39,32 +37,18 @@ impl Ready<'_> {
         session
             .prune(solution, namespace, &deployment.objects)
             .await?;
-        self.remove_former_login(deployment, decided, session)
-            .await?;
+        // A login that was made for the version before, where another one took its place.
+        let former = deployment.standing.as_ref();
+        let former = former.and_then(|standing| standing.pull_secret.as_ref());
+        if let Some(secret) = former
+            && deployment.deployed.pull_secret.as_ref() != former
+        {
+            session.remove_login(solution, namespace, secret).await?;
+        }
         place
             .solutions
             .insert(solution.clone(), deployment.deployed.clone());
         place.write(session).await
-    }
-
-    /// A login that was made for the version before, where another one took its place.
-    async fn remove_former_login(
-        &self,
-        deployment: &Deployment,
-        decided: &Decision,
-        session: &mut Session<'_>,
-    ) -> Result<(), Error> {
-        let solution = self.asked.id.name();
-        let before = decided.state.deployed(&deployment.namespace, solution);
-        let before = before.and_then(|deployed| deployed.pull_secret.as_ref());
-        match before {
-            Some(secret) if deployment.deployed.pull_secret.as_ref() != Some(secret) => {
-                session
-                    .remove_login(solution, &deployment.namespace, secret)
-                    .await
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Puts back what ran before an upgrade that does not come, and says what happened. Another failure may be gone at
@@ -77,8 +61,8 @@ impl Ready<'_> {
         session: &mut Session<'_>,
     ) -> Error {
         let version = self.asked.id.version().clone();
-        let previous = match &deployment.previous {
-            Some(previous) if *previous != version => previous.clone(),
+        let previous = match &deployment.standing {
+            Some(standing) if standing.version != version => standing.version.clone(),
             _ => return error,
         };
         let source = match error {
@@ -88,7 +72,13 @@ impl Ready<'_> {
             other => return other,
         };
         (session.tell)(Event::RollingBack(previous.clone()));
-        match self.restore(before, deployment, session).await {
+        let restored = async {
+            let solution = self.asked.id.name();
+            let namespace = &deployment.namespace;
+            before.restore(session, solution, namespace).await?;
+            self.come_up(deployment, session).await
+        };
+        match restored.await {
             Ok(()) => Error::RolledBack {
                 version,
                 previous,
@@ -101,19 +91,6 @@ impl Ready<'_> {
                 source,
             },
         }
-    }
-
-    async fn restore(
-        &self,
-        before: Before,
-        deployment: &Deployment,
-        session: &mut Session<'_>,
-    ) -> Result<(), Error> {
-        let solution = self.asked.id.name();
-        before
-            .restore(session, solution, &deployment.namespace)
-            .await?;
-        self.come_up(deployment, session).await
     }
 
     async fn roll_out(

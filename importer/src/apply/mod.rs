@@ -120,7 +120,7 @@ impl Ready<'_> {
         }
         if let Some(deployment) = &decided.deployment {
             self.activate(&decided, session).await?;
-            self.deploy(deployment, &decided, session).await?;
+            self.deploy(deployment, session).await?;
         }
         session.project().await
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use deployer::{Cluster, Object};
 use schemas::{Digest, EnvironmentName, Namespace, SolutionId, SolutionName};
 use sha2::{Digest as _, Sha256};
-use validator::rules::{self, Reach, Right};
+use validator::rules::{self, Compared, Reach, Right};
 
 use crate::model::error::Error;
 use crate::model::inventory::inventory;
@@ -19,38 +19,28 @@ use crate::model::request::Request;
 /// Hex digits of an id: 96 bits, so that nobody makes another block with the same one.
 const ID_LENGTH: usize = 24;
 
-/// What changes about the rights of an operator.
-#[derive(Debug, Default)]
-pub(crate) struct Rights {
-    pub(crate) gained: Vec<Right>,
-    pub(crate) lost: Vec<Right>,
-}
-
-impl Rights {
-    /// Compares the roles that would be applied with those that are there.
-    pub(crate) async fn of(
-        cluster: &Cluster,
-        solution: &SolutionName,
-        namespace: &Namespace,
-        objects: &[Object],
-    ) -> Result<Self, Error> {
-        let mut live = Vec::new();
-        for mut scope in inventory(solution, namespace) {
-            scope
-                .kinds
-                .retain(|kind| kind.group == "rbac.authorization.k8s.io");
-            match cluster.stale(&scope, &[]).await {
-                Ok(found) => live.extend(found),
-                // That this user may list them is asked with all other rights.
-                Err(deployer::Error::Forbidden { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
+/// What changes about the rights of an operator: compares the roles that would be applied with those that are there.
+pub(crate) async fn compare(
+    cluster: &Cluster,
+    solution: &SolutionName,
+    namespace: &Namespace,
+    objects: &[Object],
+) -> Result<Compared, Error> {
+    let mut live = Vec::new();
+    for mut scope in inventory(solution, namespace) {
+        scope
+            .kinds
+            .retain(|kind| kind.group == "rbac.authorization.k8s.io");
+        match cluster.stale(&scope, &[]).await {
+            Ok(found) => live.extend(found),
+            // That this user may list them is asked with all other rights.
+            Err(deployer::Error::Forbidden { .. }) => {}
+            Err(error) => return Err(error.into()),
         }
-        // What is there may be anybody's by now; what of it cannot be read gives nothing.
-        let before = held(&live).unwrap_or_default();
-        let rules::Compared { gained, lost } = rules::compare(&before, &held(objects)?);
-        Ok(Self { gained, lost })
     }
+    // What is there may be anybody's by now; what of it cannot be read gives nothing.
+    let before = held(&live).unwrap_or_default();
+    Ok(rules::compare(&before, &held(objects)?))
 }
 
 /// The rights that roles give, each as far as it is bound.

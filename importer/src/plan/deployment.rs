@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{EnvironmentName, KubernetesName, Namespace, Operator, Version};
+use validator::rules::Compared;
 
 use crate::model::error::Error;
 use crate::model::namespace_record::{Accepted, Deployed, NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{check_distinct, check_owner, look};
 use crate::model::record::{self, Record};
-use crate::model::request::{
-    Asked, CreateEnvironment, Downgrade, Login, PullLogin, Request, Target,
-};
+use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Request, Target};
 use crate::model::state::State;
-use crate::plan::consent::{Beyond, Rights};
+use crate::plan::consent::{self, Beyond};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::expand::Expand;
 use crate::plan::login;
@@ -37,12 +36,12 @@ pub(crate) struct Deployment {
     /// The uids of those that are there.
     uids: BTreeMap<ObjectRef, String>,
     pub(crate) operator: String,
-    pub(crate) previous: Option<Version>,
-    pub(crate) rights: Rights,
+    /// What stands there of the Solution before.
+    pub(crate) standing: Option<Deployed>,
+    pub(crate) rights: Compared,
     pub(crate) beyond: Beyond,
-    shared: bool,
-    /// What was accepted before.
-    pub(crate) accepted: Option<Accepted>,
+    /// Whether another Solution runs in the namespace.
+    pub(crate) shared: bool,
     /// That something of it is not accepted.
     pub(crate) refused: Option<Obstacle>,
 }
@@ -51,19 +50,14 @@ pub(crate) struct Deployment {
 /// change it in his namespace would keep imports away, and it is read again when it is written.
 impl PartialEq for Deployment {
     fn eq(&self, other: &Self) -> bool {
-        let written = |deployment: &Self| {
-            let objects = deployment.objects.iter();
-            objects
-                .filter(|object| !is_default_account(object.reference()))
-                .cloned()
-                .collect::<Vec<_>>()
-        };
+        let written = |object: &&Object| !is_default_account(object.reference());
+        let mine = self.objects.iter().filter(written);
         self.place == other.place
             && self.deployed.version == other.deployed.version
             && self.deployed.pull_secret == other.deployed.pull_secret
-            && written(self) == written(other)
+            && mine.eq(other.objects.iter().filter(written))
             && self.uids == other.uids
-            && self.previous == other.previous
+            && self.standing == other.standing
             && self.beyond == other.beyond
     }
 }
@@ -73,14 +67,14 @@ pub(crate) fn is_default_account(object: &ObjectRef) -> bool {
 }
 
 impl Deployment {
-    /// Whether another Solution runs in the namespace.
-    pub(crate) fn is_shared(&self) -> bool {
-        self.shared
+    /// What of it was accepted before.
+    pub(crate) fn accepted_before(&self) -> Option<&Accepted> {
+        self.standing.as_ref()?.accepted.as_ref()
     }
 
     /// Judges whether what reaches beyond the environment is accepted.
     pub(crate) fn judge(&mut self, request: &Request) {
-        let judged = self.beyond.judge(self.accepted.as_ref(), request);
+        let judged = self.beyond.judge(self.accepted_before(), request);
         (self.deployed.accepted, self.refused) = match judged {
             Ok(accepted) => (accepted, None),
             Err(obstacle) => (None, Some(obstacle)),
@@ -115,15 +109,20 @@ impl Planner<'_> {
         obstacles.extend(place::check_reserved(&namespace).err());
         let place = self.place(target, &namespace, space.as_ref(), obstacles);
         let standing = self.state.deployed(&namespace, id.name()).cloned();
-        let previous = standing.as_ref().map(|standing| standing.version.clone());
-        self.check_upgrade(previous.as_ref(), obstacles);
+        if let Some(standing) = &standing {
+            self.check_upgrade(&standing.version, obstacles);
+        }
         let deployed = Deployed {
             version: id.version().clone(),
             pull_secret: self.pull_secret(target, standing.as_ref()),
             accepted: None,
         };
         if let PullLogin::Made(made) = &target.pull_login {
-            obstacles.extend(check_login(made, self.asked.record.pull_host()).err());
+            // A login is for one registry.
+            let (host, pull_host) = (&made.host, self.asked.record.pull_host());
+            if host != pull_host {
+                obstacles.push(Obstacle::OtherLogin(host.clone(), pull_host.to_owned()));
+            }
         } else if let Some(secret) = &deployed.pull_secret {
             self.check_pull_secret(&place, space.as_ref(), secret, obstacles)
                 .await?;
@@ -132,17 +131,16 @@ impl Planner<'_> {
         check_distinct(&objects, obstacles);
         let uids = self.check_owners(&objects, obstacles).await?;
         let mut deployment = Deployment {
-            rights: Rights::of(self.cluster, id.name(), &namespace, &objects).await?,
+            rights: consent::compare(self.cluster, id.name(), &namespace, &objects).await?,
             beyond: Beyond::of(id, &target.environment, &namespace, &objects)?,
             namespace,
             deployed,
             objects,
             uids,
             operator: operator_name(id.name().as_str()),
-            previous,
+            standing,
             shared: place.solutions.keys().any(|name| name != id.name()),
             place,
-            accepted: standing.and_then(|standing| standing.accepted),
             refused: None,
         };
         deployment.judge(&self.asked.request);
@@ -179,10 +177,8 @@ impl Planner<'_> {
             pull_secret,
         };
         objects.extend(rendering.objects()?);
-        Ok(objects
-            .into_iter()
-            .map(Object::new)
-            .collect::<Result<_, _>>()?)
+        let objects = objects.into_iter().map(Object::new);
+        Ok(objects.collect::<Result<_, _>>()?)
     }
 
     fn images(&self) -> Expand {
@@ -208,12 +204,10 @@ impl Planner<'_> {
             (None, []) => Some(place::default_namespace(environment)),
             (None, [only]) => Some(only.namespace.clone()),
             (None, several) => {
-                let names: Vec<&str> = several
-                    .iter()
-                    .map(|space| space.namespace.as_str())
-                    .collect();
-                let names = names.join(", ");
-                obstacles.push(Obstacle::SeveralNamespaces(environment.clone(), names));
+                let names = several.iter().map(|space| space.namespace.as_str());
+                let names: Vec<&str> = names.collect();
+                let (environment, names) = (environment.clone(), names.join(", "));
+                obstacles.push(Obstacle::SeveralNamespaces(environment, names));
                 None
             }
         }
@@ -301,32 +295,20 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn check_upgrade(&self, previous: Option<&Version>, obstacles: &mut Vec<Obstacle>) {
-        let Some(previous) = previous else { return };
+    fn check_upgrade(&self, previous: &Version, obstacles: &mut Vec<Obstacle>) {
         let version = self.asked.id.version();
         if previous > version && self.asked.request.allowed.downgrade == Downgrade::Refuse {
             obstacles.push(Obstacle::Older(previous.clone(), version.clone()));
         }
         let range = &self.asked.accepted.statement().predicate.upgrade_from;
         if let Some(range) = range
-            .as_ref()
-            .filter(|range| previous < version && !range.contains(previous))
+            && previous < version
+            && !range.contains(previous)
         {
             let (running, version) = (previous.clone(), version.clone());
             obstacles.push(Obstacle::TooOld(running, version, range.clone()));
         }
     }
-}
-
-/// A login is for one registry.
-fn check_login(login: &Login, pull_host: &str) -> Result<(), Obstacle> {
-    if login.host == pull_host {
-        return Ok(());
-    }
-    Err(Obstacle::OtherLogin(
-        login.host.clone(),
-        pull_host.to_owned(),
-    ))
 }
 
 /// An environment that nobody made, and the one that may have been meant.

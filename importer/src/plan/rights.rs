@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use deployer::{Access, Cluster, Grant, PolicyRule, RulePart};
+use deployer::{Access, Cluster, Grant, Gvk, PolicyRule, RulePart};
 use schemas::SolutionName;
 
 use crate::model::error::Error;
@@ -13,6 +13,9 @@ use crate::model::vocabulary as v;
 use crate::plan::crd::Change;
 use crate::plan::decision::PlannedCrd;
 use crate::plan::deployment::Deployment;
+
+/// What writing an object takes.
+const PUT: [&str; 3] = ["get", "create", "patch"];
 
 /// What the plan itself reads.
 pub(crate) async fn check_reading(
@@ -37,25 +40,19 @@ pub(crate) async fn check_writing(
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
     let mut wanted = BTreeSet::new();
-    let records = ["configmaps", "namespaces"];
-    for verb in ["get", "create", "patch"] {
-        for resource in records {
-            wanted.insert(key(
-                verb,
-                "",
-                resource,
-                (resource == "configmaps").then_some(v::RECORDS_NAMESPACE),
-            ));
-        }
-    }
-    for verb in ["get", "create", "update"] {
-        wanted.insert(key(
-            verb,
-            "coordination.k8s.io",
-            "leases",
-            Some(v::RECORDS_NAMESPACE),
-        ));
-    }
+    let mut want = |verbs: &[&'static str], kind: &Gvk, namespace: Option<&str>| {
+        let at = (
+            kind.group.clone(),
+            resource(&kind.kind),
+            namespace.map(str::to_owned),
+        );
+        wanted.extend(verbs.iter().map(|verb| (at.clone(), *verb)));
+    };
+    let records = Some(v::RECORDS_NAMESPACE);
+    let leases = Gvk::new("coordination.k8s.io/v1", "Lease");
+    want(&PUT, &Gvk::new("v1", "ConfigMap"), records);
+    want(&PUT, &Gvk::new("v1", "Namespace"), None);
+    want(&["get", "create", "update"], &leases, records);
     let written = crds
         .iter()
         .filter(|crd| !matches!(crd.change, Change::KeepNewer(_)))
@@ -64,14 +61,7 @@ pub(crate) async fn check_writing(
         .into_iter()
         .flat_map(|deployment| &deployment.objects);
     for object in written.chain(objects) {
-        for verb in ["get", "create", "patch"] {
-            wanted.insert(key(
-                verb,
-                &object.gvk().group,
-                resource(&object.gvk().kind),
-                object.namespace(),
-            ));
-        }
+        want(&PUT, object.gvk(), object.namespace());
     }
     // What a former version had is listed, and removed or put back.
     for scope in deployment
@@ -79,45 +69,22 @@ pub(crate) async fn check_writing(
         .flat_map(|deployment| inventory(solution, &deployment.namespace))
     {
         for kind in &scope.kinds {
-            for verb in ["list", "delete"] {
-                let namespace = scope.namespace.as_deref();
-                wanted.insert(key(verb, &kind.group, resource(&kind.kind), namespace));
-            }
+            want(&["list", "delete"], kind, scope.namespace.as_deref());
         }
     }
-    let wanted: Vec<Access> = wanted.into_iter().map(Key::access).collect();
+    let access = |((group, resource, namespace), verb): ((String, &str, Option<String>), &str)| {
+        let access = Access::new(verb, &group, resource);
+        Access {
+            namespace,
+            ..access
+        }
+    };
+    let wanted: Vec<Access> = wanted.into_iter().map(access).collect();
     deny(cluster, &wanted, obstacles).await?;
     if let Some(deployment) = deployment {
         check_grants(cluster, deployment, obstacles).await?;
     }
     Ok(())
-}
-
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    group: String,
-    resource: String,
-    namespace: Option<String>,
-    verb: &'static str,
-}
-
-fn key(verb: &'static str, group: &str, resource: &str, namespace: Option<&str>) -> Key {
-    Key {
-        group: group.to_owned(),
-        resource: resource.to_owned(),
-        namespace: namespace.map(str::to_owned),
-        verb,
-    }
-}
-
-impl Key {
-    fn access(self) -> Access {
-        let access = Access::new(self.verb, &self.group, &self.resource);
-        match self.namespace {
-            Some(namespace) => access.namespace(&namespace),
-            None => access,
-        }
-    }
 }
 
 /// The resource of each kind that an import writes. Discovery would know too, but not without a request for each.
@@ -133,6 +100,7 @@ fn resource(kind: &str) -> &'static str {
         "Deployment" => "deployments",
         "CustomResourceDefinition" => "customresourcedefinitions",
         "Namespace" => "namespaces",
+        "Lease" => "leases",
         other => unreachable!("an import writes no {other}"),
     }
 }

@@ -13,7 +13,7 @@ use crate::plan::deployment::Deployment;
 use crate::plan::images::Images;
 
 /// What an import would do, for people and for programs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     /// The kubeconfig's context.
@@ -158,42 +158,28 @@ pub(crate) fn summary(
         images_present: images.present,
         bytes: images.total_bytes,
         bytes_to_push: images.missing_bytes,
-        recorded: false,
-        crds: Vec::new(),
-        target: None,
-        notes: Vec::new(),
-        findings: Vec::new(),
-        defaults: Vec::new(),
+        ..Summary::default()
     }
 }
 
 pub(crate) fn planned(object: &ObjectRef, trial: Trial) -> Result<PlannedObject, Obstacle> {
-    let (action, changes) = match trial {
-        Trial::Would {
-            applied: Applied::Created,
-            ..
-        }
-        | Trial::Later { .. } => ("create", Vec::new()),
-        Trial::Would {
-            applied: Applied::Changed,
-            changes,
-        } => ("change", changes),
-        Trial::Would {
-            applied: Applied::Unchanged,
-            ..
-        } => ("keep", Vec::new()),
+    let (applied, changes) = match trial {
+        Trial::Would { applied, changes } => (applied, changes),
+        Trial::Later { .. } => (Applied::Created, Vec::new()),
         Trial::Refused(error) => {
             return Err(Obstacle::Refused(object.to_string(), error.to_string()));
         }
     };
+    let (action, changes) = match applied {
+        Applied::Created => ("create", Vec::new()),
+        Applied::Changed => ("change", changes),
+        Applied::Unchanged => ("keep", Vec::new()),
+    };
+    let losses = changes.iter().filter(|change| is_loss(change));
     Ok(PlannedObject {
         object: object.to_string(),
         action: action.to_owned(),
-        losses: changes
-            .iter()
-            .filter(|change| is_loss(change))
-            .map(|change| change.path.clone())
-            .collect(),
+        losses: losses.map(|change| change.path.clone()).collect(),
         changes: changes.into_iter().map(|change| change.path).collect(),
     })
 }
@@ -219,18 +205,18 @@ pub(crate) fn kept(crd: &Object, newer: &Version) -> PlannedObject {
 }
 
 pub(crate) fn planned_target(deployment: &Deployment) -> PlannedTarget {
-    let shared = deployment.is_shared();
     let rights = |rights: &[Right]| {
         let planned = |right: &Right| PlannedRight {
             right: right.to_string(),
-            danger: danger(right, shared),
+            danger: danger(right, deployment.shared),
         };
         rights.iter().map(planned).collect()
     };
+    let running = deployment.standing.as_ref();
     PlannedTarget {
         environment: deployment.place.environment.to_string(),
         namespace: deployment.namespace.to_string(),
-        running: deployment.previous.clone(),
+        running: running.map(|standing| standing.version.clone()),
         rights_gained: rights(&deployment.rights.gained),
         rights_lost: rights(&deployment.rights.lost),
         beyond: planned_beyond(deployment),
@@ -249,7 +235,7 @@ fn planned_beyond(deployment: &Deployment) -> Option<PlannedBeyond> {
     if beyond.lines.is_empty() {
         return None;
     }
-    let new = beyond.new_lines(deployment.accepted.as_ref());
+    let new = beyond.new_lines(deployment.accepted_before());
     let line = |text: &String| PlannedLine {
         text: text.clone(),
         new: new.contains(&text),
