@@ -24,7 +24,6 @@ use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
 use crate::model::request::{Asked, ForgetSigners};
 use crate::plan::Ready;
-use crate::plan::crd::Change;
 use crate::plan::decision::Decision;
 use crate::plan::deployment::Deployment;
 
@@ -144,11 +143,11 @@ impl Ready<'_> {
     async fn activate(&self, decided: &Decision, session: &mut Session<'_>) -> Result<(), Error> {
         for planned in &decided.crds {
             let decide = |live: Option<&Object>| {
-                let (object, change) = self.asked.crd(&planned.definition, live)?;
-                if change != planned.change {
+                let crd = self.asked.crd(&planned.definition, live)?;
+                if crd.change != planned.change {
                     return Err(Obstacle::Changed.into());
                 }
-                Ok((!matches!(change, Change::KeepNewer(_))).then_some(object))
+                Ok(crd.written().cloned())
             };
             session.put(planned.object.reference(), decide).await?;
         }
@@ -162,13 +161,8 @@ impl Ready<'_> {
     }
 
     fn receipt(&self, report: &PushReport, done: Done) -> Receipt {
-        let target = |deployment: &Deployment| {
-            [
-                deployment.place.environment.to_string(),
-                deployment.namespace.to_string(),
-            ]
-        };
         let deployment = self.decision.deployment.as_ref();
+        let target = |it: &Deployment| [it.place.environment.to_string(), it.namespace.to_string()];
         let accepted = deployment.and_then(|deployment| deployment.deployed.accepted.as_ref());
         Receipt {
             solution: self.asked.id.to_string(),

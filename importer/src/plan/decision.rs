@@ -25,6 +25,13 @@ pub(crate) struct PlannedCrd {
     pub(crate) change: Change,
 }
 
+impl PlannedCrd {
+    /// What is written of it; nothing where a newer version's stays.
+    pub(crate) fn written(&self) -> Option<&Object> {
+        (!matches!(self.change, Change::KeepNewer(_))).then_some(&self.object)
+    }
+}
+
 /// What is decided, and what is in its way.
 #[derive(Debug)]
 pub(crate) struct Decision {
@@ -72,18 +79,12 @@ impl Decision {
     /// Whether another decision about the same request would do the same.
     pub(crate) fn is_same(&self, other: &Self, asked: &Asked<'_>) -> bool {
         let solution = asked.id.name();
-        let of = |decision: &'_ Self| {
-            decision
-                .deployment
-                .as_ref()
-                .map(|deployment| deployment.namespace.clone())
-        };
-        let (mine, theirs) = (of(self), of(other));
+        let namespace = self.deployment.as_ref().map(|it| &it.namespace);
         self.obstacles == other.obstacles
             && self.crds == other.crds
             && self.deployment == other.deployment
-            && self.state.concerning(solution, mine.as_ref())
-                == other.state.concerning(solution, theirs.as_ref())
+            && self.state.concerning(solution, namespace)
+                == other.state.concerning(solution, namespace)
     }
 }
 
@@ -99,11 +100,7 @@ impl Asked<'_> {
             let reference: ObjectRef = Object::new(definition.clone())?.reference().clone();
             let live = cluster.get(&reference).await?;
             match self.crd(definition, live.as_ref()) {
-                Ok((object, change)) => crds.push(PlannedCrd {
-                    definition: definition.clone(),
-                    object,
-                    change,
-                }),
+                Ok(crd) => crds.push(crd),
                 Err(Error::Refused(obstacle)) => obstacles.push(obstacle),
                 Err(error) => return Err(error),
             }
@@ -116,13 +113,16 @@ impl Asked<'_> {
         &self,
         definition: &Value,
         live: Option<&Object>,
-    ) -> Result<(Object, Change), Error> {
+    ) -> Result<PlannedCrd, Error> {
         let (name, version) = (self.id.name(), self.id.version());
         let adopt = self.request.allowed.adopt.crds;
         let change = crd::decide(name, version, definition, live, adopt)?;
         let before = crd::was_there_before(live);
-        let object = Object::new(crd::labelled(name, version, definition, before))?;
-        Ok((object, change))
+        Ok(PlannedCrd {
+            definition: definition.clone(),
+            object: Object::new(crd::labelled(name, version, definition, before))?,
+            change,
+        })
     }
 }
 

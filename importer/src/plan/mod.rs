@@ -27,11 +27,12 @@ use crate::model::request::{Asked, PullLogin, Request};
 use crate::model::state::State;
 use crate::model::vocabulary as v;
 use crate::plan::crd::Change;
-use crate::plan::decision::Decision;
+use crate::plan::decision::{Decision, PlannedCrd};
+use crate::plan::deployment::Deployment;
 use crate::plan::images::Images;
 use crate::plan::notes::notes;
 use crate::plan::summary::{
-    Choice, Chosen, PlannedTarget, Summary, kept, planned, planned_target, summary,
+    Choice, Chosen, Summary, kept, planned, planned_beyond, planned_target, summary,
 };
 
 /// The oldest Kubernetes that has everything an import uses (server-side apply, stable).
@@ -42,19 +43,11 @@ const OLDEST_MINOR: u32 = 22;
 pub struct Plan<'a> {
     asked: Asked<'a>,
     images: Images,
-    view: View,
+    /// What follows from what is in the cluster; none when it is too old, or this user may not read it.
+    decision: Option<Box<Decision>>,
     /// What is in the way, besides what the decision names.
     obstacles: Vec<Obstacle>,
     summary: Summary,
-}
-
-/// What a plan knows of the cluster.
-#[derive(Debug)]
-enum View {
-    /// What follows from what is in it.
-    Readable(Box<Decision>),
-    /// Nothing: it is too old, or this user may not read it.
-    Unreadable,
 }
 
 /// A plan with nothing in its way: the only one that can be applied.
@@ -123,13 +116,12 @@ impl<'a> Plan<'a> {
                 record,
             },
             images,
-            view: View::Unreadable,
+            decision: None,
             obstacles: [obstacles, unreadable].concat(),
             summary,
         };
         if let Some(state) = state {
             plan.decide(state, client, cluster).await?;
-            plan.try_objects(cluster).await?;
         }
         // Last, so that nothing fails between opening uploads and whoever uses them or gives them back.
         let denied = images::denied(client, &plan.images.job).await?;
@@ -162,7 +154,10 @@ impl<'a> Plan<'a> {
         self.summary.notes = notes(accepted, client, cluster, state, id).await?;
         self.summary.defaults = defaults(request, &decision, &self.summary.pull_registry);
         self.summary.target = deployment.map(planned_target);
-        self.view = View::Readable(Box::new(decision));
+        if self.obstacles.is_empty() && decision.obstacles.is_empty() {
+            self.try_objects(&decision, cluster).await?;
+        }
+        self.decision = Some(Box::new(decision));
         Ok(())
     }
 
@@ -181,27 +176,21 @@ impl<'a> Plan<'a> {
     /// What is in the way.
     #[must_use]
     pub fn obstacles(&self) -> Vec<&Obstacle> {
-        let decided = self.decision().into_iter();
+        let decided = self.decision.iter();
         let decided = decided.flat_map(|decision| &decision.obstacles);
+        let refused = self.deployment().and_then(|it| it.refused.as_ref());
         let all = self.obstacles.iter().chain(decided);
-        all.chain(self.refused()).collect()
+        all.chain(refused).collect()
     }
 
-    fn decision(&self) -> Option<&Decision> {
-        match &self.view {
-            View::Readable(decision) => Some(decision),
-            View::Unreadable => None,
-        }
-    }
-
-    fn refused(&self) -> Option<&Obstacle> {
-        self.decision()?.deployment.as_ref()?.refused.as_ref()
+    fn deployment(&self) -> Option<&Deployment> {
+        self.decision.as_ref()?.deployment.as_ref()
     }
 
     /// The id of what has to be accepted, when nothing else is in the way.
     #[must_use]
     pub fn consent_wanted(&self) -> Option<&str> {
-        let deployment = self.decision()?.deployment.as_ref()?;
+        let deployment = self.deployment()?;
         let only = deployment.refused.is_some() && self.obstacles().len() == 1;
         only.then_some(deployment.beyond.id.as_str())
     }
@@ -209,20 +198,11 @@ impl<'a> Plan<'a> {
     /// Accepts what was shown under this id.
     pub fn accept(&mut self, id: String) {
         self.asked.request.accepted.insert(id);
-        let View::Readable(decision) = &mut self.view else {
-            return;
-        };
-        if let Some(deployment) = &mut decision.deployment {
+        let decision = self.decision.as_mut();
+        let deployment = decision.and_then(|decision| decision.deployment.as_mut());
+        if let (Some(deployment), Some(target)) = (deployment, &mut self.summary.target) {
             deployment.judge(&self.asked.request);
-            self.summary.target = Some(PlannedTarget {
-                objects: self
-                    .summary
-                    .target
-                    .take()
-                    .map(|target| target.objects)
-                    .unwrap_or_default(),
-                ..planned_target(deployment)
-            });
+            target.beyond = planned_beyond(deployment);
         }
     }
 
@@ -233,7 +213,7 @@ impl<'a> Plan<'a> {
             Self {
                 asked,
                 images,
-                view: View::Readable(decision),
+                decision: Some(decision),
                 summary,
                 ..
             } if free => Ok(Ready {
@@ -247,21 +227,13 @@ impl<'a> Plan<'a> {
     }
 
     /// Lets the server try every object, with its admission rules, and keeps the answers.
-    async fn try_objects(&mut self, cluster: &Cluster) -> Result<(), Error> {
-        let View::Readable(decision) = &self.view else {
-            return Ok(());
-        };
+    async fn try_objects(&mut self, decision: &Decision, cluster: &Cluster) -> Result<(), Error> {
         let Decision {
             crds, deployment, ..
-        } = &**decision;
+        } = decision;
         let obstacles = &mut self.obstacles;
-        if !obstacles.is_empty() || !decision.obstacles.is_empty() {
-            return Ok(());
-        }
-        let written = crds
-            .iter()
-            .filter(|crd| !matches!(crd.change, Change::KeepNewer(_)));
-        let mut all: Vec<Object> = written.map(|crd| crd.object.clone()).collect();
+        let written = crds.iter().filter_map(PlannedCrd::written);
+        let mut all: Vec<Object> = written.cloned().collect();
         let definitions = all.len();
         if let Some(deployment) = deployment {
             all.push(Object::new(deployment.place.space())?);
@@ -292,7 +264,7 @@ impl<'a> Plan<'a> {
         });
         self.summary.crds.extend(kept);
         if obstacles.is_empty() {
-            let objects = tried.split_off(definitions.min(tried.len()));
+            let objects = tried.split_off(definitions);
             self.summary.crds.extend(tried);
             if let Some(target) = &mut self.summary.target {
                 target.objects = objects;

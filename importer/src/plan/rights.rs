@@ -10,7 +10,6 @@ use crate::model::error::Error;
 use crate::model::inventory::inventory;
 use crate::model::obstacle::Obstacle;
 use crate::model::vocabulary as v;
-use crate::plan::crd::Change;
 use crate::plan::decision::PlannedCrd;
 use crate::plan::deployment::Deployment;
 
@@ -53,10 +52,7 @@ pub(crate) async fn check_writing(
     want(&PUT, &Gvk::new("v1", "ConfigMap"), records);
     want(&PUT, &Gvk::new("v1", "Namespace"), None);
     want(&["get", "create", "update"], &leases, records);
-    let written = crds
-        .iter()
-        .filter(|crd| !matches!(crd.change, Change::KeepNewer(_)))
-        .map(|crd| &crd.object);
+    let written = crds.iter().filter_map(PlannedCrd::written);
     let objects = deployment
         .into_iter()
         .flat_map(|deployment| &deployment.objects);

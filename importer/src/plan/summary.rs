@@ -230,7 +230,7 @@ fn danger(right: &Right, shared: bool) -> Option<&'static str> {
     (danger.when == When::Always || shared).then_some(danger.words)
 }
 
-fn planned_beyond(deployment: &Deployment) -> Option<PlannedBeyond> {
+pub(crate) fn planned_beyond(deployment: &Deployment) -> Option<PlannedBeyond> {
     let beyond = &deployment.beyond;
     if beyond.lines.is_empty() {
         return None;
