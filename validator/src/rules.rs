@@ -30,6 +30,7 @@ pub use definition::{
     DefinitionNames, cluster_scoped, converts_by_webhook, identify_definition, is_definition,
     only_document,
 };
+pub use images::ImagesByName;
 pub use metadata::{SortedMetadata, Withheld, metadata};
 pub use problem::Problem;
 pub use right::{Reach, Right};

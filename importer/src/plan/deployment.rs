@@ -15,7 +15,7 @@ use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Requ
 use crate::model::state::State;
 use crate::plan::consent::{self, Beyond};
 use crate::plan::default_account::DefaultAccount;
-use crate::plan::expand::Expand;
+use crate::plan::expand::Addresses;
 use crate::plan::login;
 use crate::plan::operator::{Rendering, operator_name};
 use crate::plan::place;
@@ -181,10 +181,10 @@ impl Planner<'_> {
         Ok(objects.collect::<Result<_, _>>()?)
     }
 
-    fn images(&self) -> Expand {
+    fn images(&self) -> Addresses<'_> {
         let record = &self.asked.record;
         let images = record.images.iter();
-        Expand::new(
+        Addresses::new(
             &record.endpoint,
             images.map(|image| (&image.image, image.digest)),
         )

@@ -3,34 +3,35 @@
 use std::collections::BTreeMap;
 
 use schemas::{Digest, ImageName, ImagePlace, Piece, split_expansions};
+use validator::rules::ImagesByName;
 
 use crate::model::error::ExpandError;
 
 /// The addresses of a Solution's images.
 #[derive(Debug)]
-pub(crate) struct Expand(BTreeMap<ImagePlace, String>);
+pub(crate) struct Addresses<'a> {
+    of: BTreeMap<&'a ImagePlace, String>,
+    named: ImagesByName<'a>,
+}
 
-impl Expand {
+impl<'a> Addresses<'a> {
     /// Addresses below `endpoint` for images with these digests.
-    pub(crate) fn new<'a>(
+    pub(crate) fn new(
         endpoint: &str,
         images: impl IntoIterator<Item = (&'a ImagePlace, Digest)>,
     ) -> Self {
-        let address = |place: &ImagePlace, digest| format!("{endpoint}/{}@{digest}", place.name);
-        Self(
-            images
-                .into_iter()
-                .map(|(place, digest)| (place.clone(), address(place, digest)))
-                .collect(),
-        )
+        let address = |(place, digest): (&'a ImagePlace, Digest)| {
+            (place, format!("{endpoint}/{}@{digest}", place.name))
+        };
+        let of: BTreeMap<_, _> = images.into_iter().map(address).collect();
+        let named = ImagesByName::new(of.keys().copied());
+        Self { of, named }
     }
 
     /// The address of an image.
     pub(crate) fn address(&self, place: &ImagePlace) -> Result<&str, ExpandError> {
-        self.0
-            .get(place)
-            .map(String::as_str)
-            .ok_or_else(|| ExpandError::Unknown(place.to_string()))
+        let address = self.of.get(place).map(String::as_str);
+        address.ok_or_else(|| ExpandError::Unknown(place.to_string()))
     }
 
     /// The text with every `$(image:…)` replaced. Kubernetes' own `$(VARIABLE)` is left alone.
@@ -46,38 +47,33 @@ impl Expand {
     }
 
     fn named(&self, name: &ImageName) -> Result<&str, ExpandError> {
-        let mut found = self.0.iter().filter(|(place, _)| place.name == *name);
-        match (found.next(), found.next()) {
-            (Some((_, address)), None) => Ok(address),
-            (None, _) => Err(ExpandError::Unknown(name.to_string())),
-            (Some(_), Some(_)) => Err(ExpandError::Ambiguous(name.to_string())),
+        match self.named.only(name) {
+            Ok(place) => self.address(place),
+            Err(0) => Err(ExpandError::Unknown(name.to_string())),
+            Err(_) => Err(ExpandError::Ambiguous(name.to_string())),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use validator::ExpansionError;
+    use schemas::ExpansionError;
 
     use super::*;
 
-    fn images() -> Expand {
+    fn expand(text: &str) -> Result<String, ExpandError> {
         let places: Vec<ImagePlace> = ["app:1", "org/db:1", "org/db:2", "web:1"]
             .iter()
             .map(|text| text.parse().unwrap())
             .collect();
-        Expand::new(
-            "r.test/example-1.0.0",
-            places.iter().map(|place| (place, Digest::new([7; 32]))),
-        )
+        let images = places.iter().map(|place| (place, Digest::new([7; 32])));
+        Addresses::new("r.test/example-1.0.0", images).expand(text)
     }
 
     #[test]
     fn images_expand_to_addresses_by_digest() {
         let hex = "07".repeat(32);
-        let expanded = images()
-            .expand("a=$(image:app) $(HOME) b=$(image:web)")
-            .unwrap();
+        let expanded = expand("a=$(image:app) $(HOME) b=$(image:web)").unwrap();
         let base = "r.test/example-1.0.0";
         assert_eq!(
             expanded,
@@ -87,7 +83,7 @@ mod tests {
 
     #[test]
     fn what_does_not_expand_is_an_error() {
-        let error = |text: &str| images().expand(text).unwrap_err();
+        let error = |text: &str| expand(text).unwrap_err();
         assert_eq!(
             error("$(image:api)"),
             ExpandError::Unknown("api".to_owned())

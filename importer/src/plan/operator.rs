@@ -12,7 +12,7 @@ use validator::rules;
 
 use crate::model::error::ExpandError;
 use crate::model::vocabulary as v;
-use crate::plan::expand::Expand;
+use crate::plan::expand::Addresses;
 
 /// Names of objects that upstream cuts; longer ones end in a hash, so that two never become one.
 const NAME_LENGTH: usize = 63;
@@ -30,7 +30,7 @@ pub(crate) struct Rendering<'a> {
     pub(crate) namespace: &'a Namespace,
     pub(crate) config: &'a OperatorConfig,
     /// The address by digest of every image of the Solution.
-    pub(crate) images: &'a Expand,
+    pub(crate) images: &'a Addresses<'a>,
     /// The Secret that nodes log in with, when the registry wants a login.
     pub(crate) pull_secret: Option<&'a str>,
 }
@@ -328,7 +328,7 @@ spec:
             ];
             let id = self.solution.id().unwrap();
             let places = &self.solution.spec.images;
-            let images = Expand::new(
+            let images = Addresses::new(
                 "pull.test/shop-1.2.0",
                 places.iter().map(|place| (place, Digest::new([7; 32]))),
             );

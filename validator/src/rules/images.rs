@@ -2,9 +2,31 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemas::{ImagePlace, ImageReference};
+use schemas::{ImageName, ImagePlace, ImageReference};
 
 use super::Problem;
+
+/// The images of each name. `$(image:NAME)` means the only one.
+#[derive(Debug)]
+pub struct ImagesByName<'a>(BTreeMap<&'a ImageName, BTreeSet<&'a ImagePlace>>);
+
+impl<'a> ImagesByName<'a> {
+    /// Sorts images by their names.
+    pub fn new(places: impl IntoIterator<Item = &'a ImagePlace>) -> Self {
+        let mut names: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        for place in places {
+            names.entry(&place.name).or_default().insert(place);
+        }
+        Self(names)
+    }
+
+    /// The image that a name means; else how many have the name.
+    pub fn only(&self, name: &ImageName) -> Result<&'a ImagePlace, usize> {
+        let places = self.0.get(name).into_iter().flatten();
+        let count = places.clone().count();
+        places.copied().next().filter(|_| count == 1).ok_or(count)
+    }
+}
 
 /// Images that are listed again.
 pub(crate) fn repeated(places: &[ImagePlace]) -> impl Iterator<Item = Problem> {

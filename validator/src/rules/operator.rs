@@ -1,11 +1,11 @@
 //! The operator's block, compared with the images: it is the same in `solution.yaml` and in `manifest.yaml`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use schemas::{EnvVar, ImageName, ImagePlace, Operator, Piece, split_expansions};
+use schemas::{EnvVar, ImagePlace, Operator, Piece, split_expansions};
 
-use super::Problem;
+use super::{ImagesByName, Problem};
 
 /// By convention operators learn from these variables which images they start.
 const RELATED: &str = "RELATED_IMAGE_";
@@ -38,23 +38,15 @@ fn expansions<'a>(
     operator: &'a Operator,
     images: &'a [ImagePlace],
 ) -> impl Iterator<Item = Problem> + 'a {
-    let mut tags: BTreeMap<&ImageName, BTreeSet<&ImagePlace>> = BTreeMap::new();
-    for place in images {
-        tags.entry(&place.name).or_default().insert(place);
-    }
+    let images = ImagesByName::new(images);
     let texts = operator.expandable();
-    texts.flat_map(move |(field, text)| check_text(&field.into(), text, &tags))
+    texts.flat_map(move |(field, text)| check_text(&field.into(), text, &images))
 }
 
-fn check_text(
-    field: &Arc<str>,
-    text: &str,
-    tags: &BTreeMap<&ImageName, BTreeSet<&ImagePlace>>,
-) -> Vec<Problem> {
+fn check_text(field: &Arc<str>, text: &str, images: &ImagesByName<'_>) -> Vec<Problem> {
     let problem = |piece| match piece {
         Piece::Text(_) => None,
-        Piece::Image(name) => match tags.get(&name).map_or(0, BTreeSet::len) {
-            1 => None,
+        Piece::Image(name) => match images.only(&name).err()? {
             0 => Some(Problem::UnknownImage(Arc::clone(field), name)),
             count => Some(Problem::AmbiguousImage(Arc::clone(field), name, count)),
         },
