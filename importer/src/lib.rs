@@ -26,7 +26,8 @@ pub use model::request::{
 pub use model::writer::{Turn, Writer};
 pub use plan::place::default_namespace;
 pub use plan::summary::{
-    Choice, Chosen, PlannedBeyond, PlannedLine, PlannedObject, PlannedRight, PlannedTarget, Summary,
+    LeftOpen, PlanSummary, PlannedBeyond, PlannedDefault, PlannedLine, PlannedObject, PlannedRight,
+    PlannedTarget,
 };
 pub use plan::{Plan, Ready};
 pub use status::{Condition, OperatorStatus, Status, VersionStatus, status};

@@ -6,10 +6,10 @@ use std::time::Duration;
 use deployer::Cluster;
 use watch::Tell;
 
-use crate::apply::session::Session;
+use crate::apply::leased::Leased;
 use crate::model::error::Error;
 use crate::model::event::Event;
-use crate::model::state::State;
+use crate::model::state::ClusterState;
 use crate::model::writer::Writer;
 
 /// How to change a cluster: who does it, who is told, and how long objects may take to go.
@@ -48,20 +48,20 @@ impl Change<'_> {
     /// decided last, and what acting on it removed; nothing of a dry run.
     pub(crate) async fn make<T>(
         &self,
-        decide: impl AsyncFn(&State) -> Result<T, Error>,
-        act: impl AsyncFnOnce(&mut Session<'_>, &mut T) -> Result<(), Error>,
+        decide: impl AsyncFn(&ClusterState) -> Result<T, Error>,
+        act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
     ) -> Result<(T, Option<Vec<String>>), Error> {
-        let decided = async || decide(&State::read(self.cluster).await?).await;
+        let decided = async || decide(&ClusterState::read(self.cluster).await?).await;
         let first = decided().await?;
         if self.run == Run::Dry {
             return Ok((first, None));
         }
-        let act = async |session: &mut Session<'_>| {
+        let act = async |leased: &mut Leased<'_>| {
             let mut decided = decided().await?;
-            act(session, &mut decided).await?;
+            act(leased, &mut decided).await?;
             Ok(decided)
         };
-        let (decided, done) = Session::run(self.cluster, self.writer, self.tell, act).await?;
+        let (decided, done) = Leased::run(self.cluster, self.writer, self.tell, act).await?;
         Ok((decided, Some(done.removed)))
     }
 }

@@ -8,13 +8,13 @@ use schemas::{EnvironmentName, Namespace};
 use serde_json::json;
 
 use crate::apply::change::{Change, Run};
+use crate::apply::leased::Leased;
 use crate::apply::lifecycle::served_kind;
-use crate::apply::session::Session;
 use crate::model::error::Error;
 use crate::model::inventory::cluster_kinds;
 use crate::model::namespace_record::{self, NamespaceRecord, Origin, namespace_reference};
 use crate::model::obstacle::Obstacle;
-use crate::model::state::State;
+use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 
 /// What runs, and what keeps data: it goes with a namespace.
@@ -68,7 +68,7 @@ pub async fn delete(
     environment: &EnvironmentName,
     resources: Resources,
 ) -> Result<DeletedEnvironment, Error> {
-    let decide = async |state: &State| {
+    let decide = async |state: &ClusterState| {
         let spaces: Vec<NamespaceRecord> = state.environment(environment).cloned().collect();
         let deleted = DeletedEnvironment::of(change.cluster, environment, &spaces).await?;
         // A dry run shows what would go, whether it may or not.
@@ -78,10 +78,10 @@ pub async fn delete(
             None => Ok((spaces, deleted)),
         }
     };
-    let act = async |session: &mut Session<'_>, decided: &mut (Vec<_>, DeletedEnvironment)| {
+    let act = async |leased: &mut Leased<'_>, decided: &mut (Vec<_>, DeletedEnvironment)| {
         let (spaces, deleted) = decided;
         for (space, left) in spaces.iter().zip(&deleted.namespaces) {
-            remove(session, space, left, change.deadline).await?;
+            remove(leased, space, left, change.deadline).await?;
         }
         Ok(())
     };
@@ -170,7 +170,7 @@ fn is_controlled(object: &Object) -> bool {
 }
 
 async fn remove(
-    session: &mut Session<'_>,
+    leased: &mut Leased<'_>,
     space: &NamespaceRecord,
     left: &Left,
     deadline: Duration,
@@ -181,7 +181,7 @@ async fn remove(
         namespace: None,
         selector: Selector::label(v::NAMESPACE, space.namespace.as_str()),
     };
-    session.prune_scope(&scope, &[]).await?;
+    leased.prune_scope(&scope, &[]).await?;
     let reference = namespace_reference(&space.namespace);
     match left {
         Left::Gone(_) => {}
@@ -190,30 +190,30 @@ async fn remove(
                 let same = space.is_of(live).then_some(());
                 same.ok_or_else(|| Obstacle::MadeAnew(reference.to_string()))
             };
-            session.remove(&reference, is_it).await?;
+            leased.remove(&reference, is_it).await?;
             let gone = std::slice::from_ref(&reference);
-            session.cluster.wait_gone(gone, deadline).await?;
+            leased.cluster.wait_gone(gone, deadline).await?;
         }
-        Left::Released(_) => release(session, space, &reference).await?,
+        Left::Released(_) => release(leased, space, &reference).await?,
     }
-    session
+    leased
         .forget(&namespace_record::reference(&space.namespace))
         .await
 }
 
 /// Takes our marks off a namespace: applying it without them does.
 async fn release(
-    session: &mut Session<'_>,
+    leased: &mut Leased<'_>,
     space: &NamespaceRecord,
     reference: &ObjectRef,
 ) -> Result<(), Error> {
     let namespace = space.namespace.as_str();
     let config = ObjectRef::namespaced("v1", "ConfigMap", namespace, v::ENVIRONMENT_CONFIG);
-    session.forget(&config).await?;
+    leased.forget(&config).await?;
     let bare =
         json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
     let bare = Object::new(bare)?;
     let decide = |live: Option<&Object>| Ok(live.map(|_| bare.clone()));
-    session.put(reference, decide).await?;
+    leased.put(reference, decide).await?;
     Ok(())
 }

@@ -4,8 +4,8 @@
 use deployer::{Object, ObjectRef};
 use schemas::KubernetesName;
 
+use crate::apply::leased::Leased;
 use crate::apply::rollback::Before;
-use crate::apply::session::Session;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::owner::check_owner;
@@ -17,24 +17,24 @@ impl Ready<'_> {
     pub(crate) async fn deploy(
         &self,
         deployment: &Deployment,
-        session: &mut Session<'_>,
+        leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let namespace = &deployment.namespace;
         let solution = self.asked.id.name();
         let mut place = deployment.place.clone();
-        place.write_space(session).await?;
+        place.write_space(leased).await?;
         if deployment.standing.is_none() {
             // Noted before the first object, so that there is an undo whatever happens.
             place
                 .solutions
                 .insert(solution.clone(), deployment.deployed.clone());
         }
-        place.write(session).await?;
-        let before = Before::read(session.cluster, solution, namespace).await?;
-        if let Err(error) = self.roll_out(deployment, session).await {
-            return Err(self.take_back(error, before, deployment, session).await);
+        place.write(leased).await?;
+        let before = Before::read(leased.cluster, solution, namespace).await?;
+        if let Err(error) = self.roll_out(deployment, leased).await {
+            return Err(self.take_back(error, before, deployment, leased).await);
         }
-        session
+        leased
             .prune(solution, namespace, &deployment.objects)
             .await?;
         // A login that was made for the version before, where another one took its place.
@@ -43,12 +43,12 @@ impl Ready<'_> {
         if let Some(secret) = former
             && deployment.deployed.pull_secret.as_ref() != former
         {
-            session.remove_login(solution, namespace, secret).await?;
+            leased.remove_login(solution, namespace, secret).await?;
         }
         place
             .solutions
             .insert(solution.clone(), deployment.deployed.clone());
-        place.write(session).await
+        place.write(leased).await
     }
 
     /// Puts back what ran before an upgrade that does not come, and says what happened. Another failure may be gone at
@@ -58,7 +58,7 @@ impl Ready<'_> {
         error: Error,
         before: Before,
         deployment: &Deployment,
-        session: &mut Session<'_>,
+        leased: &mut Leased<'_>,
     ) -> Error {
         let version = self.asked.id.version().clone();
         let previous = match &deployment.standing {
@@ -71,12 +71,12 @@ impl Ready<'_> {
             ) => Box::new(source),
             other => return other,
         };
-        (session.tell)(Event::RollingBack(previous.clone()));
+        (leased.tell)(Event::RollingBack(previous.clone()));
         let restored = async {
             let solution = self.asked.id.name();
             let namespace = &deployment.namespace;
-            before.restore(session, solution, namespace).await?;
-            self.come_up(deployment, session).await
+            before.restore(leased, solution, namespace).await?;
+            self.come_up(deployment, leased).await
         };
         match restored.await {
             Ok(()) => Error::RolledBack {
@@ -96,38 +96,30 @@ impl Ready<'_> {
     async fn roll_out(
         &self,
         deployment: &Deployment,
-        session: &mut Session<'_>,
+        leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         for object in &deployment.objects {
-            self.put(deployment, object, session).await?;
+            self.put(deployment, object, leased).await?;
         }
-        self.come_up(deployment, session).await
+        self.come_up(deployment, leased).await
     }
 
     /// Waits for the operator. Its pods that wait for an image are started anew before: what was applied may be what
     /// they lack.
-    async fn come_up(
-        &self,
-        deployment: &Deployment,
-        session: &mut Session<'_>,
-    ) -> Result<(), Error> {
+    async fn come_up(&self, deployment: &Deployment, leased: &mut Leased<'_>) -> Result<(), Error> {
         let namespace = deployment.namespace.as_str();
         let operator = &deployment.operator;
-        session.lock.check()?;
-        for (pod, restart) in session
-            .cluster
-            .restart_unpulled(namespace, operator)
-            .await?
-        {
-            (session.tell)(Event::Restart { pod, restart });
+        leased.lock.check()?;
+        for (pod, restart) in leased.cluster.restart_unpulled(namespace, operator).await? {
+            (leased.tell)(Event::Restart { pod, restart });
         }
         let reference = ObjectRef::namespaced("apps/v1", "Deployment", namespace, operator);
         let tell = |state| {
             let deployment = reference.clone();
-            (session.tell)(Event::Rollout { deployment, state });
+            (leased.tell)(Event::Rollout { deployment, state });
         };
         let wait = self.asked.request.wait;
-        Ok(session
+        Ok(leased
             .cluster
             .wait_rollout(namespace, operator, wait, &tell)
             .await?)
@@ -138,7 +130,7 @@ impl Ready<'_> {
         &self,
         deployment: &Deployment,
         object: &Object,
-        session: &mut Session<'_>,
+        leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let solution = self.asked.id.name();
         let decide = |live: Option<&Object>| {
@@ -154,7 +146,7 @@ impl Ready<'_> {
             check_owner(object, live, solution)?;
             Ok(Some(object.clone()))
         };
-        session.put(object.reference(), decide).await?;
+        leased.put(object.reference(), decide).await?;
         Ok(())
     }
 }

@@ -7,12 +7,12 @@ use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde_json::{Value, json};
 
 use crate::apply::change::Change;
-use crate::apply::session::Session;
+use crate::apply::leased::Leased;
 use crate::model::error::Error;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
 use crate::model::request::Adopt;
-use crate::model::state::State;
+use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::plan::place;
 
@@ -29,9 +29,9 @@ pub(crate) fn config(namespace: &Namespace, solutions: &BTreeMap<SolutionName, V
 impl NamespaceRecord {
     /// Makes or marks the namespace, if it is still there or not as the record says. One that is to be made is recorded
     /// before it is there, so that there is an undo whatever happens.
-    pub(crate) async fn write_space(&mut self, session: &mut Session<'_>) -> Result<(), Error> {
+    pub(crate) async fn write_space(&mut self, leased: &mut Leased<'_>) -> Result<(), Error> {
         if self.uid.is_none() {
-            session.keep(self.to_object()).await?;
+            leased.keep(self.to_object()).await?;
         }
         let wanted = Object::new(self.space())?;
         let seen = self.uid.as_deref();
@@ -42,16 +42,16 @@ impl NamespaceRecord {
                 Err(Obstacle::Changed.into())
             }
         };
-        let live = session.put(wanted.reference(), decide).await?;
+        let live = leased.put(wanted.reference(), decide).await?;
         self.uid = live.as_ref().and_then(Object::uid).map(str::to_owned);
         Ok(())
     }
 
     /// Keeps the record, and says what it says as upstream does.
-    pub(crate) async fn write(&self, session: &mut Session<'_>) -> Result<(), Error> {
-        session.keep(self.to_object()).await?;
+    pub(crate) async fn write(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
+        leased.keep(self.to_object()).await?;
         let config = config(&self.namespace, &self.versions());
-        session.keep(config).await
+        leased.keep(config).await
     }
 }
 
@@ -64,7 +64,7 @@ pub async fn create(
     adopt: Adopt,
 ) -> Result<(), Error> {
     place::check_reserved(namespace)?;
-    let decide = async |state: &State| {
+    let decide = async |state: &ClusterState| {
         let live = change.cluster.get(&namespace_reference(namespace)).await?;
         let known = state.namespace(namespace);
         let mut place = place::record(known, live.as_ref(), environment, namespace, adopt)?;
@@ -73,9 +73,9 @@ pub async fn create(
         }
         Ok(place)
     };
-    let act = async |session: &mut Session<'_>, place: &mut NamespaceRecord| {
-        place.write_space(session).await?;
-        place.write(session).await
+    let act = async |leased: &mut Leased<'_>, place: &mut NamespaceRecord| {
+        place.write_space(leased).await?;
+        place.write(leased).await
     };
     change.make(decide, act).await.map(drop)
 }

@@ -8,15 +8,15 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::apply::change::Change;
+use crate::apply::leased::Leased;
 use crate::apply::rollback::without_server_fields;
-use crate::apply::session::Session;
 use crate::model::error::Error;
 use crate::model::inventory::inventory;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::owner_of;
 use crate::model::record::{self, Record};
-use crate::model::state::State;
+use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::plan::default_account::DefaultAccount;
 
@@ -55,7 +55,7 @@ pub async fn undeploy(
     environment: &EnvironmentName,
     namespace: Option<&Namespace>,
 ) -> Result<Undone, Error> {
-    let decide = async |state: &State| {
+    let decide = async |state: &ClusterState| {
         let wanted = |space: &&NamespaceRecord| {
             space.solutions.contains_key(solution)
                 && namespace.is_none_or(|namespace| space.namespace == *namespace)
@@ -71,9 +71,9 @@ pub async fn undeploy(
         }
         Ok(spaces)
     };
-    let act = async |session: &mut Session<'_>, spaces: &mut Spaces| {
+    let act = async |leased: &mut Leased<'_>, spaces: &mut Spaces| {
         for (space, objects) in spaces {
-            remove_operator(session, solution, space, objects, change.deadline).await?;
+            remove_operator(leased, solution, space, objects, change.deadline).await?;
         }
         Ok(())
     };
@@ -98,34 +98,34 @@ async fn operator(
 }
 
 async fn remove_operator(
-    session: &mut Session<'_>,
+    leased: &mut Leased<'_>,
     solution: &SolutionName,
     space: &mut NamespaceRecord,
     objects: &[ObjectRef],
     deadline: Duration,
 ) -> Result<(), Error> {
     let namespace = space.namespace.clone();
-    session.prune(solution, &namespace, &[]).await?;
-    session.cluster.wait_gone(objects, deadline).await?;
+    leased.prune(solution, &namespace, &[]).await?;
+    leased.cluster.wait_gone(objects, deadline).await?;
     let deployed = space.solutions.remove(solution);
     if let Some(secret) = deployed.and_then(|deployed| deployed.pull_secret) {
-        session.remove_login(solution, &namespace, &secret).await?;
+        leased.remove_login(solution, &namespace, &secret).await?;
     }
     if space.solutions.is_empty() {
-        release_default_account(session, &namespace).await?;
+        release_default_account(leased, &namespace).await?;
     }
     // A namespace that somebody deleted has nothing left to be noted in.
     let live = namespace_reference(&namespace);
-    if session.cluster.get(&live).await?.is_some() {
-        space.write(session).await
+    if leased.cluster.get(&live).await?.is_some() {
+        space.write(leased).await
     } else {
-        session.keep(space.to_object()).await
+        leased.keep(space.to_object()).await
     }
 }
 
 /// Takes away the pull secret that was added to the default account.
 async fn release_default_account(
-    session: &mut Session<'_>,
+    leased: &mut Leased<'_>,
     namespace: &Namespace,
 ) -> Result<(), Error> {
     let reference = DefaultAccount::reference(namespace);
@@ -137,14 +137,14 @@ async fn release_default_account(
         let object = Object::new(without.object(namespace))?;
         Ok(changed.then_some(object))
     };
-    session.put(&reference, decide).await?;
+    leased.put(&reference, decide).await?;
     Ok(())
 }
 
 /// Removes the CRDs of a Solution, and gives back those that were there before it. Refused while it is deployed, or
 /// while custom resources exist: they would go too.
 pub async fn deactivate(change: &Change<'_>, solution: &SolutionName) -> Result<Undone, Error> {
-    let decide = async |state: &State| {
+    let decide = async |state: &ClusterState| {
         refuse_deployed(state, solution, None)?;
         let crds = crds(change.cluster, solution).await?;
         for crd in crds.iter().filter(|crd| !is_adopted(crd)) {
@@ -153,7 +153,7 @@ pub async fn deactivate(change: &Change<'_>, solution: &SolutionName) -> Result<
         let (adopted, own): (Vec<Object>, Vec<Object>) = crds.into_iter().partition(is_adopted);
         Ok((adopted, own))
     };
-    let act = async |session: &mut Session<'_>, crds: &mut (Vec<Object>, Vec<Object>)| {
+    let act = async |leased: &mut Leased<'_>, crds: &mut (Vec<Object>, Vec<Object>)| {
         let (adopted, own) = crds;
         for crd in adopted {
             let decide = |live: Option<&Object>| {
@@ -161,11 +161,11 @@ pub async fn deactivate(change: &Change<'_>, solution: &SolutionName) -> Result<
                 let released = ours.map(|live| Object::new(released(live.clone())));
                 Ok(released.transpose()?)
             };
-            session.put(crd.reference(), decide).await?;
+            leased.put(crd.reference(), decide).await?;
         }
         let own: Vec<ObjectRef> = own.iter().map(|crd| crd.reference().clone()).collect();
         let may = |live: &Object| owner_of(live, solution);
-        remove_all(session, &own, may, change.deadline).await
+        remove_all(leased, &own, may, change.deadline).await
     };
     let ((adopted, own), removed) = change.make(decide, act).await?;
     let stays = |crd: &Object| format!("{} was there before and stays", crd.reference());
@@ -200,15 +200,15 @@ pub async fn unimport(
     solution: &SolutionName,
     version: &Version,
 ) -> Result<Undone, Error> {
-    let decide = async |state: &State| {
+    let decide = async |state: &ClusterState| {
         refuse_deployed(state, solution, Some(version))?;
         let record = state.record(solution, version).cloned();
         let absent = || Obstacle::NotImported(solution.clone(), version.clone());
         record.ok_or_else(|| absent().into())
     };
     let objects = [record::reference(solution, version)];
-    let act = async |session: &mut Session<'_>, _: &mut Record| {
-        remove_all(session, &objects, |_| Ok(()), change.deadline).await
+    let act = async |leased: &mut Leased<'_>, _: &mut Record| {
+        remove_all(leased, &objects, |_| Ok(()), change.deadline).await
     };
     let (record, removed) = change.make(decide, act).await?;
     let registry = record.pushed_to;
@@ -217,20 +217,20 @@ pub async fn unimport(
 }
 
 async fn remove_all(
-    session: &mut Session<'_>,
+    leased: &mut Leased<'_>,
     objects: &[ObjectRef],
     may: impl Fn(&Object) -> Result<(), Obstacle>,
     deadline: Duration,
 ) -> Result<(), Error> {
     for object in objects {
-        session.remove(object, &may).await?;
+        leased.remove(object, &may).await?;
     }
-    session.cluster.wait_gone(objects, deadline).await?;
-    session.project().await
+    leased.cluster.wait_gone(objects, deadline).await?;
+    leased.project().await
 }
 
 fn refuse_deployed(
-    state: &State,
+    state: &ClusterState,
     solution: &SolutionName,
     version: Option<&Version>,
 ) -> Result<(), Error> {

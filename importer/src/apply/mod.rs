@@ -5,10 +5,10 @@ pub(crate) mod change;
 pub(crate) mod delete;
 mod deploy;
 pub(crate) mod environment;
+mod leased;
 pub(crate) mod lifecycle;
 mod lock;
 mod rollback;
-mod session;
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use serde::Serialize;
 use validator::Finding;
 use watch::Tell;
 
-use crate::apply::session::{Done, Session};
+use crate::apply::leased::{Done, Leased};
 use crate::model::error::{Error, PushFailure};
 use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
@@ -87,9 +87,9 @@ impl Ready<'_> {
     ) -> Result<Receipt, Error> {
         let report = self.push(client, tell).await?;
         tell(Event::Pushed);
-        let write = async |session: &mut Session<'_>| self.write(session).await;
+        let write = async |leased: &mut Leased<'_>| self.write(leased).await;
         let writer = &self.asked.request.writer;
-        let ((), done) = Session::run(cluster, writer, tell, write).await?;
+        let ((), done) = Leased::run(cluster, writer, tell, write).await?;
         Ok(self.receipt(&report, done))
     }
 
@@ -107,25 +107,25 @@ impl Ready<'_> {
         })))
     }
 
-    async fn write(&self, session: &mut Session<'_>) -> Result<(), Error> {
-        let decided = self.decide_again(session.cluster).await?;
-        self.remember(&decided, session).await?;
+    async fn write(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
+        let decided = self.decide_again(leased.cluster).await?;
+        self.remember(&decided, leased).await?;
         let record = &self.asked.record;
         // A record that is the same stays as it is, with the time of the first import.
         let earlier = decided.state.record(&record.name, &record.version);
         if earlier.is_none_or(|earlier| !earlier.is_same_import(record)) {
-            session.keep(record.to_object()).await?;
-            session.project().await?;
+            leased.keep(record.to_object()).await?;
+            leased.project().await?;
         }
         if let Some(deployment) = &decided.deployment {
-            self.activate(&decided, session).await?;
-            self.deploy(deployment, session).await?;
+            self.activate(&decided, leased).await?;
+            self.deploy(deployment, leased).await?;
         }
-        session.project().await
+        leased.project().await
     }
 
     /// Remembers who signed, before there is a version that they signed.
-    async fn remember(&self, decided: &Decision, session: &mut Session<'_>) -> Result<(), Error> {
+    async fn remember(&self, decided: &Decision, leased: &mut Leased<'_>) -> Result<(), Error> {
         let Asked {
             record, request, ..
         } = &self.asked;
@@ -137,10 +137,10 @@ impl Ready<'_> {
         if memory == state.signers {
             return Ok(());
         }
-        session.keep(memory.to_object()).await
+        leased.keep(memory.to_object()).await
     }
 
-    async fn activate(&self, decided: &Decision, session: &mut Session<'_>) -> Result<(), Error> {
+    async fn activate(&self, decided: &Decision, leased: &mut Leased<'_>) -> Result<(), Error> {
         for planned in &decided.crds {
             let decide = |live: Option<&Object>| {
                 let crd = self.asked.crd(&planned.definition, live)?;
@@ -149,10 +149,10 @@ impl Ready<'_> {
                 }
                 Ok(crd.written().cloned())
             };
-            session.put(planned.object.reference(), decide).await?;
+            leased.put(planned.object.reference(), decide).await?;
         }
         for planned in &decided.crds {
-            session
+            leased
                 .cluster
                 .wait_crd_established(planned.object.name(), ESTABLISHED)
                 .await?;

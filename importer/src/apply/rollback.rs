@@ -4,7 +4,7 @@ use deployer::{Cluster, Object};
 use schemas::{Namespace, SolutionName};
 use serde_json::Value;
 
-use crate::apply::session::Session;
+use crate::apply::leased::Leased;
 use crate::model::error::Error;
 use crate::model::inventory::inventory;
 use crate::model::owner::owner_of;
@@ -37,7 +37,7 @@ impl Before {
     /// Puts everything back, and removes what only the new version had.
     pub(crate) async fn restore(
         self,
-        session: &mut Session<'_>,
+        leased: &mut Leased<'_>,
         solution: &SolutionName,
         namespace: &Namespace,
     ) -> Result<(), Error> {
@@ -46,9 +46,9 @@ impl Before {
                 Some(Err(obstacle)) => Err(Error::Refused(obstacle)),
                 Some(Ok(())) | None => Ok(Some(object.clone())),
             };
-            session.put(object.reference(), decide).await?;
+            leased.put(object.reference(), decide).await?;
         }
-        session.prune(solution, namespace, &self.0).await
+        leased.prune(solution, namespace, &self.0).await
     }
 }
 

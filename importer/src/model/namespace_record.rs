@@ -43,12 +43,12 @@ pub(crate) struct Deployed {
     pub(crate) pull_secret: Option<KubernetesName>,
     /// What reaches beyond the namespaces of the environment, and who accepted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) accepted: Option<Accepted>,
+    pub(crate) accepted: Option<Consent>,
 }
 
 /// A person's consent to what reaches beyond an environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Accepted {
+pub(crate) struct Consent {
     /// The id under which it was shown.
     pub(crate) id: String,
     /// Who gave it: user and host.
@@ -178,7 +178,7 @@ pub(crate) mod tests {
         let mut record = namespace_record("prod", "shop-prod");
         for accepted in [
             None,
-            Some(Accepted {
+            Some(Consent {
                 id: "1".to_owned(),
                 by: "me@here".to_owned(),
                 at: StatementTime::DEFAULT,

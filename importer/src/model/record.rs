@@ -55,6 +55,11 @@ pub struct RecordedImage {
 }
 
 impl Record {
+    /// The Solution id, `<name>-<version>`.
+    pub(crate) fn id(&self) -> String {
+        format!("{}-{}", self.name, self.version)
+    }
+
     /// Whether the same archive was imported to the same place; only the time may differ.
     pub(crate) fn is_same_import(&self, other: &Self) -> bool {
         Self {
@@ -126,7 +131,7 @@ pub(crate) fn projection(records: &[Record], active: &BTreeMap<SolutionName, Ver
     for record in records {
         data.entry(record.name.as_str()).or_default().push(json!({
             "name": record.name,
-            "id": format!("{}-{}", record.name, record.version),
+            "id": record.id(),
             "version": record.version,
             "active": active.get(&record.name) == Some(&record.version),
             "mountpoint": "",

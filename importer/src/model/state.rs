@@ -13,7 +13,7 @@ use crate::model::vocabulary as v;
 
 /// The state of a cluster.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct ClusterState {
     pub(crate) records: Vec<Record>,
     pub(crate) namespaces: Vec<NamespaceRecord>,
     /// For each Solution the version whose CRDs are in the cluster.
@@ -21,7 +21,7 @@ pub(crate) struct State {
     pub(crate) signers: Memory,
 }
 
-impl State {
+impl ClusterState {
     pub(crate) async fn read(cluster: &Cluster) -> Result<Self, Error> {
         let maps = Gvk::new("v1", "ConfigMap");
         let ours = Selector::has(v::RECORD);

@@ -12,7 +12,7 @@ use validator::rules::{self, Compared, Reach, Right};
 
 use crate::model::error::Error;
 use crate::model::inventory::inventory;
-use crate::model::namespace_record::Accepted;
+use crate::model::namespace_record::Consent;
 use crate::model::obstacle::Obstacle;
 use crate::model::request::Request;
 
@@ -117,7 +117,7 @@ impl Beyond {
     }
 
     /// The lines that are not among those accepted before.
-    pub(crate) fn new_lines(&self, before: Option<&Accepted>) -> Vec<&String> {
+    pub(crate) fn new_lines(&self, before: Option<&Consent>) -> Vec<&String> {
         let known = |line: &&String| before.is_some_and(|before| before.lines.contains(*line));
         self.lines.iter().filter(|line| !known(line)).collect()
     }
@@ -125,19 +125,19 @@ impl Beyond {
     /// Whether all of it is accepted, now or before; what to record of that.
     pub(crate) fn judge(
         &self,
-        before: Option<&Accepted>,
+        before: Option<&Consent>,
         request: &Request,
-    ) -> Result<Option<Accepted>, Obstacle> {
+    ) -> Result<Option<Consent>, Obstacle> {
         if self.lines.is_empty() {
             return Ok(None);
         }
         let new = self.new_lines(before).len();
         match before {
-            Some(before) if new == 0 => Ok(Some(Accepted {
+            Some(before) if new == 0 => Ok(Some(Consent {
                 lines: self.lines.clone(),
                 ..before.clone()
             })),
-            _ if request.accepted.contains(&self.id) => Ok(Some(Accepted {
+            _ if request.accepted.contains(&self.id) => Ok(Some(Consent {
                 id: self.id.clone(),
                 by: request.by.clone(),
                 at: request.now,

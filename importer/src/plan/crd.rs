@@ -12,7 +12,7 @@ use crate::model::vocabulary as v;
 
 /// What is to be done with one CRD.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum CrdChange {
     /// It is not there yet.
     Create,
     /// It is ours, and of the same or an older version.
@@ -28,9 +28,9 @@ pub(crate) fn decide(
     wanted: &Value,
     active: Option<&Object>,
     adopt: Adopt,
-) -> Result<Change, Obstacle> {
+) -> Result<CrdChange, Obstacle> {
     let Some(active) = active else {
-        return Ok(Change::Create);
+        return Ok(CrdChange::Create);
     };
     let crd = active.name().to_owned();
     check_owner(solution, active, adopt)?;
@@ -40,7 +40,7 @@ pub(crate) fn decide(
         .and_then(|text| text.parse().ok());
     if let Some(newer) = written_by.filter(|written| written > version) {
         return match missing(wanted, active.as_value()) {
-            None => Ok(Change::KeepNewer(newer)),
+            None => Ok(CrdChange::KeepNewer(newer)),
             Some(api) => Err(Obstacle::CrdTooNew {
                 crd,
                 newer: newer.to_string(),
@@ -53,7 +53,7 @@ pub(crate) fn decide(
         return Err(Obstacle::CrdDrops(crd, missing, version.clone()));
     }
     match stored_and_gone(active.as_value(), wanted) {
-        None => Ok(Change::Update),
+        None => Ok(CrdChange::Update),
         Some(stored) => Err(Obstacle::CrdStored(crd, stored, version.clone())),
     }
 }
@@ -218,7 +218,7 @@ mod tests {
         wanted: &[(&str, bool)],
         active: Option<Value>,
         adopt: Adopt,
-    ) -> Result<Change, String> {
+    ) -> Result<CrdChange, String> {
         let active = active.map(|value| Object::new(value).unwrap());
         let wanted = crd(wanted, &json!({}), &[]);
         let solution = "example".parse().unwrap();
@@ -235,13 +235,16 @@ mod tests {
     #[test]
     fn a_crd_is_created_updated_or_left_to_a_newer_version() {
         let v1 = &[("v1", true)][..];
-        assert_eq!(decided(v1, None, Adopt::Refuse), Ok(Change::Create));
+        assert_eq!(decided(v1, None, Adopt::Refuse), Ok(CrdChange::Create));
         for version in ["1.0.0", "1.1.0"] {
             let active = crd(v1, &ours(version), &["v1"]);
-            assert_eq!(decided(v1, Some(active), Adopt::Refuse), Ok(Change::Update));
+            assert_eq!(
+                decided(v1, Some(active), Adopt::Refuse),
+                Ok(CrdChange::Update)
+            );
         }
         let newer = crd(&[("v1", true), ("v2", true)], &ours("1.2.0"), &["v1"]);
-        let kept = Change::KeepNewer("1.2.0".parse().unwrap());
+        let kept = CrdChange::KeepNewer("1.2.0".parse().unwrap());
         assert_eq!(decided(v1, Some(newer), Adopt::Refuse), Ok(kept));
     }
 
@@ -277,6 +280,9 @@ mod tests {
                 .unwrap_err()
                 .contains("no Solution")
         );
-        assert_eq!(decided(v1, Some(unowned), Adopt::Allow), Ok(Change::Update));
+        assert_eq!(
+            decided(v1, Some(unowned), Adopt::Allow),
+            Ok(CrdChange::Update)
+        );
     }
 }

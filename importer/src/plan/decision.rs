@@ -8,8 +8,8 @@ use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, Replace};
-use crate::model::state::State;
-use crate::plan::crd::{self, Change};
+use crate::model::state::ClusterState;
+use crate::plan::crd::{self, CrdChange};
 use crate::plan::deployment::{Deployment, Planner};
 
 /// Bytes that a ConfigMap may hold, with room for its metadata.
@@ -22,20 +22,20 @@ pub(crate) struct PlannedCrd {
     pub(crate) definition: Value,
     /// As it is applied.
     pub(crate) object: Object,
-    pub(crate) change: Change,
+    pub(crate) change: CrdChange,
 }
 
 impl PlannedCrd {
     /// What is written of it; nothing where a newer version's stays.
     pub(crate) fn written(&self) -> Option<&Object> {
-        (!matches!(self.change, Change::KeepNewer(_))).then_some(&self.object)
+        (!matches!(self.change, CrdChange::KeepNewer(_))).then_some(&self.object)
     }
 }
 
 /// What is decided, and what is in its way.
 #[derive(Debug)]
 pub(crate) struct Decision {
-    pub(crate) state: State,
+    pub(crate) state: ClusterState,
     pub(crate) crds: Vec<PlannedCrd>,
     pub(crate) deployment: Option<Deployment>,
     pub(crate) obstacles: Vec<Obstacle>,
@@ -45,7 +45,7 @@ impl Decision {
     /// Decides from the cluster's state, and what else is read of it. Nothing is written.
     pub(crate) async fn make(
         asked: &Asked<'_>,
-        state: State,
+        state: ClusterState,
         cluster: &Cluster,
     ) -> Result<Self, Error> {
         let Asked {
@@ -126,7 +126,12 @@ impl Asked<'_> {
     }
 }
 
-fn check_record(state: &State, record: &Record, replace: Replace, obstacles: &mut Vec<Obstacle>) {
+fn check_record(
+    state: &ClusterState,
+    record: &Record,
+    replace: Replace,
+    obstacles: &mut Vec<Obstacle>,
+) {
     let mut all: Vec<Record> = state.records.clone();
     all.retain(|known| (&known.name, &known.version) != (&record.name, &record.version));
     all.push(record.clone());
@@ -147,8 +152,7 @@ fn check_record(state: &State, record: &Record, replace: Replace, obstacles: &mu
         return;
     };
     if replace == Replace::Refuse {
-        let id = format!("{}-{}", record.name, record.version);
         let (before, now) = (earlier.archive_id, record.archive_id);
-        obstacles.push(Obstacle::OtherArchive(id, before, now));
+        obstacles.push(Obstacle::OtherArchive(record.id(), before, now));
     }
 }

@@ -7,12 +7,12 @@ use schemas::{EnvironmentName, KubernetesName, Namespace, Operator, Version};
 use validator::rules::Compared;
 
 use crate::model::error::Error;
-use crate::model::namespace_record::{Accepted, Deployed, NamespaceRecord, namespace_reference};
+use crate::model::namespace_record::{Consent, Deployed, NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{check_distinct, check_owner, look};
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Request, Target};
-use crate::model::state::State;
+use crate::model::state::ClusterState;
 use crate::plan::consent::{self, Beyond};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::expand::Addresses;
@@ -68,7 +68,7 @@ pub(crate) fn is_default_account(object: &ObjectRef) -> bool {
 
 impl Deployment {
     /// What of it was accepted before.
-    pub(crate) fn accepted_before(&self) -> Option<&Accepted> {
+    pub(crate) fn accepted_before(&self) -> Option<&Consent> {
         self.standing.as_ref()?.accepted.as_ref()
     }
 
@@ -87,7 +87,7 @@ impl Deployment {
 pub(crate) struct Planner<'a> {
     pub(crate) asked: &'a Asked<'a>,
     pub(crate) cluster: &'a Cluster,
-    pub(crate) state: &'a State,
+    pub(crate) state: &'a ClusterState,
 }
 
 impl Planner<'_> {
@@ -312,7 +312,7 @@ impl Planner<'_> {
 }
 
 /// An environment that nobody made, and the one that may have been meant.
-fn unknown(environment: &EnvironmentName, state: &State) -> Obstacle {
+fn unknown(environment: &EnvironmentName, state: &ClusterState) -> Obstacle {
     let names = state.namespaces.iter().map(|space| &space.environment);
     let nearest = names
         .map(|name| {
@@ -332,11 +332,11 @@ mod tests {
 
     #[test]
     fn a_mistyped_name_is_answered_with_the_one_that_was_meant() {
-        let state = State {
+        let state = ClusterState {
             namespaces: ["production", "test"]
                 .map(|name| namespace_record(name, name))
                 .into(),
-            ..State::default()
+            ..ClusterState::default()
         };
         for (typed, meant) in [
             ("produciton", Some("production")),

@@ -17,7 +17,7 @@ use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::{Record, RecordedImage};
 use crate::model::request::Replace;
-use crate::model::state::State;
+use crate::model::state::ClusterState;
 
 /// The part of the address that all images of a version share: `HOST[/PREFIX]/<name>-<version>`.
 pub(crate) fn endpoint(registry: &RegistryAddress, id: &SolutionId) -> String {
@@ -34,7 +34,7 @@ fn repository(
 
 /// What there is to push, and what the registry has of it.
 #[derive(Debug)]
-pub(crate) struct Images {
+pub(crate) struct PlannedImages {
     /// How many images the archive has.
     pub(crate) count: usize,
     /// Images that are in place already, tag and content.
@@ -52,7 +52,7 @@ pub(crate) async fn plan(
     client: &Client,
     replace: Replace,
     obstacles: &mut Vec<Obstacle>,
-) -> Result<Images, Error> {
+) -> Result<PlannedImages, Error> {
     client.ping().await?;
     let images: Vec<&Image> = accepted.images().iter().collect();
     let known = client
@@ -79,7 +79,7 @@ pub(crate) async fn plan(
     job.known = known;
     let lacking = job.blobs.iter();
     let lacking = lacking.filter(|blob| job.known.holder(&blob.digest).is_none());
-    Ok(Images {
+    Ok(PlannedImages {
         count: accepted.images().len(),
         present: accepted.images().len() - missing.len(),
         total_bytes: blobs(accepted.images().iter()).values().sum(),
@@ -124,14 +124,13 @@ fn other_digest(
 /// to the same registry.
 pub(crate) fn neighbours(
     registry: &RegistryAddress,
-    state: &State,
+    state: &ClusterState,
     record: &Record,
 ) -> Result<Vec<(Repository, Digest)>, Error> {
-    let of = |known: &Record| format!("{}-{}", known.name, known.version);
     let others = state.records.iter().filter(|known| {
         known.name == record.name
             && known.version != record.version
-            && known.pushed_to == format!("{registry}/{}", of(known))
+            && known.pushed_to == format!("{registry}/{}", known.id())
     });
     let (before, after): (Vec<_>, Vec<_>) =
         others.partition(|known| known.version < record.version);
@@ -139,7 +138,7 @@ pub(crate) fn neighbours(
         return Ok(Vec::new());
     };
     let image = |image: &RecordedImage| {
-        let path = format!("{}/{}", of(nearest), image.image.name);
+        let path = format!("{}/{}", nearest.id(), image.image.name);
         Ok((registry.repository(&path)?, image.digest))
     };
     nearest.images.iter().map(image).collect()
@@ -182,7 +181,7 @@ fn job(
                 digest,
                 size,
                 repositories,
-                content: Arc::new(Content(content)),
+                content: Arc::new(ArchiveBlob(content)),
             })
         })
         .collect();
@@ -219,9 +218,9 @@ fn documents(image: &Image, repository: &Repository) -> impl Iterator<Item = Man
 
 /// A blob of the archive, read where it lies.
 #[derive(Debug)]
-struct Content(archive::Blob);
+struct ArchiveBlob(archive::Blob);
 
-impl registry::BlobContent for Content {
+impl registry::BlobContent for ArchiveBlob {
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> std::io::Result<()> {
         self.0.read_exact_at(buf, offset)
     }

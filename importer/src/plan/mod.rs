@@ -24,15 +24,15 @@ use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::{Record, RecordedImage};
 use crate::model::request::{Asked, PullLogin, Request};
-use crate::model::state::State;
+use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
-use crate::plan::crd::Change;
+use crate::plan::crd::CrdChange;
 use crate::plan::decision::{Decision, PlannedCrd};
 use crate::plan::deployment::Deployment;
-use crate::plan::images::Images;
+use crate::plan::images::PlannedImages;
 use crate::plan::notes::notes;
 use crate::plan::summary::{
-    Choice, Chosen, Summary, kept, planned, planned_beyond, planned_target, summary,
+    LeftOpen, PlanSummary, PlannedDefault, kept, planned, planned_beyond, planned_target, summary,
 };
 
 /// The oldest Kubernetes that has everything an import uses (server-side apply, stable).
@@ -42,33 +42,33 @@ const OLDEST_MINOR: u32 = 22;
 #[derive(Debug)]
 pub struct Plan<'a> {
     asked: Asked<'a>,
-    images: Images,
+    images: PlannedImages,
     /// What follows from what is in the cluster; none when it is too old, or this user may not read it.
     decision: Option<Box<Decision>>,
     /// What is in the way, besides what the decision names.
     obstacles: Vec<Obstacle>,
-    summary: Summary,
+    summary: PlanSummary,
 }
 
 /// A plan with nothing in its way: the only one that can be applied.
 #[derive(Debug)]
 pub struct Ready<'a> {
     pub(crate) asked: Asked<'a>,
-    pub(crate) images: Images,
+    pub(crate) images: PlannedImages,
     pub(crate) decision: Box<Decision>,
-    pub(crate) summary: Summary,
+    pub(crate) summary: PlanSummary,
 }
 
 impl Ready<'_> {
     /// The plan in words.
     #[must_use]
-    pub fn summary(&self) -> &Summary {
+    pub fn summary(&self) -> &PlanSummary {
         &self.summary
     }
 
     /// Decides again, from the cluster as it is now; refused when it does not come out as it was shown.
     pub(crate) async fn decide_again(&self, cluster: &Cluster) -> Result<Decision, Error> {
-        let state = State::read(cluster).await?;
+        let state = ClusterState::read(cluster).await?;
         let decision = Decision::make(&self.asked, state, cluster).await?;
         if decision.is_same(&self.decision, &self.asked) {
             Ok(decision)
@@ -97,7 +97,7 @@ impl<'a> Plan<'a> {
         check_version(cluster, &mut unreadable);
         rights::check_reading(cluster, &mut unreadable).await?;
         let state = if unreadable.is_empty() {
-            Some(State::read(cluster).await?)
+            Some(ClusterState::read(cluster).await?)
         } else {
             None
         };
@@ -105,9 +105,11 @@ impl<'a> Plan<'a> {
         let pull_registry = request.pull_registry.clone().or_else(before);
         let pull_registry = pull_registry.unwrap_or_else(|| request.registry.clone());
         let record = record_of(accepted, &request, &pull_registry, &id);
-        let mut summary = summary(cluster, &request, &record, &images);
-        summary.findings = findings;
-        summary.pull_registry = pull_registry.to_string();
+        let summary = PlanSummary {
+            pull_registry: pull_registry.to_string(),
+            findings,
+            ..summary(cluster, &request, &record, &images)
+        };
         let mut plan = Self {
             asked: Asked {
                 accepted,
@@ -131,7 +133,7 @@ impl<'a> Plan<'a> {
 
     async fn decide(
         &mut self,
-        state: State,
+        state: ClusterState,
         client: &Client,
         cluster: &Cluster,
     ) -> Result<(), Error> {
@@ -169,7 +171,7 @@ impl<'a> Plan<'a> {
 
     /// The plan in words.
     #[must_use]
-    pub fn summary(&self) -> &Summary {
+    pub fn summary(&self) -> &PlanSummary {
         &self.summary
     }
 
@@ -259,8 +261,8 @@ impl<'a> Plan<'a> {
             }
         }
         let kept = crds.iter().filter_map(|crd| match &crd.change {
-            Change::KeepNewer(newer) => Some(kept(&crd.object, newer)),
-            Change::Create | Change::Update => None,
+            CrdChange::KeepNewer(newer) => Some(kept(&crd.object, newer)),
+            CrdChange::Create | CrdChange::Update => None,
         });
         self.summary.crds.extend(kept);
         if obstacles.is_empty() {
@@ -309,10 +311,14 @@ fn record_of(
 }
 
 /// Where nodes pulled from what was pushed to the same registry before, of the newest version.
-fn pulled_before(state: &State, request: &Request, id: &SolutionId) -> Option<RegistryAddress> {
+fn pulled_before(
+    state: &ClusterState,
+    request: &Request,
+    id: &SolutionId,
+) -> Option<RegistryAddress> {
     let mut known = state.records.iter().rev();
     known.find_map(|known| {
-        let suffix = format!("/{}-{}", known.name, known.version);
+        let suffix = format!("/{}", known.id());
         let pushed_to = known.pushed_to.strip_suffix(&suffix)?;
         let same = known.name == *id.name() && pushed_to == request.registry.to_string();
         let endpoint = known.endpoint.strip_suffix(&suffix)?;
@@ -321,27 +327,27 @@ fn pulled_before(state: &State, request: &Request, id: &SolutionId) -> Option<Re
 }
 
 /// What nobody typed, and where it comes from.
-fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<Choice> {
+fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<PlannedDefault> {
     let mut choices = Vec::new();
-    let mut add = |what, value, why| choices.push(Choice { what, value, why });
+    let mut add = |what, value, why| choices.push(PlannedDefault { what, value, why });
     if request.pull_registry.is_none() {
         let why = if pull_registry == request.registry.to_string() {
             "the registry itself"
         } else {
             "as nodes pulled before"
         };
-        add(Chosen::PullRegistry, pull_registry.to_owned(), why);
+        add(LeftOpen::PullRegistry, pull_registry.to_owned(), why);
     }
     if let (Some(target), Some(deployment)) = (&request.target, &decision.deployment) {
         if target.namespace.is_none() {
             let why = "that of the environment";
-            add(Chosen::Namespace, deployment.namespace.to_string(), why);
+            add(LeftOpen::Namespace, deployment.namespace.to_string(), why);
         }
         if target.pull_login == PullLogin::Keep {
             match &deployment.deployed.pull_secret {
-                Some(secret) => add(Chosen::PullSecret, secret.to_string(), "as it runs now"),
+                Some(secret) => add(LeftOpen::PullSecret, secret.to_string(), "as it runs now"),
                 None => add(
-                    Chosen::PullSecret,
+                    LeftOpen::PullSecret,
                     "none".to_owned(),
                     "none was given before",
                 ),

@@ -6,7 +6,7 @@ use schemas::{Image, SolutionId};
 use validator::Accepted;
 
 use crate::model::error::Error;
-use crate::model::state::State;
+use crate::model::state::ClusterState;
 
 /// Who else than the registry gets the login, versions that are newer than this one, images that no node runs, and what
 /// is not done for the operator.
@@ -14,7 +14,7 @@ pub(crate) async fn notes(
     accepted: &Accepted,
     client: &Client,
     cluster: &Cluster,
-    state: &State,
+    state: &ClusterState,
     id: &SolutionId,
 ) -> Result<Vec<String>, Error> {
     let newer = state

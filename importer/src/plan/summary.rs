@@ -10,12 +10,12 @@ use crate::model::obstacle::Obstacle;
 use crate::model::record::Record;
 use crate::model::request::Request;
 use crate::plan::deployment::Deployment;
-use crate::plan::images::Images;
+use crate::plan::images::PlannedImages;
 
 /// What an import would do, for people and for programs.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Summary {
+pub struct PlanSummary {
     /// The kubeconfig's context.
     pub context: Option<String>,
     /// The API server.
@@ -50,14 +50,14 @@ pub struct Summary {
     pub findings: Vec<Finding>,
     /// What nobody asked for, and stands or is usual.
     #[serde(skip)]
-    pub defaults: Vec<Choice>,
+    pub defaults: Vec<PlannedDefault>,
 }
 
 /// A value that was not asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct PlannedDefault {
     /// Of what.
-    pub what: Chosen,
+    pub what: LeftOpen,
     /// The value.
     pub value: String,
     /// Where it comes from.
@@ -66,7 +66,7 @@ pub struct Choice {
 
 /// What a request may leave open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chosen {
+pub enum LeftOpen {
     /// Where nodes pull images from.
     PullRegistry,
     /// The namespace of the environment.
@@ -144,21 +144,20 @@ pub(crate) fn summary(
     cluster: &Cluster,
     request: &Request,
     record: &Record,
-    images: &Images,
-) -> Summary {
-    Summary {
+    images: &PlannedImages,
+) -> PlanSummary {
+    PlanSummary {
         context: cluster.context().map(str::to_owned),
         server: cluster.server().to_owned(),
         kubernetes: cluster.version().text.clone(),
-        solution: format!("{}-{}", record.name, record.version),
+        solution: record.id(),
         archive_id: record.archive_id.to_string(),
         registry: request.registry.to_string(),
-        pull_registry: record.pull_host().to_owned(),
         images: images.count,
         images_present: images.present,
         bytes: images.total_bytes,
         bytes_to_push: images.missing_bytes,
-        ..Summary::default()
+        ..PlanSummary::default()
     }
 }
 

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
-use crate::model::state::State;
+use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 
 /// Claims that are told; a cluster may have any number of labels.
 const TOLD: usize = 50;
 
 /// Everything that labels and upstream's ConfigMaps say and the records do not, at most [`TOLD`] of it.
-pub(crate) async fn claims(cluster: &Cluster, state: &State) -> Result<Vec<String>, Error> {
+pub(crate) async fn claims(cluster: &Cluster, state: &ClusterState) -> Result<Vec<String>, Error> {
     let labelled = Selector::has(v::ENVIRONMENT);
     let spaces = cluster
         .list(&Gvk::new("v1", "Namespace"), None, Some(&labelled))
@@ -31,7 +31,7 @@ pub(crate) async fn claims(cluster: &Cluster, state: &State) -> Result<Vec<Strin
 }
 
 /// A label that makes a namespace look like an environment's.
-fn label(space: &Object, state: &State) -> Option<String> {
+fn label(space: &Object, state: &ClusterState) -> Option<String> {
     let name = space.name();
     let labels = space.labels();
     let says = labels.get(v::ENVIRONMENT)?;

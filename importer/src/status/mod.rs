@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::model::error::Error;
 use crate::model::namespace_record::{EnvironmentNamespace, NamespaceRecord};
 use crate::model::record::Record;
-use crate::model::state::State;
+use crate::model::state::ClusterState;
 use crate::plan::operator::operator_name;
 use crate::status::claims::claims;
 
@@ -90,7 +90,7 @@ impl Status {
 
 /// Reads the status. Nothing is written.
 pub async fn status(cluster: &Cluster) -> Result<Status, Error> {
-    let state = State::read(cluster).await?;
+    let state = ClusterState::read(cluster).await?;
     let mut operators = Vec::new();
     for space in &state.namespaces {
         for (solution, deployed) in &space.solutions {
@@ -125,7 +125,7 @@ pub async fn status(cluster: &Cluster) -> Result<Status, Error> {
     })
 }
 
-fn version(state: &State, record: &Record) -> VersionStatus {
+fn version(state: &ClusterState, record: &Record) -> VersionStatus {
     let runs = |(space, running): (&NamespaceRecord, &Version)| {
         (*running == record.version).then(|| space.environment.clone())
     };

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use importer::{
-    Choice, Chosen, Obstacle, Plan, PlannedBeyond, PlannedRight, PlannedTarget, Receipt, Summary,
+    LeftOpen, Obstacle, Plan, PlanSummary, PlannedBeyond, PlannedDefault, PlannedRight,
+    PlannedTarget, Receipt,
 };
 use schemas::Digest;
 use serde::Serialize;
@@ -24,7 +25,7 @@ struct Refused<'a> {
 #[derive(Serialize)]
 pub(super) struct Planned<'a> {
     #[serde(flatten)]
-    summary: &'a Summary,
+    summary: &'a PlanSummary,
     defaults: Vec<Value>,
 }
 
@@ -55,21 +56,21 @@ pub(super) fn refusal(output: Output, plan: &Plan<'_>) -> Outcome {
 }
 
 /// A plan, for programs.
-pub(super) fn planned(summary: &Summary) -> Planned<'_> {
+pub(super) fn planned(summary: &PlanSummary) -> Planned<'_> {
     let choices = summary.defaults.iter();
     let defaults = choices
-        .map(|Choice { what, value, why }| {
+        .map(|PlannedDefault { what, value, why }| {
             json!({ "flag": flag(*what), "value": value, "why": why })
         })
         .collect();
     Planned { summary, defaults }
 }
 
-fn flag(chosen: Chosen) -> &'static str {
+fn flag(chosen: LeftOpen) -> &'static str {
     match chosen {
-        Chosen::PullRegistry => "--pull-registry",
-        Chosen::Namespace => "--namespace",
-        Chosen::PullSecret => "--pull-secret",
+        LeftOpen::PullRegistry => "--pull-registry",
+        LeftOpen::Namespace => "--namespace",
+        LeftOpen::PullSecret => "--pull-secret",
     }
 }
 
@@ -81,7 +82,7 @@ fn in_the_way(obstacle: &Obstacle) -> InTheWay {
 }
 
 /// The plan, for people.
-pub(super) fn plan(plan: &Summary) {
+pub(super) fn plan(plan: &PlanSummary) {
     let context = plan.context.as_deref().unwrap_or("in-cluster");
     render::line(format!(
         "cluster   {context} at {} (Kubernetes {})",

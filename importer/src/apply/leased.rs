@@ -13,7 +13,7 @@ use crate::model::inventory::inventory;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::owner_of;
 use crate::model::record;
-use crate::model::state::State;
+use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::model::writer::Writer;
 use crate::plan::login;
@@ -21,8 +21,8 @@ use crate::plan::login;
 /// How often an object is decided about when others keep changing it.
 const DECISIONS: u32 = 5;
 
-/// Writing under the lock, and what was written.
-pub(crate) struct Session<'a> {
+/// A cluster that is written under the Lease, and what was written.
+pub(crate) struct Leased<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) lock: &'a Lock,
     pub(crate) tell: Tell<'a, Event>,
@@ -38,23 +38,23 @@ pub(crate) struct Done {
     pub(crate) removed: Vec<String>,
 }
 
-impl Session<'_> {
+impl Leased<'_> {
     /// Acts under the Lease, and gives it back. Returns what acting gave, and what was written.
     pub(crate) async fn run<T>(
         cluster: &Cluster,
         writer: &Writer,
         tell: Tell<'_, Event>,
-        act: impl AsyncFnOnce(&mut Session<'_>) -> Result<T, Error>,
+        act: impl AsyncFnOnce(&mut Leased<'_>) -> Result<T, Error>,
     ) -> Result<(T, Done), Error> {
         let lock = Lock::acquire(cluster, writer, tell).await?;
-        let mut session = Session {
+        let mut leased = Leased {
             cluster,
             lock: &lock,
             tell,
             done: Done::default(),
         };
-        let acted = act(&mut session).await;
-        let done = session.done;
+        let acted = act(&mut leased).await;
+        let done = leased.done;
         // What went wrong first is what the administrator must know.
         let released = lock.release().await;
         let acted = acted?;
@@ -199,7 +199,7 @@ impl Session<'_> {
 
     /// Rewrites upstream's ConfigMap from what the records say now.
     pub(crate) async fn project(&mut self) -> Result<(), Error> {
-        let state = State::read(self.cluster).await?;
+        let state = ClusterState::read(self.cluster).await?;
         let projection = record::projection(&state.records, &state.active);
         self.keep(projection).await
     }
