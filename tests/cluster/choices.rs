@@ -62,7 +62,8 @@ fn another_archive_of_a_version_replaces_it_only_when_told() {
     let before = site.snapshot();
     let text = site.import("again.iso", &[]).failure(1);
     assert!(
-        text.contains("was imported from another archive") && text.contains("--replace"),
+        text.contains("was already imported from a different archive")
+            && text.contains("--replace"),
         "{text}"
     );
     assert_eq!(site.snapshot(), before);
@@ -147,7 +148,8 @@ fn a_rule_that_the_importer_does_not_hold() {
     assert_eq!(site.snapshot(), before);
 }
 
-/// A first deployment that does not come has nothing to go back to: it stays as it is, is shown, and can be undone.
+/// A first deployment that does not become ready has nothing to go back to: it stays as it is, is shown, and can be
+/// undone.
 #[test]
 fn a_first_deployment_that_does_not_come_can_be_undone() {
     let site = Site::new("first");
@@ -219,7 +221,7 @@ fn an_object_of_others_is_not_taken() {
         .import("1.0.0.iso", &["-e", "owners", "--pull-secret", "login"])
         .failure(1);
     assert!(
-        text.contains("Role owners/example-operator exists and belongs to nobody"),
+        text.contains("Role owners/example-operator already exists and belongs to no Solution"),
         "{text}"
     );
     assert_eq!(site.snapshot(), before);
@@ -273,7 +275,9 @@ fn namespaces_that_are_for_no_environment() {
             )
             .failure(1);
         assert!(
-            text.contains(&format!("namespace `{namespace}` is not for environments")),
+            text.contains(&format!(
+                "namespace `{namespace}` is reserved and cannot belong to an environment"
+            )),
             "{text}"
         );
         let create = [

@@ -154,7 +154,7 @@ fn downgrade_is_refused(site: &Site) {
     let before = site.snapshot();
     let answer = deploy(site, "1.0.0", "test").failure(1);
     assert!(
-        answer.contains("1.1.0 runs there") && answer.contains("--allow-downgrade"),
+        answer.contains("1.1.0 is running there") && answer.contains("--allow-downgrade"),
         "{answer}"
     );
     assert_eq!(site.snapshot(), before);
@@ -297,7 +297,10 @@ fn cleanup(site: &Site) {
     site.solution(&["undeploy", "example", "--environment", "prod"])
         .success();
     let refused = site.solution(&["deactivate", "example"]).failure(1);
-    assert!(refused.contains("VersionServer objects exist"), "{refused}");
+    assert!(
+        refused.contains("objects of kind VersionServer still exist"),
+        "{refused}"
+    );
     delete_environment(site, "prod");
     site.solution(&["deactivate", "example"]).success();
     for version in ["1.0.0", "1.1.0"] {

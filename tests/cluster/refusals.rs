@@ -93,7 +93,10 @@ fn a_tag_that_somebody_else_pushed() {
     Answer::of(Command::new("skopeo").args(copy)).success();
     let theirs = site.tag("example-1.0.0/example-server", "1.0.0");
     let text = refused(&site, 1, || site.import("1.0.0.iso", &[]));
-    says(&text, &["exists with another digest", "--replace"]);
+    says(
+        &text,
+        &["already exists with a different digest", "--replace"],
+    );
     assert_eq!(site.tag("example-1.0.0/example-server", "1.0.0"), theirs);
     assert_eq!(
         site.tag("example-1.0.0/example-operator", "1.0.0"),
@@ -212,7 +215,7 @@ fn namespaces_that_are_taken() {
     says(
         &text,
         &[
-            "Secret `login` is not in namespace `theirs`",
+            "Secret `login` does not exist in namespace `theirs`",
             "kubectl --namespace theirs create secret",
         ],
     );
@@ -326,7 +329,7 @@ fn an_upgrade_that_does_not_come() {
         &answer.stderr,
         &[
             "1.1.0 did not become ready",
-            "version 1.0.0 runs again",
+            "version 1.0.0 is running again",
             "/nowhere",
         ],
     );

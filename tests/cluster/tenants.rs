@@ -40,7 +40,7 @@ fn an_object_made_in_the_moment_of_writing_is_not_taken() {
         role(&site, "example-operator");
     });
     assert_eq!(answer.code, 1, "{answer:?}");
-    let words = "Role tenant/example-operator exists and belongs to nobody";
+    let words = "Role tenant/example-operator already exists and belongs to no Solution";
     assert!(answer.stderr.contains(words), "{answer:?}");
     assert!(rules(&site).contains("pods") && !rules(&site).contains("versionservers"));
     // Once it is gone, the same command completes.

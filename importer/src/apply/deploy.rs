@@ -51,7 +51,7 @@ impl Ready<'_> {
         place.write(leased).await
     }
 
-    /// Puts back what ran before an upgrade that does not come, and says what happened. Another failure may be gone at
+    /// Puts back what ran before an upgrade that does not become ready, and says what happened. Another failure may be gone at
     /// the next try, and the same version again has nothing before it.
     async fn take_back(
         &self,

@@ -79,7 +79,8 @@ pub async fn undeploy(
     };
     let (spaces, removed) = change.make(decide, act).await?;
     let objects = spaces.iter().flat_map(|(_, objects)| objects);
-    let note = format!("custom resources of {solution} stay, and so does what belongs to them");
+    let note =
+        format!("custom resources of {solution} stay, and so does everything that belongs to them");
     Ok(Undone::of(removed, objects, vec![note]))
 }
 
@@ -168,7 +169,12 @@ pub async fn deactivate(change: &Change<'_>, solution: &SolutionName) -> Result<
         remove_all(leased, &own, may, change.deadline).await
     };
     let ((adopted, own), removed) = change.make(decide, act).await?;
-    let stays = |crd: &Object| format!("{} was there before and stays", crd.reference());
+    let stays = |crd: &Object| {
+        format!(
+            "{} was there before the Solution and stays",
+            crd.reference()
+        )
+    };
     let notes = adopted.iter().map(stays).collect();
     let own = own.iter().map(Object::reference);
     Ok(Undone::of(removed, own, notes))
@@ -212,7 +218,7 @@ pub async fn unimport(
     };
     let (record, removed) = change.make(decide, act).await?;
     let registry = record.pushed_to;
-    let note = format!("the images stay in the registry, below {registry}");
+    let note = format!("the images stay in the registry, under {registry}");
     Ok(Undone::of(removed, &objects, vec![note]))
 }
 

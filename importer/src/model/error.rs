@@ -15,7 +15,7 @@ pub enum Error {
     #[error(transparent)]
     Cluster(#[from] deployer::Error),
     /// An object that was made here is not one.
-    #[error("cannot make an object for the cluster")]
+    #[error("cannot build an object for the cluster")]
     Object(#[from] deployer::ObjectError),
     /// A record of the cluster cannot be read.
     #[error("cannot read the record in {object}")]
@@ -42,16 +42,16 @@ pub enum Error {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A repository's name is too long or outside the registry's grammar.
-    #[error("the images have no valid repository at the registry")]
+    #[error("the images would have no valid repository name at the registry")]
     Repository(#[from] registry::AddressError),
     /// `$(image:…)` does not expand.
-    #[error("the operator's command line or environment cannot be expanded")]
+    #[error("cannot expand the operator's command line or environment")]
     Expand(#[from] ExpandError),
     /// Not everything could be pushed, so the cluster was not touched.
     #[error("not all images were pushed")]
     Push(Box<PushFailure>),
     /// The new version did not become ready, and what ran before runs again.
-    #[error("version {version} did not become ready; version {previous} runs again")]
+    #[error("version {version} did not become ready; version {previous} is running again")]
     RolledBack {
         /// The version that failed.
         version: schemas::Version,
@@ -97,7 +97,7 @@ pub enum ExpandError {
     #[error("`$(image:{0})` names no image of the Solution")]
     Unknown(String),
     /// Several tags of the name.
-    #[error("`$(image:{0})` names several images")]
+    #[error("`$(image:{0})` matches several images")]
     Ambiguous(String),
     /// Outside the grammar.
     #[error(transparent)]

@@ -10,11 +10,11 @@ use schemas::{
 pub enum Obstacle {
     /// Others changed the cluster after the plan was made.
     #[error(
-        "the cluster was changed by others while images were pushed, so the plan no longer holds"
+        "others changed the cluster while images were being pushed, so the plan no longer holds"
     )]
     Changed,
     /// Kubernetes of this version is older than 1 with the minor version.
-    #[error("the cluster runs Kubernetes {0}")]
+    #[error("the cluster runs Kubernetes {0}, which is too old")]
     Kubernetes(String, u32),
     /// This user lacks a right.
     #[error("this user may not {0}")]
@@ -23,22 +23,24 @@ pub enum Obstacle {
     #[error("{0} gives the operator the right to {1}, which this user does not hold")]
     Grant(String, String),
     /// A record of so many bytes, which no `ConfigMap` can hold.
-    #[error("{0} would have {1} bytes, and a ConfigMap holds about 1 MiB")]
+    #[error("{0} would take {1} bytes, and a ConfigMap can hold only about 1 MiB")]
     RecordSize(&'static str, usize),
     /// A version was imported from the first archive, and this is the second.
-    #[error("{0} was imported from another archive, {1}; this one is {2}")]
+    #[error("{0} was already imported from a different archive, {1}; this one is {2}")]
     OtherArchive(String, Digest, Digest),
     /// Nobody signed an archive of a Solution that was imported signed, by keys of these short ids.
-    #[error("{0} was imported signed by {1} before, and nobody signed this archive")]
+    #[error("{0} was signed by {1} when it was last imported, but this archive is not signed")]
     NoSigners(SolutionName, String),
     /// None of the keys of these short ids signed, which signed before.
-    #[error("{0} was imported signed by {1} before, and none of these keys signed this archive")]
+    #[error(
+        "{0} was signed by {1} when it was last imported, but none of these keys signed this archive"
+    )]
     OtherSigners(SolutionName, String),
     /// The registry does not let this login push, in its words.
     #[error("{0}")]
     PushDenied(String),
     /// A tag has the first digest at the registry, and the second in the archive.
-    #[error("{0} exists with another digest: {1}, the archive has {2}")]
+    #[error("{0} already exists with a different digest: {1}; the archive has {2}")]
     OtherTag(String, Digest, Digest),
     /// A newer version's CRD lacks what this version needs.
     #[error(
@@ -55,19 +57,19 @@ pub enum Obstacle {
         version: Version,
     },
     /// The CRD of this version lacks an API version that the cluster serves.
-    #[error("CRD `{0}`: the cluster serves `{1}`, and version {2} no longer has it")]
+    #[error("CRD `{0}`: the cluster serves `{1}`, but version {2} no longer has it")]
     CrdDrops(String, String, Version),
     /// The CRD of this version lacks the API version that objects are stored as.
-    #[error("CRD `{0}`: objects are stored as `{1}`, and version {2} no longer lists it")]
+    #[error("CRD `{0}`: objects are stored as `{1}`, but version {2} no longer lists it")]
     CrdStored(String, String, Version),
     /// A CRD is another Solution's.
-    #[error("CRD `{0}` belongs to the Solution `{1}`")]
+    #[error("CRD `{0}` belongs to another Solution, `{1}`")]
     CrdOwned(String, String),
     /// A CRD is no Solution's.
-    #[error("CRD `{0}` is in the cluster and belongs to no Solution")]
+    #[error("CRD `{0}` already exists in the cluster and belongs to no Solution")]
     CrdUnowned(String),
     /// There is nothing to run in an environment.
-    #[error("{0} has no operator, so nothing can run in an environment")]
+    #[error("{0} has no operator, so there is nothing to run in an environment")]
     NoOperator(SolutionId),
     /// There is no environment of this name to import into; the other one may have been meant.
     #[error("there is no environment `{0}`")]
@@ -79,7 +81,7 @@ pub enum Obstacle {
     #[error("environment `{0}` has several namespaces: {1}")]
     SeveralNamespaces(EnvironmentName, String),
     /// A namespace of Kubernetes, or that of the records.
-    #[error("namespace `{0}` is not for environments")]
+    #[error("namespace `{0}` is reserved and cannot belong to an environment")]
     NamespaceReserved(Namespace),
     /// A namespace that goes.
     #[error("namespace `{0}` is being deleted")]
@@ -89,17 +91,17 @@ pub enum Obstacle {
     NamespaceTaken(Namespace, EnvironmentName),
     /// A namespace of the same name as one that somebody deleted.
     #[error(
-        "namespace `{0}` is not the one that the environment had: somebody deleted that and made another"
+        "namespace `{0}` is not the one that the environment had: it was deleted, and someone created another"
     )]
     NamespaceOther(Namespace),
     /// A namespace of no environment, perhaps with somebody else's label that names one.
     #[error(
-        "namespace `{0}` exists and belongs to no environment{said}",
-        said = .1.as_ref().map_or(String::new(), |label| format!(", whatever its label `{label}` says"))
+        "namespace `{0}` already exists and belongs to no environment{said}",
+        said = .1.as_ref().map_or(String::new(), |label| format!(", despite its label `{label}`"))
     )]
     NamespaceUnowned(Namespace, Option<String>),
     /// The Secret that nodes should log in with is not there.
-    #[error("Secret `{secret}` is not in namespace `{namespace}`")]
+    #[error("Secret `{secret}` does not exist in namespace `{namespace}`")]
     NoPullSecret {
         /// The Secret.
         secret: KubernetesName,
@@ -111,31 +113,31 @@ pub enum Obstacle {
         host: String,
     },
     /// A login is for the first registry, and nodes pull from the second.
-    #[error("the login is for {0}, and nodes pull from {1}")]
+    #[error("the login is for {0}, but nodes pull from {1}")]
     OtherLogin(String, String),
     /// The first version runs, and the second is older.
-    #[error("version {0} runs there, and {1} is older")]
+    #[error("version {0} is running there, and {1} is older")]
     Older(Version, Version),
-    /// The first version runs, and is none of those that the second upgrades.
-    #[error("version {0} runs there, and {1} upgrades only from {2}")]
+    /// The first version runs, and is not one that the second can upgrade from.
+    #[error("version {0} is running there, and {1} can only upgrade from {2}")]
     TooOld(Version, Version, VersionRange),
     /// An object of this name is somebody else's.
-    #[error("{0} exists and belongs to {owner}", owner = .1.as_deref().unwrap_or("nobody that is known here"))]
+    #[error("{0} already exists and belongs to {owner}", owner = .1.as_deref().unwrap_or("no Solution"))]
     Owned(String, Option<String>),
     /// Two objects would be one.
-    #[error("two objects of the operator would have one name: {0}")]
+    #[error("two objects of the operator would have the same name: {0}")]
     SameName(String),
     /// The cluster does not take an object, and says why.
-    #[error("the cluster refuses {0}: {1}")]
+    #[error("the cluster rejects {0}: {1}")]
     Refused(String, String),
     /// The cluster would not take the operator's pod, and says why.
-    #[error("the cluster would refuse the operator's pod: {0}")]
+    #[error("the cluster would reject the operator's pod: {0}")]
     PodRefused(String),
     /// So many things reach beyond the environment; all are accepted by their id.
     #[error(
-        "{things} beyond the environment and {are} not accepted",
+        "{things} beyond the environment and {have} not been accepted",
         things = if *.0 == 1 { "1 thing reaches".to_owned() } else { format!("{} things reach", .0) },
-        are = if *.0 == 1 { "is" } else { "are" }
+        have = if *.0 == 1 { "has" } else { "have" }
     )]
     Beyond(usize, String),
     /// The Solution does not run in the environment.
@@ -151,18 +153,18 @@ pub enum Obstacle {
     #[error("{0} {1} is not imported")]
     NotImported(SolutionName, Version),
     /// The Solution is not active.
-    #[error("no CRD of {0} is in the cluster")]
+    #[error("{0} has no CRDs in the cluster")]
     NotActive(SolutionName),
     /// A CRD of which no objects can be listed.
-    #[error("{0} serves no version, so its objects cannot be counted")]
+    #[error("{0} serves no version, so nobody can tell whether objects of it exist")]
     ServesNothing(String),
     /// A CRD still has so many objects of its kind.
-    #[error("{0} {1} objects exist, the first is {2}")]
+    #[error("objects of kind {1} still exist ({0} in total); the first is {2}")]
     InUse(usize, String, String),
     /// So many objects would go with their namespaces.
-    #[error("{0} custom resources and workloads would be deleted: {1}")]
+    #[error("custom resources and workloads would be deleted ({0} in total): {1}")]
     WouldDelete(usize, String),
     /// Somebody made an object anew while it was to be deleted.
-    #[error("{0} was deleted and made again by somebody else in the meantime")]
+    #[error("{0} was deleted and created again by someone else in the meantime")]
     MadeAnew(String),
 }

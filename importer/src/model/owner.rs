@@ -90,7 +90,7 @@ mod tests {
             check_owner(&ours, Some(&role("a", Some("shop"))), &shop),
             Ok(())
         );
-        for (theirs, words) in [(None, "nobody that is known"), (Some("other"), "other")] {
+        for (theirs, words) in [(None, "no Solution"), (Some("other"), "other")] {
             let refused = check_owner(&ours, Some(&role("a", theirs)), &shop).unwrap_err();
             assert!(refused.to_string().contains(words), "{refused:?}");
         }

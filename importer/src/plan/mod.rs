@@ -255,7 +255,7 @@ impl<'a> Plan<'a> {
             obstacles.extend(trial::pod(cluster, deployment).await?);
             if deployment.place.uid.is_none() {
                 self.summary.notes.push(format!(
-                    "namespace {} does not exist yet, so PodSecurity, quotas and admission in it could not be tried",
+                    "namespace {} does not exist yet, so its PodSecurity, quotas and admission rules could not be tried",
                     deployment.namespace
                 ));
             }
@@ -334,7 +334,7 @@ fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<
         let why = if pull_registry == request.registry.to_string() {
             "the registry itself"
         } else {
-            "as nodes pulled before"
+            "where nodes pulled from before"
         };
         add(LeftOpen::PullRegistry, pull_registry.to_owned(), why);
     }

@@ -23,7 +23,8 @@ pub(crate) async fn notes(
         .filter(|record| record.name == *id.name() && record.version > *id.version())
         .map(|record| &record.version)
         .max();
-    let newer = newer.map(|version| format!("a newer version, {version}, is imported already"));
+    let newer =
+        newer.map(|version| format!("a newer version, {version}, has already been imported"));
     let nodes = cluster.nodes().await?;
     let homeless = accepted
         .images()
@@ -32,7 +33,7 @@ pub(crate) async fn notes(
         .map(|image| {
             let platforms: Vec<String> = image.platforms.iter().map(ToString::to_string).collect();
             format!(
-                "image {} runs on {}, and no node does",
+                "image {} runs only on {}, and no node has that platform",
                 image.place,
                 platforms.join(", ")
             )
@@ -41,11 +42,13 @@ pub(crate) async fn notes(
     let metrics = operator
         .and_then(|operator| operator.metrics.as_ref())
         .filter(|metrics| metrics.enabled);
-    let metrics = metrics
-        .map(|_| "the manifest asks for metrics of the operator: set them up yourself".to_owned());
+    let metrics = metrics.map(|_| {
+        "the manifest asks for the operator's metrics to be collected: set that up yourself"
+            .to_owned()
+    });
     let token_server = client
         .token_server()
-        .map(|host| format!("the registry has logins checked by {host}: the login is sent there"));
+        .map(|host| format!("the registry delegates logins to {host}: the login is sent there"));
     Ok(token_server
         .into_iter()
         .chain(newer)

@@ -38,10 +38,10 @@ fn label(space: &Object, state: &ClusterState) -> Option<String> {
     let mut records = state.namespaces.iter();
     match records.find(|record| record.namespace.as_str() == name) {
         None => Some(format!(
-            "namespace {name} has the label of an environment, `{says}`, and belongs to none"
+            "namespace {name} is labelled as environment `{says}`, but belongs to no environment"
         )),
         Some(record) if record.environment.as_str() != *says => Some(format!(
-            "namespace {name} is labelled for `{says}`, and belongs to environment {}",
+            "namespace {name} is labelled as environment `{says}`, but belongs to environment {}",
             record.environment
         )),
         Some(_) => None,
@@ -53,7 +53,7 @@ fn missing(record: &NamespaceRecord, labelled: &[Object]) -> Option<String> {
     let there = labelled.iter().any(|space| record.is_of(space));
     (!there).then(|| {
         format!(
-            "namespace {} of environment {} is gone, is another one by now, or has lost its label",
+            "namespace {} of environment {} is gone, was replaced by another one, or has lost its label",
             record.namespace, record.environment
         )
     })
@@ -72,5 +72,5 @@ async fn note(cluster: &Cluster, record: &NamespaceRecord) -> Result<Option<Stri
     };
     let says = config.as_value()["data"].as_object().cloned();
     let same = Value::Object(says.unwrap_or_default()) == json!(record.versions());
-    Ok((!same).then(|| format!("{reference} does not say what is recorded; nothing goes by it")))
+    Ok((!same).then(|| format!("{reference} disagrees with the records; it is ignored")))
 }

@@ -155,7 +155,7 @@ impl OperatorStatus {
             self.awaited = Some(awaited.clone());
             (Condition::NotReady, Some(awaited.to_string()))
         } else if progress.wanted == 0 {
-            let why = "its Deployment is scaled to no pods".to_owned();
+            let why = "its Deployment is scaled to zero pods".to_owned();
             (Condition::NotReady, Some(why))
         } else {
             (Condition::Ready, None)
@@ -171,8 +171,8 @@ fn other_version(live: &Object, version: &Version, record: Option<&Record>) -> O
     let label = labels.get(VERSION_LABEL).copied();
     if label != Some(version.to_string().as_str()) {
         return Some(match label {
-            Some(other) => format!("its Deployment is of version {other}"),
-            None => "its Deployment does not say of which version it is".to_owned(),
+            Some(other) => format!("its Deployment belongs to version {other}"),
+            None => "its Deployment does not say which version it belongs to".to_owned(),
         });
     }
     let record = record?;
@@ -266,7 +266,7 @@ mod tests {
         );
         let (condition, ready, why) = judged(&found("1.0.0", &image(3), complete(1)));
         assert_eq!((condition, ready), (Condition::OtherVersion, Some([0, 1])));
-        assert_eq!(why, "its Deployment is of version 1.0.0");
+        assert_eq!(why, "its Deployment belongs to version 1.0.0");
         let (condition, ready, why) = judged(&found("1.1.0", &image(9), complete(1)));
         assert_eq!((condition, ready), (Condition::OtherVersion, Some([0, 1])));
         assert!(
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(why, "no pod of this version has been created yet");
         let (condition, ready, why) = judged(&found("1.1.0", &image(3), complete(0)));
         assert_eq!((condition, ready), (Condition::NotReady, Some([0, 0])));
-        assert!(why.contains("scaled to no pods"), "{why}");
+        assert!(why.contains("scaled to zero pods"), "{why}");
         let gone = operator().judged(None, None);
         assert_eq!((gone.condition, gone.ready), (Condition::Gone, None));
     }
