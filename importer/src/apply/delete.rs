@@ -11,7 +11,7 @@ use crate::apply::change::{Change, Run};
 use crate::apply::leased::Leased;
 use crate::apply::lifecycle::served_kind;
 use crate::model::error::Error;
-use crate::model::inventory::cluster_kinds;
+use crate::model::inventory::{self, cluster_kinds};
 use crate::model::namespace_record::{self, NamespaceRecord, Origin, namespace_reference};
 use crate::model::obstacle::Obstacle;
 use crate::model::state::ClusterState;
@@ -138,9 +138,7 @@ impl DeletedEnvironment {
 /// Custom resources of Solutions in a namespace, and what runs or keeps data there for itself.
 async fn used(cluster: &Cluster, namespace: &Namespace) -> Result<Vec<String>, Error> {
     let mut kinds: Vec<Gvk> = Vec::new();
-    let definitions = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
-    let ours = Selector::has(v::SOLUTION);
-    for crd in cluster.list(&definitions, None, Some(&ours)).await? {
+    for crd in inventory::crds(cluster, &Selector::has(v::SOLUTION)).await? {
         if crd.as_value()["spec"]["scope"] == "Namespaced" {
             kinds.extend(served_kind(&crd));
         }

@@ -8,6 +8,7 @@ use crate::apply::leased::Leased;
 use crate::apply::rollback::Before;
 use crate::model::error::Error;
 use crate::model::event::Event;
+use crate::model::namespace_record::NamespaceRecord;
 use crate::model::owner::check_owner;
 use crate::plan::Ready;
 use crate::plan::default_account::DefaultAccount;
@@ -21,13 +22,15 @@ impl Ready<'_> {
     ) -> Result<(), Error> {
         let namespace = &deployment.namespace;
         let solution = self.asked.id.name();
+        let note = |place: &mut NamespaceRecord| {
+            let deployed = deployment.deployed.clone();
+            place.solutions.insert(solution.clone(), deployed);
+        };
         let mut place = deployment.place.clone();
         place.write_space(leased).await?;
         if deployment.standing.is_none() {
             // Noted before the first object, so that there is an undo whatever happens.
-            place
-                .solutions
-                .insert(solution.clone(), deployment.deployed.clone());
+            note(&mut place);
         }
         place.write(leased).await?;
         let before = Before::read(leased.cluster, solution, namespace).await?;
@@ -45,14 +48,12 @@ impl Ready<'_> {
         {
             leased.remove_login(solution, namespace, secret).await?;
         }
-        place
-            .solutions
-            .insert(solution.clone(), deployment.deployed.clone());
+        note(&mut place);
         place.write(leased).await
     }
 
-    /// Puts back what ran before an upgrade that does not become ready, and says what happened. Another failure may be gone at
-    /// the next try, and the same version again has nothing before it.
+    /// Puts back what ran before an upgrade that does not become ready, and says what happened. Another failure may be
+    /// gone at the next try, and the same version again has nothing before it.
     async fn take_back(
         &self,
         error: Error,

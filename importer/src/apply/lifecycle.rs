@@ -11,7 +11,7 @@ use crate::apply::change::Change;
 use crate::apply::leased::Leased;
 use crate::apply::rollback::without_server_fields;
 use crate::model::error::Error;
-use crate::model::inventory::inventory;
+use crate::model::inventory::{self, inventory};
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::owner_of;
@@ -131,12 +131,12 @@ async fn release_default_account(
 ) -> Result<(), Error> {
     let reference = DefaultAccount::reference(namespace);
     let decide = |live: Option<&Object>| {
-        let Some(live) = live else { return Ok(None) };
-        let account = DefaultAccount::of(live);
+        let Some(account) = live.map(DefaultAccount::of) else {
+            return Ok(None);
+        };
         let without = account.clone().without_added();
-        let changed = without != account;
         let object = Object::new(without.object(namespace))?;
-        Ok(changed.then_some(object))
+        Ok((without != account).then_some(object))
     };
     leased.put(&reference, decide).await?;
     Ok(())
@@ -147,7 +147,11 @@ async fn release_default_account(
 pub async fn deactivate(change: &Change<'_>, solution: &SolutionName) -> Result<Undone, Error> {
     let decide = async |state: &ClusterState| {
         refuse_deployed(state, solution, None)?;
-        let crds = crds(change.cluster, solution).await?;
+        let ours = Selector::label(v::SOLUTION, solution.as_str());
+        let crds = inventory::crds(change.cluster, &ours).await?;
+        if crds.is_empty() {
+            return Err(Obstacle::NotActive(solution.clone()).into());
+        }
         for crd in crds.iter().filter(|crd| !is_adopted(crd)) {
             refuse_used(change.cluster, crd).await?;
         }
@@ -169,13 +173,9 @@ pub async fn deactivate(change: &Change<'_>, solution: &SolutionName) -> Result<
         remove_all(leased, &own, may, change.deadline).await
     };
     let ((adopted, own), removed) = change.make(decide, act).await?;
-    let stays = |crd: &Object| {
-        format!(
-            "{} was there before the Solution and stays",
-            crd.reference()
-        )
-    };
-    let notes = adopted.iter().map(stays).collect();
+    let adopted = adopted.iter().map(Object::reference);
+    let stays = |crd| format!("{crd} was there before the Solution and stays");
+    let notes = adopted.map(stays).collect();
     let own = own.iter().map(Object::reference);
     Ok(Undone::of(removed, own, notes))
 }
@@ -241,26 +241,12 @@ fn refuse_deployed(
     version: Option<&Version>,
 ) -> Result<(), Error> {
     let wanted = |running: &Version| version.is_none_or(|version| running == version);
-    match state
-        .deployments(solution)
-        .find(|(_, running)| wanted(running))
-    {
-        None => Ok(()),
-        Some((space, running)) => {
-            let (running, environment) = (running.clone(), space.environment.clone());
-            Err(Obstacle::Deployed(solution.clone(), running, environment).into())
-        }
-    }
-}
-
-async fn crds(cluster: &Cluster, solution: &SolutionName) -> Result<Vec<Object>, Error> {
-    let definitions = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
-    let ours = Selector::label(v::SOLUTION, solution.as_str());
-    let found = cluster.list(&definitions, None, Some(&ours)).await?;
-    if found.is_empty() {
-        return Err(Obstacle::NotActive(solution.clone()).into());
-    }
-    Ok(found)
+    let mut deployments = state.deployments(solution);
+    let Some((space, running)) = deployments.find(|(_, running)| wanted(running)) else {
+        return Ok(());
+    };
+    let (running, environment) = (running.clone(), space.environment.clone());
+    Err(Obstacle::Deployed(solution.clone(), running, environment).into())
 }
 
 /// The kind of a CRD's objects, in a version that is served.
@@ -282,11 +268,9 @@ async fn refuse_used(cluster: &Cluster, crd: &Object) -> Result<(), Error> {
         return Err(Obstacle::ServesNothing(crd.reference().to_string()).into());
     };
     let resources = cluster.list(&kind, None, None).await?;
-    match resources.first() {
-        None => Ok(()),
-        Some(first) => {
-            let first = first.reference().to_string();
-            Err(Obstacle::InUse(resources.len(), kind.kind, first).into())
-        }
-    }
+    let Some(first) = resources.first() else {
+        return Ok(());
+    };
+    let first = first.reference().to_string();
+    Err(Obstacle::InUse(resources.len(), kind.kind, first).into())
 }

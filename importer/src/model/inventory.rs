@@ -1,8 +1,9 @@
 //! Where the objects of an operator are found: by their kinds and labels.
 
-use deployer::{Gvk, Scope, Selector};
+use deployer::{Cluster, Gvk, Object, Scope, Selector};
 use schemas::{Namespace, SolutionName};
 
+use crate::model::error::Error;
 use crate::model::vocabulary as v;
 
 /// The namespaced kinds of an operator's objects.
@@ -22,6 +23,12 @@ pub(crate) fn cluster_kinds() -> Vec<Gvk> {
         Gvk::new("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
         Gvk::new("rbac.authorization.k8s.io/v1", "ClusterRole"),
     ]
+}
+
+/// The CRDs with these labels.
+pub(crate) async fn crds(cluster: &Cluster, labels: &Selector) -> Result<Vec<Object>, Error> {
+    let definitions = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    Ok(cluster.list(&definitions, None, Some(labels)).await?)
 }
 
 /// Everything of a Solution's operator in a namespace, and for it.

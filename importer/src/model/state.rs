@@ -6,6 +6,7 @@ use deployer::{Cluster, Gvk, Object, Selector};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 
 use crate::model::error::Error;
+use crate::model::inventory;
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::record::Record;
 use crate::model::signers::Memory;
@@ -122,10 +123,7 @@ impl ClusterState {
 /// The versions that wrote the CRDs of each Solution; the newest where they differ, as after an interrupted import.
 /// Operators may write CRDs, so what is no label of ours counts for nothing.
 async fn active(cluster: &Cluster) -> Result<BTreeMap<SolutionName, Version>, Error> {
-    let definitions = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
-    let found = cluster
-        .list(&definitions, None, Some(&Selector::has(v::SOLUTION)))
-        .await?;
+    let found = inventory::crds(cluster, &Selector::has(v::SOLUTION)).await?;
     let mut active = BTreeMap::new();
     for definition in &found {
         let labels = definition.labels();

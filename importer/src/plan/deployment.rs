@@ -67,6 +67,12 @@ pub(crate) fn is_default_account(object: &ObjectRef) -> bool {
 }
 
 impl Deployment {
+    /// The first object of a kind.
+    pub(crate) fn of_kind(&self, kind: &str) -> Option<&Object> {
+        let mut objects = self.objects.iter();
+        objects.find(|object| object.gvk().kind == kind)
+    }
+
     /// What of it was accepted before.
     pub(crate) fn accepted_before(&self) -> Option<&Consent> {
         self.standing.as_ref()?.accepted.as_ref()

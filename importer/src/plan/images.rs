@@ -64,13 +64,10 @@ pub(crate) async fn plan(
         let repository = repository(client.address(), id, &image.place.name)?;
         let tag = Reference::Tag(image.place.tag.clone());
         match known.manifest(&repository, &tag) {
-            Some(digest) if digest == image.root.digest => {
-                if !is_whole(&known, &repository, image) {
-                    missing.push(image);
-                }
-            }
-            Some(digest) if replace == Replace::Refuse => {
+            Some(digest) if digest != image.root.digest && replace == Replace::Refuse => {
                 obstacles.push(other_digest(client, &repository, image, digest));
+            }
+            Some(digest) if digest == image.root.digest && is_whole(&known, &repository, image) => {
             }
             Some(_) | None => missing.push(image),
         }

@@ -294,14 +294,12 @@ fn record_of(
         digest: image.root.digest,
         reference: image.reference.clone(),
     };
+    let signers = accepted.signers().map(|signers| signers.trusted.clone());
     Record {
         name: id.name().clone(),
         version: id.version().clone(),
         archive_id: accepted.archive_id(),
-        signers: accepted
-            .signers()
-            .map(|signers| signers.trusted.clone())
-            .unwrap_or_default(),
+        signers: signers.unwrap_or_default(),
         pushed_to: images::endpoint(&request.registry, id),
         endpoint: images::endpoint(pull_registry, id),
         images: accepted.images().iter().map(recorded).collect(),
@@ -344,14 +342,11 @@ fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<
             add(LeftOpen::Namespace, deployment.namespace.to_string(), why);
         }
         if target.pull_login == PullLogin::Keep {
-            match &deployment.deployed.pull_secret {
-                Some(secret) => add(LeftOpen::PullSecret, secret.to_string(), "as it runs now"),
-                None => add(
-                    LeftOpen::PullSecret,
-                    "none".to_owned(),
-                    "none was given before",
-                ),
-            }
+            let (secret, why) = match &deployment.deployed.pull_secret {
+                Some(secret) => (secret.as_str(), "as it runs now"),
+                None => ("none", "none was given before"),
+            };
+            add(LeftOpen::PullSecret, secret.to_owned(), why);
         }
     }
     choices

@@ -95,11 +95,9 @@ impl Rendering<'_> {
     }
 
     fn role(&self, role: &Value) -> Value {
-        let mut metadata = match kind(role) {
-            "ClusterRole" => self.cluster_metadata(&self.cluster_role_name(role)),
-            _ => self.metadata(name(role)),
-        };
+        let mut metadata = self.metadata(name(role));
         if kind(role) == "ClusterRole" {
+            metadata = self.cluster_metadata(&self.cluster_role_name(role));
             for held in rules::aggregates_to(role) {
                 let label = format!("{}{held}", rules::AGGREGATE_TO);
                 metadata["labels"][label] = json!("true");
@@ -129,12 +127,11 @@ impl Rendering<'_> {
             "ClusterRole" => self.cluster_role_name(role),
             _ => name(role).to_owned(),
         };
-        let cluster_wide =
-            kind(role) == "ClusterRole" && self.operator.scope == OperatorScope::Cluster;
-        let (binding_kind, metadata) = if cluster_wide {
-            ("ClusterRoleBinding", self.cluster_metadata(&bound))
-        } else {
-            ("RoleBinding", self.metadata(&self.binding_name(role)))
+        let (binding_kind, metadata) = match (kind(role), self.operator.scope) {
+            ("ClusterRole", OperatorScope::Cluster) => {
+                ("ClusterRoleBinding", self.cluster_metadata(&bound))
+            }
+            _ => ("RoleBinding", self.metadata(&self.binding_name(role))),
         };
         json!({
             "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -197,17 +194,9 @@ impl Rendering<'_> {
     }
 
     fn container(&self, name: &str) -> Result<Value, ExpandError> {
-        let default_command = || {
-            vec![
-                name.to_owned(),
-                "--config=/etc/config/operator.yaml".to_owned(),
-            ]
-        };
-        let command = self
-            .operator
-            .command
-            .clone()
-            .unwrap_or_else(default_command);
+        let config = "--config=/etc/config/operator.yaml".to_owned();
+        let usual = || vec![name.to_owned(), config];
+        let command = self.operator.command.clone().unwrap_or_else(usual);
         Ok(json!({
             "name": name,
             "image": self.images.address(&self.operator.image.place())?,
@@ -228,13 +217,11 @@ impl Rendering<'_> {
             "capabilities": { "drop": ["ALL"] },
         });
         let promised = self.operator.security_context;
-        for (field, promised) in [
-            ("runAsNonRoot", promised.run_as_non_root),
-            ("readOnlyRootFilesystem", promised.read_only_root_filesystem),
-        ] {
-            if promised {
-                context[field] = Value::Bool(true);
-            }
+        if promised.run_as_non_root {
+            context["runAsNonRoot"] = json!(true);
+        }
+        if promised.read_only_root_filesystem {
+            context["readOnlyRootFilesystem"] = json!(true);
         }
         if let Some(user) = promised.run_as_user {
             context["runAsUser"] = json!(user);

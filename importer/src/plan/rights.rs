@@ -119,7 +119,7 @@ async fn check_grants(
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
     let namespace = deployment.namespace.as_str();
-    let binding = if has_kind(deployment, "ClusterRoleBinding") {
+    let binding = if deployment.of_kind("ClusterRoleBinding").is_some() {
         Grant::ClusterRoleBinding
     } else {
         Grant::RoleBinding { namespace }
@@ -144,11 +144,4 @@ async fn check_grants(
         obstacles.extend(missing.into_iter().map(grant));
     }
     Ok(())
-}
-
-fn has_kind(deployment: &Deployment, kind: &str) -> bool {
-    deployment
-        .objects
-        .iter()
-        .any(|object| object.gvk().kind == kind)
 }

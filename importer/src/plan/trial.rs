@@ -17,17 +17,10 @@ pub(crate) async fn pod(
 ) -> Result<Option<Obstacle>, Error> {
     let namespace = deployment.namespace.as_str();
     let may = |verb: &str| Access::new(verb, "", "pods").namespace(namespace);
-    if !cluster
-        .denied(&[may("create"), may("patch")])
-        .await?
-        .is_empty()
-    {
-        return Ok(None);
-    }
+    let denied = cluster.denied(&[may("create"), may("patch")]).await?;
     let Some(template) = deployment
-        .objects
-        .iter()
-        .find(|object| object.gvk().kind == "Deployment")
+        .of_kind("Deployment")
+        .filter(|_| denied.is_empty())
     else {
         return Ok(None);
     };
