@@ -3,6 +3,8 @@
 //! Only a [`validator::Accepted`] can be imported, only a plan without obstacles can be applied, and the cluster is
 //! touched only when every image is in place. This crate must not know how an image is laid out or how a signature is
 //! checked. docs/import.md tells what is written, under which names and in which order.
+//!
+//! `model` is what all of it is made of, `plan` reads and decides, `apply` writes and waits, `status` tells.
 
 mod apply;
 mod model;
