@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
+use crate::model::owner::look;
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 
@@ -63,11 +64,7 @@ fn missing(record: &NamespaceRecord, labelled: &[Object]) -> Option<String> {
 async fn note(cluster: &Cluster, record: &NamespaceRecord) -> Result<Option<String>, Error> {
     let namespace = record.namespace.as_str();
     let reference = ObjectRef::namespaced("v1", "ConfigMap", namespace, v::ENVIRONMENT_CONFIG);
-    let config = match cluster.get(&reference).await {
-        Err(deployer::Error::Forbidden { .. }) => return Ok(None),
-        other => other?,
-    };
-    let Some(config) = config else {
+    let Some(config) = look(cluster, &reference).await? else {
         return Ok(None);
     };
     let says = config.as_value()["data"].as_object().cloned();
