@@ -29,12 +29,10 @@ pub enum Obstacle {
     #[error("{0} was already imported from a different archive, {1}; this one is {2}")]
     OtherArchive(String, Digest, Digest),
     /// Nobody signed an archive of a Solution that was imported signed, by keys of these short ids.
-    #[error("{0} was signed by {1} when it was last imported, but this archive is not signed")]
+    #[error("earlier archives of {0} were signed by {1}, but this one is not signed")]
     NoSigners(SolutionName, String),
     /// None of the keys of these short ids signed, which signed before.
-    #[error(
-        "{0} was signed by {1} when it was last imported, but none of these keys signed this archive"
-    )]
+    #[error("earlier archives of {0} were signed by {1}, but none of these keys signed this one")]
     OtherSigners(SolutionName, String),
     /// The registry does not let this login push, in its words.
     #[error("{0}")]
