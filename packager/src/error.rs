@@ -19,7 +19,7 @@ pub enum PackError {
     #[error("`{}` has no `solution.yaml`", .0.display())]
     NoSource(PathBuf),
     /// `solution.yaml` is not YAML of its kind, or a value in it is outside its grammar.
-    #[error("`{}` cannot be understood", path.display())]
+    #[error("`{}` cannot be parsed", path.display())]
     Source {
         /// The file.
         path: PathBuf,
@@ -61,7 +61,7 @@ pub enum PackError {
         source: schemas::yaml::YamlError,
     },
     /// A file whose name cannot be used in an archive.
-    #[error("`{}` has a name that cannot be used in an archive; rename it to at most 90 of letters, digits, `.`, `_` and `-`, beginning with a letter or a digit", .0.display())]
+    #[error("`{}` has a name that cannot be used in an archive; rename it to at most 90 letters, digits, `.`, `_` and `-`, beginning with a letter or a digit", .0.display())]
     FileName(PathBuf),
     /// Two files that would be one.
     #[error("`{}` and `{}` both have the name `{path}` in the archive; keep one", one.display(), other.display())]
@@ -97,7 +97,7 @@ pub enum PackError {
         found: Digest,
     },
     /// A content of the cache is damaged. It was removed, so that the next pack gets it anew.
-    #[error("the cache's copy of {digest} was damaged, and so was removed")]
+    #[error("the cache's copy of {digest} was damaged and has been removed")]
     Cached {
         /// The content.
         digest: Digest,
@@ -115,7 +115,7 @@ pub enum PackError {
     #[error("the archive would be refused")]
     Refused(Box<validator::Report>),
     /// `init` would overwrite a file.
-    #[error("`{}` exists already; nothing was written", .0.display())]
+    #[error("`{}` already exists; nothing was written", .0.display())]
     Exists(PathBuf),
     /// `init` could not write a file.
     #[error("cannot write `{}`", path.display())]

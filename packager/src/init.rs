@@ -121,7 +121,7 @@ mod tests {
         fs::write(directory.path().join(".gitignore"), "mine").unwrap();
         let message = init(directory.path()).unwrap_err().to_string();
         assert!(
-            message.ends_with(".gitignore` exists already; nothing was written"),
+            message.ends_with(".gitignore` already exists; nothing was written"),
             "{message}"
         );
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);

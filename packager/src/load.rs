@@ -114,7 +114,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .ends_with("solution.yaml` cannot be understood"),
+                .ends_with("solution.yaml` cannot be parsed"),
             "{error}"
         );
         let reason = error.source().unwrap().to_string();

@@ -343,7 +343,7 @@ fn an_unknown_field_is_named() {
     bench.edit("ref: 'r.test", "reff: 'r.test");
     let message = bench.refused();
     assert!(
-        message.starts_with("`TREE/solution.yaml` cannot be understood: "),
+        message.starts_with("`TREE/solution.yaml` cannot be parsed: "),
         "{message}"
     );
     assert!(

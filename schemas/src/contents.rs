@@ -29,7 +29,7 @@ pub enum ContentsError {
     #[error("CONTENTS line {0} is not `<sha256> <size> <path>`")]
     Line(usize),
     /// The lines are not in strictly ascending order of paths.
-    #[error("CONTENTS line {0} is not in order, or repeats a path")]
+    #[error("CONTENTS line {0} is out of order or repeats a path")]
     Order(usize),
     /// A path occurs twice.
     #[error("file `{0}` is listed twice")]

@@ -93,14 +93,14 @@ pub enum EnvelopeError {
     Signatures,
     /// The same envelope could be spelled otherwise.
     #[error(
-        "statement.dsse.json is not in its one spelling (order, spaces, base64 or padding differ)"
+        "statement.dsse.json is not in canonical form (order, spaces, base64 or padding differ)"
     )]
     Spelling,
     /// Payload and signatures do not fit.
     #[error("the statement and its signatures need {0} bytes; statement.dsse.json holds {size}", size = limits::ENVELOPE_SIZE)]
     Full(usize),
     /// A second signature by one key.
-    #[error("the archive is signed by key {0} already")]
+    #[error("the archive is already signed by key {0}")]
     Repeated(KeyId),
 }
 

@@ -133,7 +133,7 @@ pub enum ImageDocument {
 #[derive(Debug, thiserror::Error)]
 pub enum ImageDocumentError {
     /// Larger than [`limits::IMAGE_MANIFEST_SIZE`].
-    #[error("image manifest has {0} bytes; registries take at most {max}", max = limits::IMAGE_MANIFEST_SIZE)]
+    #[error("image manifest has {0} bytes; registries accept at most {max}", max = limits::IMAGE_MANIFEST_SIZE)]
     Size(usize),
     /// Not strict JSON or of another shape.
     #[error("image manifest cannot be read")]
@@ -145,7 +145,7 @@ pub enum ImageDocumentError {
     #[error("image manifest has neither `config` and `layers` nor `manifests`, or has both")]
     Shape,
     /// A content that lies elsewhere.
-    #[error("{0} lies outside the image (`urls`), where a site without internet cannot reach it")]
+    #[error("{0} is outside the image (`urls`), where a site without internet cannot reach it")]
     Foreign(Digest),
 }
 

@@ -140,17 +140,17 @@ fn is_image_name(text: &str) -> bool {
 
 checked_name! {
     /// The name of a Solution: a DNS label (RFC 1123).
-    SolutionName, "Solution name", "a DNS label: lower-case letters, digits and `-`, at most 63, not at the ends",
+    SolutionName, "Solution name", "a DNS label: lower-case letters, digits and `-`, at most 63, no `-` at either end",
     is_dns_label, pattern::DNS_LABEL
 }
 checked_name! {
     /// The name of an environment: a DNS label, since it is a label's value and the default namespace.
-    EnvironmentName, "environment name", "a DNS label: lower-case letters, digits and `-`, at most 63, not at the ends",
+    EnvironmentName, "environment name", "a DNS label: lower-case letters, digits and `-`, at most 63, no `-` at either end",
     is_dns_label
 }
 checked_name! {
     /// The name of a Kubernetes namespace: a DNS label.
-    Namespace, "namespace", "a DNS label: lower-case letters, digits and `-`, at most 63, not at the ends",
+    Namespace, "namespace", "a DNS label: lower-case letters, digits and `-`, at most 63, no `-` at either end",
     is_dns_label
 }
 checked_name! {

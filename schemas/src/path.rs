@@ -16,7 +16,7 @@ pub struct ArchivePath(String);
 pub enum PathError {
     /// A component is empty, too long or holds a character outside the grammar.
     #[error(
-        "path `{path}`: component `{component}` is outside the grammar [A-Za-z0-9_][A-Za-z0-9._-]{{0,102}}"
+        "path `{path}`: component `{component}` does not match [A-Za-z0-9_][A-Za-z0-9._-]{{0,102}}"
     )]
     Component {
         /// The path, cut to a readable length.

@@ -145,7 +145,7 @@ pub enum StatementError {
     #[error("the signed statement is not about SHA256SUMS alone")]
     Subject,
     /// Name and version are too long together.
-    #[error("the signed statement names no valid Solution")]
+    #[error("the signed statement does not name a valid Solution")]
     Id(#[source] NameError),
 }
 

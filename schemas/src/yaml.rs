@@ -63,7 +63,7 @@ pub enum StreamError {
     #[error("has {0} bytes; at most {max} are read", max = limits::YAML_STREAM_SIZE)]
     Size(usize),
     /// Not UTF-8.
-    #[error("is not UTF-8 text: line {line} holds other bytes")]
+    #[error("is not UTF-8 text: line {line} has invalid bytes")]
     Encoding {
         /// The line with the first such byte.
         line: usize,
@@ -71,7 +71,7 @@ pub enum StreamError {
         source: std::str::Utf8Error,
     },
     /// More than [`limits::YAML_DOCUMENTS`].
-    #[error("holds more than {max} documents; line {line} begins the next one", max = limits::YAML_DOCUMENTS)]
+    #[error("holds more than {max} documents; the next one begins at line {line}", max = limits::YAML_DOCUMENTS)]
     Documents {
         /// The line on which the first one too many begins.
         line: usize,
@@ -333,11 +333,11 @@ mod tests {
         let message = parts(many.as_bytes()).unwrap_err().to_string();
         assert_eq!(
             message,
-            "holds more than 1000 documents; line 2001 begins the next one"
+            "holds more than 1000 documents; the next one begins at line 2001"
         );
         assert!(parts(&many.as_bytes()[9..]).is_ok());
         let message = parts(b"a: 1\n\nb: \xff\n").unwrap_err().to_string();
-        assert_eq!(message, "is not UTF-8 text: line 3 holds other bytes");
+        assert_eq!(message, "is not UTF-8 text: line 3 has invalid bytes");
         let large = vec![b'#'; usize::try_from(limits::YAML_STREAM_SIZE).unwrap() + 1];
         assert!(matches!(parts(&large), Err(StreamError::Size(_))));
         let large = "x".repeat(usize::try_from(limits::YAML_SIZE).unwrap() + 1);

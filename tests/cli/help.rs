@@ -92,7 +92,7 @@ fn about(group: &str) -> &'static str {
         "operator" => {
             "`operator/`: the definitions and rights that an import gives to the cluster."
         }
-        "practice" => "What works, and is better done otherwise.",
+        "practice" => "What works, but is better done differently.",
         other => panic!("group {other} has no words"),
     }
 }

@@ -85,7 +85,7 @@ fn an_archive_is_replaced_only_when_told() {
     edit(&desk, "source/solution.yaml", "Example", "Another");
     let text = desk.solution(&again).failure(1);
     assert!(
-        text.contains("`example.iso` exists") && text.contains("--force"),
+        text.contains("`example.iso` already exists") && text.contains("--force"),
         "{text}"
     );
     assert!(

@@ -156,12 +156,8 @@ fn a_key_that_is_elsewhere_signs_what_it_is_given() {
         desk.solution(&[&attach[..], more].concat())
     };
     for (file, key, words) in [
-        ("wrong", "device.pub", "not one of this archive's statement"),
-        (
-            "raw",
-            "publisher.pub",
-            "not one of this archive's statement",
-        ),
+        ("wrong", "device.pub", "not made over this archive"),
+        ("raw", "publisher.pub", "not made over this archive"),
         ("hex", "device.pub", "`hex` is not an Ed25519 signature"),
         ("raw", "publisher.key", "a public key is needed"),
     ] {

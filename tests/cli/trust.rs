@@ -94,7 +94,7 @@ fn a_policy_counts_for_its_solutions_only_and_the_closest_one_counts() {
     assert!(
         report
             .to_string()
-            .contains("no policy of this site is for `example`"),
+            .contains("no policy of this site covers `example`"),
         "{report:#}"
     );
     // A key on the command line stands for itself.
@@ -135,7 +135,7 @@ fn a_policy_counts_for_its_solutions_only_and_the_closest_one_counts() {
     let add = ["add", "tie", "--key", "other.pub", "--solutions", "example"];
     let text = trust(&desk, &add).failure(1);
     assert!(
-        text.contains("`strict` and `tie` are both for `example`"),
+        text.contains("`strict` and `tie` both apply to `example`"),
         "{text}"
     );
     assert!(!desk.path(FOLDER).join("tie.yaml").exists());
@@ -245,7 +245,7 @@ fn what_others_could_have_written_ends_the_command() {
     for (path, good) in [(&file, 0o644), (&folder, 0o755)] {
         for bad in [good | 0o020, good | 0o002] {
             mode(path, bad);
-            refused(&[&format!("`{}` can be written by others", path.display())]);
+            refused(&[&format!("`{}` is writable by others", path.display())]);
         }
         mode(path, good);
         desk.report(&[], 0);
@@ -257,7 +257,7 @@ fn what_others_could_have_written_ends_the_command() {
             mode(&path, bad);
             let shown = path.display().to_string();
             let shown = shown.trim_end_matches('/');
-            let words = format!("`{shown}` can be written by others (mode 0{bad:o})");
+            let words = format!("`{shown}` is writable by others (mode 0{bad:o})");
             refused(&[&words, "chmod go-w"]);
         }
         mode(&path, 0o1777);
@@ -391,11 +391,11 @@ fn a_folder_may_be_a_link_and_one_that_leads_nowhere_is_not_taken_for_none() {
     desk.report(&[], 0);
     fs::set_permissions(desk.path("site"), Permissions::from_mode(0o777)).unwrap();
     let text = validate(&desk).failure(1);
-    assert!(text.contains("site` can be written by others"), "{text}");
+    assert!(text.contains("site` is writable by others"), "{text}");
     fs::remove_dir_all(desk.path("site")).unwrap();
     for command in [validate(&desk), trust(&desk, &["list"])] {
         let text = command.failure(1);
-        assert!(text.contains("is a link that leads nowhere"), "{text}");
+        assert!(text.contains("is a dangling link"), "{text}");
     }
 }
 

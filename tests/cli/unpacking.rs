@@ -59,7 +59,7 @@ fn a_source_that_unpacks_to_more_than_is_allowed_is_refused_and_leaves_nothing()
     let packed = fs::metadata(desk.path("source/app.tgz")).unwrap().len();
     let text = desk.solution(&with(&["--unpack-limit", "5M"])).failure(1);
     let words = format!(
-        "source/app.tgz` has {packed} bytes, and more than 5000000 when it is unpacked; all sources together may have 5000000"
+        "source/app.tgz` has {packed} bytes, and unpacks to more than 5000000; all sources together may unpack to 5000000"
     );
     assert!(text.contains(&words), "{text}");
     assert!(text.contains("--unpack-limit"), "{text}");
@@ -82,7 +82,7 @@ fn a_cache_that_others_could_write_to_is_not_used() {
     for bad in [0o770, 0o707, 0o1777] {
         fs::set_permissions(&cache, Permissions::from_mode(bad)).unwrap();
         let text = desk.solution(&PACK).failure(1);
-        let words = format!("cache` can be written by others (mode {bad:04o})");
+        let words = format!("cache` is writable by others (mode {bad:04o})");
         assert!(text.contains("cannot trust the cache in `cache`"), "{text}");
         assert!(text.contains(&words), "{text}");
         assert!(text.contains("--cache-dir"), "{text}");

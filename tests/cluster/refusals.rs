@@ -54,7 +54,7 @@ fn a_registry_that_cannot_be_used() {
     let anonymous = refused(&site, 1, || {
         Answer::of(import(&site.registry(), &["--ca-file", &ca]).env_remove("REGISTRY_AUTH_FILE"))
     });
-    says(&anonymous, &["wants a login", "podman login"]);
+    says(&anonymous, &["requires a login", "podman login"]);
     let host = variable("SOLUTION_TEST_PUSH_REGISTRY");
     site.desk.write(
         "wrong.json",

@@ -36,7 +36,7 @@ fn an_unsigned_archive_of_a_solution_once_signed() {
     let pack = ["pack", "1.0.0", "-o", "unsigned.iso", "--unsigned"];
     site.desk.solution(&pack).success();
     let allow = ["--allow-unsigned", "example-1.0.0"];
-    refused(&site, "only example-1.1.0 may be without", || {
+    refused(&site, "only example-1.1.0 may be unsigned", || {
         site.import("unsigned.iso", &["--allow-unsigned", "example-1.1.0"])
     });
     // Nothing signed was ever seen: the person's word suffices, and nothing is remembered.
@@ -94,7 +94,7 @@ fn the_policy_for_the_solution_decides_about_an_import() {
         Answer::of(&mut command)
     };
     trust("others", "other");
-    refused(&site, "no policy of this site is for `example`", import);
+    refused(&site, "no policy of this site covers `example`", import);
     trust("acme", "example");
     let answer = import();
     let words = "policy acme: 1 of 1 key signed, 1 needed";

@@ -281,7 +281,7 @@ fn the_policies_of_the_machine_count_for_everybody() {
     ));
     let text = text.failure(1);
     assert!(
-        text.contains("`/etc/solution/trust.d` can be written by others"),
+        text.contains("`/etc/solution/trust.d` is writable by others"),
         "{text}"
     );
     // A user's policy of the same name, or for the same Solutions, is refused instead of chosen between.
@@ -289,7 +289,7 @@ fn the_policies_of_the_machine_count_for_everybody() {
         "{add} && solution trust add acme --key publisher.pub --solutions shop"
     ))
     .failure(1);
-    assert!(text.contains("two policies with the name `acme`"), "{text}");
+    assert!(text.contains("two policies have the name `acme`"), "{text}");
     let text = run(&format!(
         "{add} && solution trust add mine --key publisher.pub --solutions '*'"
     ))

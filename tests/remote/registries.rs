@@ -307,7 +307,7 @@ fn logins_and_authorities_are_those_of_docker_and_podman() {
     let with_ca = [&pack("pull", "out.iso")[..], &["--ca-file", "ca.pem"]].concat();
     let text = desk.solution(&with_ca).failure(1);
     assert!(
-        text.contains("wants a login") && text.contains("podman login"),
+        text.contains("requires a login") && text.contains("podman login"),
         "{text}"
     );
 

@@ -71,7 +71,7 @@ catalogue! {
             "the file continues past the end of the image",
             "copy the archive again from the source; nothing may be appended to it";
         METADATA: Error, "container.metadata",
-            "bytes between the files are not those that follow from the signed list",
+            "bytes between the files do not match the signed list",
             "copy the archive again from the source; if it fails again, treat it as tampering";
         LAYOUT: Error, "container.layout",
             "the archive needs something that this version of the tool does not know",
@@ -94,18 +94,18 @@ catalogue! {
             "ask the publisher for a signed archive; for tests, allow this one unsigned archive by its id";
         UNTRUSTED: Error, "signature.untrusted",
             "no trusted key has signed the archive",
-            "get the publisher's public key through another channel than the archive, and add it to the trusted keys";
+            "get the publisher's public key through a channel other than the archive's, and add it to the trusted keys";
         THRESHOLD: Error, "signature.threshold",
             "fewer trusted keys have signed than are required",
             "ask the missing key holders to run `solution sign`";
         INVALID: Error, "signature.invalid",
-            "a signature in the name of a trusted key is not by that key",
+            "a signature that claims to be by a trusted key is not by that key",
             "do not use the archive: copy it again from the source; if it fails again, treat it as tampering";
         STATEMENT: Error, "signature.statement",
             "what was signed is not the statement of an archive",
             "ask the publisher for an archive made by `solution pack`";
         DETACHED: Error, "signature.detached",
-            "signatures beside the archive do not fit it",
+            "the signatures beside the archive do not belong to it",
             "remove the file with the signatures, or get the one that belongs to this archive";
         SKIPPED: Warning, "signature.skipped",
             "signatures were not checked: nobody vouches for the archive",
@@ -114,7 +114,7 @@ catalogue! {
             "the archive is unsigned, and was allowed by its id: nobody vouches for it",
             "ask the publisher for a signed archive";
         EXPIRED: Warning, "signature.expired",
-            "the publisher wanted the archive to be used only until a time that has passed",
+            "the archive has passed the publisher's expiry date",
             "ask the publisher for a newer version";
     }
 
@@ -137,13 +137,13 @@ catalogue! {
             "manifest.yaml cannot be read",
             "correct the field in solution.yaml and pack again";
         KIND: Error, "manifest.kind",
-            "manifest.yaml is not a `Solution` of a version that is known",
+            "manifest.yaml is not a `Solution` of a known version",
             "use apiVersion solutions.metalk8s.scality.com/v1alpha1 and kind Solution";
         ID: Error, "manifest.id",
-            "name and version of the Solution are too long together",
+            "the Solution's name and version together are too long",
             "shorten the name or the version";
         IDENTITY: Error, "manifest.identity",
-            "the manifest names another Solution than the signed statement",
+            "the manifest names a different Solution than the signed statement",
             "do not use the archive; make it again with `solution pack`";
         IMAGE_ABSENT: Error, "manifest.image-absent",
             "an image of the manifest is not in the archive",
@@ -161,7 +161,7 @@ catalogue! {
             "`$(image:NAME)` does not name exactly one image of the Solution",
             "write $(image:NAME) with the name of an image that has one tag";
         VARIABLE: Error, "manifest.variable",
-            "an environment variable has no usable name, or is given twice",
+            "an environment variable has an invalid name, or is given twice",
             "give each variable once, with a name without `=`";
         RELATED_IMAGE: Error, "manifest.related-image",
             "a RELATED_IMAGE_ variable names an image that is not in the archive",
@@ -171,13 +171,13 @@ catalogue! {
     /// `images/`, `blobs/` and what is derived from them.
     images {
         PLACE: Error, "images.place",
-            "an image does not lie at images/NAME/TAG, or lies inside another",
+            "an image is not at images/NAME/TAG, or is inside another",
             "correct the image's name or tag in solution.yaml and pack again";
         DOCUMENT: Error, "images.document",
             "an image manifest or index cannot be read",
             "build the image with another tool, or push it to a registry and pack it from there";
         FOREIGN: Error, "images.foreign",
-            "an image has content that lies elsewhere (`urls`), where a site without internet cannot reach it",
+            "an image has content stored elsewhere (`urls`), where a site without internet cannot reach it",
             "rebuild the image so that it contains all its layers";
         NESTING: Error, "images.nesting",
             "indexes are nested too deeply",
@@ -186,19 +186,19 @@ catalogue! {
             "an index has no manifest: there is nothing to run",
             "check the chosen platforms of the image in solution.yaml";
         MISSING: Error, "images.missing",
-            "an image refers to a content that is not in the archive",
+            "an image refers to content that is not in the archive",
             "make the archive again from a complete source";
         SIZE: Error, "images.size",
-            "an image refers to a content with another size than it has",
+            "an image gives the wrong size for content that it refers to",
             "build the image again; its manifest is wrong";
         MEDIA_TYPE: Error, "images.media-type",
-            "an index calls a document by another media type than the document itself",
+            "an index gives a document a different media type than the document itself",
             "build the image again; its index is wrong";
         CONFIG: Error, "images.config",
             "an image's configuration cannot be read, or does not fit its layers",
             "build the image again; its configuration is wrong";
         PLATFORM: Warning, "images.platform",
-            "an index gives an image for another platform than its configuration says",
+            "an index lists an image for a different platform than its configuration says",
             "build the image for the platform that it is listed for";
         INDEX: Error, "images.index",
             "index.json is missing or cannot be read",
@@ -213,7 +213,7 @@ catalogue! {
             "a file belongs to no image: nothing may hide in an archive",
             "make the archive again with `solution pack`";
         BUDGET: Error, "images.budget",
-            "the images' documents are more than can be checked",
+            "the images' documents exceed what can be checked",
             "split the Solution into several";
     }
 
@@ -235,14 +235,14 @@ catalogue! {
             "a definition file does not hold exactly one document",
             "write each CustomResourceDefinition into a file of its own";
         CRD_KIND: Error, "operator.crd-kind",
-            "a definition file holds something else than an apiextensions.k8s.io/v1 CustomResourceDefinition",
+            "a definition file holds something other than an apiextensions.k8s.io/v1 CustomResourceDefinition",
             "convert it to apiextensions.k8s.io/v1, or move it out of operator/deploy/crds";
         CRD_SHAPE: Error, "operator.crd-shape",
             "a definition lacks something that the API server requires",
             "generate the definition again, or add the field";
         CRD_GROUP: Error, "operator.crd-group",
             "a definition is for an API group that Kubernetes serves itself",
-            "define the resource in a group below a domain of your own";
+            "define the resource in a group under your own domain";
         CRD_NAME: Error, "operator.crd-name",
             "a definition's name is not PLURAL.GROUP",
             "set metadata.name to spec.names.plural, a dot, and spec.group";
@@ -250,19 +250,19 @@ catalogue! {
             "a definition does not have exactly one storage version, serves none, or repeats one",
             "set `storage: true` for one version and `served: true` for at least one";
         CRD_CONVERSION: Error, "operator.crd-conversion",
-            "a definition converts versions by a webhook, which names one namespace where environments are many",
+            "a definition converts versions by a webhook, which names a single namespace, but there can be many environments",
             "use `strategy: None` and keep the versions' fields compatible";
         CRD_REPEATED: Error, "operator.crd-repeated",
             "two files define the same custom resource",
             "keep one of them";
         CRD_METADATA: Warning, "operator.crd-metadata",
             "a definition has metadata that an import does not apply",
-            "remove it from the file, or do without it at the site: an import applies the name, and labels and annotations that are nobody else's";
+            "remove it from the file, or do without it at the site: an import applies only the name, and labels and annotations that belong to no tool";
         ROLE_KIND: Error, "operator.role-kind",
-            "role.yaml holds something else than Role and ClusterRole",
+            "role.yaml holds something other than Role and ClusterRole",
             "remove it: service accounts and bindings are made by the import";
         ROLE_NAME: Error, "operator.role-name",
-            "a role has no usable name, or one that another has",
+            "a role has no usable name, or the name of another role",
             "give each role a name of its own";
         ROLE_RULES: Error, "operator.role-rules",
             "a role's rules are not what the API server accepts, or are not in the archive",
@@ -271,7 +271,7 @@ catalogue! {
             "a rule grants everything of a kind (`*`)",
             "list the API groups, resources and verbs that the operator uses";
         DANGEROUS_RULE: Warning, "operator.dangerous-rule",
-            "a role gives rights that reach further than they seem to",
+            "a role grants rights that reach further than they seem to",
             "leave them out if the operator can do without, or grant them for named objects only";
         CLUSTER_RULE: Warning, "operator.cluster-rule",
             "a rule grants nothing, because ClusterRoles are bound in one namespace",

@@ -170,7 +170,7 @@ impl Checking<'_> {
                         .signatures()
                         .map(|signature| signature.key_id);
                     let keys = names(keys);
-                    let message = format_args!("signed by {keys}, and no key is trusted");
+                    let message = format_args!("signed by {keys}, but no key is trusted");
                     self.findings.add(&UNTRUSTED, "", message);
                     Err(Stop::Refused)
                 }
@@ -192,7 +192,7 @@ impl Checking<'_> {
         let Some(policy) = policies.for_solution(claimed.name()) else {
             let signatures = opened.envelope().signatures();
             let message = format_args!(
-                "no policy of this site is for `{}`; it is signed by {}",
+                "no policy of this site covers `{}`; it is signed by {}",
                 claimed.name(),
                 names(signatures.map(|signature| signature.key_id))
             );
@@ -230,7 +230,7 @@ impl Checking<'_> {
         let trusted = self.skip(opened)?;
         let id: &SolutionId = &trusted.statement().predicate.id;
         if id != allowed {
-            let message = format_args!("{id} has no signature; only {allowed} may be without");
+            let message = format_args!("{id} has no signature; only {allowed} may be unsigned");
             self.findings.add(&UNSIGNED, "", message);
             return Err(Stop::Refused);
         }

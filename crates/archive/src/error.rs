@@ -31,7 +31,7 @@ pub enum WriteError {
     #[error("the archive cannot be signed")]
     Sign(#[source] EnvelopeError),
     /// No key was given to sign with.
-    #[error("no key is given to sign with")]
+    #[error("no signing key was given")]
     NoKey,
     /// The source of a file could not be read.
     #[error("cannot read `{}` for file `{path}`", .file.display())]
@@ -54,7 +54,7 @@ pub enum WriteError {
         found: Digest,
     },
     /// The target exists.
-    #[error("`{}` exists already", .0.display())]
+    #[error("`{}` already exists", .0.display())]
     Exists(PathBuf),
     /// Something else than a file has the target's name.
     #[error("`{}` is not a file, and only files are replaced", .0.display())]
@@ -84,9 +84,9 @@ impl fmt::Display for Differences {
         let more = match self.0.len() {
             0 | 1 => String::new(),
             limits::DIFFERENCES => {
-                format!(", and at {} more places at least", limits::DIFFERENCES - 1)
+                format!(", and in at least {} more places", limits::DIFFERENCES - 1)
             }
-            count => format!(", and at {} more places", count - 1),
+            count => format!(", and in {} more places", count - 1),
         };
         match self.0.first() {
             Some(first) => write!(f, "{first}{more}"),
@@ -152,10 +152,10 @@ pub enum OpenError {
     #[error("`{}` is not an ISO 9660 image", .0.display())]
     NotIso(PathBuf),
     /// An image without a statement.
-    #[error("`{}` is an ISO 9660 image by another tool: it has no signed statement", .0.display())]
+    #[error("`{}` is an ISO 9660 image made by another tool: it has no signed statement", .0.display())]
     Foreign(PathBuf),
     /// Smaller than it says.
-    #[error("`{}` is cut off: it has {found} of {expected} bytes", .path.display())]
+    #[error("`{}` is truncated: it has {found} of {expected} bytes", .path.display())]
     Truncated {
         /// The archive.
         path: PathBuf,
@@ -186,7 +186,7 @@ pub enum OpenError {
     #[error("`{}` is being signed by another program", .0.display())]
     Locked(PathBuf),
     /// A statement alone where an archive is needed.
-    #[error("`{}` is a statement alone, and has nothing beside it", .0.display())]
+    #[error("`{}` is a statement without an archive: signatures are added to it directly", .0.display())]
     StatementAlone(PathBuf),
     /// A file of signatures that is malformed.
     #[error("`{}` does not hold detached signatures", .path.display())]
@@ -206,11 +206,11 @@ pub enum OpenError {
     },
     /// Signatures beside the archive that are about another one.
     #[error(
-        "the signatures are about another archive: their payload is not this archive's statement"
+        "the signatures are for another archive: their payload is not this archive's statement"
     )]
     OtherPayload,
     /// The signature to be added is not one of the statement by that key.
-    #[error("the signature is not one of this archive's statement by that key")]
+    #[error("the signature was not made over this archive's statement with that key")]
     WrongSignature,
     /// The signatures do not suffice.
     #[error(transparent)]
@@ -225,7 +225,7 @@ pub enum OpenError {
     #[error("a newer version of the tools is needed")]
     Layout(#[source] UnknownLayout),
     /// The statement's volume names are not those of its Solution.
-    #[error("the signed volume names `{id}` and `{set_id}` are not those of the Solution")]
+    #[error("the signed volume names `{id}` and `{set_id}` do not match the Solution")]
     VolumeNames {
         /// The volume identifier in the statement.
         id: String,
@@ -250,7 +250,7 @@ pub enum OpenError {
     #[error(transparent)]
     List(#[from] ListError),
     /// The statement's subject is not the list as `sha256sum -c` reads it.
-    #[error("the signed digest of SHA256SUMS is not that of the signed list")]
+    #[error("the signed digest of SHA256SUMS does not match the signed list")]
     Sha256sums,
     /// There is no image with the signed files.
     #[error("the signed files cannot be laid out")]

@@ -66,21 +66,21 @@ const TOP_LEVEL: [(&str, Kind); 9] = [
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListError {
     /// It holds one of the files that describe all others.
-    #[error("the signed list holds `{0}`, which it must not")]
+    #[error("the signed list must not contain `{0}`")]
     Reserved(ArchivePath),
     /// A file under a top-level name that is neither known nor declared as optional.
     #[error(
-        "file `{0}` lies under a top-level name that this version does not know and the statement does not declare"
+        "file `{0}` is under a top-level name that this version does not know and the statement does not declare"
     )]
     TopLevel(ArchivePath),
     /// A file where archives have a directory, or below a name that is a file there.
-    #[error("file `{0}` makes a file of a directory of archives, or a directory of a file")]
+    #[error("file `{0}` uses the name of a directory of the format for a file, or the reverse")]
     TopLevelKind(ArchivePath),
     /// An empty file with the digest of something else.
-    #[error("the signed list gives the empty file `{0}` the digest of something else")]
+    #[error("the signed list gives the empty file `{0}` a wrong digest")]
     EmptyDigest(ArchivePath),
     /// It lacks a file that every archive has.
-    #[error("the signed list lacks `{0}`")]
+    #[error("`{0}` is missing from the signed list")]
     Missing(&'static str),
 }
 

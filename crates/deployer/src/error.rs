@@ -75,7 +75,7 @@ pub enum Error {
         source: Source,
     },
     /// A request or a wait took too long.
-    #[error("cannot {doing}: not done after {}", show_duration(*after))]
+    #[error("cannot {doing}: timed out after {}", show_duration(*after))]
     Timeout {
         /// What was being done.
         doing: String,

@@ -105,7 +105,7 @@ impl fmt::Display for ObjectRef {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
     /// A field that every object has is missing, empty, too long or not a string.
-    #[error("not a Kubernetes object: `{0}` is missing or no proper string")]
+    #[error("not a Kubernetes object: `{0}` is missing or not a valid string")]
     Field(&'static str),
     /// Deeper than [`limits::MAX_DEPTH`].
     #[error("an object is nested deeper than {}", limits::MAX_DEPTH)]

@@ -100,7 +100,7 @@ impl Cluster {
             if let Some(found) = endure(self.look(namespace, deployment).await, end)? {
                 let look = found.ok_or_else(|| Error::NotFound {
                     doing: format!("wait for Deployment {namespace}/{deployment}"),
-                    message: "it is not there".to_owned(),
+                    message: "it does not exist".to_owned(),
                 })?;
                 if shown.as_ref() != Some(&look.state) {
                     shown = Some(look.state.clone());
@@ -390,7 +390,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .starts_with("Deployment n/app does not come: the image cannot be pulled"),
+                .starts_with("Deployment n/app does not become ready: the image cannot be pulled"),
             "{error}"
         );
 

@@ -22,7 +22,10 @@ pub struct RolloutFailure {
 impl fmt::Display for RolloutFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (namespace, deployment) = (&self.namespace, &self.deployment);
-        write!(f, "Deployment {namespace}/{deployment} does not come: ")?;
+        write!(
+            f,
+            "Deployment {namespace}/{deployment} does not become ready: "
+        )?;
         self.stuck.write(self.pod.as_deref(), &self.detail, f)
     }
 }
@@ -149,16 +152,16 @@ impl fmt::Display for Stuck {
             Self::Crash { exit_code } => {
                 return write!(f, "the container crashes with exit code {exit_code}");
             }
-            Self::Configuration => "something that the pod names is missing",
+            Self::Configuration => "something that the pod refers to is missing",
             Self::OutOfMemory => "the container runs out of memory",
-            Self::WrongMachine => "the program was built for another kind of machine",
-            Self::NoProgram => "the image does not have the program that is started",
+            Self::WrongMachine => "the program was built for another architecture",
+            Self::NoProgram => "the image does not contain the program to start",
             Self::Quota => "the namespace's quota is used up",
             Self::PodSecurity => "the namespace's pod security level refuses the pods",
             Self::PodRefused => "the pods are refused",
-            Self::Unschedulable => "no node takes the pod",
-            Self::NotReady => "the container runs and is not ready",
-            Self::NoCause => "not finished in time, and nothing wrong can be seen",
+            Self::Unschedulable => "no node can run the pod",
+            Self::NotReady => "the container is running but not ready",
+            Self::NoCause => "not finished in time, and no error can be seen",
         };
         f.write_str(text)
     }
@@ -188,13 +191,13 @@ impl fmt::Display for PullProblem {
         f.write_str(match self {
             Self::UnknownAuthority => "the node does not trust the registry's certificate (x509)",
             Self::Certificate => "the registry's certificate is not valid (x509)",
-            Self::PlainHttp => "the registry speaks plain HTTP and the node HTTPS",
+            Self::PlainHttp => "the registry speaks plain HTTP, but the node expects HTTPS",
             Self::Unauthorized => "the registry does not accept the credentials",
             Self::SecretUnread => "the node could not read the pull secret",
             Self::NotFound => "the registry does not have it",
-            Self::Platform => "it has nothing for the node's platform",
+            Self::Platform => "it does not support the node's platform",
             Self::Refused => "the registry refuses the connection",
-            Self::NoSuchHost => "the registry's name is unknown to the node",
+            Self::NoSuchHost => "the node cannot resolve the registry's name",
             Self::TimedOut => "the registry does not answer",
             Self::BadReference => "its reference is not valid",
             Self::Other => "for another reason",

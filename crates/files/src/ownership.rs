@@ -29,7 +29,7 @@ impl fmt::Display for Exposure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Owner(owner) => write!(f, "belongs to user {owner}"),
-            Self::Mode(mode) => write!(f, "can be written by others (mode {mode:04o})"),
+            Self::Mode(mode) => write!(f, "is writable by others (mode {mode:04o})"),
         }
     }
 }
@@ -38,7 +38,7 @@ impl fmt::Display for Exposure {
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
     /// The file system said no.
-    #[error("cannot look at `{}`", path.display())]
+    #[error("cannot inspect `{}`", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
@@ -54,7 +54,7 @@ pub enum PathError {
         how: Exposure,
     },
     /// A link to nothing: whoever made it meant something.
-    #[error("`{}` is a link that leads nowhere", .0.display())]
+    #[error("`{}` is a dangling link", .0.display())]
     Dangling(PathBuf),
     /// Links in circles.
     #[error("`{}` leads through more than {max} links", .0.display(), max = limits::PATH_LINKS)]
@@ -343,7 +343,7 @@ mod tests {
         for name in ["a", "a/b", "a/b/c"] {
             for mode in [0o775, 0o757] {
                 bench.mode(name, mode);
-                let expected = format!("`DIR/{name}` can be written by others (mode 0{mode:o})");
+                let expected = format!("`DIR/{name}` is writable by others (mode 0{mode:o})");
                 assert_eq!(bench.follow("a/b/c", None), Err(expected));
             }
             bench.mode(name, 0o755);
@@ -363,7 +363,7 @@ mod tests {
         assert_eq!(bench.follow("a/b/d", None), missing);
         let foreign = format!("`DIR/a/b/c` belongs to user {STRANGER}");
         assert_eq!(bench.follow("a/b/c", Some("a/b/c")), Err(foreign));
-        let shared = "`DIR/a/b` can be written by others (mode 1777)".to_owned();
+        let shared = "`DIR/a/b` is writable by others (mode 1777)".to_owned();
         assert_eq!(bench.follow("a/b", None), Err(shared));
     }
 
@@ -373,7 +373,7 @@ mod tests {
         let missing = Ok(Target::Missing(bench.path("a/x/y/z")));
         assert_eq!(bench.follow("a/b/../x/y/z", None), missing);
         bench.mode("a", 0o777);
-        let expected = "`DIR/a` can be written by others (mode 0777)".to_owned();
+        let expected = "`DIR/a` is writable by others (mode 0777)".to_owned();
         assert_eq!(bench.follow("a/x/y/z", None), Err(expected));
     }
 
@@ -390,7 +390,7 @@ mod tests {
             assert_eq!(bench.follow("absolute", Some(name)), Err(expected));
         }
         bench.mode("a/b", 0o770);
-        let expected = "`DIR/a/b` can be written by others (mode 0770)".to_owned();
+        let expected = "`DIR/a/b` is writable by others (mode 0770)".to_owned();
         assert_eq!(bench.follow("absolute", None), Err(expected));
     }
 
@@ -402,14 +402,8 @@ mod tests {
         symlink("b", bench.path("a/link")).unwrap();
         fs::write(bench.path("a/file"), "").unwrap();
         for (path, expected) in [
-            (
-                "a/dangling",
-                "`DIR/a/dangling` is a link that leads nowhere",
-            ),
-            (
-                "a/dangling/x",
-                "`DIR/a/dangling` is a link that leads nowhere",
-            ),
+            ("a/dangling", "`DIR/a/dangling` is a dangling link"),
+            ("a/dangling/x", "`DIR/a/dangling` is a dangling link"),
             (
                 "a/circle",
                 "`DIR/a/circle` leads through more than 40 links",

@@ -8,19 +8,19 @@ use crate::limits::{MAX_COMPONENTS, MAX_DIRECTORIES, MAX_DIRECTORY_SIZE, MAX_FIL
 #[non_exhaustive]
 pub enum PlanError {
     /// The volume identifier is not 1 to 32 d-characters.
-    #[error("volume identifier `{id}` is not 1 to 32 characters out of A-Z, 0-9 and _")]
+    #[error("volume identifier `{id}` is not 1 to 32 characters from A-Z, 0-9 and _")]
     VolumeId {
         /// As given.
         id: String,
     },
     /// The volume set identifier is not up to 128 printable ASCII characters without outer spaces.
-    #[error("volume set identifier `{}` is not up to 128 printable ASCII characters without outer spaces", .set_id.escape_debug())]
+    #[error("volume set identifier `{}` is not up to 128 printable ASCII characters without leading or trailing spaces", .set_id.escape_debug())]
     SetId {
         /// As given.
         set_id: String,
     },
     /// More than [`MAX_FILES`].
-    #[error("{count} files are more than the {MAX_FILES} that an image may have")]
+    #[error("{count} files exceed the {MAX_FILES} that an image may have")]
     TooManyFiles {
         /// Files given.
         count: usize,

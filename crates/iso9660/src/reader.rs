@@ -133,7 +133,7 @@ pub enum ReadError {
         problem: &'static str,
     },
     /// Something lies outside the medium: it was cut short, or the record lies.
-    #[error("`{}` at byte {offset} with {size} bytes reaches beyond the end of the image at byte {end}", .path.escape_debug())]
+    #[error("`{}` at byte {offset} with {size} bytes extends past the end of the image at byte {end}", .path.escape_debug())]
     OutOfImage {
         /// The file or directory.
         path: String,

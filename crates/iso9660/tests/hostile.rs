@@ -185,7 +185,7 @@ fn a_file_outside_the_image_is_refused() {
     assert_eq!(
         read(bytes).unwrap_err().to_string(),
         format!(
-            "`clash/a-b` at byte {offset} with 1 bytes reaches beyond the end of the image at byte {end}"
+            "`clash/a-b` at byte {offset} with 1 bytes extends past the end of the image at byte {end}"
         )
     );
 }

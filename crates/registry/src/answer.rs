@@ -161,7 +161,7 @@ pub(crate) fn resolve(
 ) -> Result<Url, Error> {
     let location = location
         .filter(|text| text.len() <= limits::LOCATION)
-        .ok_or_else(|| bad(operation, "the answer lacks a usable `Location`"))?;
+        .ok_or_else(|| bad(operation, "the answer has no usable `Location`"))?;
     let mut url = from
         .join(location)
         .map_err(|_| bad(operation, "the answer's `Location` is not a URL"))?;

@@ -196,7 +196,7 @@ impl Auth {
         {
             return Err(unsupported(
                 operation,
-                "it names another token server than before",
+                "it names a different token server than before",
             ));
         }
         Ok(())
@@ -213,7 +213,7 @@ impl Auth {
             }),
             Credentials::IdentityToken(_) | Credentials::RegistryToken(_) => Err(unsupported(
                 operation,
-                "it wants a user name and a password, and the login holds a token",
+                "it requires a user name and a password, but the login is a token",
             )),
         }
     }

@@ -81,7 +81,7 @@ pub enum CredentialsError {
         key: String,
     },
     /// The helper's name is not one word.
-    #[error("login file names a credential helper with unusable name `{0}`")]
+    #[error("login file names a credential helper with the invalid name `{0}`")]
     HelperName(String),
     /// The helper could not be run.
     #[error("could not run credential helper `{program}`")]

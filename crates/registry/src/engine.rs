@@ -71,7 +71,7 @@ pub enum EngineError {
         limit: u64,
     },
     /// What it sends could not be kept.
-    #[error("could not keep what the container engine sends")]
+    #[error("could not store what the container engine sends")]
     Store(#[source] io::Error),
 }
 

@@ -79,7 +79,7 @@ impl fmt::Display for Operation {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A certificate given as an additional authority is not PEM, or holds no certificate.
-    #[error("additional certificate authority {index} holds no usable PEM certificate")]
+    #[error("additional certificate authority {index} has no usable PEM certificate")]
     CertificateAuthority {
         /// Position in [`crate::Options::ca`], from 0.
         index: usize,
@@ -116,7 +116,7 @@ pub enum Error {
     },
     /// Bytes came or went, but fewer than [`crate::Options::least_rate`] over all connections.
     #[error(
-        "could not {operation}: less than {} bytes came or went in {} seconds",
+        "could not {operation}: fewer than {} bytes were transferred in {} seconds",
         rate.bytes,
         rate.within.as_secs()
     )]
@@ -141,7 +141,7 @@ pub enum Error {
         operation: Box<Operation>,
     },
     /// Something answers, but not as an OCI registry does.
-    #[error("could not {operation}: it is no registry (`/v2/` answers {status})")]
+    #[error("could not {operation}: it is not a registry (`/v2/` answers {status})")]
     NotARegistry {
         /// What was being done.
         operation: Box<Operation>,
@@ -150,7 +150,7 @@ pub enum Error {
     },
     /// The registry wants a login and no credentials were given.
     #[error(
-        "could not {operation}: the registry wants a login, and there are no credentials for it"
+        "could not {operation}: the registry requires a login, and there are no credentials for it"
     )]
     LoginRequired {
         /// What was being done.
@@ -233,9 +233,7 @@ pub enum Error {
         operation: Box<Operation>,
     },
     /// An answer has another length than what was asked for.
-    #[error(
-        "could not {operation}: the registry has {actual} bytes of it, and {expected} are expected"
-    )]
+    #[error("could not {operation}: the registry has {actual} bytes of it instead of {expected}")]
     OtherSize {
         /// What was being done.
         operation: Box<Operation>,
@@ -260,7 +258,7 @@ pub enum Error {
         operation: Box<Operation>,
     },
     /// What was downloaded could not be kept.
-    #[error("could not keep blob {digest} at offset {offset}")]
+    #[error("could not store blob {digest} at offset {offset}")]
     Store {
         /// The blob.
         digest: Digest,
@@ -288,7 +286,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A manifest in a push does not have the digest that was stated for it.
-    #[error("manifest {digest} has digest {actual}")]
+    #[error("manifest {digest} is damaged or altered at the source: it has digest {actual}")]
     ManifestDamaged {
         /// The stated digest.
         digest: Digest,

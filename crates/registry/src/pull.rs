@@ -295,9 +295,9 @@ impl Download<'_> {
             StatusCode::PARTIAL_CONTENT => {
                 let (first, total) = answer
                     .part()
-                    .ok_or_else(|| wrong("it does not say which part it sends"))?;
+                    .ok_or_else(|| wrong("it does not say which range it sends"))?;
                 if first != from {
-                    return Err(wrong("it sends another part than it was asked for"));
+                    return Err(wrong("it sends a different range than the one requested"));
                 }
                 if let Some(total) = total
                     && total != self.size

@@ -165,7 +165,7 @@ impl Transport {
             }
             answer = self.wire.send(operation, request).await?;
         }
-        Err(bad(operation, "it redirects without end"))
+        Err(bad(operation, "it redirects endlessly"))
     }
 
     async fn unauthorized(&self, operation: &Operation, sent: bool, answer: Answer) -> Error {
@@ -190,7 +190,7 @@ fn expired(operation: &Operation) -> Error {
     Error::Busy {
         operation: Box::new(operation.clone()),
         status: 401,
-        message: "the login ended meanwhile".to_owned(),
+        message: "the login expired in the meantime".to_owned(),
         retry_after: Some(Duration::ZERO),
     }
 }

@@ -151,7 +151,7 @@ fn note(bundle: &Object<'_>, notes: &mut Vec<Note>) {
         );
     }
     if !list(value, "/spec/apiservicedefinitions/owned").is_empty() {
-        say(Weight::Decide, "API services".to_owned(), "an operator that serves an API of its own needs an APIService, which an import does not make".to_owned());
+        say(Weight::Decide, "API services".to_owned(), "an operator that serves its own API needs an APIService, which an import does not make".to_owned());
     }
     for (field, why) in [
         (

@@ -91,7 +91,7 @@ pub(crate) fn read(
         return Err(ReleaseError::Workload {
             place: workload.place.clone(),
             what: format!(
-                "{} has `{}` for an image, which is no reference; write one",
+                "{} has `{}` for an image, which is not a valid reference; write one",
                 workload.title(),
                 shown(image)
             ),
@@ -258,7 +258,7 @@ impl Reading<'_> {
                 Some(Value::String(value)) => Fate::Value(value.clone()),
                 Some(_) => Fate::Lost(
                     Weight::Decide,
-                    "has a value that is no text; write it into spec.operator.env in quotes"
+                    "has a value that is not a string; write it into spec.operator.env in quotes"
                         .to_owned(),
                 ),
             };

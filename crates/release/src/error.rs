@@ -49,13 +49,11 @@ pub enum ReleaseError {
     Chart(String),
     /// The file is a packed chart or an archive, not YAML.
     #[error(
-        "`{0}` is packed (a chart's `.tgz`, or an archive), and its manifests are inside; render a chart with `helm template NAME {0} --include-crds > release.yaml`, unpack anything else, and give the file or directory that comes out"
+        "`{0}` is packed (a chart's `.tgz`, or an archive), and its manifests are inside; render a chart with `helm template NAME {0} --include-crds > release.yaml`, unpack anything else, and give the resulting file or directory"
     )]
     Packed(String),
     /// A file is too large, or not text.
-    #[error(
-        "`{file}` cannot be taken apart into documents; give the rendered manifests of one release"
-    )]
+    #[error("`{file}` cannot be split into documents; give the rendered manifests of one release")]
     Stream {
         /// The file.
         file: String,
@@ -73,7 +71,7 @@ pub enum ReleaseError {
         source: YamlError,
     },
     /// More than may be kept in memory.
-    #[error("{place}: with it the release holds more than {what}; give a part of it")]
+    #[error("{place}: from here on the release has more than {what}; give only part of it")]
     Weight {
         /// The document with which it is too much.
         place: DocumentPlace,
@@ -131,20 +129,20 @@ pub enum ReleaseError {
         what: String,
     },
     /// No name for the Solution, among what was looked at.
-    #[error("the release gives no name that a Solution can have (found: {0})")]
+    #[error("the release gives no name that is valid for a Solution (found: {0})")]
     NoName(String),
     /// No version for the Solution, among what was looked at.
-    #[error("the release gives no version that a Solution can have (found: {0})")]
+    #[error("the release gives no version that is valid for a Solution (found: {0})")]
     NoVersion(String),
     /// Name and version do not fit together.
-    #[error("the Solution cannot be named so")]
+    #[error("the Solution cannot have this name")]
     Id(#[source] schemas::NameError),
     /// What the release asks for is nothing that a Solution can have.
     #[error("the release does not fit a Solution")]
     Unfit(#[source] Box<Problem>),
     /// What would be written is not what was meant.
     #[error(
-        "`solution.yaml` would not be read back as it was meant: a name in the release holds characters that it may not"
+        "`solution.yaml` would not read back as intended: a name in the release contains characters that are not allowed"
     )]
     Spelling,
     /// The draft would lie among files of others.

@@ -53,7 +53,7 @@ fn decide(path: &str) -> Option<&'static str> {
         "pod/hostPID" => "an import never gives an operator the node's processes",
         "pod/hostIPC" => "an import never gives an operator the node's memory",
         "container/workingDir" => {
-            "the operator begins in its image's own directory; write whole paths into the arguments"
+            "the operator starts in its image's working directory; use absolute paths in the arguments"
         }
         "container/volumeDevices" => "an operator gets no volumes",
         _ => return None,
@@ -76,7 +76,7 @@ fn lost(path: &str) -> &'static str {
         }
         "container/readinessProbe" => "without it the operator counts as ready once it runs",
         "container/startupProbe" => "without it the operator counts as started once it runs",
-        "container/lifecycle" => "the operator's own handling of signals has to do",
+        "container/lifecycle" => "the operator has to handle signals by itself",
         _ => "spec.operator has no such field",
     }
 }
@@ -219,7 +219,7 @@ pub(crate) fn security(pod: &Value, container: &Value, notes: &mut Vec<Note>) ->
     if let (Some(user), None) = (user, run_as_user) {
         let user = shown(&user.to_string());
         let about = "field `runAsUser`";
-        notes.push(Note::new(Weight::Decide, about, format!("is {user} in the release, which an import never makes it; the operator runs as the user of its image")));
+        notes.push(Note::new(Weight::Decide, about, format!("is {user} in the release, which an import never allows; the operator runs as its image's user")));
     }
     SecurityContext {
         run_as_non_root: both("runAsNonRoot") == Some(&Value::Bool(true)),

@@ -97,16 +97,16 @@ fn lost(kind: &str) -> &'static str {
         }
         "Secret" => "secrets do not travel in an archive; make them at the site",
         "ValidatingAdmissionPolicy" | "ValidatingAdmissionPolicyBinding" => {
-            "a rule for the whole cluster; it is the site's to apply"
+            "a rule for the whole cluster, for the site to apply"
         }
         "PodDisruptionBudget" => "the operator has one replica, so there is nothing to budget",
         "HorizontalPodAutoscaler" => "the operator has one replica",
         "NetworkPolicy" => "what may talk to what is the site's choice",
         "ServiceMonitor" => {
-            "metrics are collected by the site's own means, and no Service leads to the operator"
+            "the site collects metrics by its own means, and no Service leads to the operator"
         }
-        "PodMonitor" => "metrics are collected by the site's own means",
-        "PrometheusRule" => "alerts are the site's to apply",
+        "PodMonitor" => "the site collects metrics by its own means",
+        "PrometheusRule" => "alerts are for the site to apply",
         "PriorityClass" => "priorities are the site's choice",
         "IngressClass" | "StorageClass" | "SecurityContextConstraints" => {
             "it belongs to the whole cluster; apply it at the site"

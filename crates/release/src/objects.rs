@@ -148,7 +148,7 @@ impl<'a> Objects<'a> {
             self.notes.push(Note::new(
                 Weight::Lost,
                 place.to_string(),
-                "has no `kind`, so it is no Kubernetes object",
+                "has no `kind`, so it is not a Kubernetes object",
             ));
         }
     }

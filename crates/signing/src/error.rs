@@ -21,7 +21,7 @@ pub enum KeyError {
     Encryption(String),
     /// The key derivation costs more than [`limits::PBKDF2_ITERATIONS`], [`limits::SCRYPT_MEMORY`] or
     /// [`limits::SCRYPT_WORK`].
-    #[error("opening the secret key would take more time or memory than any honest key asks for")]
+    #[error("opening the secret key would take more time or memory than any legitimate key needs")]
     Work,
     /// The passphrase is not that of the key, or the key is damaged.
     #[error("the passphrase does not open the secret key")]
@@ -41,7 +41,7 @@ pub enum KeyError {
     )]
     PublicExpected,
     /// PEM of something else.
-    #[error("`{0}` is not a key as `openssl genpkey -algorithm ed25519` makes it")]
+    #[error("`{0}` is not the kind of key that `openssl genpkey -algorithm ed25519` makes")]
     Label(String),
     /// Another algorithm.
     #[error("the key is of algorithm {0}; only Ed25519 is supported")]
@@ -50,9 +50,9 @@ pub enum KeyError {
     #[error("the key is malformed")]
     Malformed,
     /// A public key for which signatures can be made without its secret.
-    #[error("the public key is weak (a point of small order or not in its one spelling)")]
+    #[error("the public key is weak (a point of small order, or not in canonical form)")]
     Weak,
     /// The system has no random numbers.
-    #[error("cannot draw random numbers for a key")]
+    #[error("cannot get random numbers for a key")]
     Random(#[source] getrandom::Error),
 }

@@ -59,10 +59,10 @@ pub enum PolicyError {
     #[error("there are {0} policies; at most {max} are read", max = limits::TRUST_POLICIES)]
     Policies(usize),
     /// Two policies of one name.
-    #[error("there are two policies with the name `{0}`")]
+    #[error("two policies have the name `{0}`")]
     Name(KubernetesName),
     /// Two policies of which none is closer.
-    #[error("policies `{first}` and `{second}` are both for `{pattern}`, and only one can count")]
+    #[error("policies `{first}` and `{second}` both apply to `{pattern}`, and only one may")]
     Pattern {
         /// The pattern.
         pattern: SolutionPattern,
@@ -256,12 +256,12 @@ mod tests {
         let twice = refused(vec![policy("a", &["x", "y"]), policy("b", &["z", "y"])]);
         assert_eq!(
             twice,
-            "policies `a` and `b` are both for `y`, and only one can count"
+            "policies `a` and `b` both apply to `y`, and only one may"
         );
         let itself = refused(vec![policy("a", &["x", "x"])]);
         assert!(itself.contains("`a` and `a`"), "{itself}");
         let name = refused(vec![policy("a", &["x"]), policy("a", &["y"])]);
-        assert!(name.contains("two policies with the name `a`"), "{name}");
+        assert!(name.contains("two policies have the name `a`"), "{name}");
         let many: Vec<Policy> = (0..=limits::TRUST_POLICIES)
             .map(|number| Policy {
                 name: format!("p{number}").parse().unwrap(),

@@ -30,7 +30,7 @@ pub enum TrustError {
         keys: usize,
     },
     /// More signatures than keys.
-    #[error("{threshold} signatures are asked for, but only {keys} keys are trusted")]
+    #[error("{threshold} signatures are required, but only {keys} keys are trusted")]
     ThresholdTooHigh {
         /// How many signatures are asked for.
         threshold: usize,
@@ -55,7 +55,7 @@ pub enum VerifyError {
     #[error("the archive is not signed")]
     Unsigned,
     /// A signature that names a trusted key and is not one of this payload.
-    #[error("the signature by trusted key {0} is wrong: the statement was altered after signing")]
+    #[error("the signature by trusted key {0} is invalid: the statement was altered after signing")]
     Wrong(KeyId),
     /// Fewer good signatures by trusted keys than asked for.
     #[error("{} of {needed} signatures needed from trusted keys{}", .signers.trusted.len(), strangers(.signers))]

@@ -21,7 +21,7 @@ pub enum TarError {
         source: io::Error,
     },
     /// Not a tar file, or damaged.
-    #[error("it is no tar file, or is damaged: {problem} at byte {at}")]
+    #[error("it is not a tar file, or is damaged: {problem} at byte {at}")]
     Header {
         /// Where the entry begins.
         at: u64,
@@ -29,7 +29,7 @@ pub enum TarError {
         problem: &'static str,
     },
     /// The file ends in the middle of an entry.
-    #[error("it is cut off: the entry at byte {at} reaches past the end")]
+    #[error("it is truncated: the entry at byte {at} extends past the end")]
     CutOff {
         /// Where the entry begins.
         at: u64,
@@ -43,10 +43,10 @@ pub enum TarError {
         max: u64,
     },
     /// A name that several entries have.
-    #[error("it has `{0}` several times, so that it is not known which is meant")]
+    #[error("it has `{0}` several times, so it is ambiguous")]
     Twice(String),
     /// A link that leads to no file.
-    #[error("`{0}` in it is a link that leads to no file inside")]
+    #[error("`{0}` in it is a link that does not lead to a file inside it")]
     Link(String),
     /// A file that is too large for what it is.
     #[error("`{name}` in it has {size} bytes; at most {limit} are read")]
@@ -98,7 +98,7 @@ pub enum SourceError {
         source: registry::CredentialsError,
     },
     /// It is not known where the container engine is.
-    #[error("the container engine's socket is not known: only `unix://PATH` can be used")]
+    #[error("cannot find the container engine's socket: only `unix://PATH` is supported")]
     NoEngine,
     /// A container engine does not give the image.
     #[error(transparent)]
@@ -107,7 +107,7 @@ pub enum SourceError {
     #[error("could not wait for the network")]
     Runtime(#[source] io::Error),
     /// Not a tar file that can be read.
-    #[error("cannot take anything out of `{}`", path.display())]
+    #[error("cannot read the contents of `{}`", path.display())]
     Tar {
         /// The file.
         path: PathBuf,
@@ -131,7 +131,7 @@ pub enum SourceError {
         program: &'static str,
     },
     /// Larger when it is unpacked than the user allows.
-    #[error("`{}` has {packed} bytes, and more than {unpacked} when it is unpacked; all sources together may have {limit}", path.display())]
+    #[error("`{}` has {packed} bytes, and unpacks to more than {unpacked}; all sources together may unpack to {limit}", path.display())]
     UnpackLimit {
         /// The file.
         path: PathBuf,
@@ -143,7 +143,7 @@ pub enum SourceError {
         limit: u64,
     },
     /// Larger when it is unpacked than the disk of the cache can bear.
-    #[error("`{}` has {packed} bytes, and was unpacked to {unpacked} when `{}` had {free} bytes free; {reserve} of them are left to others", path.display(), cache.display())]
+    #[error("`{}` has {packed} bytes, and was unpacked to {unpacked} when `{}` had {free} bytes free; {reserve} must stay free", path.display(), cache.display())]
     UnpackSpace {
         /// The file.
         path: PathBuf,
@@ -169,7 +169,7 @@ pub enum SourceError {
         found: usize,
     },
     /// An artifact has no platform.
-    #[error("{0} is an artifact, which is for no platform; leave out `platforms`")]
+    #[error("{0} is an artifact, which has no platform; leave out `platforms`")]
     NoPlatform(Digest),
     /// Not an OCI image layout.
     #[error("`{}` is not an OCI image layout: it has no file `oci-layout`", .0.display())]
@@ -186,7 +186,7 @@ pub enum SourceError {
     #[error("`{}` does not begin with `Directory Transport Version: 1.`, so this is not what `skopeo copy … dir:` writes", .0.display())]
     NotADirectoryTransport(PathBuf),
     /// A JSON file beside the image documents cannot be read.
-    #[error("`{}` cannot be understood", path.display())]
+    #[error("`{}` cannot be parsed", path.display())]
     Json {
         /// The file.
         path: PathBuf,
@@ -217,7 +217,7 @@ pub enum SourceError {
         tags: String,
     },
     /// Several images with the tag.
-    #[error("`{}` has tag `{tag}` for several images, so it is not known which is meant; write the layout again", path.display())]
+    #[error("`{}` has tag `{tag}` for several images, so it is ambiguous; write the layout again", path.display())]
     TagTwice {
         /// The layout's `index.json`.
         path: PathBuf,
@@ -225,7 +225,7 @@ pub enum SourceError {
         tag: String,
     },
     /// A digest of another kind than SHA-256.
-    #[error("`{}` names a content by an unusable digest", path.display())]
+    #[error("`{}` refers to content by an invalid digest", path.display())]
     Digest {
         /// The layout's `index.json`.
         path: PathBuf,
@@ -233,7 +233,7 @@ pub enum SourceError {
         source: DigestError,
     },
     /// A document is not an image manifest or index.
-    #[error("`{}` is no image manifest or index that can be taken", path.display())]
+    #[error("`{}` is not an image manifest or index that can be packed", path.display())]
     Document {
         /// The file.
         path: PathBuf,
@@ -293,7 +293,7 @@ pub enum SourceError {
     #[error("index {0} has no manifest: there is nothing to run")]
     EmptyIndex(Digest),
     /// Indexes in indexes in indexes.
-    #[error("index {digest} lies deeper than {max} indexes", max = schemas::limits::INDEX_DEPTH)]
+    #[error("index {digest} is nested more than {max} indexes deep", max = schemas::limits::INDEX_DEPTH)]
     Depth {
         /// The index or manifest.
         digest: Digest,

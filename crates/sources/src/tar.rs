@@ -248,7 +248,7 @@ impl Scan<'_> {
                 Some(TarEntry::File(Span { offset, size }))
             }
             EntryType::GNUSparse => return Err(broken("a sparse file")),
-            _ if size != 0 => return Err(broken("data where there can be none")),
+            _ if size != 0 => return Err(broken("data where there must be none")),
             EntryType::Link => Some(TarEntry::Link(target().and_then(|it| normal("", &it)))),
             EntryType::Symlink => Some(TarEntry::Link(target().and_then(|target| {
                 let name = name.as_deref()?;
@@ -487,7 +487,7 @@ mod tests {
             let message = entries.find(name).unwrap_err().to_string();
             assert_eq!(
                 message,
-                format!("`{name}` in it is a link that leads to no file inside")
+                format!("`{name}` in it is a link that does not lead to a file inside it")
             );
         }
     }
@@ -507,16 +507,16 @@ mod tests {
         flipped[0] = b'b';
         assert!(refused(&[flipped]).contains("a wrong checksum at byte 0"));
         assert!(refused(&[good.clone(), vec![b'x'; 512]]).contains("at byte 1024"));
-        assert!(refused(&[good[..100].to_vec()]).contains("cut off"));
+        assert!(refused(&[good[..100].to_vec()]).contains("truncated"));
         let huge = entry(&header("a", EntryType::Regular, 1 << 60), &[]);
-        assert!(refused(&[huge]).contains("cut off: the entry at byte 0"));
+        assert!(refused(&[huge]).contains("truncated: the entry at byte 0"));
         assert!(
             refused(&[entry(&header("a", EntryType::GNUSparse, 0), &[])]).contains("a sparse file")
         );
         let sparse = extended(EntryType::XHeader, b"22 GNU.sparse.major=1\n");
         assert!(refused(&[sparse]).contains("a sparse file"));
         let data = entry(&header("a", EntryType::Symlink, 3), b"abc");
-        assert!(refused(&[data]).contains("data where there can be none"));
+        assert!(refused(&[data]).contains("data where there must be none"));
         assert!(
             refused(&[entry(&header("a", EntryType::new(b'Q'), 0), &[])])
                 .contains("an unknown kind")
@@ -539,7 +539,8 @@ mod tests {
         }
         let wrap = format!("29 size={}\n", u64::MAX);
         assert!(
-            refused(&[extended(EntryType::XHeader, wrap[..].as_bytes()), good]).contains("cut off")
+            refused(&[extended(EntryType::XHeader, wrap[..].as_bytes()), good])
+                .contains("truncated")
         );
     }
 

@@ -34,7 +34,7 @@ impl fmt::Display for Folded {
         let Self { key, known } = self;
         write!(
             f,
-            "key `{key}` differs from `{known}` only in case, and some readers take it for that"
+            "key `{key}` differs from `{known}` only in case, and some readers treat the two as one"
         )
     }
 }

@@ -108,7 +108,7 @@ fn missing(document: &Value, pointers: &[&str]) -> impl Iterator<Item = Problem>
     let absent = |pointer: &&&str| text(document, pointer).is_none_or(str::is_empty);
     let words = |pointer: &&str| {
         let field = pointer.trim_start_matches('/').replace('/', ".");
-        Problem::Shape(format!("`{field}` is missing or not a text"))
+        Problem::Shape(format!("`{field}` is missing or not a string"))
     };
     pointers.iter().filter(absent).map(words)
 }

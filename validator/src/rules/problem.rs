@@ -14,7 +14,7 @@ use crate::limits::{OPERATOR_DEFINITIONS, OPERATOR_FILES, OPERATOR_TEXT, OPERATO
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// No image at all.
-    #[error("spec.images is empty: a Solution brings at least one image")]
+    #[error("spec.images is empty: a Solution needs at least one image")]
     NoImage,
     /// An image that was listed before.
     #[error("spec.images lists `{0}` twice")]
@@ -47,7 +47,7 @@ pub enum Problem {
     #[error("spec.operator.env: `{0}` is given twice")]
     VariableTwice(String),
     /// A variable with an image that the operator will ask for by its reference, and that will not be there.
-    #[error("spec.operator.env.{0} is `{1}`, the `ref` of no image in the archive")]
+    #[error("spec.operator.env.{0} is `{1}`, which is not the `ref` of any image in the archive")]
     RelatedImage(String, String),
     /// More bytes in the operator's files than are read.
     #[error("the files have {0} bytes; at most {OPERATOR_FILES} are read")]
@@ -89,7 +89,7 @@ pub enum Problem {
     #[error("defines `{0}`, as {1} does")]
     DefinedTwice(String, String),
     /// Parts of a definition's metadata that are not applied.
-    #[error("of its metadata is not applied: {0}")]
+    #[error("some of its metadata is not applied: {0}")]
     Withheld(String),
     /// A document, from 1, with this `apiVersion` and `kind` instead of a role's.
     #[error("document {0} is `{1}` `{2}`")]
@@ -113,10 +113,10 @@ pub enum Problem {
     #[error(transparent)]
     Rights(RuleProblem),
     /// A role whose rule of this number, from 1, has `*` in these fields.
-    #[error("{0}, rule {1}: `*` stands in {2}")]
+    #[error("{0}, rule {1}: `*` is used in {2}")]
     Wildcard(Arc<str>, usize, String),
     /// A role in a namespace whose rule of this number, from 1, grants what only the whole cluster has.
-    #[error("{0}, rule {1}: {2} are not in a namespace")]
+    #[error("{0}, rule {1}: {2} are not namespaced")]
     ClusterOnly(Arc<str>, usize, String),
     /// A role, where it holds, with rights that reach further than they seem to, and how far.
     #[error("{0}, {1}: to {2} lets it {3}")]

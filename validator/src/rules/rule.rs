@@ -32,7 +32,7 @@ pub enum RuleProblem {
     },
     /// Written out, the rules are more than [`RIGHTS`] rights or [`RIGHTS_TEXT`] bytes.
     #[error(
-        "the rules come to more than {RIGHTS} rights or {RIGHTS_TEXT} bytes when each verb is written out for each resource"
+        "the rules expand to more than {RIGHTS} rights or {RIGHTS_TEXT} bytes when each verb is written out for each resource"
     )]
     TooMany,
 }
@@ -106,7 +106,7 @@ fn strings<'a>(rule: &'a Value, field: &str) -> Result<Vec<&'a str>, String> {
         Some(value) => value.as_array(),
     };
     list.and_then(|list| list.iter().map(Value::as_str).collect())
-        .ok_or_else(|| format!("`{field}` is not a list of texts"))
+        .ok_or_else(|| format!("`{field}` is not a list of strings"))
 }
 
 /// What rules come to when each verb is written out for each resource, found without writing anything out.

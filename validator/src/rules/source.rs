@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(check(&apart.join(", "), ""), Ok(()));
         assert_eq!(
             refused(&[], ""),
-            "spec.images is empty: a Solution brings at least one image"
+            "spec.images is empty: a Solution needs at least one image"
         );
         assert_eq!(with(&[("app", "1")]), "spec.images lists `app:1` twice");
         assert_eq!(
@@ -162,7 +162,7 @@ mod tests {
         }
         assert_eq!(
             with("quay.io/app:2").unwrap_err().to_string(),
-            "spec.operator.env.RELATED_IMAGE_A is `quay.io/app:2`, the `ref` of no image in the archive"
+            "spec.operator.env.RELATED_IMAGE_A is `quay.io/app:2`, which is not the `ref` of any image in the archive"
         );
         // What the source of another image knows, nobody knows yet.
         let unknown = format!("{image}, {{name: other, tag: '1', source: 'oci:y'}}");

@@ -270,7 +270,7 @@ fn what_is_not_applied_is_named_with_its_reason() {
     let report = Archive::signed(&source).report();
     assert_eq!(
         report.findings()[0].message,
-        "of its metadata is not applied: annotation `solutions.metalk8s.scality.com/adopted` (is set by the import), \
+        "some of its metadata is not applied: annotation `solutions.metalk8s.scality.com/adopted` (is set by the import), \
         `finalizers`, label `olm.owner` (belongs to OLM)"
     );
 }

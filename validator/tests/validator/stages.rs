@@ -105,7 +105,7 @@ fn the_policy_for_the_solution_decides() {
     let report = archive.report_with(&by_policies(vec![policy("other", "other", key())]));
     let message = only(&report, "signature.untrusted", Verdict::Refused);
     assert!(
-        message.contains(&format!("no policy of this site is for `{name}`")),
+        message.contains(&format!("no policy of this site covers `{name}`")),
         "{message}"
     );
     assert_eq!(report.summary().judged, None);

@@ -90,7 +90,7 @@ impl Cluster {
             #[serde(rename = "gitVersion")]
             git_version: String,
         }
-        let doing = "ask for the server's version";
+        let doing = "get the server's version";
         let answer: Answer = self.read_json("/version", doing).await?;
         match (number(&answer.major), number(&answer.minor)) {
             (Some(major), Some(minor)) => Ok(ServerVersion {
@@ -141,7 +141,7 @@ async fn from_files(
     config.proxy_url = proxy
         .map(|url| url.parse())
         .transpose()
-        .map_err(|_| kubeconfig("has a proxy-url that is no URL"))?;
+        .map_err(|_| kubeconfig("has a proxy-url that is not a URL"))?;
     Ok((config, context))
 }
 
@@ -204,7 +204,7 @@ fn kubeconfig(what: &str) -> Error {
 /// The library's words, where they cannot quote the file's content.
 fn kubeconfig_error(error: KubeconfigError) -> Error {
     match error {
-        KubeconfigError::CurrentContextNotSet => kubeconfig("names no current context"),
+        KubeconfigError::CurrentContextNotSet => kubeconfig("has no current context"),
         KubeconfigError::LoadContext(name) => kubeconfig(&format!("has no context {name}")),
         KubeconfigError::LoadClusterOfContext(name) => {
             kubeconfig(&format!("has no cluster {name}"))
@@ -278,7 +278,7 @@ users: [{name: me, user: {token: very-secret}}]
         let says = |error: Error| error.to_string();
         assert_eq!(
             says(from_files(&paths, None).await.unwrap_err()),
-            "kubeconfig names no current context"
+            "kubeconfig has no current context"
         );
         assert_eq!(
             says(from_files(&paths, Some("x")).await.unwrap_err()),

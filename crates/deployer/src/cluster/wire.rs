@@ -321,7 +321,7 @@ pub(crate) fn credentials_problem(error: &kube::client::AuthError) -> String {
     use kube::client::AuthError;
     match error {
         AuthError::AuthExecRun { out, .. } => format!("the plugin ended with {}", out.status),
-        AuthError::AuthExecParse(_) => "the plugin's output is no credential".to_owned(),
+        AuthError::AuthExecParse(_) => "the plugin's output is not a credential".to_owned(),
         AuthError::AuthExec(_) => "the plugin failed".to_owned(),
         AuthError::ParseTokenKey(_) => "the token could not be parsed".to_owned(),
         other => bounded(&other.to_string()),

@@ -112,7 +112,7 @@ impl Cluster {
             "name": access.name.as_deref().unwrap_or_default(),
             "namespace": access.namespace.as_deref().unwrap_or_default(),
         }});
-        let doing = format!("ask whether we may {access}");
+        let doing = format!("check whether we may {access}");
         let answer: Answer = self.review("SelfSubjectAccessReview", spec, &doing).await?;
         Ok(answer.allowed)
     }

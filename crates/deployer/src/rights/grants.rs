@@ -92,7 +92,7 @@ impl Cluster {
 
     /// Every rule we hold in a namespace, those for the whole cluster included.
     async fn held_rules(&self, namespace: &str) -> Result<Vec<PolicyRule>, Error> {
-        let doing = "ask which rules we hold";
+        let doing = "list the rules we hold";
         let spec = json!({"namespace": namespace});
         let held: Held = self.review("SelfSubjectRulesReview", spec, doing).await?;
         let mut rules = held.resource_rules;

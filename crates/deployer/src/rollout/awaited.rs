@@ -87,11 +87,11 @@ impl fmt::Display for Awaited {
             Self::Pods => f.write_str("no pod of this version has been created yet"),
             Self::Node { pod } => write!(f, "pod {pod} has no node yet"),
             Self::Image { pod, image } => write!(f, "pulling image {image}, pod {pod}"),
-            Self::Start { pod } => write!(f, "the node sets up pod {pod}"),
+            Self::Start { pod } => write!(f, "the node is setting up pod {pod}"),
             Self::Cause { stuck, pod, detail } => stuck.write(pod.as_deref(), detail, f),
             Self::Former(1) => f.write_str("a pod of another version is still there"),
             Self::Former(count) => write!(f, "{count} pods of other versions are still there"),
-            Self::Unseen => f.write_str("why cannot be seen"),
+            Self::Unseen => f.write_str("no reason can be seen"),
         }
     }
 }
@@ -222,9 +222,9 @@ mod tests {
         );
         assert_eq!(shown(vec![pod(None, "")]), "pod app-1 has no node yet");
         let creating = pod(Some("node"), "ContainerCreating");
-        assert_eq!(shown(vec![creating]), "the node sets up pod app-1");
+        assert_eq!(shown(vec![creating]), "the node is setting up pod app-1");
         let silent = json!({"metadata": {"name": "app-1"}, "spec": {"nodeName": "node"}});
-        assert_eq!(shown(vec![silent]), "the node sets up pod app-1");
+        assert_eq!(shown(vec![silent]), "the node is setting up pod app-1");
     }
 
     #[test]
@@ -252,7 +252,7 @@ mod tests {
         ));
         assert_eq!(
             words(&scene(vec![creating], events), progress),
-            "the node sets up pod app-1"
+            "the node is setting up pod app-1"
         );
     }
 

@@ -26,7 +26,7 @@ pub struct FieldManager(String);
 
 /// Not a field manager's name: empty, longer than 128 bytes or not printable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a field manager's name")]
+#[error("not a valid field manager name")]
 pub struct FieldManagerError;
 
 impl FieldManager {

@@ -52,7 +52,7 @@ async fn a_registry_that_drips_its_answers_is_given_up() {
     assert!(
         error
             .to_string()
-            .ends_with("less than 1000 bytes came or went in 1 seconds")
+            .ends_with("fewer than 1000 bytes were transferred in 1 seconds")
     );
     assert!(error.is_everywhere() && !error.is_retried());
 

@@ -53,7 +53,7 @@ fn variables_that_a_pod_knows_of_itself_come_from_the_imports() {
         ("NODE", Weight::Decide, "spec.nodeName"),
         ("KEY", Weight::Decide, "secretKeyRef"),
         ("MEMORY", Weight::Lost, "resourceFieldRef"),
-        ("NUMBER", Weight::Decide, "no text"),
+        ("NUMBER", Weight::Decide, "not a string"),
     ] {
         let note = note(&draft, &format!("variable `{name}`"));
         assert_eq!(note.weight, weight, "{name}");

@@ -31,14 +31,14 @@ fn bombs_and_floods_are_refused_with_their_place() {
     refuses(
         &"---\na: 1\n".repeat(10_000),
         &[
-            "`release.yaml` cannot be taken apart",
-            "holds more than 1000 documents; line 2001",
+            "`release.yaml` cannot be split",
+            "holds more than 1000 documents; the next one begins at line 2001",
         ],
     );
     let items = "{kind: X},".repeat(20_000);
     refuses(
         &format!("{DEPLOYMENT}---\nkind: List\nitems: [{items}]\n"),
-        &["document 2 (line 12): with it the release holds more than 10000 objects"],
+        &["document 2 (line 12): from here on the release has more than 10000 objects"],
     );
     let (text, aliases) = ("x".repeat(1_000_000), "*a,".repeat(40));
     let heavy = format!("---\nkind: X\na: &a '{text}'\nb: [{aliases}]\n");

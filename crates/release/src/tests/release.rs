@@ -174,5 +174,5 @@ fn a_name_and_version_that_cannot_be_had_are_asked_for() {
         "{message}"
     );
     let long = DEPLOYMENT.replace("app-operator", &"a".repeat(60));
-    assert!(refused(&long).contains("cannot be named so"));
+    assert!(refused(&long).contains("cannot have this name"));
 }

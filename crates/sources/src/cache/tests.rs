@@ -15,7 +15,7 @@ fn cache() -> (TempDir, OpenCache) {
 
 fn begin(cache: &OpenCache, content: &[u8]) -> Partial {
     let begun = cache.begin(files::digest(content), content.len() as u64);
-    begun.unwrap().expect("it is not there")
+    begun.unwrap().expect("it does not exist")
 }
 
 fn put(cache: &OpenCache, content: &[u8]) -> PathBuf {
@@ -265,7 +265,7 @@ fn a_cache_that_others_could_write_to_is_refused() {
         for bad in [0o770, 0o707] {
             mode(exposed, bad);
             let expected = format!(
-                "`{}` can be written by others (mode 0{bad:o})",
+                "`{}` is writable by others (mode 0{bad:o})",
                 exposed.display()
             );
             assert_eq!(opened(&path).unwrap_err(), expected);

@@ -413,7 +413,7 @@ fn other_digests_are_a_problem_only_where_they_are_needed() {
     Tree::edit(&index, digest, "sha512:00");
     let message = tree.refused("oci:layout:1");
     assert!(
-        message.ends_with("names a content by an unusable digest"),
+        message.ends_with("refers to content by an invalid digest"),
         "{message}"
     );
 }
@@ -451,7 +451,7 @@ fn nested_indexes_are_followed_to_a_bound() {
                 collected
                     .unwrap_err()
                     .to_string()
-                    .ends_with("lies deeper than 4 indexes")
+                    .ends_with("is nested more than 4 indexes deep")
             ),
         }
     }

@@ -473,7 +473,7 @@ fn all_that_is_unpacked_counts_towards_one_limit_and_a_file_counts_once() {
     assert_eq!(
         error.to_string(),
         format!(
-            "`{path}` has {packed} bytes, and more than {unpacked} when it is unpacked; all sources together may have {}",
+            "`{path}` has {packed} bytes, and unpacks to more than {unpacked}; all sources together may unpack to {}",
             all - 1
         )
     );
@@ -693,13 +693,13 @@ fn what_a_saved_image_lacks_is_named() {
     };
     let empty = r#"{"rootfs":{"diff_ids":[]}}"#;
     assert_eq!(write("[]", empty), "`DIR/a.tar` names no image");
-    assert!(write("{", empty).starts_with("`DIR/a.tar/manifest.json` cannot be understood"));
+    assert!(write("{", empty).starts_with("`DIR/a.tar/manifest.json` cannot be parsed"));
     assert_eq!(
         write(r#"[{"Config":"x","Layers":[]}]"#, empty),
         "`DIR/a.tar` has no `x`; save the image again"
     );
     let item = r#"[{"Config":"config","Layers":["l"]}]"#;
-    assert!(write(item, "{}").starts_with("`DIR/a.tar/config` cannot be understood"));
+    assert!(write(item, "{}").starts_with("`DIR/a.tar/config` cannot be parsed"));
     assert_eq!(
         write(item, empty),
         "`DIR/a.tar` lists 1 layers, but the image's configuration 0; save the image again"
@@ -720,7 +720,7 @@ fn what_a_saved_image_lacks_is_named() {
     assert!(
         bench
             .refused("docker-archive:a.tar")
-            .starts_with("cannot take anything out of `DIR/a.tar`: it is no tar file")
+            .starts_with("cannot read the contents of `DIR/a.tar`: it is not a tar file")
     );
 }
 
@@ -776,7 +776,7 @@ fn artifacts_are_taken_byte_for_byte() {
         refused
             .unwrap_err()
             .to_string()
-            .ends_with("is an artifact, which is for no platform; leave out `platforms`")
+            .ends_with("is an artifact, which has no platform; leave out `platforms`")
     );
 }
 

@@ -41,7 +41,7 @@ fn refused(cases: &[(&str, String, &str)]) {
 /// The envelope says the same in other bytes; a lenient reader of JSON takes each of them.
 #[test]
 fn a_re_spelled_envelope_is_refused() {
-    let spelling = "is not in its one spelling (order, spaces, base64 or padding differ)";
+    let spelling = "is not in canonical form (order, spaces, base64 or padding differ)";
     refused(&[
         ("a space", with("{\"payload\"", "{ \"payload\""), spelling),
         (
@@ -112,7 +112,7 @@ fn an_envelope_with_other_fields_is_refused() {
             with(field, "\"x\":1,\"payloadType\""),
             "unknown field `x`",
         ),
-        ("one signature twice", twice(), "is signed by key"),
+        ("one signature twice", twice(), "is already signed by key"),
         (
             "another type",
             with("in-toto", "in-TOTO"),
@@ -187,7 +187,7 @@ fn signed_with(payload: &[u8], signatures: Vec<EnvelopeSignature>) -> Envelope {
 
 fn wrong() -> String {
     let id = key().public().id();
-    format!("the signature by trusted key {id} is wrong: the statement was altered after signing")
+    format!("the signature by trusted key {id} is invalid: the statement was altered after signing")
 }
 
 /// S and S + L make the same signature to a verifier that does not reduce S (RFC 8032 8.4).
@@ -321,7 +321,7 @@ fn signatures_beside_the_archive_for_another_one_are_refused() {
     };
     let found = image.refused_with(&options);
     let message =
-        "the signatures are about another archive: their payload is not this archive's statement";
+        "the signatures are for another archive: their payload is not this archive's statement";
     let [(id, place, found)] = &found[..] else {
         panic!("{found:?}");
     };
