@@ -65,7 +65,7 @@ fn yaml_files(directory: &Path) -> Result<Vec<PathBuf>, PackError> {
             error,
             "spec.crds",
             directory,
-            "make the directory; it may be empty when the operator has no CRDs",
+            "create the directory; it may be empty if the operator has no CRDs",
         )
     })?;
     let mut paths = Vec::new();
@@ -123,7 +123,7 @@ fn read_roles(path: &Path) -> Result<OperatorFile, PackError> {
             error,
             "spec.roles",
             path,
-            "make the file; it may hold only comments when the operator needs no rights",
+            "create the file; it may hold only comments if the operator needs no rights",
         )
     })?;
     if let Some(problem) = rules::identify_roles(&documents(path, &bytes)?).next() {

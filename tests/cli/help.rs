@@ -89,9 +89,7 @@ fn about(group: &str) -> &'static str {
         "images" => {
             "`images/`, `blobs/` and `index.json`: both views of the images, and whether they are complete."
         }
-        "operator" => {
-            "`operator/`: the definitions and rights that an import gives to the cluster."
-        }
+        "operator" => "`operator/`: the CRDs and rights that an import adds to the cluster.",
         "practice" => "What works, but is better done differently.",
         other => panic!("group {other} has no words"),
     }

@@ -204,10 +204,10 @@ catalogue! {
             "index.json is missing or cannot be read",
             "make the archive again with `solution pack`";
         INCOMPLETE: Error, "images.incomplete",
-            "a file that follows from the images is missing",
+            "a file that is derived from the images is missing",
             "make the archive again with `solution pack`";
         DIFFERS: Error, "images.differs",
-            "a file is not what follows from the images",
+            "a file does not match the images",
             "make the archive again with `solution pack`";
         UNREFERENCED: Error, "images.unreferenced",
             "a file belongs to no image: nothing may hide in an archive",
@@ -224,39 +224,39 @@ catalogue! {
             "add spec.operator to solution.yaml, or remove the directory operator/";
         IGNORED: Warning, "operator.ignored",
             "nothing reads this file below operator/",
-            "name definitions operator/deploy/crds/NAME_crd.yaml and put all roles into operator/deploy/role.yaml";
+            "name CRDs operator/deploy/crds/NAME_crd.yaml and put all roles into operator/deploy/role.yaml";
         BUDGET: Error, "operator.budget",
             "the operator's files are larger than can be checked",
-            "leave generated descriptions out of the definitions, and rights that are not needed out of the rules";
+            "leave generated descriptions out of the CRDs, and rights that are not needed out of the rules";
         YAML: Error, "operator.yaml",
             "a file of the operator cannot be read",
             "correct the file and pack again";
         CRD_COUNT: Error, "operator.crd-count",
-            "a definition file does not hold exactly one document",
+            "a CRD file does not hold exactly one document",
             "write each CustomResourceDefinition into a file of its own";
         CRD_KIND: Error, "operator.crd-kind",
-            "a definition file holds something other than an apiextensions.k8s.io/v1 CustomResourceDefinition",
+            "a CRD file holds something other than an apiextensions.k8s.io/v1 CustomResourceDefinition",
             "convert it to apiextensions.k8s.io/v1, or move it out of operator/deploy/crds";
         CRD_SHAPE: Error, "operator.crd-shape",
-            "a definition lacks something that the API server requires",
-            "generate the definition again, or add the field";
+            "a CRD lacks something that the API server requires",
+            "generate the CRD again, or add the field";
         CRD_GROUP: Error, "operator.crd-group",
-            "a definition is for an API group that Kubernetes serves itself",
+            "a CRD is for an API group that Kubernetes serves itself",
             "define the resource in a group under your own domain";
         CRD_NAME: Error, "operator.crd-name",
-            "a definition's name is not PLURAL.GROUP",
+            "a CRD's name is not PLURAL.GROUP",
             "set metadata.name to spec.names.plural, a dot, and spec.group";
         CRD_VERSIONS: Error, "operator.crd-versions",
-            "a definition does not have exactly one storage version, serves none, or repeats one",
+            "a CRD does not have exactly one storage version, serves none, or repeats one",
             "set `storage: true` for one version and `served: true` for at least one";
         CRD_CONVERSION: Error, "operator.crd-conversion",
-            "a definition converts versions by a webhook, which names a single namespace, but there can be many environments",
+            "a CRD converts versions by a webhook, which names a single namespace, but there can be many environments",
             "use `strategy: None` and keep the versions' fields compatible";
         CRD_REPEATED: Error, "operator.crd-repeated",
             "two files define the same custom resource",
             "keep one of them";
         CRD_METADATA: Warning, "operator.crd-metadata",
-            "a definition has metadata that an import does not apply",
+            "a CRD has metadata that an import does not apply",
             "remove it from the file, or do without it at the site: an import applies only the name, and labels and annotations that belong to no tool";
         ROLE_KIND: Error, "operator.role-kind",
             "role.yaml holds something other than Role and ClusterRole",

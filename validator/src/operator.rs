@@ -102,7 +102,7 @@ impl Loading<'_> {
             return Ok(());
         }
         if !archive::is_crd(&entry.path) {
-            findings.add(&IGNORED, path, "is neither a definition nor role.yaml");
+            findings.add(&IGNORED, path, "is neither a CRD file nor role.yaml");
             return Ok(());
         }
         let Some(documents) = self.documents(entry, findings)? else {
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn the_files_are_bounded_before_they_are_read() {
         over_budget(&found(17, limits::YAML_SIZE, None), "bytes");
-        over_budget(&found(OPERATOR_DEFINITIONS + 1, 1, None), "definitions");
+        over_budget(&found(OPERATOR_DEFINITIONS + 1, 1, None), "CRDs");
     }
 
     #[test]

@@ -146,7 +146,7 @@ fn note(bundle: &Object<'_>, notes: &mut Vec<Note>) {
         let needed = names(required.iter().map(|crd| text(crd, "/name")));
         say(
             Weight::Decide,
-            "required definitions".to_owned(),
+            "required CRDs".to_owned(),
             format!("the operator needs {needed} of another operator, which the site must have"),
         );
     }

@@ -65,7 +65,7 @@ fn decide(kind: &str) -> Option<&'static str> {
             "an API of the operator's own needs a Service and a certificate, which an import does not make"
         }
         "Deployment" => {
-            "format 1 runs one Deployment, the operator; if the operator cannot do without this one, pack it as a Solution of its own with `--deployment` and without the definitions, which only one can bring, or apply it at the site: its images are in the archive"
+            "format 1 runs one Deployment, the operator; if the operator cannot do without this one, pack it as a Solution of its own with `--deployment` and without the CRDs, which only one Solution can bring, or apply it at the site: its images are in the archive"
         }
         "StatefulSet" | "DaemonSet" | "ReplicaSet" => {
             "format 1 runs one Deployment, the operator; apply this at the site if it is needed: its images are in the archive"

@@ -66,12 +66,12 @@ fn text(source: &SolutionSource, images: &DraftImages, release: &str) -> String 
     );
     push!(
         text,
-        "  # May be left out: the versions that a site can upgrade from.\n  # upgradeFrom: '>=0.0.1, <{}'\n",
+        "  # Optional. The versions that a site can upgrade from.\n  # upgradeFrom: '>=0.0.1, <{}'\n",
         source.spec.version
     );
     push!(
         text,
-        "  # Every image that the release names. Name and tag are how the site's registry serves it; `ref` is what it was\n  # called. Remove what you do not want to ship, add what the operator starts and the release does not name.\n  images:"
+        "  # Every image that the release names. Name and tag are how the site's registry serves it; `ref` is its\n  # original name. Remove what you do not want to ship; add what the operator starts but the release does not name.\n  images:"
     );
     for named in &images.images {
         let image = &named.image;
@@ -204,7 +204,7 @@ pub(crate) fn notes(
     }
     push!(
         text,
-        "\nAn operator may start images that no manifest of its release names. Its documentation lists them, and so does what\nruns in a cluster where it works: `kubectl get pods --all-namespaces -o jsonpath='{{..image}}'`. Add each to\n`spec.images`."
+        "\nAn operator may start images that no manifest of its release names. Its documentation lists them; so does\na cluster where it runs: `kubectl get pods --all-namespaces -o jsonpath='{{..image}}'`. Add each to\n`spec.images`."
     );
     text.into_bytes()
 }

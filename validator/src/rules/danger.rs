@@ -236,7 +236,7 @@ pub(super) static TABLE: &[Danger] = &[
         )],
     ),
     danger(
-        "definitions",
+        "CRDs",
         "change what others define, and delete all objects of it",
         &[on(
             "apiextensions.k8s.io",

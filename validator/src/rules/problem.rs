@@ -53,7 +53,7 @@ pub enum Problem {
     #[error("the files have {0} bytes; at most {OPERATOR_FILES} are read")]
     FileBytes(u64),
     /// More definitions than are read.
-    #[error("there are {0} definitions; at most {OPERATOR_DEFINITIONS} are read")]
+    #[error("there are {0} CRDs; at most {OPERATOR_DEFINITIONS} are read")]
     Definitions(usize),
     /// More values in the operator's files than are kept in memory.
     #[error("the files hold more than {OPERATOR_VALUES} values")]

@@ -140,7 +140,7 @@ impl BlobSink for Partial {
         if bytes.len() as u64 > room {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("more than the {} bytes of {} came", self.size, self.digest),
+                format!("got more than the {} bytes of {}", self.size, self.digest),
             ));
         }
         self.writing.write_all(bytes)
