@@ -294,7 +294,7 @@ fn the_policies_of_the_machine_count_for_everybody() {
         "{add} && solution trust add mine --key publisher.pub --solutions '*'"
     ))
     .failure(1);
-    assert!(text.contains("both for `*`"), "{text}");
+    assert!(text.contains("both apply to `*`"), "{text}");
 }
 
 /// Whether cosign accepts an envelope over a file, by this key.
