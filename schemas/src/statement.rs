@@ -149,14 +149,15 @@ pub enum StatementError {
     Id(#[source] NameError),
 }
 
+/// In the order of `docs/format.md`. What is read has a predicate that is looked at later.
 #[derive(Serialize, Deserialize)]
-struct RawStatement {
+struct RawStatement<P> {
     #[serde(rename = "_type")]
     statement_type: String,
     subject: Vec<RawSubject>,
     #[serde(rename = "predicateType")]
     predicate_type: String,
-    predicate: serde_json::Value,
+    predicate: P,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -189,22 +190,11 @@ struct RawPredicate {
     optional: Vec<String>,
 }
 
-/// The statement with its predicate in place: what is written, in the order of `docs/format.md`.
-#[derive(Serialize)]
-struct Written<'a> {
-    #[serde(rename = "_type")]
-    statement_type: &'a str,
-    subject: [RawSubject; 1],
-    #[serde(rename = "predicateType")]
-    predicate_type: &'a str,
-    predicate: RawPredicate,
-}
-
 impl Statement {
     /// Reads the verified bytes of a statement. Fields of the predicate that are not known are ignored: what must be
     /// understood stands in `requires`. One that is known but for case is refused.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, StatementError> {
-        let raw: RawStatement =
+        let raw: RawStatement<serde_json::Value> =
             json::from_slice_of(bytes, known_keys::STATEMENT).map_err(StatementError::Json)?;
         if raw.statement_type != STATEMENT_TYPE {
             return Err(StatementError::Type(raw.statement_type));
@@ -232,18 +222,18 @@ impl Statement {
     /// Never: a statement always has a JSON form.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let written = Written {
-            statement_type: STATEMENT_TYPE,
-            subject: [RawSubject {
+        let raw = RawStatement {
+            statement_type: STATEMENT_TYPE.to_owned(),
+            subject: vec![RawSubject {
                 name: SUBJECT.to_owned(),
                 digest: RawDigest {
                     sha256: Sha256Hex(self.sha256sums),
                 },
             }],
-            predicate_type: PREDICATE_TYPE,
+            predicate_type: PREDICATE_TYPE.to_owned(),
             predicate: self.predicate.to_raw(),
         };
-        serde_json::to_vec(&written).expect("a statement has a JSON form")
+        serde_json::to_vec(&raw).expect("a statement has a JSON form")
     }
 }
 

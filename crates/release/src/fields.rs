@@ -9,8 +9,7 @@ use crate::notes::{Note, Weight, shown};
 use crate::objects::{list, text};
 
 /// What stands where an import sets the same, or where nothing is lost.
-const SAME: [&str; 34] = [
-    "metadata/name",
+const SAME: [&str; 33] = [
     "spec/selector",
     "spec/template",
     "spec/revisionHistoryLimit",

@@ -5,7 +5,7 @@ use schemas::{ImageReference, SolutionId};
 use crate::bundle::About;
 use crate::container::Container;
 use crate::notes;
-use crate::objects::{Object, Objects};
+use crate::objects::{Object, Objects, text};
 use crate::{ReleaseError, Wishes};
 
 /// Name and version: as wished, else as the release says.
@@ -18,23 +18,14 @@ pub(crate) fn identity(
 ) -> Result<SolutionId, ReleaseError> {
     let labels = ["/metadata/labels", "/spec/template/metadata/labels"];
     let label = |name: &str| {
-        labels
-            .iter()
-            .map(|at| {
-                workload
-                    .value
-                    .pointer(at)
-                    .and_then(|labels| labels.get(name)?.as_str())
-                    .unwrap_or_default()
-            })
-            .collect::<Vec<_>>()
+        labels.map(|at| text(&workload.value, &format!("{at}/app.kubernetes.io~1{name}")))
     };
     let mut names = vec![
         objects.package.as_deref().unwrap_or_default(),
         about.map_or("", |about| &about.name),
     ];
-    names.extend(label("app.kubernetes.io/part-of"));
-    names.extend(label("app.kubernetes.io/name"));
+    names.extend(label("part-of"));
+    names.extend(label("name"));
     names.extend([
         workload.name().trim_end_matches("-controller-manager"),
         workload.name(),
@@ -47,7 +38,7 @@ pub(crate) fn identity(
         .ok()
         .and_then(|reference: ImageReference| reference.tag().map(str::to_owned));
     let mut versions = vec![about.map_or("", |about| &about.version)];
-    versions.extend(label("app.kubernetes.io/version"));
+    versions.extend(label("version"));
     versions.push(tag.as_deref().unwrap_or_default());
     versions.retain(|version| !version.is_empty());
     let found = |texts: &[&str]| {

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
-use serde::Deserialize;
 
 use super::wire::credentials_problem;
 use super::{Cluster, ServerVersion};
@@ -83,15 +83,8 @@ impl Cluster {
     }
 
     async fn ask_version(&self) -> Result<ServerVersion, Error> {
-        #[derive(Deserialize)]
-        struct Answer {
-            major: String,
-            minor: String,
-            #[serde(rename = "gitVersion")]
-            git_version: String,
-        }
         let doing = "get the server's version";
-        let answer: Answer = self.read_json("/version", doing).await?;
+        let answer: Info = self.read_json("/version", doing).await?;
         match (number(&answer.major), number(&answer.minor)) {
             (Some(major), Some(minor)) => Ok(ServerVersion {
                 major,
@@ -131,8 +124,7 @@ async fn from_files(
     let proxy = proxy_of(&merged, context.as_deref());
     let options = KubeConfigOptions {
         context: context.clone(),
-        cluster: None,
-        user: None,
+        ..KubeConfigOptions::default()
     };
     let mut config = kube::Config::from_custom_kubeconfig(merged, &options)
         .await

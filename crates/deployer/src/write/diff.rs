@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::error::cut;
 use crate::limits;
@@ -82,29 +82,29 @@ pub(crate) fn changes(before: Option<&Object>, after: &Object) -> Vec<FieldChang
 fn inner<'a>(pair: &Pair<'a>) -> Option<Vec<Pair<'a>>> {
     match (pair.before, pair.after) {
         (Some(Value::Object(before)), Some(Value::Object(after))) => {
-            let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-            let at = |key: &&String| Pair {
-                path: format!("{}{}", pair.path, field(key)),
-                before: before.get(*key),
-                after: after.get(*key),
-            };
-            Some(keys.iter().map(at).collect())
+            Some(fields(&pair.path, Some(before), after))
         }
-        (None, Some(Value::Object(after))) if pair.path.is_empty() => Some(
-            after
-                .iter()
-                .map(|(key, value)| Pair {
-                    path: field(key),
-                    before: None,
-                    after: Some(value),
-                })
-                .collect(),
-        ),
+        (None, Some(Value::Object(after))) if pair.path.is_empty() => Some(fields("", None, after)),
         (Some(Value::Array(before)), Some(Value::Array(after))) => {
             Some(items(&pair.path, before, after))
         }
         _ => None,
     }
+}
+
+fn fields<'a>(
+    path: &str,
+    before: Option<&'a Map<String, Value>>,
+    after: &'a Map<String, Value>,
+) -> Vec<Pair<'a>> {
+    let keys = before.into_iter().flat_map(Map::keys).chain(after.keys());
+    let keys: BTreeSet<&String> = keys.collect();
+    let at = |key: &String| Pair {
+        path: format!("{path}{}", field(key)),
+        before: before.and_then(|before| before.get(key)),
+        after: after.get(key),
+    };
+    keys.into_iter().map(at).collect()
 }
 
 fn items<'a>(path: &str, before: &'a [Value], after: &'a [Value]) -> Vec<Pair<'a>> {
