@@ -14,6 +14,16 @@ use serde_json::ser::Formatter;
 
 use crate::args::Output;
 
+/// A line of the result, as `format!` makes it.
+macro_rules! formatted_line {
+    ($($text:tt)*) => { $crate::render::line(format!($($text)*)) };
+}
+/// A line of talk, as `format!` makes it.
+macro_rules! formatted_note {
+    ($($text:tt)*) => { $crate::render::note(format!($($text)*)) };
+}
+pub(crate) use {formatted_line as line, formatted_note as note};
+
 /// A line of the result. A reader that has gone away is not an error.
 pub(crate) fn line(text: impl AsRef<str>) {
     let _ = writeln!(io::stdout().lock(), "{}", printable(text.as_ref()));

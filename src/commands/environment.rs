@@ -130,10 +130,11 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
         namespace,
     };
     render::result(output, &created, |created| {
-        render::line(format!(
+        render::line!(
             "environment {} is there, in namespace {}",
-            created.environment, created.namespace
-        ));
+            created.environment,
+            created.namespace
+        );
     });
     Ok(Outcome::Yes)
 }
@@ -176,7 +177,7 @@ fn show_deleted(deleted: &DeletedEnvironment, run: Run) {
         Run::Dry => "would be",
     };
     for resource in &deleted.resources {
-        render::line(format!("{resource} {verb} deleted"));
+        render::line!("{resource} {verb} deleted");
     }
     for space in &deleted.namespaces {
         render::line(match space {
@@ -209,10 +210,12 @@ fn list(arguments: &ListArguments, output: Output) -> Result<Outcome, Failure> {
             } else {
                 runs.join(", ")
             };
-            render::line(format!(
+            render::line!(
                 "{}  namespace {}  {runs}  {}",
-                space.environment, space.namespace, space.description
-            ));
+                space.environment,
+                space.namespace,
+                space.description
+            );
         }
     });
     Ok(Outcome::Yes)

@@ -90,9 +90,9 @@ fn from_template(directory: &Path, output: Output) -> Result<Outcome, Failure> {
             render::line(path.display().to_string());
         }
         let directory = directory.display();
-        render::note(format!(
+        render::note!(
             "next: put your images in place as {directory}/README.md says, then `solution pack {directory} -o FILE --key KEY`"
-        ));
+        );
     });
     Ok(Outcome::Yes)
 }
@@ -145,18 +145,18 @@ fn draft(arguments: &Arguments, release: &Path) -> Result<SourceTree, Failure> {
 fn show(made: &Made<'_>, directory: &Path) {
     let of = |weight| made.notes.iter().filter(move |note| note.weight == weight);
     let images = render::count(made.images, "image");
-    render::note(format!("{} {}: {images}", made.solution, made.version));
+    render::note!("{} {}: {images}", made.solution, made.version);
     for (weight, head) in [(Weight::Chosen, "chosen"), (Weight::Decide, "decide")] {
         for note in of(weight) {
-            render::note(format!("{head}: {}: {}", note.about, note.text));
+            render::note!("{head}: {}: {}", note.about, note.text);
         }
     }
     let directory = directory.display();
     let left = of(Weight::Lost).count() + of(Weight::Made).count();
-    render::note(format!(
+    render::note!(
         "{left} more in {directory}/NOTES.md: what was left out, and what the import makes itself"
-    ));
-    render::note(format!(
+    );
+    render::note!(
         "next: read {directory}/NOTES.md and {directory}/solution.yaml, then `solution pack {directory} -o FILE --key KEY`"
-    ));
+    );
 }

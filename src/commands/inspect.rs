@@ -194,21 +194,18 @@ fn files(listed: &Listed) -> Vec<FileLine> {
 }
 
 fn show(inspected: &Inspected) {
-    render::line(format!(
-        "solution    {} {}",
-        inspected.solution, inspected.version
-    ));
-    render::line(format!("archive id  {}", inspected.archive_id));
-    render::line(format!("size        {}", render::bytes(inspected.size)));
-    render::line(format!("time        {}", inspected.time));
+    render::line!("solution    {} {}", inspected.solution, inspected.version);
+    render::line!("archive id  {}", inspected.archive_id);
+    render::line!("size        {}", render::bytes(inspected.size));
+    render::line!("time        {}", inspected.time);
     for key in &inspected.signatures {
-        render::line(format!("signature   by key {key} (not verified)"));
+        render::line!("signature   by key {key} (not verified)");
     }
     if inspected.signatures.is_empty() {
         render::line("signature   none");
     }
     if let Some(operator) = &inspected.manifest.spec.operator {
-        render::line(format!("operator    {}", operator.image.place()));
+        render::line!("operator    {}", operator.image.place());
     }
     for line in &inspected.images {
         let kind = match &line.artifact_type {
@@ -216,10 +213,10 @@ fn show(inspected: &Inspected) {
             None if line.platforms.is_empty() => String::new(),
             None => format!("  {}", line.platforms.join(", ")),
         };
-        render::line(format!("image       {}{kind}", line.image));
+        render::line!("image       {}{kind}", line.image);
     }
     for file in inspected.files.iter().flatten() {
-        render::line(format!("{:>14}  {}  {}", file.size, file.digest, file.path));
+        render::line!("{:>14}  {}  {}", file.size, file.digest, file.path);
     }
     render::note(NOT_VERIFIED);
 }

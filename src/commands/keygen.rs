@@ -89,12 +89,12 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         } else {
             "keep it secret"
         };
-        render::line(format!("secret key  {}   ({keep})", made.secret.display()));
-        render::line(format!(
+        render::line!("secret key  {}   ({keep})", made.secret.display());
+        render::line!(
             "public key  {}   (give it to those who check)",
             made.public.display()
-        ));
-        render::line(format!("key id      {}", made.key_id));
+        );
+        render::line!("key id      {}", made.key_id);
     });
     Ok(Outcome::Yes)
 }

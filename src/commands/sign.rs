@@ -118,11 +118,11 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         },
     };
     render::result(output, &signed, |signed| {
-        render::line(format!("signed      {}", signed.solution));
-        render::line(format!("written to  {}", signed.written.display()));
-        render::line(format!("archive id  {}", signed.archive_id));
+        render::line!("signed      {}", signed.solution);
+        render::line!("written to  {}", signed.written.display());
+        render::line!("archive id  {}", signed.archive_id);
         for key in &signed.key_ids {
-            render::line(format!("key id      {key}"));
+            render::line!("key id      {key}");
         }
     });
     Ok(Outcome::Yes)
@@ -173,9 +173,9 @@ fn write_payload(signable: &Signable, path: &Path, output: Output) -> Result<Out
         payload: path.to_owned(),
     };
     render::result(output, &payload, |payload| {
-        render::line(format!("payload     {}", payload.payload.display()));
-        render::line(format!("solution    {}", payload.solution));
-        render::line(format!("archive id  {}", payload.archive_id));
+        render::line!("payload     {}", payload.payload.display());
+        render::line!("solution    {}", payload.solution);
+        render::line!("archive id  {}", payload.archive_id);
         render::note(
             "sign it as the raw message of Ed25519, then add the signature with `--attach`",
         );

@@ -68,13 +68,13 @@ fn show(status: &Shown) {
     for version in status.versions {
         let record = &version.record;
         let active = if version.active { ", CRDs active" } else { "" };
-        render::line(format!(
+        render::line!(
             "{} {}  {}{active}  from {}",
             record.name,
             record.version,
             render::count(record.images.len(), "image"),
             record.endpoint
-        ));
+        );
     }
     for space in status.environments {
         let of = if space.namespace.as_str() == space.environment.as_str() {
@@ -82,7 +82,7 @@ fn show(status: &Shown) {
         } else {
             format!(" (namespace {})", space.namespace)
         };
-        render::line(format!("environment {}{of}", space.environment));
+        render::line!("environment {}{of}", space.environment);
         for operator in status
             .operators
             .iter()
@@ -92,7 +92,7 @@ fn show(status: &Shown) {
         }
     }
     for note in status.notes {
-        render::line(format!("note: {note}"));
+        render::line!("note: {note}");
     }
 }
 
@@ -102,14 +102,14 @@ fn show_operator(Hinted { operator, hint }: &Hinted) {
         .map(|[ready, wanted]| format!("{ready}/{wanted} ready"));
     let said = [ready.as_ref(), operator.why.as_ref()];
     let said: Vec<&str> = said.into_iter().flatten().map(String::as_str).collect();
-    render::line(format!(
+    render::line!(
         "  {} {}  {}",
         operator.solution,
         operator.version,
         said.join(": ")
-    ));
+    );
     if let Some(hint) = hint {
-        render::line(format!("    hint: {hint}"));
+        render::line!("    hint: {hint}");
     }
 }
 

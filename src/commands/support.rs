@@ -232,7 +232,7 @@ pub(crate) fn watch(output: Output) -> impl Fn(Event) + Sync {
                 return waiting.tell(&progress_of(deployment, state));
             }
             Event::Waiting(held) => {
-                return render::note(format!("waiting: {}", failure::in_words(held)));
+                return render::note!("waiting: {}", failure::in_words(held));
             }
             _ => {}
         }
@@ -325,14 +325,14 @@ pub(crate) fn undo(
     render::result(output, &undone, |undone| {
         if run == Run::Dry {
             for object in &undone.removed {
-                render::line(format!("{object} would be removed"));
+                render::line!("{object} would be removed");
             }
         } else {
             let removed = render::count(undone.removed.len(), "object");
-            render::line(format!("{what}: {removed} removed"));
+            render::line!("{what}: {removed} removed");
         }
         for note in &undone.notes {
-            render::line(format!("note: {note}"));
+            render::line!("note: {note}");
         }
         render::dry(run);
     });

@@ -256,17 +256,13 @@ fn shown(stored: &Stored) -> Shown {
 
 fn show(shown: &Shown) {
     let solutions: Vec<String> = shown.solutions.iter().map(ToString::to_string).collect();
-    render::line(format!(
-        "policy      {}   ({})",
-        shown.name,
-        shown.path.display()
-    ));
-    render::line(format!("  for       {}", solutions.join(", ")));
-    render::line(format!(
+    render::line!("policy      {}   ({})", shown.name, shown.path.display());
+    render::line!("  for       {}", solutions.join(", "));
+    render::line!(
         "  needs     {} of {}",
         shown.threshold,
         render::count(shown.keys.len(), "key")
-    ));
+    );
     for key in &shown.keys {
         let comment = key.comment.as_deref().unwrap_or_default();
         render::line(format!("  key       {}  {comment}", key.id).trim_end());
@@ -291,7 +287,7 @@ fn remove(arguments: &Remove, output: Output) -> Result<Outcome, Failure> {
         };
         render::result(output, &removed, |Removed { removed, dry_run }| {
             let would = if *dry_run { "would be " } else { "" };
-            render::line(format!("{would}removed     {}", removed.display()));
+            render::line!("{would}removed     {}", removed.display());
             render::dry(run);
         });
         return Ok(Outcome::Yes);

@@ -155,16 +155,13 @@ fn show(report: &Report) {
         _ => summary.archive.clone(),
     };
     if let Some(id) = &summary.archive_id {
-        render::line(format!("archive id  {id}"));
+        render::line!("archive id  {id}");
     }
     for signer in &summary.signers {
-        render::line(format!("signed by   {signer}"));
+        render::line!("signed by   {signer}");
     }
     if let Some(judged) = &summary.judged {
-        render::line(format!(
-            "judged by   {}",
-            in_words(judged, summary.signers.len())
-        ));
+        render::line!("judged by   {}", in_words(judged, summary.signers.len()));
     }
     let held = match (summary.images, summary.files, summary.size) {
         (Some(images), Some(files), Some(size)) => {
@@ -178,10 +175,10 @@ fn show(report: &Report) {
         _ => String::new(),
     };
     if summary.bytes_behind > 0 {
-        render::line(format!(
+        render::line!(
             "note        the medium goes on for {} behind the archive; they were not read",
             render::bytes(summary.bytes_behind)
-        ));
+        );
     }
     render::line(match report.verdict() {
         Verdict::Accepted => format!("valid: {name}{held}"),
@@ -209,6 +206,6 @@ pub(super) fn show_finding(finding: &Finding) {
         format!("{}: ", finding.place)
     };
     let (id, message) = (finding.id, &finding.message);
-    render::note(format!("{severity}[{id}]: {place}{message}"));
-    render::note(format!("  hint: {}", finding.fix));
+    render::note!("{severity}[{id}]: {place}{message}");
+    render::note!("  hint: {}", finding.fix);
 }

@@ -39,7 +39,7 @@ pub(super) fn accept(
     let judged = summary.judged.as_ref();
     let judged = judged.map(|judged| validate::in_words(judged, summary.signers.len()));
     if let (Some(judged), Output::Human) = (judged, output) {
-        render::note(format!("signatures judged by {judged}"));
+        render::note!("signatures judged by {judged}");
     }
     if output == Output::Human {
         validate::show_findings(&report);
@@ -57,9 +57,7 @@ pub(super) fn accept(
         Err(report) => {
             render::result(output, &report, |_| {
                 let archive = arguments.archive.display();
-                render::note(format!(
-                    "error: `{archive}` is not accepted, so nothing was imported"
-                ));
+                render::note!("error: `{archive}` is not accepted, so nothing was imported");
             });
             Ok(None)
         }

@@ -44,13 +44,13 @@ pub(super) fn refusal(output: Output, plan: &Plan<'_>) -> Outcome {
     };
     render::result(output, &refused, |refused| {
         for obstacle in &refused.obstacles {
-            render::note(format!("error: {}", obstacle.message));
-            render::note(format!("hint: {}", obstacle.fix));
+            render::note!("error: {}", obstacle.message);
+            render::note!("hint: {}", obstacle.fix);
         }
-        render::note(format!(
+        render::note!(
             "nothing was changed: {} in the way",
             render::count(refused.obstacles.len(), "thing")
-        ));
+        );
     });
     Outcome::No
 }
@@ -84,48 +84,46 @@ fn in_the_way(obstacle: &Obstacle) -> InTheWay {
 /// The plan, for people.
 pub(super) fn plan(plan: &PlanSummary) {
     let context = plan.context.as_deref().unwrap_or("in-cluster");
-    render::line(format!(
+    render::line!(
         "cluster   {context} at {} (Kubernetes {})",
-        plan.server, plan.kubernetes
-    ));
-    render::line(format!(
-        "solution  {}, archive {}",
-        plan.solution, plan.archive_id
-    ));
-    render::line(format!(
+        plan.server,
+        plan.kubernetes
+    );
+    render::line!("solution  {}, archive {}", plan.solution, plan.archive_id);
+    render::line!(
         "registry  {}: {}, {} of {} to push",
         plan.registry,
         render::count(plan.images, "image"),
         render::bytes(plan.bytes_to_push),
         render::bytes(plan.bytes)
-    ));
+    );
     if plan.pull_registry != plan.registry {
-        render::line(format!("          nodes pull from {}", plan.pull_registry));
+        render::line!("          nodes pull from {}", plan.pull_registry);
     }
     for crd in &plan.crds {
-        render::line(format!("crd       {} {}", crd.action, crd.object));
+        render::line!("crd       {} {}", crd.action, crd.object);
         for change in &crd.changes {
             let mark = if crd.losses.contains(change) {
                 "!"
             } else {
                 " "
             };
-            render::line(format!("        {mark} {change}"));
+            render::line!("        {mark} {change}");
         }
     }
     if let Some(target) = &plan.target {
         self::target(target);
     }
     for choice in &plan.defaults {
-        render::line(format!(
+        render::line!(
             "default   {} {} ({})",
             flag(choice.what),
             choice.value,
             choice.why
-        ));
+        );
     }
     for note in &plan.notes {
-        render::line(format!("note      {note}"));
+        render::line!("note      {note}");
     }
 }
 
@@ -135,20 +133,18 @@ fn target(target: &PlannedTarget) {
         Some(version) => format!("runs {version} now"),
         None => "nothing of it runs now".to_owned(),
     };
-    render::line(format!(
+    render::line!(
         "deploy    to environment {}, namespace {} ({running})",
-        target.environment, target.namespace
-    ));
+        target.environment,
+        target.namespace
+    );
     for object in &target.objects {
         let fields = if object.changes.is_empty() {
             String::new()
         } else {
             format!(" ({})", object.changes.join(", "))
         };
-        render::line(format!(
-            "          {} {}{fields}",
-            object.action, object.object
-        ));
+        render::line!("          {} {}{fields}", object.action, object.object);
     }
     rights("gained", &target.rights_gained);
     rights("lost", &target.rights_lost);
@@ -160,9 +156,9 @@ fn target(target: &PlannedTarget) {
 /// Rights that the operator gains or loses; those that are dangerous are marked.
 fn rights(change: &str, rights: &[PlannedRight]) {
     if rights.is_empty() {
-        return render::line(format!("rights    {change}: none"));
+        return render::line!("rights    {change}: none");
     }
-    render::line(format!("rights    {change}:"));
+    render::line!("rights    {change}:");
     for right in rights {
         render::line(match right.danger {
             Some(danger) => format!("        ! {}: lets it {danger}", right.right),
@@ -178,31 +174,26 @@ fn beyond(beyond: &PlannedBeyond) {
     } else {
         "to be accepted"
     };
-    render::line(format!(
-        "beyond    the environment ({accepted}, id {}):",
-        beyond.id
-    ));
+    render::line!("beyond    the environment ({accepted}, id {}):", beyond.id);
     for line in &beyond.lines {
         let mark = if line.new { "+" } else { " " };
-        render::line(format!("        {mark} {}", line.text));
+        render::line!("        {mark} {}", line.text);
     }
 }
 
 /// What was done, for people.
 pub(super) fn receipt(receipt: &Receipt) {
     let sent = receipt.uploaded;
-    render::line(format!(
+    render::line!(
         "{} is imported: {} sent ({}), {} objects changed, {} removed",
         receipt.solution,
         render::count(usize::try_from(sent.blobs).unwrap_or(usize::MAX), "blob"),
         render::bytes(sent.bytes),
         receipt.objects.len(),
         receipt.removed.len()
-    ));
+    );
     if let Some([environment, namespace]) = &receipt.deployed {
-        render::line(format!(
-            "its operator is ready in environment {environment}, namespace {namespace}"
-        ));
+        render::line!("its operator is ready in environment {environment}, namespace {namespace}");
     }
 }
 

@@ -310,10 +310,10 @@ fn refuse(archive: &Path, findings: Vec<&Finding>, output: Output) -> Outcome {
         findings,
     };
     render::result(output, &refused, |refused| {
-        render::note(format!(
+        render::note!(
             "refused: `{}` was not written, since `solution validate` would refuse it",
             refused.archive.display()
-        ));
+        );
     });
     Outcome::No
 }
@@ -328,15 +328,13 @@ fn show_event(bar: &progress::Bar, event: Event) {
         Event::Sources(event) => show_source(bar, event),
         Event::Writing(progress) => bar.show("write", progress),
         Event::Unused(path) => bar.suspend(|| {
-            render::note(format!(
+            render::note!(
                 "warning: `{}` is not used: solution.yaml has no operator",
                 path.display()
-            ));
+            );
         }),
         Event::Untidy(error) => bar.suspend(|| {
-            render::note(format!(
-                "warning: the cache keeps more than it should: {error}"
-            ));
+            render::note!("warning: the cache keeps more than it should: {error}");
         }),
     }
 }
@@ -350,34 +348,35 @@ fn show_source(bar: &progress::Bar, event: sources::Event) {
         Event::Preparing(progress) => bar.show("prepare", progress),
         Event::Downloading(progress) => bar.show("download", progress),
         Event::Retrying { reason, wait } => bar.suspend(|| {
-            render::note(format!(
+            render::note!(
                 "note: {reason}; trying again in {} s",
                 wait.as_secs_f32().ceil()
-            ));
+            );
         }),
         Event::Damaged(digest) => bar.suspend(|| {
-            render::note(format!(
+            render::note!(
                 "note: the cache's copy of {digest} was damaged; it was removed, and packing starts over"
-            ));
+            );
         }),
     }
 }
 
 fn show(packed: &Packed<'_>) {
-    render::line(format!(
+    render::line!(
         "packed      {} ({}, {}, {})",
         packed.archive.display(),
         render::bytes(packed.size),
         render::count(packed.images, "image"),
         render::count(packed.blobs, "blob")
-    ));
+    );
     // What may be something else the next time.
     for pinned in packed.pinned.iter().filter(|pinned| pinned.can_move) {
         let source = pinned.source.split('@').next().unwrap_or_default();
-        render::line(format!(
+        render::line!(
             "image       {} from {source}@{}",
-            pinned.image, pinned.digest
-        ));
+            pinned.image,
+            pinned.digest
+        );
     }
-    render::line(format!("archive id  {}", packed.archive_id));
+    render::line!("archive id  {}", packed.archive_id);
 }

@@ -115,36 +115,31 @@ fn file_line(file: &schemas::ContentsEntry) -> FileLine {
 }
 
 fn show(checked: &Checked<'_>) {
-    render::line(format!("solution    {}", checked.solution));
+    render::line!("solution    {}", checked.solution);
     let most = if checked.to_compress == 0 {
         ""
     } else {
         "at most "
     };
-    render::line(format!(
+    render::line!(
         "size        {most}{} ({}, {} of {})",
         render::bytes(checked.size),
         render::count(checked.images.len(), "image"),
         render::count(checked.blobs, "blob"),
         render::bytes(checked.blob_bytes)
-    ));
+    );
     if checked.to_compress != 0 {
         let bytes = render::bytes(checked.to_compress);
-        render::line(format!(
-            "compress    {bytes} first; then the digests of their images are known"
-        ));
+        render::line!("compress    {bytes} first; then the digests of their images are known");
     }
     if checked.to_download != 0 {
-        render::line(format!(
-            "download    {} first",
-            render::bytes(checked.to_download)
-        ));
+        render::line!("download    {} first", render::bytes(checked.to_download));
     }
     for image in &checked.images {
         show_image(image);
     }
     for file in checked.files.iter().flatten() {
-        render::line(format!("{:>14}  {}  {}", file.size, file.digest, file.path));
+        render::line!("{:>14}  {}  {}", file.size, file.digest, file.path);
     }
     render::note(match checked.verdict {
         Verdict::Refused => "refused: `solution pack` would write no archive",
@@ -162,12 +157,9 @@ fn show_image(image: &ImageLine) {
         Some(kind) => kind.clone(),
         None => image.platforms.join(", "),
     };
-    render::line(format!(
-        "image       {}  {size}{shared}  {kind}",
-        image.image
-    ));
-    render::line(format!("  from      {}  {}", image.source, image.digest));
+    render::line!("image       {}  {size}{shared}  {kind}", image.image);
+    render::line!("  from      {}  {}", image.source, image.digest);
     if let Some(reference) = &image.reference {
-        render::line(format!("  ref       {reference}"));
+        render::line!("  ref       {reference}");
     }
 }
