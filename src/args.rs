@@ -1,6 +1,13 @@
 //! What several verbs take: groups of arguments, checked for their grammar only.
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
+use importer::Run;
+
+/// What a flag stands for: the one if it is given, else the other.
+pub(crate) fn choose<T>(is_given: bool, given: T, otherwise: T) -> T {
+    if is_given { given } else { otherwise }
+}
 
 /// How results are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -35,12 +42,8 @@ pub(crate) struct DryRunArguments {
 
 impl DryRunArguments {
     /// The choice.
-    pub(crate) fn run(&self) -> importer::Run {
-        if self.dry_run {
-            importer::Run::Dry
-        } else {
-            importer::Run::Real
-        }
+    pub(crate) fn run(&self) -> Run {
+        choose(self.dry_run, Run::Dry, Run::Real)
     }
 }
 
@@ -55,9 +58,14 @@ pub(crate) struct WaitArguments {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "3600",
-        value_parser = clap::value_parser!(u64).range(1..=86_400)
+        value_parser = seconds()
     )]
     pub(crate) wait: Option<u64>,
+}
+
+/// How long something is waited for: a day at most.
+pub(crate) fn seconds() -> RangedU64ValueParser<u64> {
+    clap::value_parser!(u64).range(1..=86_400)
 }
 
 /// How a verb removes from a cluster.

@@ -74,17 +74,26 @@ impl SolutionId {
     }
 }
 
+impl FromStr for SolutionId {
+    type Err = NameError;
+
+    /// The version begins after the first hyphen that a version follows.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let id = text.match_indices('-').find_map(|(at, _)| {
+            let (name, version) = (text[..at].parse().ok()?, text[at + 1..].parse().ok()?);
+            Self::new(name, version).ok()
+        });
+        id.ok_or_else(|| NameError::new("Solution id", text, "<name>-<version>"))
+    }
+}
+
 impl fmt::Display for SolutionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.name, self.version)
     }
 }
 
-impl fmt::Debug for SolutionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.to_string())
-    }
-}
+crate::name::text_traits!(SolutionId, "<name>-<version>");
 
 /// A range of versions in the notation of Cargo and npm (`>=1.2, <2`).
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -127,6 +136,22 @@ crate::name::text_traits!(VersionRange, "Comparisons joined by commas");
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_id_is_split_where_the_version_begins() {
+        for (text, name, version) in [
+            ("shop-1.0.0", "shop", "1.0.0"),
+            ("my-shop-2-1.0.0-rc.1", "my-shop-2", "1.0.0-rc.1"),
+        ] {
+            let id: SolutionId = text.parse().unwrap();
+            assert_eq!(id.name().as_str(), name);
+            assert_eq!(id.version().to_string(), version);
+            assert_eq!(id.to_string(), text);
+        }
+        for text in ["shop", "-1.0.0", "shop-", "shop-1"] {
+            assert!(text.parse::<SolutionId>().is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn versions_are_ordered_as_semver_says() {

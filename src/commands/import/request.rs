@@ -9,11 +9,10 @@ use importer::{
     PullLogin, Replace, Request, Target,
 };
 use registry::{Client, Credentials, RegistryAddress};
-use schemas::SolutionId;
 use validator::{Accepted, Finding};
 
-use super::{Adopted, Arguments};
-use crate::args::Output;
+use super::arguments::{Adopted, Arguments};
+use crate::args::{Output, choose};
 use crate::commands::{support, validate};
 use crate::failure::Failure;
 use crate::{environment, render};
@@ -24,11 +23,8 @@ pub(super) fn accept(
     arguments: &Arguments,
     output: Output,
 ) -> Result<Option<(Accepted, Vec<Finding>)>, Failure> {
-    let allow: Option<SolutionId> = match &arguments.allow_unsigned {
-        Some(text) => Some(parse_id(text)?),
-        None => None,
-    };
-    let signatures = validate::signatures(&arguments.trust, allow, output)?;
+    let allow = arguments.signers.allow_unsigned.clone();
+    let signatures = validate::signatures(&arguments.signers.trust, allow, output)?;
     let report = validate::check(
         &arguments.archive,
         signatures,
@@ -64,27 +60,13 @@ pub(super) fn accept(
     }
 }
 
-/// `<name>-<version>`: the version begins after a hyphen that a version follows.
-fn parse_id(text: &str) -> Result<SolutionId, Failure> {
-    text.match_indices('-')
-        .find_map(|(at, _)| {
-            let (name, version) = (text[..at].parse().ok()?, text[at + 1..].parse().ok()?);
-            SolutionId::new(name, version).ok()
-        })
-        .ok_or_else(|| {
-            Failure::usage(format!(
-                "`{text}` is not a Solution id: expected <name>-<version>"
-            ))
-        })
-}
-
 /// The registry's client, with the site's authorities and login.
 pub(super) fn client(arguments: &Arguments) -> Result<Client, Failure> {
     let options = registry::Options {
-        credentials: credentials(&arguments.registry)?,
-        ..support::registry_options(&arguments.reach)?
+        credentials: credentials(&arguments.registries.registry)?,
+        ..support::registry_options(&arguments.registries.reach)?
     };
-    Ok(Client::new(&arguments.registry, options)?)
+    Ok(Client::new(&arguments.registries.registry, options)?)
 }
 
 /// The login that docker or podman would use: the first file that has one for the registry, in podman's order.
@@ -107,73 +89,61 @@ fn credentials(address: &RegistryAddress) -> Result<Credentials, Failure> {
 /// The request, with every choice that was made.
 pub(super) fn request(arguments: &Arguments) -> Result<Request, Failure> {
     let login = pull_login(arguments)?;
-    let target = arguments.environment.clone().map(|environment| Target {
-        environment,
-        namespace: arguments.namespace.clone(),
-        pull_login: login,
-    });
+    let target = arguments
+        .place
+        .environment
+        .clone()
+        .map(|environment| Target {
+            environment,
+            namespace: arguments.place.namespace.clone(),
+            pull_login: login,
+        });
     Ok(Request {
-        registry: arguments.registry.clone(),
-        pull_registry: arguments.pull_registry.clone(),
+        registry: arguments.registries.registry.clone(),
+        pull_registry: arguments.registries.pull_registry.clone(),
         target,
         allowed: allowed(arguments),
-        accepted: arguments.accept.iter().cloned().collect(),
+        accepted: arguments.place.accept.iter().cloned().collect(),
         by: environment::person(),
         now: environment::now().map_err(Failure::unknown)?,
-        wait: Duration::from_secs(arguments.timeout),
+        wait: Duration::from_secs(arguments.place.timeout),
         writer: support::writer(&arguments.turn),
     })
 }
 
 fn allowed(arguments: &Arguments) -> Allowed {
-    let adopt = |what: Adopted| {
-        if arguments.adopt.contains(&what) {
-            Adopt::Allow
-        } else {
-            Adopt::Refuse
-        }
-    };
+    let Arguments { signers, place, .. } = arguments;
+    let adopt = |what| choose(place.adopt.contains(&what), Adopt::Allow, Adopt::Refuse);
+    let create = place.create_environment;
     Allowed {
         adopt: Adoption {
             namespace: adopt(Adopted::Namespace),
             crds: adopt(Adopted::Crds),
         },
-        replace: if arguments.replace {
-            Replace::Allow
-        } else {
-            Replace::Refuse
-        },
-        signers: if arguments.change_signers {
-            ChangeSigners::Allow
-        } else {
-            ChangeSigners::Refuse
-        },
-        forget: if arguments.forget_signers {
-            ForgetSigners::Allow
-        } else {
-            ForgetSigners::Refuse
-        },
-        downgrade: if arguments.allow_downgrade {
-            Downgrade::Allow
-        } else {
-            Downgrade::Refuse
-        },
-        create: if arguments.create_environment {
-            CreateEnvironment::Allow
-        } else {
-            CreateEnvironment::Refuse
-        },
+        replace: choose(place.replace, Replace::Allow, Replace::Refuse),
+        signers: choose(
+            signers.change_signers,
+            ChangeSigners::Allow,
+            ChangeSigners::Refuse,
+        ),
+        forget: choose(
+            signers.forget_signers,
+            ForgetSigners::Allow,
+            ForgetSigners::Refuse,
+        ),
+        downgrade: choose(place.allow_downgrade, Downgrade::Allow, Downgrade::Refuse),
+        create: choose(create, CreateEnvironment::Allow, CreateEnvironment::Refuse),
     }
 }
 
 fn pull_login(arguments: &Arguments) -> Result<PullLogin, Failure> {
-    if arguments.no_pull_secret {
+    if arguments.place.no_pull_secret {
         return Ok(PullLogin::None);
     }
-    if let Some(name) = &arguments.pull_secret {
+    if let Some(name) = &arguments.place.pull_secret {
         return Ok(PullLogin::Secret(name.clone()));
     }
-    match &arguments.pull_login {
+    match &arguments.place.pull_login {
         Some(path) => Ok(PullLogin::Made(read_pull_login(path, arguments)?)),
         None => Ok(PullLogin::Keep),
     }
@@ -181,8 +151,8 @@ fn pull_login(arguments: &Arguments) -> Result<PullLogin, Failure> {
 
 /// A login for nodes. Every pod of the namespace could read it, so it must not be the one that pushes.
 fn read_pull_login(path: &Path, arguments: &Arguments) -> Result<Login, Failure> {
-    let address = arguments.pull_registry.as_ref();
-    let address = address.unwrap_or(&arguments.registry);
+    let address = arguments.registries.pull_registry.as_ref();
+    let address = address.unwrap_or(&arguments.registries.registry);
     let text = support::read_text(path)?;
     let context = format!("cannot use the login in `{}`", path.display());
     let found = Credentials::from_config(text.as_bytes(), address)
@@ -199,7 +169,7 @@ fn read_pull_login(path: &Path, arguments: &Arguments) -> Result<Login, Failure>
             "write one with `podman login --authfile FILE HOST`, with the host as nodes know it",
         ));
     };
-    match credentials(&arguments.registry)? {
+    match credentials(&arguments.registries.registry)? {
         Credentials::Password {
             username: pushes, ..
         } if pushes == username => Err(refused(
@@ -213,26 +183,5 @@ fn read_pull_login(path: &Path, arguments: &Arguments) -> Result<Login, Failure>
             username,
             password,
         }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::parse_id;
-
-    #[test]
-    fn an_id_is_split_where_the_version_begins() {
-        for (text, name, version) in [
-            ("shop-1.0.0", "shop", "1.0.0"),
-            ("my-shop-2-1.0.0-rc.1", "my-shop-2", "1.0.0-rc.1"),
-        ] {
-            let id = parse_id(text).unwrap();
-            assert_eq!(
-                (id.name().as_str(), id.version().to_string().as_str()),
-                (name, version)
-            );
-        }
-        assert!(parse_id("shop").is_err());
-        assert!(parse_id("-1.0.0").is_err());
     }
 }

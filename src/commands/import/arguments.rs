@@ -1,0 +1,146 @@
+//! What `solution import` takes, in the groups of its help.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use registry::RegistryAddress;
+use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
+
+use crate::args::{ClusterArguments, RegistryArguments, TrustArguments, WaitArguments, seconds};
+
+/// Push an archive's images to a registry, and run its operator in an environment
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Whatever can be checked is checked before anything changes: signatures, the registry and its login,
+your rights in the cluster. Images are verified while they are pushed; the cluster is touched only when
+all are in place. Running it a second time pushes and changes nothing.
+
+Without --environment the version only becomes available. The login to the registry is that of
+docker or podman (`podman login`, `docker login`).
+
+Examples:
+  solution import app.iso --key publisher.pub --registry registry.site/apps
+  solution import app.iso --key publisher.pub --registry registry.site -e prod --dry-run
+  solution import app.iso --key a.pub --key b.pub --threshold 2 --registry push.site:5000 \\
+      --pull-registry pull.site:5000 --ca-file site-ca.pem -e prod --pull-login nodes.json")]
+pub(crate) struct Arguments {
+    /// The archive: a file, or the device of a disc
+    pub(super) archive: PathBuf,
+
+    #[command(flatten)]
+    pub(super) signers: SignerArguments,
+
+    #[command(flatten)]
+    pub(super) registries: Registries,
+
+    #[command(flatten)]
+    pub(super) place: Place,
+
+    /// Stop after the plan and show it
+    #[arg(long)]
+    pub(super) dry_run: bool,
+
+    #[command(flatten)]
+    pub(super) cluster: ClusterArguments,
+
+    #[command(flatten)]
+    pub(super) turn: WaitArguments,
+}
+
+/// Whose archive is taken.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Trust")]
+pub(super) struct SignerArguments {
+    #[command(flatten)]
+    pub(super) trust: TrustArguments,
+
+    /// Accept this Solution without any signature, by its id (`<name>-<version>`)
+    #[arg(long, value_name = "ID")]
+    pub(super) allow_unsigned: Option<SolutionId>,
+
+    /// Accept an archive signed by none of the keys that signed this Solution before
+    #[arg(long)]
+    pub(super) change_signers: bool,
+
+    /// Accept an unsigned archive although this Solution was signed before, and forget who signed it
+    #[arg(long, requires = "allow_unsigned")]
+    pub(super) forget_signers: bool,
+}
+
+/// Where the images go.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Registry")]
+pub(super) struct Registries {
+    /// Where images are pushed
+    #[arg(long, value_name = "HOST[/PREFIX]")]
+    pub(super) registry: RegistryAddress,
+
+    /// Where nodes pull them from, if nodes know the registry by another name
+    #[arg(long, value_name = "HOST[/PREFIX]")]
+    pub(super) pull_registry: Option<RegistryAddress>,
+
+    #[command(flatten)]
+    pub(super) reach: RegistryArguments,
+}
+
+/// Where the operator runs, and what may happen there.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Environment")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag, and becomes an enum at once"
+)]
+pub(super) struct Place {
+    /// Run the operator in this environment
+    #[arg(short, long, value_name = "NAME")]
+    pub(super) environment: Option<EnvironmentName>,
+
+    /// The namespace of the environment [default: the environment's name]
+    #[arg(short, long, value_name = "NAME", requires = "environment")]
+    pub(super) namespace: Option<Namespace>,
+
+    /// Create the environment if it does not exist
+    #[arg(long, requires = "environment")]
+    pub(super) create_environment: bool,
+
+    /// The Secret in the namespace with which nodes log in to the registry [default: the one in use now]
+    #[arg(long, value_name = "NAME", requires = "environment", group = "pull")]
+    pub(super) pull_secret: Option<KubernetesName>,
+
+    /// Create that Secret from a login file of docker or podman; it must hold a login for nodes, not the one that pushes
+    #[arg(long, value_name = "FILE", requires = "environment", group = "pull")]
+    pub(super) pull_login: Option<PathBuf>,
+
+    /// Let nodes pull without a login
+    #[arg(long, requires = "environment", group = "pull")]
+    pub(super) no_pull_secret: bool,
+
+    /// Take over what belongs to no Solution: the namespace, or CRDs that the archive also has
+    #[arg(long, value_name = "WHAT", value_enum, requires = "environment")]
+    pub(super) adopt: Vec<Adopted>,
+
+    /// Replace a version that was imported from another archive, and move its tags
+    #[arg(long)]
+    pub(super) replace: bool,
+
+    /// Deploy a version older than the one that runs
+    #[arg(long)]
+    pub(super) allow_downgrade: bool,
+
+    /// Accept what the plan says reaches beyond the environment, by the id shown there
+    #[arg(long, value_name = "ID", requires = "environment")]
+    pub(super) accept: Vec<String>,
+
+    /// Seconds to wait for the operator to become ready
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = seconds())]
+    pub(super) timeout: u64,
+}
+
+/// What may be taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Adopted {
+    /// An existing namespace that belongs to no environment; it stays when the environment is deleted
+    Namespace,
+    /// CRDs that are in the cluster and belong to no Solution; they stay when the Solution is deactivated
+    Crds,
+}
