@@ -4,13 +4,17 @@
 //! about archives, images or clusters.
 
 mod args;
+mod cluster;
 mod commands;
+mod disk;
 mod environment;
 mod failure;
 mod holder;
 mod interrupt;
+mod keys;
 mod passphrase;
 mod progress;
+mod registries;
 mod render;
 mod trust;
 mod usage;

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 
 use archive::{Draft, FileSource, Info, Medium, Overwrite, Signed, Unsigned, WriteError};
 use schemas::{Digest, ImagePlace, ImageSource, SolutionId, StatementTime};
+use serde::{Serialize, Serializer};
 use signing::SecretKey;
 use sources::{
     Blob, Cache, CacheOptions, Collected, Compression, Here, Means, Network, Remote, Unpacking,
@@ -62,34 +63,45 @@ impl Signing {
 }
 
 /// What was made.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Packed {
     /// The archive.
+    #[serde(rename = "archive")]
     pub path: PathBuf,
-    /// Its size in bytes.
-    pub size: u64,
     /// SHA-256 of the signed statement: what to publish beside the archive.
     pub archive_id: Digest,
+    /// Its size in bytes.
+    pub size: u64,
     /// Name and version of the Solution.
+    #[serde(skip)]
     pub id: SolutionId,
     /// How many images it brings.
     pub images: usize,
-    /// What each image is, sorted by place.
-    pub pinned: Vec<Pinned>,
     /// How many different layers and configurations they have.
     pub blobs: usize,
     /// The bytes of these together.
+    #[serde(skip)]
     pub blob_bytes: u64,
-    /// What a check says of it: warnings.
+    /// What each image is, sorted by place.
+    pub pinned: Vec<Pinned>,
+    /// What a check says of it: warnings. As JSON its findings.
+    #[serde(rename = "findings", serialize_with = "findings")]
     pub report: Report,
 }
 
+pub(crate) fn findings<S: Serializer>(report: &Report, serializer: S) -> Result<S::Ok, S::Error> {
+    report.findings().serialize(serializer)
+}
+
 /// What an image of the archive is, whatever its source says by now.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pinned {
     /// The image.
+    #[serde(rename = "image")]
     pub place: ImagePlace,
     /// Where it came from.
+    #[serde(rename = "source")]
     pub from: ImageSource,
     /// The digest of its manifest or index.
     pub digest: Digest,

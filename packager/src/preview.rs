@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use archive::{ArchiveFile, Unsigned};
 use schemas::{ContentsEntry, Digest, ImagePlace, ImageReference, Platform, SolutionId};
+use serde::{Serialize, Serializer};
 use sources::{Blob, Cache, Collected, Here, ImageContents};
-use validator::Report;
+use validator::{Report, Verdict};
 use watch::Watch;
 
 use crate::error::PackError;
@@ -15,16 +16,18 @@ use crate::pack::{self, Request};
 use crate::{Event, assemble, load};
 
 /// What would be packed.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Preview {
     /// Name and version of the Solution.
+    #[serde(rename = "solution")]
     pub id: SolutionId,
+    /// Whether it would be accepted, once it is signed.
+    pub verdict: Verdict,
     /// Bytes of the archive.
     pub size: u64,
     /// The images, by place.
     pub images: Vec<ImagePreview>,
-    /// Every file but those that only hold what follows from the others, by path.
-    pub files: Vec<ContentsEntry>,
     /// How many different layers and configurations there are.
     pub blobs: usize,
     /// The bytes of these together.
@@ -34,29 +37,42 @@ pub struct Preview {
     pub to_compress: u64,
     /// Bytes of layers that packing would download first.
     pub to_download: u64,
-    /// What a check says of it.
+    /// Every file but those that only hold what follows from the others, by path.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<ContentsEntry>,
+    /// What a check says of it. As JSON its findings.
+    #[serde(rename = "findings", serialize_with = "pack::findings")]
     pub report: Report,
 }
 
 /// An image that would be packed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ImagePreview {
     /// The place in the archive.
+    #[serde(rename = "image")]
     pub place: ImagePlace,
     /// The reference that workloads ask for.
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<ImageReference>,
     /// Where it comes from.
     pub source: String,
     /// The digest of the document that the tag names.
     pub digest: Digest,
     /// What an artifact is; none for images and indexes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<String>,
     /// What it runs on.
+    #[serde(serialize_with = "in_words")]
     pub platforms: BTreeSet<Platform>,
     /// Bytes of all its documents, layers and configurations, each once.
     pub size: u64,
     /// As many of these as no other image has.
     pub own: u64,
+}
+
+fn in_words<S: Serializer>(them: &BTreeSet<Platform>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(them.iter().map(Platform::to_string))
 }
 
 /// Does all that [`crate::pack()`] would but read or download the layers and write the archive, and nothing to the disk
@@ -100,6 +116,11 @@ pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, P
     }
     Ok(Preview {
         id: loaded.id.clone(),
+        // That nobody signed is not for a check to say.
+        verdict: match report.verdict() {
+            Verdict::Refused => Verdict::Refused,
+            Verdict::Unvouched | Verdict::Accepted => Verdict::Accepted,
+        },
         size,
         images,
         files: list,

@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
+use serde::Serialize;
+
 use crate::{ArchivePath, Digest, limits};
 
 /// One file of an archive.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ContentsEntry {
     /// Where it lies.
     pub path: ArchivePath,

@@ -208,6 +208,25 @@ impl Descriptor {
 }
 
 impl ImageDocument {
+    /// What an artifact is; none for images and indexes.
+    #[must_use]
+    pub fn artifact_type(&self) -> Option<&str> {
+        match self {
+            Self::Manifest(manifest) if !manifest.is_image() => Some(manifest.kind()),
+            Self::Manifest(_) | Self::Index(_) => None,
+        }
+    }
+
+    /// What an index has images for; attestations are for nothing that is known.
+    pub fn platforms(&self) -> impl Iterator<Item = &Platform> {
+        let manifests = match self {
+            Self::Index(index) => index.manifests.as_slice(),
+            Self::Manifest(_) => &[],
+        };
+        let platforms = manifests.iter().filter_map(|it| it.platform.as_ref());
+        platforms.filter(|platform| platform.is_known())
+    }
+
     /// Reads a manifest or an index from its exact bytes.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, ImageDocumentError> {
         if bytes.len() as u64 > limits::IMAGE_MANIFEST_SIZE {

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::Serialize;
+
 use crate::digest::shorten;
 use crate::limits;
 
 /// A path inside an archive: `/`-separated, relative, at most [`limits::PATH_DEPTH`] components, each matching
 /// `[A-Za-z0-9_][A-Za-z0-9._-]{0,102}`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ArchivePath(String);
 
 /// Why a text is not a path of an archive.

@@ -146,6 +146,14 @@ pub enum ImageSource {
     DockerDaemon(ImageReference),
 }
 
+impl ImageSource {
+    /// Whether its owner can put another image there at any time, which no file of this machine shows.
+    #[must_use]
+    pub fn can_move(&self) -> bool {
+        matches!(self, Self::Docker(_) | Self::DockerDaemon(_))
+    }
+}
+
 const SOURCES: &str = "oci:DIR[:TAG], dir:DIR, oci-archive:FILE[:TAG], docker-archive:FILE[:REF], docker://REF or docker-daemon:REF";
 
 impl FromStr for ImageSource {

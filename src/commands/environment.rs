@@ -1,14 +1,14 @@
 //! `solution environment`: labelled namespaces, made and removed.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use importer::{Adopt, DeletedEnvironment, Left, Resources, Run};
 use schemas::{EnvironmentName, Namespace};
 use serde::Serialize;
 
-use super::support;
-use crate::args::{ClusterArguments, Output, RemovalArguments, WaitArguments};
+use super::change::change;
+use crate::args::{ClusterArguments, Output, RemovalArguments, WaitArguments, choose};
 use crate::failure::{Failure, Outcome};
-use crate::render;
+use crate::{cluster, render};
 
 /// Create, delete and list environments: namespaces in which operators run
 #[derive(Debug, Subcommand)]
@@ -36,22 +36,15 @@ pub(crate) struct CreateArguments {
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
 
-    /// Take over a namespace that exists; it stays when the environment is deleted
-    #[arg(long, value_name = "WHAT", value_enum)]
-    adopt: Option<Adopted>,
+    /// Take over an existing namespace that belongs to no environment; it stays when the environment is deleted
+    #[arg(long, value_name = "WHAT", value_parser = ["namespace"])]
+    adopt: Option<String>,
 
     #[command(flatten)]
     cluster: ClusterArguments,
 
     #[command(flatten)]
     wait: WaitArguments,
-}
-
-/// What may be taken over.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Adopted {
-    /// An existing namespace that belongs to no environment
-    Namespace,
 }
 
 /// Remove an environment in which nothing is deployed
@@ -105,28 +98,15 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
     let namespace = arguments
         .namespace
         .unwrap_or_else(|| importer::default_namespace(&arguments.environment));
-    let adopt = match arguments.adopt {
-        Some(Adopted::Namespace) => Adopt::Allow,
-        None => Adopt::Refuse,
-    };
+    let adopt = choose(arguments.adopt.is_some(), Adopt::Allow, Adopt::Refuse);
     let description = arguments.description.as_deref();
-    support::change(
-        (&arguments.cluster, &arguments.wait),
-        Run::Real,
-        output,
-        async |change| {
-            importer::create_environment(
-                change,
-                &arguments.environment,
-                &namespace,
-                description,
-                adopt,
-            )
-            .await
-        },
-    )?;
+    let environment = arguments.environment;
+    let cluster = (&arguments.cluster, &arguments.wait);
+    change(cluster, Run::Real, output, async |change| {
+        importer::create_environment(change, &environment, &namespace, description, adopt).await
+    })?;
     let created = Created {
-        environment: arguments.environment,
+        environment,
         namespace,
     };
     render::result(output, &created, |created| {
@@ -148,20 +128,21 @@ struct Deleted<'a> {
 }
 
 fn delete(arguments: &DeleteArguments, output: Output) -> Result<Outcome, Failure> {
-    let resources = if arguments.delete_resources {
-        Resources::Delete
-    } else {
-        Resources::Keep
-    };
-    let RemovalArguments {
-        dry_run,
-        cluster,
-        wait,
-    } = &arguments.removal;
-    let run = dry_run.run();
-    let deleted = support::change((cluster, wait), run, output, async |change| {
-        importer::delete_environment(change, &arguments.environment, resources).await
-    })?;
+    let resources = choose(
+        arguments.delete_resources,
+        Resources::Delete,
+        Resources::Keep,
+    );
+    let removal = &arguments.removal;
+    let run = removal.dry_run.run();
+    let deleted = change(
+        (&removal.cluster, &removal.wait),
+        run,
+        output,
+        async |change| {
+            importer::delete_environment(change, &arguments.environment, resources).await
+        },
+    )?;
     let result = Deleted {
         namespaces: &deleted.namespaces,
         resources: &deleted.resources,
@@ -194,22 +175,18 @@ fn show_deleted(deleted: &DeletedEnvironment, run: Run) {
 }
 
 fn list(arguments: &ListArguments, output: Output) -> Result<Outcome, Failure> {
-    let status = support::status(&arguments.cluster)?;
+    let status = cluster::status(&arguments.cluster)?;
     render::result(output, &status.environments, |spaces| {
         if spaces.is_empty() {
             render::line("no environment; `solution environment create NAME` makes one");
         }
         for space in spaces {
-            let runs: Vec<String> = space
-                .solutions
-                .iter()
-                .map(|(name, version)| format!("{name} {version}"))
-                .collect();
-            let runs = if runs.is_empty() {
-                "nothing deployed".to_owned()
-            } else {
-                runs.join(", ")
-            };
+            let runs = space.solutions.iter();
+            let runs = runs.map(|(name, version)| format!("{name} {version}"));
+            let mut runs = runs.collect::<Vec<_>>().join(", ");
+            if runs.is_empty() {
+                runs.push_str("nothing deployed");
+            }
             render::line!(
                 "{}  namespace {}  {runs}  {}",
                 space.environment,

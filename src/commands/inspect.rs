@@ -2,9 +2,13 @@
 
 use std::path::PathBuf;
 
+use anyhow::anyhow;
 use archive::{Listed, Opened, Roots};
 use clap::Args;
-use schemas::{ImageDocument, ImageIndex, ImagePlace, Solution, limits};
+use schemas::{
+    ContentsEntry, Digest, ImageDocument, ImagePlace, KeyId, Solution, SolutionName, StatementTime,
+    Version, limits,
+};
 use serde::Serialize;
 
 use crate::args::Output;
@@ -42,38 +46,31 @@ pub(super) const NOT_VERIFIED: &str =
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Inspected {
-    archive_id: String,
-    solution: String,
-    version: String,
-    time: String,
+    archive_id: Digest,
+    solution: SolutionName,
+    version: Version,
+    time: StatementTime,
     size: u64,
-    signatures: Vec<String>,
+    signatures: Vec<KeyId>,
     manifest: Solution,
     images: Vec<ImageLine>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    files: Option<Vec<FileLine>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<ContentsEntry>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ImageLine {
-    image: String,
+    image: ImagePlace,
     /// The digest of what the tag names; none when that cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    digest: Option<String>,
+    digest: Option<Digest>,
     /// What an artifact is.
     #[serde(skip_serializing_if = "Option::is_none")]
     artifact_type: Option<String>,
     /// What an index has images for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     platforms: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct FileLine {
-    path: String,
-    size: u64,
-    digest: String,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
@@ -89,35 +86,34 @@ fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
     if let Some(beside) = archive::read_detached(&arguments.archive).map_err(detached)? {
         opened.attach(&beside).map_err(detached)?;
     }
-    let signatures = opened
-        .envelope()
-        .signatures()
-        .map(|signature| signature.key_id.to_string())
-        .collect();
+    let signatures = opened.envelope().signatures();
+    let signatures = signatures.map(|signature| signature.key_id).collect();
     let listed = opened
         .skip_signature()
         .and_then(archive::Trusted::list)
         .map_err(read)?;
-    let manifest = listed
-        .read(archive::MANIFEST, limits::MANIFEST_SIZE)
-        .map_err(read)?;
-    let manifest = Solution::from_slice(&manifest).map_err(|error| {
+    let manifest = listed.read(archive::MANIFEST, limits::MANIFEST_SIZE);
+    let manifest = Solution::from_slice(&manifest.map_err(read)?).map_err(|error| {
         Failure::no(error).context(format!("`{}`: manifest.yaml", arguments.archive.display()))
     })?;
     let predicate = &listed.statement().predicate;
     let images = images(&listed, &manifest.spec.images).map_err(|failure| {
         failure.context(format!("cannot show `{}`", arguments.archive.display()))
     })?;
+    let mut files = Vec::new();
+    if arguments.files {
+        files.extend_from_slice(listed.contents().entries());
+    }
     Ok(Inspected {
-        archive_id: listed.archive_id().to_string(),
-        solution: predicate.id.name().to_string(),
-        version: predicate.id.version().to_string(),
-        time: predicate.time.to_string(),
+        archive_id: listed.archive_id(),
+        solution: predicate.id.name().clone(),
+        version: predicate.id.version().clone(),
+        time: predicate.time,
         size: listed.image_size(),
         signatures,
         images,
         manifest,
-        files: arguments.files.then(|| files(&listed)),
+        files,
     })
 }
 
@@ -145,14 +141,14 @@ fn images(listed: &Listed, places: &[ImagePlace]) -> Result<Vec<ImageLine>, Fail
         shown += root.map_or(0, Root::cost);
         // A small index under very many tags would be very much to show.
         if shown > SHOWN {
-            return Err(Failure::no(anyhow::anyhow!(
+            return Err(Failure::no(anyhow!(
                 "the images are for more platforms than can be shown"
             ))
             .hint("`solution validate` says what is wrong with it, and what to do"));
         }
         Ok(ImageLine {
-            image: place.to_string(),
-            digest: found.map(|(digest, _)| digest.to_string()),
+            image: place.clone(),
+            digest: found.map(|(digest, _)| digest),
             artifact_type: root.and_then(|root| root.artifact_type.clone()),
             platforms: root.map(|root| root.platforms.clone()).unwrap_or_default(),
         })
@@ -161,36 +157,25 @@ fn images(listed: &Listed, places: &[ImagePlace]) -> Result<Vec<ImageLine>, Fail
 }
 
 fn root(document: &ImageDocument) -> Root {
-    match document {
-        ImageDocument::Manifest(manifest) if !manifest.is_image() => Root {
-            artifact_type: Some(manifest.kind().to_owned()),
-            platforms: Vec::new(),
-        },
-        ImageDocument::Index(index) => Root {
-            artifact_type: None,
-            platforms: platforms(index),
-        },
-        ImageDocument::Manifest(_) => Root::default(),
+    Root {
+        artifact_type: document.artifact_type().map(ToOwned::to_owned),
+        platforms: document.platforms().map(ToString::to_string).collect(),
     }
 }
 
-/// What an index has images for; attestations are for nothing that is known.
-fn platforms(index: &ImageIndex) -> Vec<String> {
-    let platforms = index
-        .manifests
-        .iter()
-        .filter_map(|child| child.platform.as_ref());
-    let known = platforms.filter(|platform| platform.is_known());
-    known.map(ToString::to_string).collect()
+/// What an image is: an artifact's type, or what it runs on.
+pub(super) fn kind<'a>(
+    artifact_type: Option<&str>,
+    platforms: impl IntoIterator<Item = &'a (impl ToString + 'a)>,
+) -> String {
+    let platforms = platforms.into_iter().map(ToString::to_string);
+    artifact_type.map_or_else(|| platforms.collect::<Vec<_>>().join(", "), str::to_owned)
 }
 
-fn files(listed: &Listed) -> Vec<FileLine> {
-    let line = |entry: &schemas::ContentsEntry| FileLine {
-        path: entry.path.to_string(),
-        size: entry.size,
-        digest: entry.digest.to_string(),
-    };
-    listed.contents().entries().iter().map(line).collect()
+pub(super) fn show_files(files: &[ContentsEntry]) {
+    for file in files {
+        render::line!("{:>14}  {}  {}", file.size, file.digest, file.path);
+    }
 }
 
 fn show(inspected: &Inspected) {
@@ -208,15 +193,9 @@ fn show(inspected: &Inspected) {
         render::line!("operator    {}", operator.image.place());
     }
     for line in &inspected.images {
-        let kind = match &line.artifact_type {
-            Some(artifact_type) => format!("  {artifact_type}"),
-            None if line.platforms.is_empty() => String::new(),
-            None => format!("  {}", line.platforms.join(", ")),
-        };
-        render::line!("image       {}{kind}", line.image);
+        let kind = kind(line.artifact_type.as_deref(), &line.platforms);
+        render::line(format!("image       {}  {kind}", line.image).trim_end());
     }
-    for file in inspected.files.iter().flatten() {
-        render::line!("{:>14}  {}  {}", file.size, file.digest, file.path);
-    }
+    show_files(&inspected.files);
     render::note(NOT_VERIFIED);
 }

@@ -1,18 +1,16 @@
 //! `solution keygen`: a key pair to sign archives with.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context as _;
+use anyhow::anyhow;
 use clap::Args;
+use schemas::KeyId;
 use serde::Serialize;
 use signing::SecretKey;
 
 use crate::args::{Output, PassphraseArguments};
 use crate::failure::{Failure, Outcome};
-use crate::{passphrase, render};
+use crate::{disk, passphrase, render};
 
 /// Make an Ed25519 key pair: NAME.key to sign with, NAME.pub for those who check
 #[derive(Args, Debug)]
@@ -47,7 +45,7 @@ pub(crate) struct Arguments {
 struct Made {
     secret: PathBuf,
     public: PathBuf,
-    key_id: String,
+    key_id: KeyId,
     encrypted: bool,
 }
 
@@ -60,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let (secret, public) = (with(".key"), with(".pub"));
     for path in [&secret, &public] {
         if path.exists() {
-            return Err(Failure::no(anyhow::anyhow!("`{}` exists", path.display()))
+            return Err(Failure::no(anyhow!("`{}` exists", path.display()))
                 .hint("keys are never overwritten: choose another name"));
         }
     }
@@ -75,12 +73,12 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     } else {
         key.to_pem()
     };
-    write(&secret, 0o600, pem.as_bytes())?;
-    write(&public, 0o644, key.public().to_pem().as_bytes())?;
+    disk::write_new(&secret, 0o600, pem.as_bytes())?;
+    disk::write_new(&public, 0o644, key.public().to_pem().as_bytes())?;
     let made = Made {
         secret,
         public,
-        key_id: key.public().id().to_string(),
+        key_id: key.public().id(),
         encrypted: arguments.encrypt,
     };
     render::result(output, &made, |made| {
@@ -97,19 +95,4 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         render::line!("key id      {}", made.key_id);
     });
     Ok(Outcome::Yes)
-}
-
-fn write(path: &Path, mode: u32, bytes: &[u8]) -> Result<(), Failure> {
-    let write = || -> std::io::Result<()> {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(mode)
-            .open(path)?;
-        file.write_all(bytes)?;
-        file.sync_all()
-    };
-    write()
-        .with_context(|| format!("cannot write `{}`", path.display()))
-        .map_err(Failure::unknown)
 }

@@ -1,7 +1,7 @@
 //! The command line, and one file a verb: arguments, one request, one call, one rendering.
 
 mod cat;
-mod deactivate;
+mod change;
 mod done;
 mod environment;
 mod import;
@@ -11,11 +11,10 @@ mod keygen;
 mod pack;
 mod sign;
 mod status;
-mod support;
 mod trust;
-mod undeploy;
-mod unimport;
+mod undo;
 mod validate;
+mod watch;
 
 use clap::{Parser, Subcommand};
 
@@ -63,10 +62,10 @@ pub(crate) enum Command {
     Inspect(inspect::Arguments),
     Cat(cat::Arguments),
     Import(Box<import::Arguments>),
-    Unimport(unimport::Arguments),
+    Unimport(undo::Unimport),
     Status(status::Arguments),
-    Undeploy(undeploy::Arguments),
-    Deactivate(deactivate::Arguments),
+    Undeploy(undo::Undeploy),
+    Deactivate(undo::Deactivate),
     #[command(subcommand)]
     Environment(environment::Command),
 }
@@ -84,10 +83,10 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Inspect(arguments) => inspect::run(&arguments, output),
         Command::Cat(arguments) => cat::run(&arguments, output),
         Command::Import(arguments) => import::run(&arguments, output),
-        Command::Unimport(arguments) => unimport::run(&arguments, output),
+        Command::Unimport(arguments) => arguments.run(output),
         Command::Status(arguments) => status::run(&arguments, output),
-        Command::Undeploy(arguments) => undeploy::run(&arguments, output),
-        Command::Deactivate(arguments) => deactivate::run(&arguments, output),
+        Command::Undeploy(arguments) => arguments.run(output),
+        Command::Deactivate(arguments) => arguments.run(output),
         Command::Environment(command) => environment::run(command, output),
     }
 }

@@ -4,10 +4,9 @@ use clap::Args;
 use importer::{EnvironmentNamespace, OperatorStatus, VersionStatus};
 use serde::Serialize;
 
-use super::support;
 use crate::args::{ClusterArguments, Output};
 use crate::failure::{self, Failure, Outcome};
-use crate::render;
+use crate::{cluster, render};
 
 /// Show imported versions, environments, and whether their operators are ready
 #[derive(Args, Debug)]
@@ -42,7 +41,7 @@ struct Hinted<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let status = support::status(&arguments.cluster)?;
+    let status = cluster::status(&arguments.cluster)?;
     let operators = status.operators.iter().map(|operator| Hinted {
         operator,
         hint: failure::of_operator(operator),

@@ -10,11 +10,10 @@ use schemas::{KeyId, KubernetesName, SolutionPattern, TrustPolicy, TrustSpec, Tr
 use serde::Serialize;
 use signing::{Policy, PolicyError, PublicKey, TrustError};
 
-use super::support;
 use crate::args::{DryRunArguments, Output};
 use crate::failure::{Failure, Outcome};
-use crate::render;
 use crate::trust::{self, Scope, Stored, Write};
+use crate::{keys, render};
 
 /// The shortest beginning of a key id that selects a key: shorter ones are mistakes.
 const KEY_PREFIX: usize = 8;
@@ -159,7 +158,7 @@ fn add(arguments: &Add, output: Output) -> Result<Outcome, Failure> {
     for path in &arguments.keys {
         spec.keys.push(TrustedKey {
             comment: arguments.comment.clone(),
-            pem: support::public_key(path)?.to_pem(),
+            pem: keys::public(path)?.to_pem(),
         });
     }
     spec.solutions.extend_from_slice(&arguments.solutions);

@@ -9,11 +9,10 @@ use validator::{
     AllowUnsigned, Depth, Finding, Judged, Report, Severity, Signatures, Trusting, Verdict,
 };
 
-use super::support;
 use crate::args::{Output, TrustArguments};
 use crate::failure::{self, Failure, Outcome};
 use crate::trust::Folder;
-use crate::{environment, progress, render, trust};
+use crate::{environment, keys, progress, render, trust};
 
 /// Check an archive: signatures, every byte, manifest, images, operator files
 #[derive(Args, Debug)]
@@ -85,7 +84,7 @@ fn whose(
         let any = !policies.is_empty();
         (any.then_some(Trusting::Policies(policies)), folders)
     } else {
-        (Some(Trusting::Keys(support::trust(arguments)?)), Vec::new())
+        (Some(Trusting::Keys(keys::trusted(arguments)?)), Vec::new())
     };
     if trust.is_none() && allow.is_none() {
         return Err(Failure::usage("no public key is given or trusted on this machine, so no signature can be trusted")
@@ -148,7 +147,7 @@ pub(super) fn in_words(judged: &Judged, signed: usize) -> String {
 }
 
 fn show(report: &Report) {
-    show_findings(report);
+    talk_of(report, Output::Human);
     let summary = report.summary();
     let name = match (&summary.solution, &summary.version) {
         (Some(solution), Some(version)) => format!("{solution} {version}"),
@@ -189,13 +188,15 @@ fn show(report: &Report) {
     });
 }
 
-/// The findings, for people.
-pub(super) fn show_findings(report: &Report) {
-    report.findings().iter().for_each(show_finding);
+/// The findings, if a person reads.
+pub(super) fn talk_of(report: &Report, output: Output) {
+    if output == Output::Human {
+        report.findings().iter().for_each(show_finding);
+    }
 }
 
 /// One finding, for people.
-pub(super) fn show_finding(finding: &Finding) {
+fn show_finding(finding: &Finding) {
     let severity = match finding.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",

@@ -12,6 +12,7 @@ mod pack;
 mod registry;
 
 use std::fmt;
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -110,6 +111,12 @@ fn unknown(hint: &'static str) -> Answer {
 /// An error of a library.
 trait Judge {
     fn answer(&self) -> Answer;
+}
+
+/// What the system does not let the program do to a file: it was not found out.
+pub(crate) fn cannot<E: Into<anyhow::Error>>(what: &str, path: &Path) -> impl FnOnce(E) -> Failure {
+    let context = format!("cannot {what} `{}`", path.display());
+    move |error| Failure::unknown(error).context(context)
 }
 
 impl<E: Judge + std::error::Error + Send + Sync + 'static> From<E> for Failure {

@@ -11,9 +11,9 @@ use crate::args::{ClusterArguments, RegistryArguments, TrustArguments, WaitArgum
 /// Push an archive's images to a registry, and run its operator in an environment
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Whatever can be checked is checked before anything changes: signatures, the registry and its login,
-your rights in the cluster. Images are verified while they are pushed; the cluster is touched only when
-all are in place. Running it a second time pushes and changes nothing.
+Whatever can be checked is checked before anything changes: signatures, the registry and its
+login, your rights in the cluster. Images are verified while they are pushed; the cluster is
+touched only when all are in place. Running it a second time pushes and changes nothing.
 
 Without --environment the version only becomes available. The login to the registry is that of
 docker or podman (`podman login`, `docker login`).
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     pub(super) place: Place,
 
     /// Stop after the plan and show it
-    #[arg(long)]
+    #[arg(long, help_heading = None::<&str>)]
     pub(super) dry_run: bool,
 
     #[command(flatten)]

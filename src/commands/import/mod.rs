@@ -13,10 +13,10 @@ use importer::{Event, Plan, Ready, Receipt, Run};
 use registry::Client;
 
 pub(crate) use self::arguments::Arguments;
-use super::support;
+use super::watch::watch;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
-use crate::{progress, render};
+use crate::{cluster, progress, render};
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let Some((accepted, findings)) = request::accept(arguments, output)? else {
@@ -24,8 +24,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     };
     let client = request::client(arguments)?;
     let request = request::request(arguments)?;
-    support::block_on(async {
-        let cluster = support::cluster(&arguments.cluster).await?;
+    cluster::block_on(async {
+        let cluster = cluster::connect(&arguments.cluster).await?;
         loop {
             let mut plan = Plan::make(
                 &accepted,
@@ -75,7 +75,7 @@ async fn apply(
 ) -> Result<Receipt, importer::Error> {
     let bar = progress::bytes(output, "push", ready.summary().bytes_to_push);
     let sent = Mutex::new(show::Sent::default());
-    let objects = support::watch(output);
+    let objects = watch(output);
     let tell = |event| {
         match &event {
             Event::Push(event) => {

@@ -3,19 +3,18 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use importer::{
     Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Login,
     PullLogin, Replace, Request, Target,
 };
-use registry::{Client, Credentials, RegistryAddress};
+use registry::{Client, Credentials};
 use validator::{Accepted, Finding};
 
 use super::arguments::{Adopted, Arguments};
 use crate::args::{Output, choose};
-use crate::commands::{support, validate};
+use crate::commands::validate;
 use crate::failure::Failure;
-use crate::{environment, render};
+use crate::{cluster, disk, environment, registries, render};
 
 /// Verifies the archive as far as an import needs: layers are verified while they are pushed. What was found of an
 /// archive that is accepted comes with it.
@@ -37,9 +36,7 @@ pub(super) fn accept(
     if let (Some(judged), Output::Human) = (judged, output) {
         render::note!("signatures judged by {judged}");
     }
-    if output == Output::Human {
-        validate::show_findings(&report);
-    }
+    validate::talk_of(&report, output);
     let findings = report.findings().to_vec();
     match report.accept() {
         Ok(accepted) => {
@@ -63,27 +60,10 @@ pub(super) fn accept(
 /// The registry's client, with the site's authorities and login.
 pub(super) fn client(arguments: &Arguments) -> Result<Client, Failure> {
     let options = registry::Options {
-        credentials: credentials(&arguments.registries.registry)?,
-        ..support::registry_options(&arguments.registries.reach)?
+        credentials: registries::login(&arguments.registries.registry)?,
+        ..registries::options(&arguments.registries.reach)?
     };
     Ok(Client::new(&arguments.registries.registry, options)?)
-}
-
-/// The login that docker or podman would use: the first file that has one for the registry, in podman's order.
-fn credentials(address: &RegistryAddress) -> Result<Credentials, Failure> {
-    for path in environment::logins()
-        .into_iter()
-        .filter(|path| path.exists())
-    {
-        let config = support::read_text(&path)?;
-        let found = Credentials::from_config(config.as_bytes(), address)
-            .with_context(|| format!("cannot use the logins in `{}`", path.display()))
-            .map_err(Failure::no)?;
-        if let Some(credentials) = found {
-            return Ok(credentials);
-        }
-    }
-    Ok(Credentials::Anonymous)
 }
 
 /// The request, with every choice that was made.
@@ -107,7 +87,7 @@ pub(super) fn request(arguments: &Arguments) -> Result<Request, Failure> {
         by: environment::person(),
         now: environment::now().map_err(Failure::unknown)?,
         wait: Duration::from_secs(arguments.place.timeout),
-        writer: support::writer(&arguments.turn),
+        writer: cluster::writer(&arguments.turn),
     })
 }
 
@@ -153,7 +133,7 @@ fn pull_login(arguments: &Arguments) -> Result<PullLogin, Failure> {
 fn read_pull_login(path: &Path, arguments: &Arguments) -> Result<Login, Failure> {
     let address = arguments.registries.pull_registry.as_ref();
     let address = address.unwrap_or(&arguments.registries.registry);
-    let text = support::read_text(path)?;
+    let text = disk::read_text(path)?;
     let context = format!("cannot use the login in `{}`", path.display());
     let found = Credentials::from_config(text.as_bytes(), address)
         .map_err(|error| Failure::no(error).context(context.clone()))?;
@@ -169,7 +149,7 @@ fn read_pull_login(path: &Path, arguments: &Arguments) -> Result<Login, Failure>
             "write one with `podman login --authfile FILE HOST`, with the host as nodes know it",
         ));
     };
-    match credentials(&arguments.registries.registry)? {
+    match registries::login(&arguments.registries.registry)? {
         Credentials::Password {
             username: pushes, ..
         } if pushes == username => Err(refused(

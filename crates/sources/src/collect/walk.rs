@@ -238,12 +238,7 @@ impl<'a> Reader<'a> {
         platforms: &[WantedPlatform],
     ) -> Result<ImageContents, SourceError> {
         let root = self.choose(root, platforms)?;
-        let artifact_type = match &root.1 {
-            ImageDocument::Manifest(manifest) if !manifest.is_image() => {
-                Some(manifest.kind().to_owned())
-            }
-            _ => None,
-        };
+        let artifact_type = root.1.artifact_type().map(ToOwned::to_owned);
         let root = self.take(root)?;
         let mut walker = Walker::new(self);
         let root = walker.look_up(root)?;

@@ -1,24 +1,18 @@
 //! `solution sign`: one more signature, by a key that is here or by one that never leaves its device.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+mod attach;
+
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::anyhow;
 use archive::{Destination, Signable, Subject, detached_path};
 use clap::Args;
-use schemas::{Digest, Envelope, KeyId, PAYLOAD_TYPE};
+use schemas::{Digest, KeyId, PAYLOAD_TYPE, SolutionId};
 use serde::Serialize;
-use signing::PublicKey;
 
-use super::support;
 use crate::args::{Output, PassphraseArguments};
 use crate::failure::{self, Failure, Outcome};
-use crate::render;
-
-/// Bytes of an Ed25519 signature.
-const SIGNATURE: usize = 64;
+use crate::{disk, keys, render};
 
 /// Add a signature to an archive: inside it, or beside it where it cannot be written
 #[derive(Args, Debug)]
@@ -76,19 +70,19 @@ pub(crate) struct Arguments {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Signed {
-    solution: String,
-    archive_id: String,
+struct Signed<'a> {
+    solution: &'a SolutionId,
+    archive_id: Digest,
     key_ids: Vec<KeyId>,
     written: PathBuf,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ToSign {
-    solution: String,
-    archive_id: String,
-    payload: PathBuf,
+struct ToSign<'a> {
+    solution: &'a SolutionId,
+    archive_id: Digest,
+    payload: &'a Path,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
@@ -104,13 +98,13 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         return write_payload(&signable, path, output);
     }
     let key_ids = match &arguments.attach {
-        Some(path) => attach(arguments, path, &mut signable)?,
+        Some(path) => attach::attach(arguments, path, &mut signable)?,
         None => sign(arguments, &mut signable)?,
     };
     signable.write().map_err(cannot)?;
     let signed = Signed {
-        solution: signable.id().to_string(),
-        archive_id: signable.archive_id().to_string(),
+        solution: signable.id(),
+        archive_id: signable.archive_id(),
         key_ids,
         written: match destination {
             Destination::Beside => detached_path(&arguments.archive),
@@ -131,127 +125,43 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 /// Refuses an archive that is not the one that was looked at. A statement alone shows nothing to look at, so that its
 /// id must come from somebody who did.
 fn expect(arguments: &Arguments, signable: &Signable) -> Result<(), Failure> {
+    let (archive, id) = (arguments.archive.display(), signable.id());
     let found = signable.archive_id();
-    match &arguments.expect {
-        Some(expected) if *expected == found => Ok(()),
-        Some(_) => Err(Failure::no(anyhow::anyhow!(
-            "`{}` is {}, archive {found}: not the one that was expected",
-            arguments.archive.display(),
-            signable.id()
+    let alone = signable.subject() == Subject::Statement && arguments.payload_out.is_none();
+    match arguments.expect {
+        Some(expected) if expected != found => Err(Failure::no(anyhow!(
+            "`{archive}` is {id}, archive {found}: not the one that was expected"
         ))
         .hint("nothing was signed; find out where this file comes from")),
-        None if signable.subject() == Subject::Statement && arguments.payload_out.is_none() => {
-            Err(Failure::usage(format!(
-                "`{}` is a statement alone, about {}, archive {found}",
-                arguments.archive.display(),
-                signable.id()
-            ))
-            .hint("its signature vouches for an archive that is not here: give the id of the one that was checked with `--expect`"))
-        }
-        None => Ok(()),
+        None if alone => Err(Failure::usage(format!(
+            "`{archive}` is only the statement of {id}, archive {found}"
+        ))
+        .hint("a signature would vouch for an archive that is not here: give the id of the one that was checked with `--expect`")),
+        _ => Ok(()),
     }
 }
 
-/// Writes what is signed: nobody's file is replaced.
+/// Writes what an outside key signs.
 fn write_payload(signable: &Signable, path: &Path, output: Output) -> Result<Outcome, Failure> {
     let bytes = signing::pre_authentication_encoding(PAYLOAD_TYPE, signable.payload());
-    let write = || -> std::io::Result<()> {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o644)
-            .open(path)?;
-        file.write_all(&bytes)?;
-        file.sync_all()
-    };
-    write()
-        .with_context(|| format!("cannot write `{}`", path.display()))
-        .map_err(Failure::unknown)?;
+    disk::write_new(path, 0o644, &bytes)?;
     let payload = ToSign {
-        solution: signable.id().to_string(),
-        archive_id: signable.archive_id().to_string(),
-        payload: path.to_owned(),
+        solution: signable.id(),
+        archive_id: signable.archive_id(),
+        payload: path,
     };
     render::result(output, &payload, |payload| {
         render::line!("payload     {}", payload.payload.display());
         render::line!("solution    {}", payload.solution);
         render::line!("archive id  {}", payload.archive_id);
-        render::note(
-            "sign it as the raw message of Ed25519, then add the signature with `--attach`",
-        );
+        render::note("sign it as a raw Ed25519 message, then add the signature with `--attach`");
     });
     Ok(Outcome::Yes)
 }
 
 fn sign(arguments: &Arguments, signable: &mut Signable) -> Result<Vec<KeyId>, Failure> {
-    let keys = support::secret_keys(&arguments.keys, &arguments.passphrase)?;
-    for key in &keys {
-        signable
-            .sign(key)
-            .map_err(|error| failure::signing(&arguments.archive, error))?;
-    }
+    let keys = keys::secret(&arguments.keys, &arguments.passphrase)?;
+    let signed = keys.iter().try_for_each(|key| signable.sign(key));
+    signed.map_err(|error| failure::signing(&arguments.archive, error))?;
     Ok(keys.iter().map(|key| key.public().id()).collect())
-}
-
-fn attach(
-    arguments: &Arguments,
-    path: &Path,
-    signable: &mut Signable,
-) -> Result<Vec<KeyId>, Failure> {
-    let keys = arguments.keys.iter().map(|path| support::public_key(path));
-    let keys = keys.collect::<Result<Vec<PublicKey>, _>>()?;
-    let made = Made::read(path)?;
-    for key in &keys {
-        let bytes = made.by(key).ok_or_else(|| {
-            Failure::no(anyhow::anyhow!(
-                "`{}` has no signature by key {}",
-                path.display(),
-                key.id()
-            ))
-        })?;
-        signable
-            .attach(key, bytes)
-            .map_err(|error| failure::signing(&arguments.archive, error))?;
-    }
-    Ok(keys.iter().map(PublicKey::id).collect())
-}
-
-/// Signatures made elsewhere.
-enum Made {
-    /// By whichever key it is: the key tells.
-    Raw(Vec<u8>),
-    /// A signed copy of the statement.
-    Envelope(Envelope),
-}
-
-impl Made {
-    fn read(path: &Path) -> Result<Self, Failure> {
-        let bytes = support::read_bytes(path)?;
-        if bytes.len() == schemas::limits::ENVELOPE_SIZE {
-            return Envelope::from_slice(&bytes)
-                .map(Self::Envelope)
-                .with_context(|| format!("cannot use the signatures in `{}`", path.display()))
-                .map_err(Failure::no);
-        }
-        let raw = if bytes.len() == SIGNATURE {
-            Some(bytes)
-        } else {
-            schemas::base64_text(&bytes).filter(|raw| raw.len() == SIGNATURE)
-        };
-        raw.map(Self::Raw).ok_or_else(|| {
-            let path = path.display();
-            Failure::no(anyhow::anyhow!("`{path}` is not an Ed25519 signature"))
-                .hint("64 bytes are one, or their base64; a signed copy of statement.dsse.json holds some")
-        })
-    }
-
-    fn by(&self, key: &PublicKey) -> Option<Vec<u8>> {
-        match self {
-            Self::Raw(bytes) => Some(bytes.clone()),
-            Self::Envelope(envelope) => envelope
-                .signatures()
-                .find(|signature| signature.key_id == key.id())
-                .map(|signature| signature.bytes),
-        }
-    }
 }

@@ -1,0 +1,90 @@
+//! Reaching the cluster: as which writer, and until when, or until the user or the system asks the program to end.
+
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use anyhow::anyhow;
+use deployer::{Account, Cluster, Connect, Gone, Leases};
+use importer::{Status, Turn, Writer};
+
+use crate::args::{ClusterArguments, WaitArguments};
+use crate::failure::Failure;
+use crate::{environment, holder, interrupt};
+
+/// How long one request to the API server may take.
+const REQUEST: Duration = Duration::from_secs(30);
+/// How long the end of the program waits for what was begun.
+const PARTING: Duration = Duration::from_secs(1);
+/// How long a program that a signal ends tries to give its Lease back: it must end within a second.
+const RETURNING: Duration = Duration::from_millis(600);
+/// The Leases that are held.
+static LEASES: LazyLock<Leases> = LazyLock::new(Leases::default);
+
+/// Runs asynchronous work to its end, or until the user or the system asks the program to end.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::unknown)?;
+    let result = runtime.block_on(async {
+        tokio::select! {
+            result = work => result,
+            () = interrupt::asked() => Err(Failure::unknown(anyhow!("interrupted"))),
+        }
+    });
+    if interrupt::cancel().is_asked() {
+        // What was dropped gives its Lease back in the background.
+        let returned = async { tokio::time::timeout(RETURNING, LEASES.given_back()).await };
+        let _ = runtime.block_on(returned);
+        runtime.shutdown_background();
+    } else {
+        // A read of a slow disc cannot be cancelled; nobody should have to wait for it.
+        runtime.shutdown_timeout(PARTING);
+    }
+    result
+}
+
+/// Connects to the cluster that kubectl would.
+pub(crate) async fn connect(arguments: &ClusterArguments) -> Result<Cluster, Failure> {
+    let named = arguments.kubeconfig.clone().map(|path| vec![path]);
+    let account = Account::Kubeconfig {
+        paths: named.unwrap_or_else(kubeconfigs),
+        context: arguments.context.clone(),
+    };
+    let connect = Connect {
+        account,
+        timeout: REQUEST,
+    };
+    Cluster::connect(&connect).await.map_err(|error| {
+        Failure::unknown(error)
+            .context("cannot use the cluster")
+            .hint("try `kubectl version` with the same context; `--kubeconfig` and `--context` choose another")
+    })
+}
+
+fn kubeconfigs() -> Vec<PathBuf> {
+    let Some(list) = environment::variable("KUBECONFIG") else {
+        let home = environment::home().into_iter();
+        return home.map(|home| home.join(".kube/config")).collect();
+    };
+    let paths = list.split(':').filter(|path| !path.is_empty());
+    paths.map(PathBuf::from).collect()
+}
+
+/// Who writes to the cluster, and how long it waits while somebody else does.
+pub(crate) fn writer(wait: &WaitArguments) -> Writer {
+    let longest = wait.wait.map(Duration::from_secs);
+    Writer {
+        name: environment::writer().to_string(),
+        clock: Arc::new(environment::clock),
+        gone: Gone::by(holder::is_gone),
+        leases: LEASES.clone(),
+        turn: longest.map_or(Turn::Refuse, Turn::Wait),
+    }
+}
+
+/// What a cluster says of itself.
+pub(crate) fn status(arguments: &ClusterArguments) -> Result<Status, Failure> {
+    block_on(async { Ok(importer::status(&connect(arguments).await?).await?) })
+}

@@ -1,0 +1,114 @@
+//! What `solution pack` takes.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::size::Size;
+use crate::args::{PassphraseArguments, RegistryArguments};
+
+/// Pack images, operator and manifest into one signed ISO image
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The same inputs give the same bytes: on any machine, in any directory. SOURCE_DATE_EPOCH sets the time \
+in the image, otherwise it is 1980-01-01.
+
+Images of registries (`source: docker://HOST/REPOSITORY:TAG` or `@sha256:…`) are downloaded into a \
+cache: what broke off goes on in the next run, and what did not change is not downloaded again. \
+Logins are those of docker or podman; HTTPS_PROXY, http_proxy and NO_PROXY are obeyed. Images of an \
+engine (`docker-daemon:REF`) come from Docker's or podman's socket, which DOCKER_HOST can name.
+
+Examples:
+  solution pack -o app.iso --key publisher.key
+  solution pack shop -o shop-1.0.0.iso --key a.key --key b.key
+  solution pack shop -o draft.iso --unsigned
+  solution pack shop --check
+  solution pack shop --check --files --output json
+  solution pack shop -o app.iso --key publisher.key --compression zstd --cache-dir /var/cache/solution
+  solution pack shop -o shop.iso --key a.key --ca-file registry-ca.pem")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub(crate) struct Arguments {
+    /// The directory with solution.yaml
+    #[arg(default_value = ".", value_name = "DIR")]
+    pub(super) directory: PathBuf,
+
+    /// The archive to write
+    #[arg(
+        short = 'o',
+        long,
+        value_name = "FILE",
+        required_unless_present = "check"
+    )]
+    pub(super) out: Option<PathBuf>,
+
+    /// A secret key (PEM, perhaps encrypted) to sign with; may be repeated
+    #[arg(
+        long = "key",
+        value_name = "KEY",
+        required_unless_present_any = ["unsigned", "check"],
+        conflicts_with = "unsigned"
+    )]
+    pub(super) keys: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) passphrase: PassphraseArguments,
+
+    /// Leave the archive unsigned, to be signed later with `solution sign`
+    #[arg(long)]
+    pub(super) unsigned: bool,
+
+    /// Show what would go in, and whether it would be accepted, and write no archive
+    #[arg(long)]
+    pub(super) check: bool,
+
+    /// Show every file with its size and digest
+    #[arg(long, requires = "check")]
+    pub(super) files: bool,
+
+    /// Replace the archive if it exists
+    #[arg(long)]
+    pub(super) force: bool,
+
+    /// What to do with layers that are not compressed, of `docker-archive:` and `docker-daemon:` sources; a registry's
+    /// or a layout's images are never changed
+    #[arg(long, value_enum, default_value_t, value_name = "CODING")]
+    pub(super) compression: Compression,
+
+    /// Where contents that were downloaded, unpacked or compressed are kept for the next time [default: `solution` in
+    /// `XDG_CACHE_HOME` or `~/.cache`]
+    #[arg(long, value_name = "DIR")]
+    pub(super) cache_dir: Option<PathBuf>,
+
+    /// Keep nothing for the next time
+    #[arg(long, conflicts_with = "cache_dir")]
+    pub(super) no_cache: bool,
+
+    /// How much all sources together may unpack to, such as `500M`, `10G` or `10Gi`
+    #[arg(long, value_name = "SIZE", default_value_t = Size(sources::UNPACK_LIMIT))]
+    pub(super) unpack_limit: Size,
+
+    #[command(flatten)]
+    pub(super) reach: RegistryArguments,
+}
+
+/// What to do with layers that are not compressed.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(super) enum Compression {
+    /// Keep them as they are
+    #[default]
+    None,
+    /// Readable by every engine
+    Gzip,
+    /// Smaller, and faster to unpack
+    Zstd,
+}
+
+impl From<Compression> for sources::Compression {
+    fn from(compression: Compression) -> Self {
+        match compression {
+            Compression::None => Self::None,
+            Compression::Gzip => Self::Gzip,
+            Compression::Zstd => Self::Zstd,
+        }
+    }
+}

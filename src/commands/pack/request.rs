@@ -1,0 +1,88 @@
+//! From what was typed to what is asked for: the cache, the request.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use archive::Overwrite;
+use packager::{Request, Signing};
+use signing::SecretKey;
+use sources::{CacheOptions, Remote};
+use tempfile::TempDir;
+
+use super::Arguments;
+use crate::args::choose;
+use crate::failure::{Failure, cannot};
+use crate::{environment, registries};
+
+/// Where contents are kept.
+pub(super) enum Cache {
+    /// For the next time too.
+    Kept(PathBuf),
+    /// Until the end.
+    Passing(TempDir),
+}
+
+impl Cache {
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Kept(path) => path,
+            Self::Passing(directory) => directory.path(),
+        }
+    }
+}
+
+/// The cache; one that is not kept lies in `beside`.
+pub(super) fn cache(arguments: &Arguments, beside: &Path) -> Result<Cache, Failure> {
+    let kept = arguments.cache_dir.clone().or_else(environment::cache);
+    if let Some(path) = kept.filter(|_| !arguments.no_cache) {
+        return Ok(Cache::Kept(path));
+    }
+    let passing = tempfile::Builder::new()
+        .prefix(".solution-")
+        .suffix(".cache")
+        .tempdir_in(beside);
+    // Its kind only: `tempfile` adds a path that nobody chose to the rest.
+    let refused = |error: io::Error| cannot("write", beside)(io::Error::from(error.kind()));
+    passing.map(Cache::Passing).map_err(refused)
+}
+
+/// The request, with every choice that was made.
+pub(super) fn request(
+    arguments: &Arguments,
+    keys: Vec<SecretKey>,
+    out: &Path,
+    cache: &Path,
+) -> Result<Request, Failure> {
+    Ok(Request {
+        directory: arguments.directory.clone(),
+        output: out.to_owned(),
+        // Only a check may go without both.
+        signing: if keys.is_empty() {
+            Signing::Unsigned
+        } else {
+            Signing::Keys(keys)
+        },
+        overwrite: overwrite(arguments),
+        compression: arguments.compression.into(),
+        time: environment::source_date().map_err(Failure::usage)?,
+        now: environment::now().map_err(Failure::unknown)?,
+        threads: environment::threads(),
+        cache: CacheOptions {
+            directory: cache.to_owned(),
+            unpack_limit: arguments.unpack_limit.0,
+        },
+        remote: Remote {
+            registries: registry::Options {
+                proxies: environment::proxies(),
+                ..registries::options(&arguments.reach)?
+            },
+            logins: environment::logins(),
+            engine: environment::engine(),
+        },
+    })
+}
+
+/// Whether an archive that is there is replaced.
+pub(super) fn overwrite(arguments: &Arguments) -> Overwrite {
+    choose(arguments.force, Overwrite::Replace, Overwrite::Refuse)
+}

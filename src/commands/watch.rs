@@ -1,0 +1,71 @@
+//! What happens in the cluster, shown while it does.
+
+use deployer::{Applied, ObjectRef, Restart, RolloutState};
+use importer::Event;
+
+use super::done::Done;
+use crate::args::Output;
+use crate::progress::Waiting;
+use crate::{failure, render};
+
+/// Shows what happens, and notes it for the last words of a program that a signal ends.
+pub(super) fn watch(output: Output) -> impl Fn(Event) + Sync {
+    let (done, waiting) = (Done::default(), Waiting::new(output));
+    move |event| {
+        done.take(&event);
+        match &event {
+            Event::Rollout { deployment, state } => {
+                return waiting.tell(&progress_of(deployment, state));
+            }
+            Event::Waiting(held) => {
+                return render::note!("waiting: {}", failure::in_words(held));
+            }
+            _ => {}
+        }
+        let lines = lines_of(&event);
+        if lines.is_empty() {
+            return;
+        }
+        waiting.clear();
+        if output == Output::Human {
+            lines.iter().for_each(render::note);
+        }
+    }
+}
+
+/// `waiting for Deployment prod/app: 0 of 1 pods ready: pulling image r/app:1, pod app-1`
+fn progress_of(deployment: &ObjectRef, state: &RolloutState) -> String {
+    let (ready, wanted) = (state.progress.ready(), state.progress.wanted);
+    let pods = format!("waiting for {deployment}: {ready} of {wanted} pods ready");
+    match &state.awaited {
+        Some(awaited) => format!("{pods}: {awaited}"),
+        None => pods,
+    }
+}
+
+/// The lines that tell of an event, if it is worth any.
+fn lines_of(event: &Event) -> Vec<String> {
+    match event {
+        Event::Object { object, applied } => match applied {
+            Applied::Created => vec![format!("  {object} created")],
+            Applied::Unchanged => Vec::new(),
+            Applied::Changed => vec![format!("  {object} changed")],
+        },
+        Event::Removed(object) => vec![format!("  {object} removed")],
+        Event::Restart { pod, restart } => match restart {
+            Restart::Done => vec![format!("  {pod} restarted: it was waiting for its image")],
+            Restart::NotAllowed => vec![
+                format!(
+                    "  {pod} waits for its image with the pull secrets that it was made with, and this user may not delete it"
+                ),
+                format!(
+                    "hint: have it deleted, and its Deployment makes another: `kubectl --namespace {} delete pod {}`",
+                    pod.namespace.as_deref().unwrap_or_default(),
+                    pod.name
+                ),
+            ],
+        },
+        Event::RollingBack(version) => vec![format!("  putting version {version} back")],
+        Event::Push(_) | Event::Pushed | Event::Waiting(_) | Event::Rollout { .. } => Vec::new(),
+    }
+}
