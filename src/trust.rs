@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use files::ownership::{self, PathError, Target};
-use schemas::{KubernetesName, TrustPolicy, limits};
+use schemas::{KeyId, KubernetesName, TrustPolicy, limits};
 use serde::Serialize;
-use signing::{Policies, Policy};
+use signing::{Policies, Policy, PolicyError, PublicKey};
 
 use crate::args::Output;
-use crate::failure::Failure;
+use crate::failure::{Failure, cannot};
 use crate::{environment, render};
 
 /// The policies of this machine.
@@ -42,6 +42,26 @@ pub(crate) struct Stored {
     pub(crate) path: PathBuf,
     pub(crate) document: TrustPolicy,
     pub(crate) policy: Policy,
+}
+
+impl Stored {
+    /// The policy that a document describes.
+    pub(crate) fn new(path: PathBuf, document: TrustPolicy) -> Result<Self, PolicyError> {
+        let policy = Policy::new(&document)?;
+        Ok(Self {
+            path,
+            document,
+            policy,
+        })
+    }
+
+    /// Each key by its id, with whose it is.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (KeyId, Option<&str>)> {
+        self.document.spec.keys.iter().filter_map(|key| {
+            let id = PublicKey::from_pem(&key.pem).ok()?.id();
+            Some((id, key.comment.as_deref()))
+        })
+    }
 }
 
 /// A folder that was looked into.
@@ -197,12 +217,7 @@ fn read_file(path: &Path) -> anyhow::Result<Stored> {
             document.metadata.name
         );
     }
-    let policy = Policy::new(&document).with_context(|| format!("`{shown}` cannot be used"))?;
-    Ok(Stored {
-        path: path.to_owned(),
-        document,
-        policy,
-    })
+    Stored::new(path.to_owned(), document).with_context(|| format!("`{shown}` cannot be used"))
 }
 
 fn cannot_read(path: &Path, error: io::Error) -> anyhow::Error {
@@ -260,7 +275,5 @@ pub(crate) fn write(path: &Path, document: &TrustPolicy, write: Write) -> Result
         renamed.map_err(|failed| failed.error)?;
         File::open(folder)?.sync_all()
     };
-    store()
-        .with_context(|| format!("cannot write `{}`", path.display()))
-        .map_err(Failure::unknown)
+    store().map_err(cannot("write", path))
 }

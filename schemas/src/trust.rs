@@ -37,7 +37,7 @@ pub struct TrustMetadata {
 }
 
 /// What a policy asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TrustSpec {
     /// The Solutions that the policy is for. Of several policies that fit a Solution the one with the closest pattern counts:

@@ -18,6 +18,11 @@ pub(crate) fn reading(path: &Path, error: OpenError) -> Failure {
         .hint(VALIDATE)
 }
 
+/// An archive holds more than can be shown.
+pub(crate) fn too_much(what: &'static str) -> Failure {
+    Failure::no(anyhow::anyhow!(what)).hint(VALIDATE)
+}
+
 /// The signatures beside an archive could not be used.
 pub(crate) fn beside(archive: &Path, error: OpenError) -> Failure {
     let Answer(outcome, _) = answer(&error);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use signing::{KeyError, TrustError};
+use signing::{KeyError, PolicyError, TrustError};
 
 use super::{Answer, Failure, Judge, Outcome, UNKNOWN, no};
 
@@ -43,8 +43,22 @@ impl Judge for TrustError {
         match self {
             Self::Empty | Self::Repeated(_) => usage("give each key once with `--key`"),
             Self::ThresholdMissing { .. } | Self::ThresholdTooHigh { .. } => {
-                usage("give their number with `--threshold`")
+                usage("say how many of the keys must have signed with `--threshold`")
             }
+        }
+    }
+}
+
+impl Judge for PolicyError {
+    /// Of a policy that is about to be written.
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Trust { source, .. } => source.answer(),
+            Self::Key { .. }
+            | Self::Count { .. }
+            | Self::Policies(_)
+            | Self::Name(_)
+            | Self::Pattern { .. } => usage("nothing was changed"),
         }
     }
 }

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-pub(crate) use self::archive::{beside, reading, signing};
+pub(crate) use self::archive::{beside, reading, signing, too_much};
 pub(crate) use self::cluster::{in_words, of_operator};
 pub(crate) use self::fixes::fix;
 pub(crate) use self::keys::key;

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod consent;
+mod login;
 mod request;
 mod show;
 

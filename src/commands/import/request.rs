@@ -1,20 +1,20 @@
 //! From what was typed to what is asked for: the accepted archive, the registry's client, the request.
 
-use std::path::Path;
 use std::time::Duration;
 
 use importer::{
-    Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Login,
-    PullLogin, Replace, Request, Target,
+    Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Replace,
+    Request, Target,
 };
-use registry::{Client, Credentials};
+use registry::Client;
 use validator::{Accepted, Finding};
 
 use super::arguments::{Adopted, Arguments};
+use super::login;
 use crate::args::{Output, choose};
 use crate::commands::validate;
 use crate::failure::Failure;
-use crate::{cluster, disk, environment, registries, render};
+use crate::{cluster, environment, registries, render};
 
 /// Verifies the archive as far as an import needs: layers are verified while they are pushed. What was found of an
 /// archive that is accepted comes with it.
@@ -68,7 +68,7 @@ pub(super) fn client(arguments: &Arguments) -> Result<Client, Failure> {
 
 /// The request, with every choice that was made.
 pub(super) fn request(arguments: &Arguments) -> Result<Request, Failure> {
-    let login = pull_login(arguments)?;
+    let pull_login = login::pull_login(arguments)?;
     let target = arguments
         .place
         .environment
@@ -76,7 +76,7 @@ pub(super) fn request(arguments: &Arguments) -> Result<Request, Failure> {
         .map(|environment| Target {
             environment,
             namespace: arguments.place.namespace.clone(),
-            pull_login: login,
+            pull_login,
         });
     Ok(Request {
         registry: arguments.registries.registry.clone(),
@@ -113,55 +113,5 @@ fn allowed(arguments: &Arguments) -> Allowed {
         ),
         downgrade: choose(place.allow_downgrade, Downgrade::Allow, Downgrade::Refuse),
         create: choose(create, CreateEnvironment::Allow, CreateEnvironment::Refuse),
-    }
-}
-
-fn pull_login(arguments: &Arguments) -> Result<PullLogin, Failure> {
-    if arguments.place.no_pull_secret {
-        return Ok(PullLogin::None);
-    }
-    if let Some(name) = &arguments.place.pull_secret {
-        return Ok(PullLogin::Secret(name.clone()));
-    }
-    match &arguments.place.pull_login {
-        Some(path) => Ok(PullLogin::Made(read_pull_login(path, arguments)?)),
-        None => Ok(PullLogin::Keep),
-    }
-}
-
-/// A login for nodes. Every pod of the namespace could read it, so it must not be the one that pushes.
-fn read_pull_login(path: &Path, arguments: &Arguments) -> Result<Login, Failure> {
-    let address = arguments.registries.pull_registry.as_ref();
-    let address = address.unwrap_or(&arguments.registries.registry);
-    let text = disk::read_text(path)?;
-    let context = format!("cannot use the login in `{}`", path.display());
-    let found = Credentials::from_config(text.as_bytes(), address)
-        .map_err(|error| Failure::no(error).context(context.clone()))?;
-    let refused = |reason: String, hint: &str| {
-        Failure::no(anyhow::anyhow!(reason))
-            .context(context.clone())
-            .hint(hint)
-    };
-    let host = address.host();
-    let Some(Credentials::Password { username, password }) = found else {
-        return Err(refused(
-            format!("it holds no user name and password for {host}"),
-            "write one with `podman login --authfile FILE HOST`, with the host as nodes know it",
-        ));
-    };
-    match registries::login(&arguments.registries.registry)? {
-        Credentials::Password {
-            username: pushes, ..
-        } if pushes == username => Err(refused(
-            format!(
-                "`{username}` is the login that pushes, and every pod of the namespace could read it"
-            ),
-            "have a login made that may only pull",
-        )),
-        _ => Ok(Login {
-            host: host.to_string(),
-            username,
-            password,
-        }),
     }
 }

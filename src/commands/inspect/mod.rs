@@ -1,25 +1,21 @@
 //! `solution inspect`: what an archive says of itself, without asking who signed it.
 
+mod images;
+
 use std::path::PathBuf;
 
-use anyhow::anyhow;
-use archive::{Listed, Opened, Roots};
+use archive::Opened;
 use clap::Args;
 use schemas::{
-    ContentsEntry, Digest, ImageDocument, ImagePlace, KeyId, Solution, SolutionName, StatementTime,
-    Version, limits,
+    ContentsEntry, Digest, KeyId, Solution, SolutionName, StatementTime, Version, limits,
 };
+
 use serde::Serialize;
 
+use self::images::ImageLine;
 use crate::args::Output;
 use crate::failure::{self, Failure, Outcome};
 use crate::render;
-
-/// Bytes that are shown of what images are, counted for each: a platform has some twelve, and as a rule there is a file
-/// for each.
-const SHOWN: usize = limits::FILES * (12 + ENTRY);
-/// Bytes that a text costs beside its own.
-const ENTRY: usize = 32;
 
 /// Show what is in an archive; nothing is verified but that it is whole where it is read
 #[derive(Args, Debug)]
@@ -58,21 +54,6 @@ struct Inspected {
     files: Vec<ContentsEntry>,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ImageLine {
-    image: ImagePlace,
-    /// The digest of what the tag names; none when that cannot be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    digest: Option<Digest>,
-    /// What an artifact is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    artifact_type: Option<String>,
-    /// What an index has images for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    platforms: Vec<String>,
-}
-
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let inspected = inspect(arguments)?;
     render::result(output, &inspected, show);
@@ -97,7 +78,7 @@ fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
         Failure::no(error).context(format!("`{}`: manifest.yaml", arguments.archive.display()))
     })?;
     let predicate = &listed.statement().predicate;
-    let images = images(&listed, &manifest.spec.images).map_err(|failure| {
+    let images = images::images(&listed, &manifest.spec.images).map_err(|failure| {
         failure.context(format!("cannot show `{}`", arguments.archive.display()))
     })?;
     let mut files = Vec::new();
@@ -115,52 +96,6 @@ fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
         manifest,
         files,
     })
-}
-
-/// What the document that a tag names is.
-#[derive(Default)]
-struct Root {
-    artifact_type: Option<String>,
-    platforms: Vec<String>,
-}
-
-impl Root {
-    /// Bytes that a line about it needs.
-    fn cost(&self) -> usize {
-        let texts = self.artifact_type.iter().chain(&self.platforms);
-        texts.map(|text| text.len() + ENTRY).sum()
-    }
-}
-
-fn images(listed: &Listed, places: &[ImagePlace]) -> Result<Vec<ImageLine>, Failure> {
-    let mut roots = Roots::new(listed, root);
-    let mut shown = 0;
-    let line = |place: &ImagePlace| {
-        let found = roots.of(place);
-        let root = found.and_then(|(_, root)| root);
-        shown += root.map_or(0, Root::cost);
-        // A small index under very many tags would be very much to show.
-        if shown > SHOWN {
-            return Err(Failure::no(anyhow!(
-                "the images are for more platforms than can be shown"
-            ))
-            .hint("`solution validate` says what is wrong with it, and what to do"));
-        }
-        Ok(ImageLine {
-            image: place.clone(),
-            digest: found.map(|(digest, _)| digest),
-            artifact_type: root.and_then(|root| root.artifact_type.clone()),
-            platforms: root.map(|root| root.platforms.clone()).unwrap_or_default(),
-        })
-    };
-    places.iter().map(line).collect()
-}
-
-fn root(document: &ImageDocument) -> Root {
-    Root {
-        artifact_type: document.artifact_type().map(ToOwned::to_owned),
-        platforms: document.platforms().map(ToString::to_string).collect(),
-    }
 }
 
 /// What an image is: an artifact's type, or what it runs on.

@@ -1,11 +1,11 @@
 //! `solution init`: a source tree to begin with, from a template or from an operator's release.
 
+mod release;
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use release::{Note, SourceTree, Weight, Wishes};
 use schemas::{SolutionName, Version};
-use serde::Serialize;
 
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     match (&arguments.from, &arguments.directory) {
-        (Some(release), _) => from_release(arguments, release, output),
+        (Some(from), _) => release::run(arguments, from, output),
         (None, Some(directory)) => match about_a_release(arguments) {
             Some(option) => Err(needs_from(option, directory)),
             None => from_template(directory, output),
@@ -63,14 +63,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 
 /// An option that only says something about a release.
 fn about_a_release(arguments: &Arguments) -> Option<&'static str> {
-    let given = [
-        (arguments.name.is_some(), "--name"),
-        (arguments.version.is_some(), "--version"),
-        (arguments.deployment.is_some(), "--deployment"),
-    ];
-    given
-        .into_iter()
-        .find_map(|(is_given, option)| is_given.then_some(option))
+    let name = arguments.name.as_ref().map(|_| "--name");
+    let version = arguments.version.as_ref().map(|_| "--version");
+    let deployment = arguments.deployment.as_ref().map(|_| "--deployment");
+    name.or(version).or(deployment)
 }
 
 fn needs_from(option: &str, directory: &Path) -> Failure {
@@ -86,9 +82,7 @@ fn needs_from(option: &str, directory: &Path) -> Failure {
 fn from_template(directory: &Path, output: Output) -> Result<Outcome, Failure> {
     let written = packager::init(directory)?;
     render::result(output, &written, |written| {
-        for path in written {
-            render::line(path.display().to_string());
-        }
+        show_files(written);
         let directory = directory.display();
         render::note!(
             "next: put your images in place as {directory}/README.md says, then `solution pack {directory} -o FILE --key KEY`"
@@ -97,66 +91,8 @@ fn from_template(directory: &Path, output: Output) -> Result<Outcome, Failure> {
     Ok(Outcome::Yes)
 }
 
-/// What was made of a release.
-#[derive(Serialize)]
-struct Made<'a> {
-    solution: String,
-    version: String,
-    files: &'a [PathBuf],
-    images: usize,
-    notes: &'a [Note],
-}
-
-fn from_release(arguments: &Arguments, release: &Path, output: Output) -> Result<Outcome, Failure> {
-    let draft = draft(arguments, release)?;
-    let directory = arguments
-        .directory
-        .clone()
-        .unwrap_or_else(|| PathBuf::from(draft.id.name().as_str()));
-    let written = draft.write(&directory)?;
-    let made = Made {
-        solution: draft.id.name().to_string(),
-        version: draft.id.version().to_string(),
-        files: &written,
-        images: draft.source.spec.images.len(),
-        notes: &draft.notes,
-    };
-    render::result(output, &made, |made| {
-        for path in made.files {
-            render::line(path.display().to_string());
-        }
-        show(made, &directory);
-    });
-    Ok(Outcome::Yes)
-}
-
-fn draft(arguments: &Arguments, release: &Path) -> Result<SourceTree, Failure> {
-    let directory = arguments.directory.as_deref().and_then(Path::file_name);
-    let of_directory = || directory?.to_str()?.parse().ok();
-    let wishes = Wishes {
-        name: arguments.name.clone().or_else(of_directory),
-        version: arguments.version.clone(),
-        deployment: arguments.deployment.clone(),
-    };
-    Ok(release::draft(&release::read(release)?, &wishes)?)
-}
-
-/// What to know, the weightiest in full and the rest by number.
-fn show(made: &Made<'_>, directory: &Path) {
-    let of = |weight| made.notes.iter().filter(move |note| note.weight == weight);
-    let images = render::count(made.images, "image");
-    render::note!("{} {}: {images}", made.solution, made.version);
-    for (weight, head) in [(Weight::Chosen, "chosen"), (Weight::Decide, "decide")] {
-        for note in of(weight) {
-            render::note!("{head}: {}: {}", note.about, note.text);
-        }
+fn show_files(written: &[PathBuf]) {
+    for path in written {
+        render::line!("{}", path.display());
     }
-    let directory = directory.display();
-    let left = of(Weight::Lost).count() + of(Weight::Made).count();
-    render::note!(
-        "{left} more in {directory}/NOTES.md: what was left out, and what the import makes itself"
-    );
-    render::note!(
-        "next: read {directory}/NOTES.md and {directory}/solution.yaml, then `solution pack {directory} -o FILE --key KEY`"
-    );
 }

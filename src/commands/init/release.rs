@@ -1,0 +1,72 @@
+//! `solution init --from`: a source tree from an operator's release.
+
+use std::path::{Path, PathBuf};
+
+use release::{Note, SourceTree, Weight, Wishes};
+use schemas::{SolutionName, Version};
+use serde::Serialize;
+
+use super::{Arguments, show_files};
+use crate::args::Output;
+use crate::failure::{Failure, Outcome};
+use crate::render;
+
+/// What was made of a release.
+#[derive(Serialize)]
+struct Made<'a> {
+    solution: &'a SolutionName,
+    version: &'a Version,
+    files: &'a [PathBuf],
+    images: usize,
+    notes: &'a [Note],
+}
+
+pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<Outcome, Failure> {
+    let draft = draft(arguments, from)?;
+    let named = arguments.directory.as_deref();
+    let directory = named.unwrap_or(Path::new(draft.id.name().as_str()));
+    let written = draft.write(directory)?;
+    let made = Made {
+        solution: draft.id.name(),
+        version: draft.id.version(),
+        files: &written,
+        images: draft.source.spec.images.len(),
+        notes: &draft.notes,
+    };
+    render::result(output, &made, |made| {
+        show_files(made.files);
+        show(made, directory);
+    });
+    Ok(Outcome::Yes)
+}
+
+fn draft(arguments: &Arguments, from: &Path) -> Result<SourceTree, Failure> {
+    let directory = arguments.directory.as_deref().and_then(Path::file_name);
+    let of_directory = || directory?.to_str()?.parse().ok();
+    let wishes = Wishes {
+        name: arguments.name.clone().or_else(of_directory),
+        version: arguments.version.clone(),
+        deployment: arguments.deployment.clone(),
+    };
+    Ok(release::draft(&release::read(from)?, &wishes)?)
+}
+
+/// What to know, the weightiest in full and the rest by number.
+fn show(made: &Made<'_>, directory: &Path) {
+    let of = |weight| made.notes.iter().filter(move |note| note.weight == weight);
+    let images = render::count(made.images, "image");
+    render::note!("{} {}: {images}", made.solution, made.version);
+    for (weight, head) in [(Weight::Chosen, "chosen"), (Weight::Decide, "decide")] {
+        for note in of(weight) {
+            render::note!("{head}: {}: {}", note.about, note.text);
+        }
+    }
+    let directory = directory.display();
+    let left = of(Weight::Lost).count() + of(Weight::Made).count();
+    render::note!(
+        "{left} more in {directory}/NOTES.md: what was left out, and what the import makes itself"
+    );
+    render::note!(
+        "next: read {directory}/NOTES.md and {directory}/solution.yaml, then `solution pack {directory} -o FILE --key KEY`"
+    );
+}

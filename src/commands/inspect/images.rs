@@ -1,0 +1,74 @@
+//! What the images of an archive are, as far as it can be shown.
+
+use archive::{Listed, Roots};
+use schemas::{Digest, ImageDocument, ImagePlace, limits};
+use serde::Serialize;
+
+use crate::failure::{self, Failure};
+
+/// Bytes that are shown of what images are, counted for each: a platform has some twelve, and as a rule there is a file
+/// for each.
+const SHOWN: usize = limits::FILES * (12 + ENTRY);
+/// Bytes that a text costs beside its own.
+const ENTRY: usize = 32;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ImageLine {
+    pub(super) image: ImagePlace,
+    /// The digest of what the tag names; none when that cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) digest: Option<Digest>,
+    /// What an artifact is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) artifact_type: Option<String>,
+    /// What an index has images for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) platforms: Vec<String>,
+}
+
+/// What the document that a tag names is.
+#[derive(Default)]
+struct Root {
+    artifact_type: Option<String>,
+    platforms: Vec<String>,
+}
+
+impl Root {
+    /// Bytes that a line about it needs.
+    fn cost(&self) -> usize {
+        let texts = self.artifact_type.iter().chain(&self.platforms);
+        texts.map(|text| text.len() + ENTRY).sum()
+    }
+}
+
+/// The lines of the images.
+pub(super) fn images(listed: &Listed, places: &[ImagePlace]) -> Result<Vec<ImageLine>, Failure> {
+    let mut roots = Roots::new(listed, root);
+    let mut shown = 0;
+    let line = |place: &ImagePlace| {
+        let found = roots.of(place);
+        let root = found.and_then(|(_, root)| root);
+        shown += root.map_or(0, Root::cost);
+        // A small index under very many tags would be very much to show.
+        if shown > SHOWN {
+            return Err(failure::too_much(
+                "the images are for more platforms than can be shown",
+            ));
+        }
+        Ok(ImageLine {
+            image: place.clone(),
+            digest: found.map(|(digest, _)| digest),
+            artifact_type: root.and_then(|root| root.artifact_type.clone()),
+            platforms: root.map(|root| root.platforms.clone()).unwrap_or_default(),
+        })
+    };
+    places.iter().map(line).collect()
+}
+
+fn root(document: &ImageDocument) -> Root {
+    Root {
+        artifact_type: document.artifact_type().map(ToOwned::to_owned),
+        platforms: document.platforms().map(ToString::to_string).collect(),
+    }
+}

@@ -1,0 +1,62 @@
+//! What `solution sign` takes.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use schemas::Digest;
+
+use crate::args::PassphraseArguments;
+
+/// Add a signature to an archive: inside it, or beside it where it cannot be written
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Look at the archive first (`solution validate`, `solution inspect`): a signature says that you vouch for it. \
+The archive id stays the same; the checksum of the file changes, unless the signature goes beside it.
+
+A key in a device (HSM, smart card, key service) signs what --payload-out writes, as the raw \
+message of Ed25519; --attach checks the signature with the public key and adds it. \
+docs/signing.md has the whole way.
+
+Examples:
+  solution sign app.iso --key reviewer.key
+  solution sign /media/disc/app.iso --key reviewer.key --detached --expect sha256:0123…
+  solution sign app.iso --payload-out app.payload
+  openssl pkeyutl -sign -rawin -inkey hsm.pem -in app.payload -out app.sig
+  solution sign app.iso --attach app.sig --key hsm.pub
+  solution sign statement.dsse.json --key reviewer.key --expect sha256:0123…")]
+pub(crate) struct Arguments {
+    /// The archive, or a copy of its statement.dsse.json alone
+    pub(super) archive: PathBuf,
+
+    /// The secret key (PEM, perhaps encrypted) to sign with, may be repeated; with --attach the public key of who signed
+    #[arg(
+        long = "key",
+        value_name = "KEY",
+        required_unless_present = "payload_out"
+    )]
+    pub(super) keys: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) passphrase: PassphraseArguments,
+
+    /// Write what an outside key signs to this file, and change nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["keys", "attach", "detached", "passphrase_file"])]
+    pub(super) payload_out: Option<PathBuf>,
+
+    /// Add this signature made elsewhere: 64 bytes, their base64, or a signed copy of the statement.dsse.json
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "keys",
+        conflicts_with = "passphrase_file"
+    )]
+    pub(super) attach: Option<PathBuf>,
+
+    /// Leave the archive as it is, and put the signature into `<ARCHIVE>.dsse.json`, where it counts as well
+    #[arg(long)]
+    pub(super) detached: bool,
+
+    /// Sign only if this is the archive id, which you have from whoever checked the archive
+    #[arg(long, value_name = "ID")]
+    pub(super) expect: Option<Digest>,
+}

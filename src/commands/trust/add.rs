@@ -1,0 +1,94 @@
+//! `solution trust add`: a policy is made, or gets more keys.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::Args;
+use schemas::{KubernetesName, SolutionPattern, TrustPolicy, TrustSpec, TrustedKey};
+
+use super::{scope, show, shown};
+use crate::args::Output;
+use crate::failure::{Failure, Outcome};
+use crate::trust::{self, Stored, Write};
+use crate::{keys, render};
+
+/// Trust keys: compare their ids with what the publisher tells you through another channel than the archives
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  solution trust add acme --key acme.pub --solutions shop --solutions 'acme-*'
+  solution trust add board --key a.pub --key b.pub --key c.pub --threshold 2 --solutions '*' --system
+  solution trust add acme --key acme-next.pub --threshold 1 --extend")]
+pub(crate) struct Add {
+    /// The name of the policy
+    name: KubernetesName,
+
+    /// A public key (PEM); may be repeated, then --threshold says how many are needed
+    #[arg(long = "key", value_name = "PUB", required = true)]
+    keys: Vec<PathBuf>,
+
+    /// How many of the keys must have signed
+    #[arg(long, value_name = "N")]
+    threshold: Option<NonZeroUsize>,
+
+    /// The Solutions that the policy is for: a name, PREFIX-* or *; may be repeated
+    #[arg(long, value_name = "PATTERN", required_unless_present = "extend")]
+    solutions: Vec<SolutionPattern>,
+
+    /// Whose keys these are, for people
+    #[arg(long, value_name = "TEXT")]
+    comment: Option<String>,
+
+    /// Add the keys (and Solutions) to a policy that is there
+    #[arg(long)]
+    extend: bool,
+
+    /// For everybody on this machine (/etc/solution/trust.d), instead of for you
+    #[arg(long)]
+    system: bool,
+}
+
+pub(super) fn run(arguments: &Add, output: Output) -> Result<Outcome, Failure> {
+    let folder = trust::folder(scope(arguments.system))?;
+    let path = trust::file(&folder, &arguments.name);
+    let (mut all, _) = trust::stored()?;
+    let known = all.iter().position(|stored| stored.path == path);
+    let (mut document, write) = match (known, arguments.extend) {
+        (None, false) => {
+            let name = arguments.name.clone();
+            (TrustPolicy::new(name, TrustSpec::default()), Write::New)
+        }
+        (Some(known), true) => (all.remove(known).document, Write::Replace),
+        (Some(_), false) => {
+            return Err(Failure::no(anyhow!("`{}` exists", path.display()))
+                .hint("`--extend` adds keys to it, `solution trust remove` removes it"));
+        }
+        (None, true) => {
+            let missing = anyhow!("there is no policy `{}` to extend", path.display());
+            return Err(
+                Failure::no(missing).hint("`solution trust list` shows the policies that exist")
+            );
+        }
+    };
+    let spec = &mut document.spec;
+    for path in &arguments.keys {
+        spec.keys.push(TrustedKey {
+            comment: arguments.comment.clone(),
+            pem: keys::public(path)?.to_pem(),
+        });
+    }
+    spec.solutions.extend_from_slice(&arguments.solutions);
+    spec.threshold = arguments.threshold.or(spec.threshold);
+    all.push(Stored::new(path, document)?);
+    trust::together(&all)?;
+    let stored = all.pop().expect("it was pushed above");
+    trust::write(&stored.path, &stored.document, write)?;
+    render::result(output, &shown(&stored), |shown| {
+        show(shown);
+        render::note(
+            "compare each key id with what its owner tells you, through another channel than the archives",
+        );
+    });
+    Ok(Outcome::Yes)
+}

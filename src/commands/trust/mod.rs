@@ -1,0 +1,113 @@
+//! `solution trust`: whose signatures count on this machine, for which Solutions.
+
+mod add;
+mod remove;
+
+use std::path::Path;
+
+use clap::{Args, Subcommand};
+use schemas::{KeyId, KubernetesName, SolutionPattern};
+use serde::Serialize;
+
+use self::add::Add;
+use self::remove::Remove;
+use crate::args::{Output, choose};
+use crate::failure::{Failure, Outcome};
+use crate::render;
+use crate::trust::{self, Scope, Stored};
+
+/// Say whose signatures count, and for which Solutions, where no --key is given
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+A policy is a file, <name>.yaml, in /etc/solution/trust.d or ~/.config/solution/trust.d, which may \
+also be written by hand. For each Solution one policy counts: the one with the closest pattern. \
+docs/signing.md has the rules.
+
+Examples:
+  solution trust add acme --key acme.pub --solutions 'acme-*'
+  solution trust list
+  solution trust remove acme")]
+pub(crate) enum Command {
+    Add(Add),
+    List(List),
+    Remove(Remove),
+}
+
+/// Show the policies of this machine and of you
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  solution trust list
+  solution trust list --output json")]
+pub(crate) struct List {}
+
+/// A policy, as it is shown.
+#[derive(Serialize)]
+struct Shown<'a> {
+    name: &'a KubernetesName,
+    path: &'a Path,
+    solutions: &'a [SolutionPattern],
+    threshold: usize,
+    keys: Vec<ShownKey<'a>>,
+}
+
+#[derive(Serialize)]
+struct ShownKey<'a> {
+    id: KeyId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comment: Option<&'a str>,
+}
+
+pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> {
+    match command {
+        Command::Add(arguments) => add::run(&arguments, output),
+        Command::List(List {}) => list(output),
+        Command::Remove(arguments) => remove::run(&arguments, output),
+    }
+}
+
+fn scope(system: bool) -> Scope {
+    choose(system, Scope::System, Scope::User)
+}
+
+fn list(output: Output) -> Result<Outcome, Failure> {
+    let (all, folders) = trust::stored()?;
+    trust::say(&folders, output);
+    let policies: Vec<Shown> = all.iter().map(shown).collect();
+    render::result(output, &policies, |policies| {
+        policies.iter().for_each(show);
+        if policies.is_empty() {
+            render::line("nobody is trusted");
+            render::note(
+                "`solution trust add` trusts a publisher's key; `--key` trusts one for a single command",
+            );
+        }
+    });
+    // Shown first, so that one sees what to correct.
+    trust::together(&all)?;
+    Ok(Outcome::Yes)
+}
+
+fn shown(stored: &Stored) -> Shown<'_> {
+    let policy = &stored.policy;
+    let keys = stored.keys();
+    Shown {
+        name: policy.name(),
+        path: &stored.path,
+        solutions: policy.solutions(),
+        threshold: policy.trust().threshold(),
+        keys: keys.map(|(id, comment)| ShownKey { id, comment }).collect(),
+    }
+}
+
+fn show(shown: &Shown<'_>) {
+    let solutions: Vec<String> = shown.solutions.iter().map(ToString::to_string).collect();
+    let keys = render::count(shown.keys.len(), "key");
+    render::line!("policy      {}   ({})", shown.name, shown.path.display());
+    render::line!("  for       {}", solutions.join(", "));
+    render::line!("  needs     {} of {keys}", shown.threshold);
+    for key in &shown.keys {
+        let comment = key.comment.unwrap_or_default();
+        render::line(format!("  key       {}  {comment}", key.id).trim_end());
+    }
+}

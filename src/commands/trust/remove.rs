@@ -1,0 +1,126 @@
+//! `solution trust remove`: a policy goes, or one of its keys.
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::Args;
+use importer::Run;
+use schemas::{KeyId, KubernetesName};
+use serde::Serialize;
+use signing::PublicKey;
+
+use super::{scope, show, shown};
+use crate::args::{DryRunArguments, Output};
+use crate::failure::{Failure, Outcome, cannot};
+use crate::render;
+use crate::trust::{self, Stored, Write};
+
+/// The shortest beginning of a key id that selects a key: shorter ones are mistakes.
+const KEY_PREFIX: usize = 8;
+
+/// Trust a policy, or one of its keys, no longer
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  solution trust remove acme
+  solution trust remove 91a7e27ec25e --dry-run")]
+pub(crate) struct Remove {
+    /// The name of a policy, or the beginning of a key's id
+    what: String,
+
+    /// A policy for everybody on this machine, instead of yours
+    #[arg(long)]
+    system: bool,
+
+    #[command(flatten)]
+    dry_run: DryRunArguments,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Removed {
+    removed: PathBuf,
+    dry_run: bool,
+}
+
+pub(super) fn run(arguments: &Remove, output: Output) -> Result<Outcome, Failure> {
+    let folder = trust::folder(scope(arguments.system))?;
+    // A file that cannot be read can be removed all the same, so that there is a way out.
+    let name: Option<KubernetesName> = arguments.what.parse().ok();
+    let file = name.map(|name| trust::file(&folder, &name));
+    if let Some(path) = file.filter(|path| path.symlink_metadata().is_ok()) {
+        return remove_policy(path, arguments.dry_run.run(), output);
+    }
+    let (mut all, _) = trust::stored()?;
+    all.retain(|stored| stored.path.parent() == Some(&folder));
+    remove_key(arguments, all, output)
+}
+
+fn remove_policy(path: PathBuf, run: Run, output: Output) -> Result<Outcome, Failure> {
+    if run == Run::Real {
+        std::fs::remove_file(&path).map_err(cannot("remove", &path))?;
+    }
+    let dry_run = run == Run::Dry;
+    let removed = Removed {
+        removed: path,
+        dry_run,
+    };
+    render::result(output, &removed, |removed| {
+        let would = if dry_run { "would be " } else { "" };
+        render::line!("{would}removed     {}", removed.removed.display());
+        render::dry(run);
+    });
+    Ok(Outcome::Yes)
+}
+
+/// Removes the one key whose id begins so, from the one policy that has it.
+fn remove_key(
+    arguments: &Remove,
+    mut all: Vec<Stored>,
+    output: Output,
+) -> Result<Outcome, Failure> {
+    let what = arguments.what.to_ascii_lowercase();
+    let begins = |id: KeyId| what.len() >= KEY_PREFIX && id.to_string().starts_with(&what);
+    all.retain(|stored| stored.keys().any(|(id, _)| begins(id)));
+    let refused = |message: anyhow::Error| {
+        Failure::no(message).hint(format!("`solution trust list` shows policies and keys; name a key by at least {KEY_PREFIX} characters of its id; `--system` looks in /etc"))
+    };
+    if all.len() > 1 {
+        let several = anyhow!("several policies have a key whose id begins with `{what}`");
+        return Err(refused(several));
+    }
+    let Some(Stored {
+        path, mut document, ..
+    }) = all.pop()
+    else {
+        let what = &arguments.what;
+        return Err(refused(anyhow!(
+            "there is no policy `{what}`, and no key whose id begins with it"
+        )));
+    };
+    let keys = &mut document.spec.keys;
+    let before = keys.len();
+    keys.retain(|key| !PublicKey::from_pem(&key.pem).is_ok_and(|key| begins(key.id())));
+    if keys.len() + 1 != before {
+        let several = anyhow!("several keys of `{}` begin with `{what}`", path.display());
+        return Err(Failure::no(several).hint("give more characters of the id"));
+    }
+    let context = format!(
+        "without this key `{}` is not a valid policy",
+        path.display()
+    );
+    let stored = Stored::new(path, document).map_err(|error| {
+        Failure::no(error)
+            .context(context)
+            .hint("remove the policy as a whole by its name, or edit the file")
+    })?;
+    let run = arguments.dry_run.run();
+    if run == Run::Real {
+        trust::write(&stored.path, &stored.document, Write::Replace)?;
+    }
+    render::result(output, &shown(&stored), |shown| {
+        show(shown);
+        render::dry(run);
+    });
+    Ok(Outcome::Yes)
+}
