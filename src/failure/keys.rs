@@ -62,3 +62,9 @@ impl Judge for PolicyError {
         }
     }
 }
+
+/// Nobody's signature can be trusted, where no key is given and no policy stands.
+pub(crate) fn nobody_trusted() -> Failure {
+    Failure::usage("no key is given or trusted on this machine, so no signature can be trusted")
+        .hint("give the publisher's key with `--key`, or trust it with `solution trust add`; `validate --skip-signature` checks everything else")
+}

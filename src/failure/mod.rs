@@ -20,7 +20,7 @@ use serde::Serialize;
 pub(crate) use self::archive::{beside, reading, signing, too_much};
 pub(crate) use self::cluster::{in_words, of_operator};
 pub(crate) use self::fixes::fix;
-pub(crate) use self::keys::key;
+pub(crate) use self::keys::{key, nobody_trusted};
 use crate::args::Output;
 use crate::render;
 

@@ -1,23 +1,21 @@
 //! `solution import`: verify, plan, push, record, deploy.
 
+mod apply;
 mod arguments;
 mod consent;
 mod login;
+mod plan;
 mod request;
 mod show;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
 
-use deployer::Cluster;
-use importer::{Event, Plan, Ready, Receipt, Run};
-use registry::Client;
+use importer::{Plan, Run};
 
 pub(crate) use self::arguments::Arguments;
-use super::watch::watch;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
-use crate::{cluster, progress, render};
+use crate::{cluster, render};
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let Some((accepted, findings)) = request::accept(arguments, output)? else {
@@ -37,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             )
             .await?;
             if output == Output::Human {
-                show::plan(plan.summary());
+                plan::show(plan.summary());
             }
             if !arguments.dry_run {
                 consent::ask(&mut plan, output).await?;
@@ -55,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
                 return Ok(Outcome::Yes);
             }
             let waited = AtomicBool::new(false);
-            let receipt = match apply(ready, &client, &cluster, output, &waited).await {
+            let receipt = match apply::apply(ready, &client, &cluster, output, &waited).await {
                 // What the other one changed asks for a new plan.
                 Err(importer::Error::Refused(_)) if waited.into_inner() => continue,
                 receipt => receipt?,
@@ -64,33 +62,4 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             return Ok(Outcome::Yes);
         }
     })
-}
-
-/// Does what a plan says, and shows it. `waited` becomes true when another writer was waited for.
-async fn apply(
-    ready: Ready<'_>,
-    client: &Client,
-    cluster: &Cluster,
-    output: Output,
-    waited: &AtomicBool,
-) -> Result<Receipt, importer::Error> {
-    let bar = progress::bytes(output, "push", ready.summary().bytes_to_push);
-    let sent = Mutex::new(show::Sent::default());
-    let objects = watch(output);
-    let tell = |event| {
-        match &event {
-            Event::Push(event) => {
-                let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
-                sent.take(event);
-                bar.set_position(sent.total());
-            }
-            Event::Pushed => bar.finish_and_clear(),
-            Event::Waiting(_) => waited.store(true, Ordering::Relaxed),
-            _ => {}
-        }
-        objects(event);
-    };
-    let receipt = ready.apply(client, cluster, &tell).await;
-    bar.finish_and_clear();
-    receipt
 }

@@ -12,7 +12,7 @@ use validator::{Accepted, Finding};
 use super::arguments::{Adopted, Arguments};
 use super::login;
 use crate::args::{Output, choose};
-use crate::commands::validate;
+use crate::commands::validate::{check, words};
 use crate::failure::Failure;
 use crate::{cluster, environment, registries, render};
 
@@ -23,8 +23,8 @@ pub(super) fn accept(
     output: Output,
 ) -> Result<Option<(Accepted, Vec<Finding>)>, Failure> {
     let allow = arguments.signers.allow_unsigned.clone();
-    let signatures = validate::signatures(&arguments.signers.trust, allow, output)?;
-    let report = validate::check(
+    let (signatures, _) = check::whose(&arguments.signers.trust, allow, output)?;
+    let report = check::check(
         &arguments.archive,
         signatures,
         validator::Depth::Documents,
@@ -32,11 +32,11 @@ pub(super) fn accept(
     )?;
     let summary = report.summary();
     let judged = summary.judged.as_ref();
-    let judged = judged.map(|judged| validate::in_words(judged, summary.signers.len()));
+    let judged = judged.map(|judged| words::in_words(judged, summary.signers.len()));
     if let (Some(judged), Output::Human) = (judged, output) {
         render::note!("signatures judged by {judged}");
     }
-    validate::talk_of(&report, output);
+    words::talk_of(&report, output);
     let findings = report.findings().to_vec();
     match report.accept() {
         Ok(accepted) => {

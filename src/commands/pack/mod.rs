@@ -13,7 +13,7 @@ use serde::Serialize;
 use validator::{Finding, Report, Verdict};
 
 pub(crate) use self::arguments::Arguments;
-use super::validate;
+use super::validate::words;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{interrupt, keys, progress, render};
@@ -52,13 +52,13 @@ fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, F
         }
         Err(error) => return Err(error.into()),
     };
-    validate::talk_of(&packed.report, output);
+    words::talk_of(&packed.report, output);
     render::result(output, &packed, show);
     Ok(Outcome::Yes)
 }
 
 fn refuse(archive: &Path, report: &Report, output: Output) -> Outcome {
-    validate::talk_of(report, output);
+    words::talk_of(report, output);
     let refused = Refused {
         archive,
         verdict: report.verdict(),

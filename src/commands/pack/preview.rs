@@ -7,7 +7,8 @@ use validator::Verdict;
 
 use super::{Arguments, request, watch};
 use crate::args::Output;
-use crate::commands::{inspect, validate};
+use crate::commands::inspect;
+use crate::commands::validate::words;
 use crate::failure::{Failure, Outcome};
 use crate::{environment, keys, progress, render};
 
@@ -21,7 +22,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let mut preview = progress::watched(output, "check", watch::show, |watch| {
         packager::preview(&request, watch)
     })?;
-    validate::talk_of(&preview.report, output);
+    words::talk_of(&preview.report, output);
     if !arguments.files {
         preview.files.clear();
     }

@@ -1,12 +1,15 @@
 //! `solution environment`: labelled namespaces, made and removed.
 
+mod delete;
+
 use clap::{Args, Subcommand};
-use importer::{Adopt, DeletedEnvironment, Left, Resources, Run};
+use importer::{Adopt, Run};
 use schemas::{EnvironmentName, Namespace};
 use serde::Serialize;
 
+use self::delete::Delete;
 use super::change::change;
-use crate::args::{ClusterArguments, Output, RemovalArguments, WaitArguments, choose};
+use crate::args::{ClusterArguments, Output, WaitArguments, choose};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
@@ -14,7 +17,7 @@ use crate::{cluster, render};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Create(CreateArguments),
-    Delete(DeleteArguments),
+    Delete(Delete),
     List(ListArguments),
 }
 
@@ -47,29 +50,6 @@ pub(crate) struct CreateArguments {
     wait: WaitArguments,
 }
 
-/// Remove an environment in which nothing is deployed
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Namespaces that were made for the environment are deleted with everything in them; adopted ones stay.
-Custom resources of Solutions, workloads and volumes in them are named, and deleted only with
---delete-resources.
-
-Examples:
-  solution environment delete test --dry-run
-  solution environment delete test
-  solution environment delete test --delete-resources")]
-pub(crate) struct DeleteArguments {
-    /// The environment's name
-    environment: EnvironmentName,
-
-    /// Delete custom resources of Solutions, workloads and volumes that are left, too
-    #[arg(long)]
-    delete_resources: bool,
-
-    #[command(flatten)]
-    removal: RemovalArguments,
-}
-
 /// List environments and their namespaces
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -83,7 +63,7 @@ pub(crate) struct ListArguments {
 pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> {
     match command {
         Command::Create(arguments) => create(arguments, output),
-        Command::Delete(arguments) => delete(&arguments, output),
+        Command::Delete(arguments) => delete::run(&arguments, output),
         Command::List(arguments) => list(&arguments, output),
     }
 }
@@ -117,61 +97,6 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
         );
     });
     Ok(Outcome::Yes)
-}
-
-#[derive(Serialize)]
-struct Deleted<'a> {
-    namespaces: &'a [Left],
-    resources: &'a [String],
-    #[serde(rename = "dryRun")]
-    dry_run: bool,
-}
-
-fn delete(arguments: &DeleteArguments, output: Output) -> Result<Outcome, Failure> {
-    let resources = choose(
-        arguments.delete_resources,
-        Resources::Delete,
-        Resources::Keep,
-    );
-    let removal = &arguments.removal;
-    let run = removal.dry_run.run();
-    let deleted = change(
-        (&removal.cluster, &removal.wait),
-        run,
-        output,
-        async |change| {
-            importer::delete_environment(change, &arguments.environment, resources).await
-        },
-    )?;
-    let result = Deleted {
-        namespaces: &deleted.namespaces,
-        resources: &deleted.resources,
-        dry_run: run == Run::Dry,
-    };
-    render::result(output, &result, |_| show_deleted(&deleted, run));
-    Ok(Outcome::Yes)
-}
-
-fn show_deleted(deleted: &DeletedEnvironment, run: Run) {
-    let verb = match run {
-        Run::Real => "is",
-        Run::Dry => "would be",
-    };
-    for resource in &deleted.resources {
-        render::line!("{resource} {verb} deleted");
-    }
-    for space in &deleted.namespaces {
-        render::line(match space {
-            Left::Deleted(namespace) => format!("namespace {namespace} {verb} deleted"),
-            Left::Released(namespace) => {
-                format!(
-                    "namespace {namespace} was not made for the environment and stays, without its marks"
-                )
-            }
-            Left::Gone(namespace) => format!("namespace {namespace} was gone already"),
-        });
-    }
-    render::dry(run);
 }
 
 fn list(arguments: &ListArguments, output: Output) -> Result<Outcome, Failure> {

@@ -1,0 +1,89 @@
+//! `solution environment delete`.
+
+use clap::Args;
+use importer::{DeletedEnvironment, Left, Resources, Run};
+use schemas::EnvironmentName;
+use serde::Serialize;
+
+use crate::args::{Output, RemovalArguments, choose};
+use crate::commands::change::change;
+use crate::failure::{Failure, Outcome};
+use crate::render;
+
+/// Remove an environment in which nothing is deployed
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Namespaces that were made for the environment are deleted with everything in them; adopted ones stay.
+Custom resources of Solutions, workloads and volumes in them are named, and deleted only with
+--delete-resources.
+
+Examples:
+  solution environment delete test --dry-run
+  solution environment delete test
+  solution environment delete test --delete-resources")]
+pub(crate) struct Delete {
+    /// The environment's name
+    environment: EnvironmentName,
+
+    /// Delete custom resources of Solutions, workloads and volumes that are left, too
+    #[arg(long)]
+    delete_resources: bool,
+
+    #[command(flatten)]
+    removal: RemovalArguments,
+}
+
+#[derive(Serialize)]
+struct Deleted<'a> {
+    namespaces: &'a [Left],
+    resources: &'a [String],
+    #[serde(rename = "dryRun")]
+    dry_run: bool,
+}
+
+pub(super) fn run(arguments: &Delete, output: Output) -> Result<Outcome, Failure> {
+    let resources = choose(
+        arguments.delete_resources,
+        Resources::Delete,
+        Resources::Keep,
+    );
+    let removal = &arguments.removal;
+    let run = removal.dry_run.run();
+    let deleted = change(
+        (&removal.cluster, &removal.wait),
+        run,
+        output,
+        async |change| {
+            importer::delete_environment(change, &arguments.environment, resources).await
+        },
+    )?;
+    let result = Deleted {
+        namespaces: &deleted.namespaces,
+        resources: &deleted.resources,
+        dry_run: run == Run::Dry,
+    };
+    render::result(output, &result, |_| show_deleted(&deleted, run));
+    Ok(Outcome::Yes)
+}
+
+fn show_deleted(deleted: &DeletedEnvironment, run: Run) {
+    let verb = match run {
+        Run::Real => "is",
+        Run::Dry => "would be",
+    };
+    for resource in &deleted.resources {
+        render::line!("{resource} {verb} deleted");
+    }
+    for space in &deleted.namespaces {
+        render::line(match space {
+            Left::Deleted(namespace) => format!("namespace {namespace} {verb} deleted"),
+            Left::Released(namespace) => {
+                format!(
+                    "namespace {namespace} was not made for the environment and stays, without its marks"
+                )
+            }
+            Left::Gone(namespace) => format!("namespace {namespace} was gone already"),
+        });
+    }
+    render::dry(run);
+}

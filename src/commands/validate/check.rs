@@ -1,0 +1,60 @@
+//! Checking an archive, by the keys or policies that count: `validate` does, and `import` before anything else.
+
+use std::path::Path;
+
+use schemas::SolutionId;
+use validator::{AllowUnsigned, Depth, Report, Signatures, Trusting};
+
+use crate::args::{Output, TrustArguments};
+use crate::failure::{self, Failure, cannot};
+use crate::trust::{self, Folder};
+use crate::{environment, keys, progress};
+
+/// Whose signatures count, and where policies were looked for, which is said too.
+pub(crate) fn whose(
+    arguments: &TrustArguments,
+    allow: Option<SolutionId>,
+    output: Output,
+) -> Result<(Signatures, Vec<Folder>), Failure> {
+    let (trust, folders) = if arguments.keys.is_empty() {
+        let (policies, folders) = trust::policies()?;
+        let any = !policies.is_empty();
+        (any.then_some(Trusting::Policies(policies)), folders)
+    } else {
+        (Some(Trusting::Keys(keys::trusted(arguments)?)), Vec::new())
+    };
+    if trust.is_none() && allow.is_none() {
+        return Err(failure::nobody_trusted().hint(trust::in_words(&folders)));
+    }
+    trust::say(&folders, output);
+    let signatures = Signatures::Check {
+        trust,
+        allow_unsigned: allow.map(AllowUnsigned),
+    };
+    Ok((signatures, folders))
+}
+
+/// Checks an archive, with progress.
+pub(crate) fn check(
+    archive: &Path,
+    signatures: Signatures,
+    depth: Depth,
+    output: Output,
+) -> Result<Report, Failure> {
+    let detached = archive::read_detached(archive);
+    let detached = detached.map_err(|error| failure::beside(archive, error))?;
+    let options = validator::Options {
+        signatures,
+        detached: detached.into_iter().collect(),
+        depth,
+        threads: environment::threads(),
+        now: Some(environment::now().map_err(Failure::unknown)?),
+    };
+    let report = progress::watched(
+        output,
+        "check",
+        |bar, progress| bar.show("check", progress),
+        |watch| validator::check(archive, &options, watch),
+    );
+    report.map_err(cannot("check", archive))
+}

@@ -1,0 +1,87 @@
+//! What a check has found, for people.
+
+use validator::{Finding, Judged, Report, Severity, Verdict};
+
+use crate::args::Output;
+use crate::render;
+
+/// By what an archive was judged, and how: `policy acme: 2 of 3 keys signed, 2 needed`. Who signed an archive that is
+/// refused stands in the finding.
+pub(crate) fn in_words(judged: &Judged, signed: usize) -> String {
+    let by = match &judged.policy {
+        Some(policy) => format!("policy {policy}"),
+        None => "--key".to_owned(),
+    };
+    let keys = render::count(judged.keys, "key");
+    let needed = judged.threshold;
+    match signed {
+        0 => format!("{by}: {needed} of {keys} must have signed"),
+        _ => format!("{by}: {signed} of {keys} signed, {needed} needed"),
+    }
+}
+
+/// A report.
+pub(super) fn show(report: &Report) {
+    talk_of(report, Output::Human);
+    let summary = report.summary();
+    let name = match (&summary.solution, &summary.version) {
+        (Some(solution), Some(version)) => format!("{solution} {version}"),
+        _ => summary.archive.clone(),
+    };
+    if let Some(id) = &summary.archive_id {
+        render::line!("archive id  {id}");
+    }
+    for signer in &summary.signers {
+        render::line!("signed by   {signer}");
+    }
+    if let Some(judged) = &summary.judged {
+        render::line!("judged by   {}", in_words(judged, summary.signers.len()));
+    }
+    let held = match (summary.images, summary.files, summary.size) {
+        (Some(images), Some(files), Some(size)) => {
+            format!(
+                " ({}, {}, {})",
+                render::count(images, "image"),
+                render::count(files, "file"),
+                render::bytes(size)
+            )
+        }
+        _ => String::new(),
+    };
+    if summary.bytes_behind > 0 {
+        render::line!(
+            "note        the medium goes on for {} behind the archive; they were not read",
+            render::bytes(summary.bytes_behind)
+        );
+    }
+    render::line(match report.verdict() {
+        Verdict::Accepted => format!("valid: {name}{held}"),
+        Verdict::Unvouched => {
+            format!("intact: {name}{held}, but nobody vouches for it: signatures were not checked")
+        }
+        Verdict::Refused => format!("refused: {name}"),
+    });
+}
+
+/// The findings, if a person reads.
+pub(crate) fn talk_of(report: &Report, output: Output) {
+    if output == Output::Human {
+        report.findings().iter().for_each(show_finding);
+    }
+}
+
+/// One finding, for people.
+fn show_finding(finding: &Finding) {
+    let severity = match finding.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let place = if finding.place.is_empty() {
+        String::new()
+    } else {
+        format!("{}: ", finding.place)
+    };
+    let (id, message) = (finding.id, &finding.message);
+    render::note!("{severity}[{id}]: {place}{message}");
+    render::note!("  hint: {}", finding.fix);
+}
