@@ -2,6 +2,7 @@
 
 mod passwd;
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
@@ -14,33 +15,28 @@ use zeroize::Zeroizing;
 
 use crate::holder::{self, Holder};
 
-/// A variable that is set and not empty.
+/// The bytes of a variable that is set and not empty.
 #[expect(
     clippy::disallowed_methods,
     reason = "the CLI reads the environment, here and nowhere else"
 )]
+fn raw(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// A variable that is set, not empty, and text.
 pub(crate) fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+    raw(name)?.into_string().ok()
 }
 
-/// A variable whose value nobody else should see, as its bytes; it is set and not empty.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the CLI reads the environment, here and nowhere else"
-)]
+/// A variable whose value nobody else should see, as its bytes.
 pub(crate) fn secret(name: &str) -> Option<Zeroizing<Vec<u8>>> {
-    let value = std::env::var_os(name)?.into_vec();
-    Some(Zeroizing::new(value)).filter(|value| !value.is_empty())
+    raw(name).map(OsString::into_vec).map(Zeroizing::new)
 }
 
-/// A variable that names a file or directory; it is set and not empty.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the CLI reads the environment, here and nowhere else"
-)]
+/// A variable that names a file or directory.
 fn path(name: &str) -> Option<PathBuf> {
-    let value = std::env::var_os(name)?;
-    Some(PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty())
+    raw(name).map(PathBuf::from)
 }
 
 /// The user's home directory: `HOME`, else what the user database says. A `HOME` that is not absolute would be another
@@ -96,14 +92,13 @@ pub(crate) fn source_date() -> Result<StatementTime, String> {
     let Some(text) = variable("SOURCE_DATE_EPOCH") else {
         return Ok(StatementTime::DEFAULT);
     };
-    let seconds: Option<i64> = text.parse().ok();
-    seconds
-        .and_then(|seconds| StatementTime::from_unix(seconds).ok())
-        .ok_or_else(|| {
-            format!(
-                "SOURCE_DATE_EPOCH is `{text}`, not a number of seconds since 1970 in the years 1980 to 2099"
-            )
-        })
+    let time = text.parse().ok();
+    let time = time.and_then(|seconds| StatementTime::from_unix(seconds).ok());
+    time.ok_or_else(|| {
+        format!(
+            "SOURCE_DATE_EPOCH is `{text}`; expected seconds since 1970, in the years 1980 to 2099"
+        )
+    })
 }
 
 /// The processors that work is spread over.
@@ -143,18 +138,12 @@ pub(crate) fn engine() -> Option<PathBuf> {
         return named.strip_prefix("unix://").map(PathBuf::from);
     }
     let docker = PathBuf::from("/var/run/docker.sock");
-    let own =
-        variable("XDG_RUNTIME_DIR").map(|folder| PathBuf::from(folder).join("podman/podman.sock"));
-    let candidates = [
-        Some(docker.clone()),
-        own,
-        Some(PathBuf::from("/run/podman/podman.sock")),
-    ];
-    let mut there = candidates
+    let own = path("XDG_RUNTIME_DIR").map(|folder| folder.join("podman/podman.sock"));
+    let roots = PathBuf::from("/run/podman/podman.sock");
+    let mut candidates = [Some(docker.clone()), own, Some(roots)]
         .into_iter()
-        .flatten()
-        .filter(|path| path.exists());
-    Some(there.next().unwrap_or(docker))
+        .flatten();
+    candidates.find(|path| path.exists()).or(Some(docker))
 }
 
 /// Who runs the program, and where: `user@host`.
@@ -168,7 +157,6 @@ pub(crate) fn writer() -> Holder {
 }
 
 fn user() -> String {
-    variable("USER")
-        .or_else(|| variable("LOGNAME"))
-        .unwrap_or_else(|| "unknown".to_owned())
+    let name = variable("USER").or_else(|| variable("LOGNAME"));
+    name.unwrap_or_else(|| "unknown".to_owned())
 }

@@ -81,6 +81,22 @@ impl Contents {
         Ok(Self(entries))
     }
 
+    /// The first file below a directory.
+    #[must_use]
+    pub fn below(&self, directory: &str) -> Option<&ArchivePath> {
+        let below = format!("{}/", directory.trim_end_matches('/'));
+        let mut paths = self.0.iter().map(|entry| &entry.path);
+        paths.find(|path| path.as_str().starts_with(&below))
+    }
+
+    /// The files of the same name in whichever directory, but for upper and lower case.
+    pub fn alike(&self, path: &str) -> impl Iterator<Item = &ArchivePath> {
+        let name = |path: &str| path.rsplit('/').next().map(str::to_ascii_lowercase);
+        let wanted = name(path);
+        let paths = self.0.iter().map(|entry| &entry.path);
+        paths.filter(move |path| name(path.as_str()) == wanted)
+    }
+
     /// The files in the order of their paths.
     #[must_use]
     pub fn entries(&self) -> &[ContentsEntry] {

@@ -1,6 +1,7 @@
 //! `solution cat`: one file of an archive, as it lies there.
 
 use std::io::ErrorKind;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::anyhow;
@@ -62,9 +63,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     match (render::is_terminal(), small) {
         (true, true) => show(&whole()?, arguments)?,
         (true, false) => return Err(elsewhere(arguments, "large")),
-        (false, true) => {
-            write(&whole()?)?;
-        }
+        (false, true) => write(&whole()?).map(drop)?,
         (false, false) => stream(pieces, arguments)?,
     }
     render::note(inspect::NOT_VERIFIED);
@@ -92,25 +91,18 @@ fn stream(mut pieces: Pieces<'_>, arguments: &Arguments) -> Result<(), Failure> 
             .hint("do not use what was written: it is not the whole file, or not the right one")
     };
     while let Some(piece) = pieces.piece().map_err(failed)? {
-        if write(piece)? == Reader::Gone {
+        if write(piece)?.is_break() {
             break;
         }
     }
     Ok(())
 }
 
-/// Who reads standard output.
-#[derive(PartialEq, Eq)]
-enum Reader {
-    There,
-    Gone,
-}
-
-/// Writes bytes as they are. A reader that has seen enough is not an error.
-fn write(bytes: &[u8]) -> Result<Reader, Failure> {
+/// Writes bytes as they are, unless the reader has seen enough and is gone: that is not an error.
+fn write(bytes: &[u8]) -> Result<ControlFlow<()>, Failure> {
     match render::raw(bytes) {
-        Ok(()) => Ok(Reader::There),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Ok(()) => Ok(ControlFlow::Continue(())),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
         Err(error) => Err(Failure::unknown(error).context("cannot write to standard output")),
     }
 }
@@ -118,29 +110,20 @@ fn write(bytes: &[u8]) -> Result<Reader, Failure> {
 /// Says that there is no such file, and which one may have been meant.
 fn unknown(listed: &Listed, arguments: &Arguments) -> Failure {
     let (archive, path) = (arguments.archive.display(), &arguments.path);
-    let all = || {
-        let entries = listed.contents().entries().iter();
-        entries.map(|entry| entry.path.as_str())
-    };
-    let below = format!("{}/", path.trim_end_matches('/'));
-    if let Some(file) = all().find(|file| file.starts_with(&below)) {
+    let contents = listed.contents();
+    if let Some(file) = contents.below(path) {
         return Failure::no(anyhow!("`{path}` is a directory of `{archive}`")).hint(format!(
             "name one of its files, such as `{file}`; `solution inspect --files` lists them"
         ));
     }
-    let name = |path: &str| path.rsplit('/').next().map(str::to_ascii_lowercase);
-    let alike = all().filter(|file| name(file) == name(path));
-    let alike: Vec<String> = alike
-        .take(SUGGESTED)
-        .map(|file| format!("`{file}`"))
-        .collect();
+    let alike = contents.alike(path).take(SUGGESTED);
+    let alike: Vec<String> = alike.map(|file| format!("`{file}`")).collect();
     let failure = Failure::no(anyhow!("`{archive}` has no file `{path}`"));
-    if alike.is_empty() {
-        failure.hint("`solution inspect --files` lists the files")
-    } else {
-        failure.hint(format!(
+    match alike.as_slice() {
+        [] => failure.hint("`solution inspect --files` lists the files"),
+        _ => failure.hint(format!(
             "there is {}; `solution inspect --files` lists all",
             alike.join(", ")
-        ))
+        )),
     }
 }
