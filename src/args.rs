@@ -51,7 +51,7 @@ impl DryRunArguments {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct WaitArguments {
-    /// Wait while somebody else changes the cluster, at most this many seconds, without a number an hour; `--wait=60`
+    /// Wait while somebody else changes the cluster, for at most SECONDS (`--wait=60`), or an hour if none are given
     #[arg(
         long,
         value_name = "SECONDS",
@@ -85,11 +85,11 @@ pub(crate) struct RemovalArguments {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Registry")]
 pub(crate) struct RegistryArguments {
-    /// A certificate authority (PEM) that the registry's certificate is signed by
+    /// A certificate authority (PEM) that signed the registry's certificate
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_file: Vec<std::path::PathBuf>,
 
-    /// Speak HTTP without TLS to the registry; without it only on this machine itself
+    /// Use HTTP without TLS; by default only for a registry on this machine
     #[arg(long)]
     pub(crate) plain_http: bool,
 }

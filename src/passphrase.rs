@@ -94,7 +94,7 @@ pub(crate) fn for_new_key(
 fn ask_new(key: &Path) -> Result<Passphrase, Failure> {
     let first = prompt(&format!("New passphrase for {}: ", key.display()), key)?;
     let first = Passphrase::new(first).map_err(Failure::no)?;
-    let second = prompt("The same again: ", key)?;
+    let second = prompt("The same passphrase again: ", key)?;
     if Passphrase::new(second).is_ok_and(|second| second == first) {
         return Ok(first);
     }

@@ -138,9 +138,9 @@ fn refused(error: anyhow::Error) -> Failure {
         None => Failure::no(error),
     };
     if exposed {
-        return failure.hint("who can write there, or take it away, decides what is trusted: leave that to root and yourself (`chown`, `chmod go-w`), or name another folder with HOME or XDG_CONFIG_HOME");
+        return failure.hint("whoever can write there, or replace it, decides what is trusted: leave that to root and yourself (`chown`, `chmod go-w`), or choose another folder with HOME or XDG_CONFIG_HOME");
     }
-    failure.hint("nothing is trusted as long as one policy cannot be: mend it or remove it")
+    failure.hint("nothing is trusted while one policy is invalid: correct it or remove it")
 }
 
 /// Reads the policies of a folder: how many it has, or none if there is no such folder.
@@ -162,7 +162,7 @@ fn read_folder(folder: &Path, all: &mut Vec<Stored>) -> anyhow::Result<Option<us
     if all.len() + names.len() > limits::TRUST_POLICIES {
         let most = limits::TRUST_POLICIES;
         bail!(
-            "`{}` holds too much: at most {most} policies are read",
+            "`{}` holds too many files: at most {most} policies are read",
             folder.display()
         );
     }
@@ -178,7 +178,7 @@ fn read_file(path: &Path) -> anyhow::Result<Stored> {
     let name: KubernetesName = path
         .file_name()
         .and_then(|name| name.to_str()?.strip_suffix(EXTENSION)?.parse().ok())
-        .ok_or_else(|| anyhow!("`{shown}` is not called as a policy is, `<name>{EXTENSION}`"))?;
+        .ok_or_else(|| anyhow!("`{shown}` is not named like a policy, `<name>{EXTENSION}`"))?;
     let mut options = OpenOptions::new();
     // A link may lead to where others write, and a pipe would wait for them.
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;

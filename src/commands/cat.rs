@@ -19,13 +19,13 @@ const WHOLE: u64 = limits::YAML_SIZE;
 /// Files that are named when another was asked for.
 const SUGGESTED: usize = 3;
 
-/// Write one file of an archive to standard output; nothing is verified but that it is whole
+/// Write one file of an archive to standard output, verifying only that it is intact
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The bytes come as they are. At a terminal they are shown as text instead, with escapes (\\u{1b}) for what a terminal \
-would obey; what is no text, or larger than 4 MiB, goes into a file or another program only.
+would obey; what is not text, or larger than 4 MiB, can only go into a file or another program.
 
-A file that is not what the archive lists ends with exit code 1. Files up to 4 MiB are compared before any of their \
+A file that differs from what the archive lists ends with exit code 1. Files up to 4 MiB are compared before any of their \
 bytes are written; larger ones while they are, so that only the exit code tells whether to use them.
 
 Examples:
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 
 /// Shows a text at a terminal.
 fn show(bytes: &[u8], arguments: &Arguments) -> Result<(), Failure> {
-    let text = str::from_utf8(bytes).map_err(|_| elsewhere(arguments, "no text"))?;
+    let text = str::from_utf8(bytes).map_err(|_| elsewhere(arguments, "not text"))?;
     text.lines().for_each(render::line);
     Ok(())
 }

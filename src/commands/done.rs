@@ -74,8 +74,8 @@ impl State {
             }
             Stage::Before => "",
             Stage::Pushed => " after all images were pushed",
-            Stage::Rollout => " while the operator was awaited",
-            Stage::Restoring => " while the version before was put back",
+            Stage::Rollout => " while waiting for the operator",
+            Stage::Restoring => " while restoring the previous version",
         };
         let changes = self.changes();
         format!("interrupted{while_}: {changes}; run the same command again to complete it")

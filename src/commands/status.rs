@@ -11,8 +11,8 @@ use crate::{cluster, render};
 /// Show imported versions, environments, and whether their operators are ready
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Ends with 1 when an operator that should run is not ready, or is not of the version that should run;
-it says why, and what to do.
+Exits with 1 if an operator is not ready, or does not run the version that it should; it says why,
+and what to do.
 
 Examples:
   solution status

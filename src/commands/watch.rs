@@ -56,16 +56,16 @@ fn lines_of(event: &Event) -> Vec<String> {
             Restart::Done => vec![format!("  {pod} restarted: it was waiting for its image")],
             Restart::NotAllowed => vec![
                 format!(
-                    "  {pod} waits for its image with the pull secrets that it was made with, and this user may not delete it"
+                    "  {pod} is waiting for its image with the pull secrets it was created with, and you may not delete it"
                 ),
                 format!(
-                    "hint: have it deleted, and its Deployment makes another: `kubectl --namespace {} delete pod {}`",
+                    "hint: have it deleted, and its Deployment creates another: `kubectl --namespace {} delete pod {}`",
                     pod.namespace.as_deref().unwrap_or_default(),
                     pod.name
                 ),
             ],
         },
-        Event::RollingBack(version) => vec![format!("  putting version {version} back")],
+        Event::RollingBack(version) => vec![format!("  restoring version {version}")],
         Event::Push(_) | Event::Pushed | Event::Waiting(_) | Event::Rollout { .. } => Vec::new(),
     }
 }

@@ -69,7 +69,7 @@ fn answer(error: &OpenError) -> Answer {
         }
         OpenError::StatementAlone(_) => Answer(Outcome::Usage, Some("leave `--detached` out")),
         OpenError::WrongSignature => no(
-            "sign the file that `--payload-out` writes, as it is and not its hash, and give the public key of that key",
+            "sign the file that `--payload-out` writes, not its hash, and give the public key that belongs to the signing key",
         ),
         // The archive is good, and has the signature already.
         OpenError::Sign(_) => NO,

@@ -9,7 +9,7 @@ use crate::{environment, holder, render};
 const AGAIN: &str = "import the version that should run into this environment again";
 const DAMAGED: &str = "this is not what was signed: damaged or altered. Copy the archive again from the source; if it fails again, treat it as tampering";
 const OTHER_PLATFORM: &str =
-    "use an archive with the node's platform, or keep the pod off that node with a node selector";
+    "use an archive for the node's platform, or keep the pod off that node with a node selector";
 
 impl Judge for Error {
     fn answer(&self) -> Answer {
@@ -26,14 +26,10 @@ impl Judge for Stuck {
     fn answer(&self) -> Answer {
         match self {
             Self::Pull(problem) => problem.answer(),
-            Self::Configuration => {
-                no("create what is missing, or correct its name where the pod names it")
-            }
-            Self::Crash { .. } => {
-                no("read the end of its log: the program itself says why it stops")
-            }
+            Self::Configuration => no("create what is missing, or correct its name in the pod"),
+            Self::Crash { .. } => no("read the end of its log: it says why the program stops"),
             Self::OutOfMemory => no(
-                "raise the memory limit that the namespace's LimitRange sets, or the node's memory",
+                "raise the memory limit of the namespace's LimitRange, or give the node more memory",
             ),
             Self::WrongMachine => no(OTHER_PLATFORM),
             Self::NoProgram => no("check the command in the manifest against the image's content"),
@@ -47,12 +43,12 @@ impl Judge for Stuck {
                 "read the message: an admission rule or a missing ServiceAccount refuses the pods",
             ),
             Self::Unschedulable => unknown(
-                "check free resources, taints and the node selector: `kubectl describe pod` lists why each node says no",
+                "check free resources, taints and the node selector: `kubectl describe pod` says why no node fits",
             ),
             Self::NotReady => unknown("check the readiness probe and the container's log"),
-            Self::NoCause => unknown(
-                "check that the controllers and a node of the cluster work, or allow more time",
-            ),
+            Self::NoCause => {
+                unknown("check that the cluster's controllers and nodes work, or allow more time")
+            }
         }
     }
 }
@@ -64,7 +60,7 @@ impl Judge for PullProblem {
                 "install the registry's CA on every node (containerd: certs.d/<registry>/hosts.toml with `ca`)",
             ),
             Self::Certificate => {
-                no("renew the registry's certificate, or use the name that stands in it")
+                no("renew the registry's certificate, or use a name that it contains")
             }
             Self::PlainHttp => no(
                 "give the registry a certificate, or tell every node to use plain HTTP for it (containerd: certs.d/<registry>/hosts.toml with `server = \"http://...\"`)",
@@ -73,20 +69,20 @@ impl Judge for PullProblem {
                 "name a Secret of type kubernetes.io/dockerconfigjson with `--pull-secret`, or correct its credentials",
             ),
             Self::NotFound => no(
-                "import the archive again: the registry the nodes use lacks the image; check `--pull-registry` too",
+                "import the archive again: the nodes' registry lacks the image; also check `--pull-registry`",
             ),
             Self::Platform => no(OTHER_PLATFORM),
             Self::BadReference => {
                 no("check the image reference in the manifest and `--pull-registry`")
             }
             Self::SecretUnread => unknown(
-                "see that the pull secret is in the namespace; a node that was only slow to read it tries again by itself",
+                "check that the pull secret is in the namespace; a node that was merely slow to read it tries again by itself",
             ),
             Self::Refused => unknown(
-                "check that the registry runs and that the nodes reach its address and port",
+                "check that the registry runs and that nodes can reach its address and port",
             ),
             Self::NoSuchHost => unknown(
-                "make the registry's name known to the nodes, or set `--pull-registry` to a name they know",
+                "make the registry's name resolve on the nodes, or set `--pull-registry` to one that does",
             ),
             Self::TimedOut => unknown("check the network between the nodes and the registry"),
             Self::Other => unknown("read the message, and check with `crictl pull` on the node"),
@@ -133,7 +129,7 @@ impl From<importer::Error> for Failure {
             E::Registry(cause) => Self::judged(cause.answer(), error),
             E::Cluster(held @ Error::LeaseHeld { expires_in, .. }) => {
                 Self::unknown(anyhow::anyhow!(in_words(held))).hint(format!(
-                    "wait for them with `--wait`; if they ended without giving it back, the cluster is free in {} s",
+                    "wait for them with `--wait`; if their process has died, the cluster is free in {} s",
                     expires_in.as_secs() + 1
                 ))
             }
@@ -197,7 +193,7 @@ fn not_pushed(failure: &PushFailure) -> Failure {
     }
     let sent = render::bytes(failure.uploaded.bytes);
     ended.hint(format!(
-        "run the same command again: it sends only what is missing ({sent} were sent and count)"
+        "run the same command again: it sends only what is missing ({sent} were sent already)"
     ))
 }
 
@@ -235,7 +231,7 @@ mod tests {
             offset: 0,
             source: std::io::Error::other("no medium"),
         };
-        let medium = "check the medium: copy it again, or try another drive".to_owned();
+        let medium = "check the medium: copy the archive again, or try another drive".to_owned();
         assert_eq!(
             pushed([read(), read()]),
             (Outcome::Unknown, vec![medium.clone()])

@@ -7,16 +7,14 @@ use super::registry::MAY_NOT_PUSH;
 const OTHER_NAMESPACE: &str = "choose another namespace with `--namespace`";
 const ADOPT_NAMESPACE: &str =
     "choose another with `--namespace`, or take it over with `--adopt namespace`";
-const SHORTER: &str =
-    "`solution unimport` versions that nobody needs, or have the publisher shorten the manifest";
-const UNSIGNED: &str = "ask the publisher for a signed archive; `--forget-signers` takes it, and forgets who signed before";
-const OTHER_SIGNERS: &str = "ask the publisher, through another channel, whether the keys changed; `--change-signers` takes it";
+const SHORTER: &str = "remove versions that nobody needs with `solution unimport`, or have the publisher shorten the manifest";
+const UNSIGNED: &str = "ask the publisher for a signed archive; `--forget-signers` accepts this one, and forgets who signed before";
+const OTHER_SIGNERS: &str = "ask the publisher, through another channel, whether the keys changed; `--change-signers` accepts the new ones";
 const OTHER_TAG: &str =
     "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it";
 const DROPPED: &str =
     "objects and operators that use it would break: import a version that still serves it";
-const OLDER: &str =
-    "operators rarely understand newer data: `--allow-downgrade` does it all the same";
+const OLDER: &str = "operators rarely understand newer data: `--allow-downgrade` deploys it anyway";
 const NOT_OURS: &str =
     "choose another namespace with `--namespace`, or remove the object if nobody needs it";
 const CLUSTER_RULES: &str =
@@ -37,7 +35,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
             let meant = near.as_ref();
             let meant = meant.map_or(String::new(), |name| format!("did you mean `{name}`? "));
             return format!(
-                "{meant}`--create-environment` makes it; `solution environment list` shows all"
+                "{meant}`--create-environment` creates it; `solution environment list` shows all"
             );
         }
         O::NoPullSecret {
@@ -52,7 +50,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
                 )
             });
             return format!(
-                "{create}`kubectl --namespace {namespace} create secret docker-registry {secret} --docker-server={host} --docker-username=… --docker-password=…`, or `--pull-login FILE` to have one made"
+                "{create}`kubectl --namespace {namespace} create secret docker-registry {secret} --docker-server={host} --docker-username=… --docker-password=…`, or `--pull-login FILE` to have one created"
             );
         }
         O::Beyond(_, id) => {
@@ -66,7 +64,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::Denied(_) => "have it granted, or use another context with `--context`",
         O::Grant(..) => "import as a user who holds it, or who may `escalate` and `bind` roles",
         O::RecordSize(..) => SHORTER,
-        O::OtherArchive(..) => "ask the publisher which is right; `--replace` takes this one",
+        O::OtherArchive(..) => "ask the publisher which is right; `--replace` accepts this one",
         O::NoSigners(..) => UNSIGNED,
         O::OtherSigners(..) => OTHER_SIGNERS,
         O::PushDenied(_) => MAY_NOT_PUSH,
@@ -82,7 +80,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::NamespaceReserved(_) | O::NamespaceTaken(..) => OTHER_NAMESPACE,
         O::NamespaceGoing(_) => "wait until it is gone, then run the same command again",
         O::NamespaceOther(_) | O::NamespaceUnowned(..) => ADOPT_NAMESPACE,
-        O::OtherLogin(..) => "give `--pull-registry` too, as nodes know it",
+        O::OtherLogin(..) => "also give `--pull-registry`, as nodes know it",
         O::Older(..) => OLDER,
         O::TooOld(..) => "import a version in that range first",
         O::Owned(..) => NOT_OURS,
@@ -90,7 +88,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::Refused(..) => CLUSTER_RULES,
         O::PodRefused(_) => POD_RULES,
         O::NotDeployed(..) => "`solution status` shows what is deployed where",
-        O::NotImported(..) => "`solution status` lists what is",
+        O::NotImported(..) => "`solution status` lists what is imported",
         O::NotActive(_) => "`solution status` shows what is active",
         O::ServesNothing(_) => "serve a version again, or delete the CRD yourself",
         O::InUse(..) => "deleting the CRD would delete them: delete them yourself first",
@@ -114,7 +112,7 @@ mod tests {
                 near,
             ))
         };
-        let make = "`--create-environment` makes it; `solution environment list` shows all";
+        let make = "`--create-environment` creates it; `solution environment list` shows all";
         assert_eq!(unknown(None), make);
         assert_eq!(
             unknown(Some("test")),
@@ -132,7 +130,7 @@ mod tests {
                 host: "pull.test:5000".to_owned(),
             })
         };
-        let make = "`kubectl --namespace prod-ns create secret docker-registry login --docker-server=pull.test:5000 --docker-username=… --docker-password=…`, or `--pull-login FILE` to have one made";
+        let make = "`kubectl --namespace prod-ns create secret docker-registry login --docker-server=pull.test:5000 --docker-username=… --docker-password=…`, or `--pull-login FILE` to have one created";
         assert_eq!(missing(None), make);
         let first = "`solution environment create prod --namespace prod-ns`, then ";
         assert_eq!(missing(Some("prod")), format!("{first}{make}"));

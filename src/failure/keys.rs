@@ -13,9 +13,9 @@ fn usage(hint: &'static str) -> Answer {
 /// A key file is not one to sign with.
 pub(crate) fn key(path: &Path, error: KeyError) -> Failure {
     let answer = match &error {
-        KeyError::Passphrase => {
-            no("if the passphrase is right, the key file is damaged: `openssl pkey -in KEY` tells")
-        }
+        KeyError::Passphrase => no(
+            "if the passphrase is right, the key file is damaged: check it with `openssl pkey -in KEY`",
+        ),
         KeyError::Encryption(_) | KeyError::Work => {
             no("encrypt it again: `openssl pkcs8 -topk8 -in KEY -out NEW-KEY`")
         }
@@ -43,7 +43,7 @@ impl Judge for TrustError {
         match self {
             Self::Empty | Self::Repeated(_) => usage("give each key once with `--key`"),
             Self::ThresholdMissing { .. } | Self::ThresholdTooHigh { .. } => {
-                usage("say how many of the keys must have signed with `--threshold`")
+                usage("set how many of the keys must have signed with `--threshold`")
             }
         }
     }

@@ -17,7 +17,7 @@ impl Judge for PackError {
             Self::Write(error) => error.answer(),
             Self::Cached { .. } | Self::Check(_) | Self::Init { .. } => UNKNOWN,
             Self::Problem { problem, .. } => Answer(Outcome::No, problem.fix()),
-            Self::NoSource(_) => no("`solution init` writes one to begin with"),
+            Self::NoSource(_) => no("`solution init` writes one to start from"),
             Self::Source { .. }
             | Self::Outside { .. }
             | Self::NoOperatorFiles { .. }
@@ -139,7 +139,7 @@ impl Judge for CacheError {
             | Self::Io { .. }
             | Self::Crowded(_) => UNKNOWN,
             Self::Exposed { .. } => no(
-                "give a folder that only you can write to with `--cache-dir`, or take the right to write from others with `chmod go-w`",
+                "use a folder that only you can write to (`--cache-dir`), or take write access from others (`chmod go-w`)",
             ),
         }
     }

@@ -11,7 +11,7 @@ pub(super) const MAY_NOT_PUSH: &str =
     "ask the registry's administrator for the right to push there, or to create the project";
 const PULL_AGAIN: &str = "run the same command again: only what is missing is downloaded";
 const PUSH_AGAIN: &str = "run the same command again: only what is missing is pushed";
-const ROOM: &str = "make room, or choose another place for downloads";
+const ROOM: &str = "free some space, or choose another place for downloads";
 const TAMPERED: &str = "copy again from the source; if it fails again, treat it as tampering";
 
 impl Judge for Error {
@@ -25,16 +25,16 @@ impl Judge for Error {
                 "check the host name, the port, and the firewall between here and the registry",
             ),
             Self::TooSlow { .. } => unknown(
-                "look at the line to the registry and at what else the registry is doing, then run the same command again: what is in place already counts",
+                "check the connection to the registry and the load on it, then run the same command again: what is in place is kept",
             ),
             Self::Untrusted { .. } => no(
-                "give the authority that signed the registry's certificate with --ca-file, and use the host name that stands in the certificate",
+                "give the authority that signed the registry's certificate with `--ca-file`, and use a host name that the certificate contains",
             ),
             Self::PlainHttpAnswer { .. } => {
-                no("use the registry's HTTPS port, or --plain-http if it really has none")
+                no("use the registry's HTTPS port, or `--plain-http` if it really has none")
             }
             Self::NotARegistry { .. } => {
-                no("check host and port: an OCI registry answers below /v2/")
+                no("check the host and the port: an OCI registry answers below /v2/")
             }
             Self::LoginRequired { .. } => no(
                 "log in with `docker login` or `podman login`, or name the file that holds the login",
@@ -47,7 +47,7 @@ impl Judge for Error {
             ),
             Self::Denied { .. } => no(MAY_NOT_PUSH),
             Self::Missing { .. } => no(
-                "check the name and the tag; some registries also say this of what a login may not see",
+                "check the name and the tag; some registries also say this of what your login may not see",
             ),
             Self::Busy { .. } if self.is_storing() => unknown(
                 "the registry failed while storing: look at its log and at its free space, then run the same command again: only what is missing is pushed",
@@ -61,17 +61,19 @@ impl Judge for Error {
                 PUSH_AGAIN
             }),
             Self::Refused { status: 413, .. } => {
-                no("raise the largest body size of the proxy before the registry")
+                no("raise the maximum body size of the proxy in front of the registry")
             }
             Self::Damaged { .. } | Self::ManifestDamaged { .. } => no(TAMPERED),
             Self::NotKept { .. } => no(
-                "restart the registry, then run the same command again: it remembers content that its garbage collector has removed, and must forget it",
+                "restart the registry, then run the same command again: it still believes that it has content that its garbage collector removed",
             ),
             Self::Store { .. } => unknown(ROOM),
             Self::OtherSize { .. } | Self::OtherDigest { .. } => no(
-                "the registry, or something before it, holds other content: push the image there again",
+                "the registry, or a proxy in front of it, holds other content: push the image there again",
             ),
-            Self::Read { .. } => unknown("check the medium: copy it again, or try another drive"),
+            Self::Read { .. } => {
+                unknown("check the medium: copy the archive again, or try another drive")
+            }
             Self::Refused { .. }
             | Self::Setup(_)
             | Self::Proxy(_)
@@ -87,14 +89,14 @@ impl Judge for EngineError {
         match self {
             Self::Unreachable { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
                 unknown(
-                    "use an engine of your own (`systemctl --user start podman.socket`), or become a member of the group that the socket belongs to",
+                    "use an engine of your own (`systemctl --user start podman.socket`), or join the group that owns the socket",
                 )
             }
             Self::Unreachable { .. } => unknown(
                 "start the engine (`systemctl --user start podman.socket`, or Docker's service), or name its socket with DOCKER_HOST=unix://PATH",
             ),
             Self::NoSuchImage { .. } => no(
-                "`docker images` or `podman images` lists what is there; rootless and root's engines have different images",
+                "`docker images` or `podman images` lists what is there; rootless engines and root's hold different images",
             ),
             Self::TooLong { .. } => NO,
             Self::Store(_) => unknown(ROOM),

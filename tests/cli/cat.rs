@@ -65,7 +65,7 @@ fn every_file_comes_as_it_is() {
         assert!(stdout == listed.read(path, 1 << 30).unwrap(), "{path}");
         assert_eq!(
             stderr,
-            "not verified: `solution validate` says whether to believe it\n"
+            "not verified: `solution validate` says whether to trust it\n"
         );
     }
 }

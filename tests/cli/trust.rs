@@ -268,7 +268,7 @@ fn what_others_could_have_written_ends_the_command() {
     for name in ["acme.yml", "acme.yaml~", "README", "Acme.yaml"] {
         let other = folder.join(name);
         fs::write(&other, &text).unwrap();
-        refused(&[name, "is not called as a policy is"]);
+        refused(&[name, "is not named like a policy"]);
         fs::remove_file(other).unwrap();
     }
     let link = folder.join("link.yaml");

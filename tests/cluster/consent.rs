@@ -136,7 +136,7 @@ fn a_terminal_asks_and_only_yes_is_yes() {
     );
     let variables = ["KUBECONFIG", "REGISTRY_AUTH_FILE"].map(|name| (name, variable(name)));
     let before = site.snapshot();
-    let question = "Type `yes` to go on:";
+    let question = "Type `yes` to continue:";
     let text = Terminal::run(&site.desk, &line, &variables)
         .at(question, "y\n")
         .ended(1);

@@ -279,7 +279,7 @@ fn whoever_is_ended_gives_the_lease_back_and_others_are_told_who_holds_it() {
     assert_eq!(code, Some(143), "{said}");
     assert!(took < Duration::from_secs(1), "{took:?}: {said}");
     assert!(
-        said.contains("interrupted while the operator was awaited: ")
+        said.contains("interrupted while waiting for the operator: ")
             && said.contains("objects were written (")
             && said.contains("; run the same command again to complete it"),
         "{said}"
@@ -369,7 +369,7 @@ fn ctrl_c_at_a_terminal_takes_the_spinner_away_and_says_what_is_done() {
     let clear = "\u{1b}[2K";
     let end = shown.rsplit(clear).next().unwrap();
     assert!(
-        end.starts_with("error: interrupted while the operator was awaited: "),
+        end.starts_with("error: interrupted while waiting for the operator: "),
         "{shown:?}"
     );
 }

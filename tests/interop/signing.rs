@@ -17,7 +17,7 @@ fn a_passphrase_is_asked_for_and_not_shown() {
     let line = format!("{PASSPHRASE}\n");
     let text = Terminal::run(&desk, "solution keygen locked --encrypt", &[])
         .at("New passphrase for locked.key: ", &line)
-        .at("The same again: ", &line)
+        .at("The same passphrase again: ", &line)
         .ended(0);
     assert!(!text.contains("horse"), "{text}");
     assert!(text.contains("encrypted"), "{text}");
@@ -50,7 +50,7 @@ fn a_passphrase_that_is_typed_badly_makes_no_key() {
         let mut terminal = Terminal::run(&desk, "solution keygen locked --encrypt", &[])
             .at("New passphrase for locked.key: ", first);
         if !second.is_empty() {
-            terminal = terminal.at("The same again: ", second);
+            terminal = terminal.at("The same passphrase again: ", second);
         }
         let text = terminal.ended(1);
         assert!(text.contains(words), "{text}");

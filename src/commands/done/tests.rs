@@ -34,6 +34,6 @@ fn the_sentence_says_what_is_done_and_what_to_do() {
     state.stage = Stage::Rollout;
     assert_eq!(
         state.sentence(),
-        "interrupted while the operator was awaited: 5 objects were written (ConfigMap prod/a, ConfigMap prod/b, ConfigMap prod/c and 2 more) and 1 object was removed; run the same command again to complete it"
+        "interrupted while waiting for the operator: 5 objects were written (ConfigMap prod/a, ConfigMap prod/b, ConfigMap prod/c and 2 more) and 1 object was removed; run the same command again to complete it"
     );
 }

@@ -13,7 +13,7 @@ use crate::render;
 /// Remove an environment in which nothing is deployed
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Namespaces that were made for the environment are deleted with everything in them; adopted ones stay.
+Namespaces that were created for the environment are deleted with everything in them; adopted ones stay.
 Custom resources of Solutions, workloads and volumes in them are named, and deleted only with
 --delete-resources.
 
@@ -21,7 +21,7 @@ Examples:
   solution environment delete test --dry-run
   solution environment delete test
   solution environment delete test --delete-resources")]
-pub(crate) struct Delete {
+pub(crate) struct DeleteArguments {
     /// The environment's name
     environment: EnvironmentName,
 
@@ -41,7 +41,7 @@ struct Deleted<'a> {
     dry_run: bool,
 }
 
-pub(super) fn run(arguments: &Delete, output: Output) -> Result<Outcome, Failure> {
+pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome, Failure> {
     let resources = choose(
         arguments.delete_resources,
         Resources::Delete,
@@ -79,7 +79,7 @@ fn show_deleted(deleted: &DeletedEnvironment, run: Run) {
             Left::Deleted(namespace) => format!("namespace {namespace} {verb} deleted"),
             Left::Released(namespace) => {
                 format!(
-                    "namespace {namespace} was not made for the environment and stays, without its marks"
+                    "namespace {namespace} was not created for the environment and stays, without its labels"
                 )
             }
             Left::Gone(namespace) => format!("namespace {namespace} was gone already"),

@@ -7,7 +7,7 @@ use importer::{Adopt, Run};
 use schemas::{EnvironmentName, Namespace};
 use serde::Serialize;
 
-use self::delete::Delete;
+use self::delete::DeleteArguments;
 use super::change::change;
 use crate::args::{ClusterArguments, Output, WaitArguments, choose};
 use crate::failure::{Failure, Outcome};
@@ -17,11 +17,11 @@ use crate::{cluster, render};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Create(CreateArguments),
-    Delete(Delete),
+    Delete(DeleteArguments),
     List(ListArguments),
 }
 
-/// Make an environment, or add a namespace to one
+/// Create an environment, or add a namespace to one
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -91,7 +91,7 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
     };
     render::result(output, &created, |created| {
         render::line!(
-            "environment {} is there, in namespace {}",
+            "environment {} exists, in namespace {}",
             created.environment,
             created.namespace
         );
@@ -103,7 +103,7 @@ fn list(arguments: &ListArguments, output: Output) -> Result<Outcome, Failure> {
     let status = cluster::status(&arguments.cluster)?;
     render::result(output, &status.environments, |spaces| {
         if spaces.is_empty() {
-            render::line("no environment; `solution environment create NAME` makes one");
+            render::line("no environment; `solution environment create NAME` creates one");
         }
         for space in spaces {
             let runs = space.solutions.iter();

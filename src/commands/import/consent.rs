@@ -21,7 +21,7 @@ pub(super) async fn ask(plan: &mut Plan<'_>, output: Output) -> Result<(), Failu
     if output != Output::Human || !answered {
         return Ok(());
     }
-    render::note("accept what reaches beyond the environment? Type `yes` to go on:");
+    render::note("accept what reaches beyond the environment? Type `yes` to continue:");
     // On a thread of its own, so that Ctrl-C ends the waiting.
     let answer = tokio::task::spawn_blocking(answer).await;
     if answer.map_err(Failure::unknown)?? == "yes" {

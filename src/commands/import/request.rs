@@ -42,7 +42,7 @@ pub(super) fn accept(
         Ok(accepted) => {
             if accepted.signers().is_none() && output == Output::Human {
                 render::note(
-                    "warning: nobody signed this archive; it is taken because --allow-unsigned names it",
+                    "warning: nobody signed this archive; it is accepted because `--allow-unsigned` names it",
                 );
             }
             Ok(Some((accepted, findings)))

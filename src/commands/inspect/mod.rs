@@ -17,10 +17,10 @@ use crate::args::Output;
 use crate::failure::{self, Failure, Outcome};
 use crate::render;
 
-/// Show what is in an archive; nothing is verified but that it is whole where it is read
+/// Show what is in an archive, verifying only that what is read is intact
 #[derive(Args, Debug)]
 #[command(after_help = "\
-`solution validate` says whether to believe it; `solution cat` writes one of the files.
+`solution validate` says whether to trust it; `solution cat` writes one of the files.
 
 Examples:
   solution inspect app.iso
@@ -36,8 +36,7 @@ pub(crate) struct Arguments {
 }
 
 /// What whoever reads an archive without its signatures must know.
-pub(super) const NOT_VERIFIED: &str =
-    "not verified: `solution validate` says whether to believe it";
+pub(super) const NOT_VERIFIED: &str = "not verified: `solution validate` says whether to trust it";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -14,8 +14,8 @@ The same inputs give the same bytes: on any machine, in any directory. SOURCE_DA
 in the image, otherwise it is 1980-01-01.
 
 Images of registries (`source: docker://HOST/REPOSITORY:TAG` or `@sha256:…`) are downloaded into a \
-cache: what broke off goes on in the next run, and what did not change is not downloaded again. \
-Logins are those of docker or podman; HTTPS_PROXY, http_proxy and NO_PROXY are obeyed. Images of an \
+cache: an interrupted download continues in the next run, and what did not change is not downloaded again. \
+Logins are those of docker or podman; HTTPS_PROXY, http_proxy and NO_PROXY are respected. Images of an \
 engine (`docker-daemon:REF`) come from Docker's or podman's socket, which DOCKER_HOST can name.
 
 Examples:
@@ -74,12 +74,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t, value_name = "CODING")]
     pub(super) compression: Compression,
 
-    /// Where contents that were downloaded, unpacked or compressed are kept for the next time [default: `solution` in
+    /// Where downloaded, unpacked and compressed contents are kept for the next run [default: `solution` in
     /// `XDG_CACHE_HOME` or `~/.cache`]
     #[arg(long, value_name = "DIR")]
     pub(super) cache_dir: Option<PathBuf>,
 
-    /// Keep nothing for the next time
+    /// Keep nothing for the next run
     #[arg(long, conflicts_with = "cache_dir")]
     pub(super) no_cache: bool,
 

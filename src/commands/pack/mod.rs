@@ -36,7 +36,7 @@ fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, F
     // A wrong passphrase is known at once, not after a long pack.
     let keys = keys::secret(&arguments.keys, &arguments.passphrase)?;
     interrupt::note(format!(
-        "interrupted: `{}` is not written; run the same command again: what is in the cache is not fetched anew",
+        "interrupted: `{}` was not written; run the same command again: what is in the cache is not fetched again",
         out.display()
     ));
     let beside = out.parent().filter(|path| !path.as_os_str().is_empty());

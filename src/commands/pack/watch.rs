@@ -16,7 +16,7 @@ pub(super) fn show(bar: &progress::Bar, event: Event) {
             );
         }),
         Event::Untidy(error) => bar.suspend(|| {
-            render::note!("warning: the cache keeps more than it should: {error}");
+            render::note!("warning: the cache holds more than it should: {error}");
         }),
     }
 }

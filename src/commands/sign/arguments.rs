@@ -15,7 +15,7 @@ The archive id stays the same; the checksum of the file changes, unless the sign
 
 A key in a device (HSM, smart card, key service) signs what --payload-out writes, as the raw \
 message of Ed25519; --attach checks the signature with the public key and adds it. \
-docs/signing.md has the whole way.
+docs/signing.md describes every step.
 
 Examples:
   solution sign app.iso --key reviewer.key
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     /// The archive, or a copy of its statement.dsse.json alone
     pub(super) archive: PathBuf,
 
-    /// The secret key (PEM, perhaps encrypted) to sign with, may be repeated; with --attach the public key of who signed
+    /// The secret key (PEM, perhaps encrypted) to sign with; may be repeated; with --attach, the signer's public key
     #[arg(
         long = "key",
         value_name = "KEY",
@@ -39,11 +39,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) passphrase: PassphraseArguments,
 
-    /// Write what an outside key signs to this file, and change nothing
+    /// Write what an external key must sign to this file, and change nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["keys", "attach", "detached", "passphrase_file"])]
     pub(super) payload_out: Option<PathBuf>,
 
-    /// Add this signature made elsewhere: 64 bytes, their base64, or a signed copy of the statement.dsse.json
+    /// Add this signature, made elsewhere: 64 bytes, their base64, or a signed copy of the statement.dsse.json
     #[arg(
         long,
         value_name = "FILE",
@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) detached: bool,
 
-    /// Sign only if this is the archive id, which you have from whoever checked the archive
+    /// Sign only an archive with this id, which you have from whoever checked it
     #[arg(long, value_name = "ID")]
     pub(super) expect: Option<Digest>,
 }

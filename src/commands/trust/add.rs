@@ -40,11 +40,11 @@ pub(crate) struct Add {
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
 
-    /// Add the keys (and Solutions) to a policy that is there
+    /// Add the keys (and Solutions) to an existing policy
     #[arg(long)]
     extend: bool,
 
-    /// For everybody on this machine (/etc/solution/trust.d), instead of for you
+    /// For everybody on this machine (/etc/solution/trust.d), instead of only for you
     #[arg(long)]
     system: bool,
 }

@@ -33,7 +33,7 @@ pub(crate) enum Command {
     Remove(Remove),
 }
 
-/// Show the policies of this machine and of you
+/// Show the policies of this machine and your own
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -18,7 +18,7 @@ use crate::trust::{self, Stored, Write};
 /// The shortest beginning of a key id that selects a key: shorter ones are mistakes.
 const KEY_PREFIX: usize = 8;
 
-/// Trust a policy, or one of its keys, no longer
+/// Stop trusting a policy, or one of its keys
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         policy_folders,
     };
     render::result(output, &validated, |validated| {
-        words::show(validated.report)
+        words::show(validated.report);
     });
     Ok(match report.verdict() {
         Verdict::Accepted | Verdict::Unvouched => Outcome::Yes,

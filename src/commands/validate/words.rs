@@ -50,7 +50,7 @@ pub(super) fn show(report: &Report) {
     };
     if summary.bytes_behind > 0 {
         render::line!(
-            "note        the medium goes on for {} behind the archive; they were not read",
+            "note        the medium continues for {} beyond the archive; they were not read",
             render::bytes(summary.bytes_behind)
         );
     }
