@@ -4,7 +4,7 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use importer::Run;
 
-/// What a flag stands for: the one if it is given, else the other.
+/// What a flag, or another yes, stands for: the first, else the second.
 pub(crate) fn choose<T>(is_given: bool, given: T, otherwise: T) -> T {
     if is_given { given } else { otherwise }
 }

@@ -1,9 +1,11 @@
 //! Small files that a command line names: read whole, or written where there is none.
 
 use std::fs::OpenOptions;
-use std::io::{self, Write as _};
+use std::io::{self, Read, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+
+use zeroize::Zeroizing;
 
 use crate::failure::{Failure, cannot};
 
@@ -18,6 +20,27 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 /// The text of a file.
 pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     String::from_utf8(read(path)?).map_err(|_| cannot("read", path)(not_text()))
+}
+
+/// Reads at most so many bytes, or until one of this kind came, into memory that is erased.
+pub(crate) fn read_erased(
+    mut from: impl Read,
+    most: usize,
+    until: Option<u8>,
+) -> io::Result<Zeroizing<Vec<u8>>> {
+    // All at once, so that growing leaves no copy behind.
+    let mut bytes = Zeroizing::new(vec![0; most]);
+    let mut length = 0;
+    while length < most && !until.is_some_and(|end| bytes[..length].contains(&end)) {
+        match from.read(&mut bytes[length..]) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(length);
+    Ok(bytes)
 }
 
 /// What bytes are not.

@@ -1,7 +1,7 @@
 //! The keys that a command line names: secret ones to sign with, public ones to trust.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -43,17 +43,9 @@ fn read_erased(path: &Path) -> io::Result<Zeroizing<String>> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a file"));
     }
-    // All at once, so that growing leaves no copy behind; one byte more tells that there is more.
-    let mut bytes = Zeroizing::new(vec![0; limits::PEM_SIZE + 1]);
-    let mut file = File::open(path)?;
-    let mut length = 0;
-    while length < bytes.len() {
-        match file.read(&mut bytes[length..])? {
-            0 => break,
-            read => length += read,
-        }
-    }
-    let text = str::from_utf8(&bytes[..length]).map_err(|_| disk::not_text())?;
+    // One byte more tells that there is more.
+    let bytes = disk::read_erased(File::open(path)?, limits::PEM_SIZE + 1, None)?;
+    let text = str::from_utf8(&bytes).map_err(|_| disk::not_text())?;
     Ok(Zeroizing::new(text.to_owned()))
 }
 

@@ -21,6 +21,7 @@ mod usage;
 
 use std::process::ExitCode;
 
+use crate::args::choose;
 use crate::failure::Outcome;
 use crate::usage::Typed;
 
@@ -34,13 +35,8 @@ fn main() -> ExitCode {
         Typed::Wrong(output, failure) => (output, Err(failure)),
         Typed::Help(answer) => {
             render::help(&answer);
-            let asked_for = !answer.use_stderr();
-            let outcome = if asked_for {
-                Outcome::Yes
-            } else {
-                Outcome::Usage
-            };
-            return outcome.into();
+            // Not asked for, it stands in the place of a command.
+            return choose(answer.use_stderr(), Outcome::Usage, Outcome::Yes).into();
         }
     };
     interrupt::take_last_word();

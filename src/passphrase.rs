@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use crate::args::PassphraseArguments;
 use crate::failure::Failure;
-use crate::{environment, interrupt, render};
+use crate::{disk, environment, interrupt, render};
 
 /// The variable that holds a passphrase.
 const VARIABLE: &str = "SOLUTION_KEY_PASSPHRASE";
@@ -50,27 +50,14 @@ fn from_file(path: &Path) -> Result<Passphrase, Failure> {
 }
 
 /// The first line, without what ends it. A longer one than any passphrase comes out too long.
-fn first_line(mut from: impl Read) -> std::io::Result<Zeroizing<Vec<u8>>> {
-    // All at once, so that growing leaves no copy behind; room for one byte too many and the line's end.
-    let mut bytes = Zeroizing::new(vec![0; limits::PASSPHRASE + 3]);
-    let mut length = 0;
-    while length < bytes.len() && !bytes[..length].contains(&b'\n') {
-        match from.read(&mut bytes[length..]) {
-            Ok(0) => break,
-            Ok(read) => length += read,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(line_of(&bytes[..length]))
-}
-
-fn line_of(bytes: &[u8]) -> Zeroizing<Vec<u8>> {
-    let line = bytes
-        .split(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    Zeroizing::new(line.strip_suffix(b"\r").unwrap_or(line).to_vec())
+fn first_line(from: impl Read) -> std::io::Result<Zeroizing<Vec<u8>>> {
+    // Room for one byte too many and the line's end.
+    let bytes = disk::read_erased(from, limits::PASSPHRASE + 3, Some(b'\n'))?;
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    let line = lines.next().unwrap_or_default();
+    Ok(Zeroizing::new(
+        line.strip_suffix(b"\r").unwrap_or(line).to_vec(),
+    ))
 }
 
 /// Asks for the passphrase of a key that is there.

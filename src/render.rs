@@ -4,8 +4,10 @@
 //! Text of others (of archives, registries, clusters, file names) comes here inside of ours, so that every text is shown as
 //! ONE line in which nothing commands a terminal: a line feed in it is an escape. What has several lines is several calls.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
+use std::ops::ControlFlow;
 
 use importer::Run;
 use schemas::{is_unprintable, printable};
@@ -44,11 +46,13 @@ pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Bytes of a file as they are, for another program: to a terminal go lines.
-pub(crate) fn raw(bytes: &[u8]) -> io::Result<()> {
+/// Bytes of a file as they are, for another program: to a terminal go lines. It may have seen enough and be gone.
+pub(crate) fn raw(bytes: &[u8]) -> io::Result<ControlFlow<()>> {
     let mut out = io::stdout().lock();
-    out.write_all(bytes)?;
-    out.flush()
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
+        other => other.map(ControlFlow::Continue),
+    }
 }
 
 /// The help or the version, which clap lays out and which holds no text of others: asked for, or in place of a command.
@@ -125,6 +129,12 @@ pub(crate) fn bytes(count: u64) -> String {
     } else {
         format!("{scaled}.{} {}", rest / 100, UNITS[unit])
     }
+}
+
+/// Several texts of a kind, in one line.
+pub(crate) fn list<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
+    let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    items.join(", ")
 }
 
 /// `1 image`, `2 images`.

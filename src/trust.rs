@@ -19,7 +19,7 @@ use serde::Serialize;
 use signing::{Policies, Policy, PolicyError, PublicKey};
 
 use crate::args::Output;
-use crate::failure::{Failure, cannot};
+use crate::failure::{self, Failure, cannot};
 use crate::{environment, render};
 
 /// The policies of this machine.
@@ -90,7 +90,7 @@ pub(crate) fn folder(scope: Scope) -> Result<PathBuf, Failure> {
 pub(crate) fn stored() -> Result<(Vec<Stored>, Vec<Folder>), Failure> {
     let (mut all, mut folders) = (Vec::new(), Vec::new());
     for path in [folder(Scope::System)?, folder(Scope::User)?] {
-        let policies = read_folder(&path, &mut all).map_err(refused)?;
+        let policies = read_folder(&path, &mut all).map_err(failure::policies)?;
         folders.push(Folder { path, policies });
     }
     Ok((all, folders))
@@ -113,8 +113,7 @@ pub(crate) fn in_words(folders: &[Folder]) -> String {
         };
         format!("{} ({found})", path.display())
     });
-    let words: Vec<String> = words.collect();
-    format!("looked for policies in {}", words.join(", "))
+    format!("looked for policies in {}", render::list(words))
 }
 
 /// Says where policies were looked for, if a person reads.
@@ -127,20 +126,7 @@ pub(crate) fn say(folders: &[Folder], output: Output) {
 /// Policies that are to stand beside each other.
 pub(crate) fn together(stored: &[Stored]) -> Result<Policies, Failure> {
     let policies = stored.iter().map(|stored| stored.policy.clone()).collect();
-    Policies::new(policies)
-        .map_err(|error| Failure::no(error).hint("`solution trust list` shows the files"))
-}
-
-fn refused(error: anyhow::Error) -> Failure {
-    let exposed = matches!(error.downcast_ref(), Some(PathError::Exposed { .. }));
-    let failure = match error.downcast_ref::<io::Error>() {
-        Some(_) => Failure::unknown(error),
-        None => Failure::no(error),
-    };
-    if exposed {
-        return failure.hint("whoever can write there, or replace it, decides what is trusted: leave that to root and yourself (`chown`, `chmod go-w`), or choose another folder with HOME or XDG_CONFIG_HOME");
-    }
-    failure.hint("nothing is trusted while one policy is invalid: correct it or remove it")
+    Policies::new(policies).map_err(failure::together)
 }
 
 /// Reads the policies of a folder: how many it has, or none if there is no such folder.

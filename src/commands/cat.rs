@@ -1,6 +1,5 @@
 //! `solution cat`: one file of an archive, as it lies there.
 
-use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -98,13 +97,9 @@ fn stream(mut pieces: Pieces<'_>, arguments: &Arguments) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Writes bytes as they are, unless the reader has seen enough and is gone: that is not an error.
 fn write(bytes: &[u8]) -> Result<ControlFlow<()>, Failure> {
-    match render::raw(bytes) {
-        Ok(()) => Ok(ControlFlow::Continue(())),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
-        Err(error) => Err(Failure::unknown(error).context("cannot write to standard output")),
-    }
+    let written = render::raw(bytes);
+    written.map_err(|error| Failure::unknown(error).context("cannot write to standard output"))
 }
 
 /// Says that there is no such file, and which one may have been meant.
@@ -117,13 +112,12 @@ fn unknown(listed: &Listed, arguments: &Arguments) -> Failure {
         ));
     }
     let alike = contents.alike(path).take(SUGGESTED);
-    let alike: Vec<String> = alike.map(|file| format!("`{file}`")).collect();
+    let alike = render::list(alike.map(|file| format!("`{file}`")));
     let failure = Failure::no(anyhow!("`{archive}` has no file `{path}`"));
-    match alike.as_slice() {
-        [] => failure.hint("`solution inspect --files` lists the files"),
+    match alike.as_str() {
+        "" => failure.hint("`solution inspect --files` lists the files"),
         _ => failure.hint(format!(
-            "there is {}; `solution inspect --files` lists all",
-            alike.join(", ")
+            "there is {alike}; `solution inspect --files` lists all"
         )),
     }
 }

@@ -8,7 +8,8 @@ use schemas::KeyId;
 use serde::Serialize;
 use signing::SecretKey;
 
-use crate::args::{Output, PassphraseArguments};
+use super::give;
+use crate::args::{Output, PassphraseArguments, choose};
 use crate::failure::{Failure, Outcome};
 use crate::{disk, passphrase, render};
 
@@ -81,18 +82,12 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         key_id: key.public().id(),
         encrypted: arguments.encrypt,
     };
-    render::result(output, &made, |made| {
-        let keep = if made.encrypted {
-            "encrypted; keep it and its passphrase secret"
-        } else {
-            "keep it secret"
-        };
-        render::line!("secret key  {}   ({keep})", made.secret.display());
-        render::line!(
-            "public key  {}   (give it to those who check)",
-            made.public.display()
-        );
+    Ok(give(output, &made, |made| {
+        let encrypted = "encrypted; keep it and its passphrase secret";
+        let keep = choose(made.encrypted, encrypted, "keep it secret");
+        let (secret, public) = (made.secret.display(), made.public.display());
+        render::line!("secret key  {secret}   ({keep})");
+        render::line!("public key  {public}   (give it to those who check)");
         render::line!("key id      {}", made.key_id);
-    });
-    Ok(Outcome::Yes)
+    }))
 }

@@ -17,9 +17,11 @@ mod validate;
 mod watch;
 
 use clap::{Parser, Subcommand};
+use serde::Serialize;
 
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
+use crate::render;
 
 /// Pack, validate and import signed Solution archives: Kubernetes applications for sites without internet.
 #[derive(Debug, Parser)]
@@ -68,6 +70,12 @@ pub(crate) enum Command {
     Deactivate(undo::Deactivate),
     #[command(subcommand)]
     Environment(environment::Command),
+}
+
+/// Gives a result, as it was asked for; the answer is yes.
+fn give<T: Serialize>(output: Output, value: &T, human: impl FnOnce(&T)) -> Outcome {
+    render::result(output, value, human);
+    Outcome::Yes
 }
 
 /// Runs one command.

@@ -4,7 +4,7 @@ use clap::Args;
 use importer::{EnvironmentNamespace, OperatorStatus, VersionStatus};
 use serde::Serialize;
 
-use crate::args::{ClusterArguments, Output};
+use crate::args::{ClusterArguments, Output, choose};
 use crate::failure::{self, Failure, Outcome};
 use crate::{cluster, render};
 
@@ -53,11 +53,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         notes: &status.notes,
     };
     render::result(output, &shown, show);
-    Ok(if status.is_ready() {
-        Outcome::Yes
-    } else {
-        Outcome::No
-    })
+    Ok(choose(status.is_ready(), Outcome::Yes, Outcome::No))
 }
 
 fn show(status: &Shown) {
@@ -65,15 +61,11 @@ fn show(status: &Shown) {
         render::line("no Solution is imported");
     }
     for version in status.versions {
+        let active = choose(version.active, ", CRDs active", "");
         let record = &version.record;
-        let active = if version.active { ", CRDs active" } else { "" };
-        render::line!(
-            "{} {}  {}{active}  from {}",
-            record.name,
-            record.version,
-            render::count(record.images.len(), "image"),
-            record.endpoint
-        );
+        let images = render::count(record.images.len(), "image");
+        let (name, version, endpoint) = (&record.name, &record.version, &record.endpoint);
+        render::line!("{name} {version}  {images}{active}  from {endpoint}");
     }
     for space in status.environments {
         let of = if space.namespace.as_str() == space.environment.as_str() {
@@ -82,13 +74,9 @@ fn show(status: &Shown) {
             format!(" (namespace {})", space.namespace)
         };
         render::line!("environment {}{of}", space.environment);
-        for operator in status
-            .operators
-            .iter()
-            .filter(|hinted| hinted.operator.namespace == space.namespace)
-        {
-            show_operator(operator);
-        }
+        let operators = status.operators.iter();
+        let here = operators.filter(|it| it.operator.namespace == space.namespace);
+        here.for_each(show_operator);
     }
     for note in status.notes {
         render::line!("note: {note}");
@@ -96,17 +84,11 @@ fn show(status: &Shown) {
 }
 
 fn show_operator(Hinted { operator, hint }: &Hinted) {
-    let ready = operator
-        .ready
-        .map(|[ready, wanted]| format!("{ready}/{wanted} ready"));
-    let said = [ready.as_ref(), operator.why.as_ref()];
-    let said: Vec<&str> = said.into_iter().flatten().map(String::as_str).collect();
-    render::line!(
-        "  {} {}  {}",
-        operator.solution,
-        operator.version,
-        said.join(": ")
-    );
+    let ready = operator.ready;
+    let ready = ready.map(|[ready, wanted]| format!("{ready}/{wanted} ready"));
+    let said: Vec<String> = ready.into_iter().chain(operator.why.clone()).collect();
+    let (solution, version, said) = (&operator.solution, &operator.version, said.join(": "));
+    render::line!("  {solution} {version}  {said}");
     if let Some(hint) = hint {
         render::line!("    hint: {hint}");
     }

@@ -5,6 +5,7 @@ use importer::{Change, Run, Undone};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 
 use super::change::change;
+use super::give;
 use crate::args::{Output, RemovalArguments};
 use crate::failure::{Failure, Outcome};
 use crate::render;
@@ -101,7 +102,7 @@ fn undo(
 ) -> Result<Outcome, Failure> {
     let run = arguments.dry_run.run();
     let undone = change((&arguments.cluster, &arguments.wait), run, output, undo)?;
-    render::result(output, &undone, |undone| {
+    Ok(give(output, &undone, |undone| {
         if run == Run::Dry {
             for object in &undone.removed {
                 render::line!("{object} would be removed");
@@ -114,6 +115,5 @@ fn undo(
             render::line!("note: {note}");
         }
         render::dry(run);
-    });
-    Ok(Outcome::Yes)
+    }))
 }

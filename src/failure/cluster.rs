@@ -4,6 +4,7 @@ use deployer::{Awaited, Error, PullProblem, Stuck};
 use importer::{Condition, OperatorStatus, PushFailure};
 
 use super::{Answer, Failure, Judge, NO, Outcome, UNKNOWN, fix, no, unknown};
+use crate::args::choose;
 use crate::{environment, holder, render};
 
 const AGAIN: &str = "import the version that should run into this environment again";
@@ -166,18 +167,15 @@ fn log_of(error: &Error) -> Option<String> {
 fn not_pushed(failure: &PushFailure) -> Failure {
     let errors = || failure.errors.iter().map(AsRef::as_ref);
     let refused = errors().any(|error| error.answer().0 == Outcome::No);
-    let outcome = if refused {
-        Outcome::No
-    } else {
-        Outcome::Unknown
-    };
+    let outcome = choose(refused, Outcome::No, Outcome::Unknown);
     let message = anyhow::anyhow!(
         "{} not in place, so the cluster was not touched: {}",
         render::count(failure.images.len(), "image"),
         failure.images.join(", ")
     );
     let ended = Failure::new(outcome, message);
-    let ended = errors().fold(ended, |ended, error| ended.because(chain(error)));
+    let causes = failure.errors.iter().cloned().map(anyhow::Error::new);
+    let ended = causes.fold(ended, |ended, error| ended.because(format!("{error:#}")));
     if errors().any(|error| matches!(error, registry::Error::Damaged { .. })) {
         return ended.hint(DAMAGED);
     }
@@ -195,13 +193,6 @@ fn not_pushed(failure: &PushFailure) -> Failure {
     ended.hint(format!(
         "run the same command again: it sends only what is missing ({sent} were sent already)"
     ))
-}
-
-/// An error and its causes in one line.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    let texts: Vec<String> = causes.map(ToString::to_string).collect();
-    texts.join(": ")
 }
 
 #[cfg(test)]

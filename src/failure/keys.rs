@@ -1,14 +1,10 @@
-//! What the errors of keys and of trust in them come to.
+//! What the errors of keys come to.
 
 use std::path::Path;
 
-use signing::{KeyError, PolicyError, TrustError};
+use signing::KeyError;
 
-use super::{Answer, Failure, Judge, Outcome, UNKNOWN, no};
-
-fn usage(hint: &'static str) -> Answer {
-    Answer(Outcome::Usage, Some(hint))
-}
+use super::{Failure, UNKNOWN, no};
 
 /// A key file is not one to sign with.
 pub(crate) fn key(path: &Path, error: KeyError) -> Failure {
@@ -36,35 +32,4 @@ pub(crate) fn key(path: &Path, error: KeyError) -> Failure {
     };
     Failure::judged(answer, error)
         .context(format!("`{}` is not a key to sign with", path.display()))
-}
-
-impl Judge for TrustError {
-    fn answer(&self) -> Answer {
-        match self {
-            Self::Empty | Self::Repeated(_) => usage("give each key once with `--key`"),
-            Self::ThresholdMissing { .. } | Self::ThresholdTooHigh { .. } => {
-                usage("set how many of the keys must have signed with `--threshold`")
-            }
-        }
-    }
-}
-
-impl Judge for PolicyError {
-    /// Of a policy that is about to be written.
-    fn answer(&self) -> Answer {
-        match self {
-            Self::Trust { source, .. } => source.answer(),
-            Self::Key { .. }
-            | Self::Count { .. }
-            | Self::Policies(_)
-            | Self::Name(_)
-            | Self::Pattern { .. } => usage("nothing was changed"),
-        }
-    }
-}
-
-/// Nobody's signature can be trusted, where no key is given and no policy stands.
-pub(crate) fn nobody_trusted() -> Failure {
-    Failure::usage("no key is given or trusted on this machine, so no signature can be trusted")
-        .hint("give the publisher's key with `--key`, or trust it with `solution trust add`; `validate --skip-signature` checks everything else")
 }

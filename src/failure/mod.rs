@@ -10,6 +10,7 @@ mod fixes;
 mod keys;
 mod pack;
 mod registry;
+mod trust;
 
 use std::fmt;
 use std::path::Path;
@@ -20,7 +21,8 @@ use serde::Serialize;
 pub(crate) use self::archive::{beside, reading, signing, too_much};
 pub(crate) use self::cluster::{in_words, of_operator};
 pub(crate) use self::fixes::fix;
-pub(crate) use self::keys::{key, nobody_trusted};
+pub(crate) use self::keys::key;
+pub(crate) use self::trust::{nobody_trusted, policies, together, without_key};
 use crate::args::Output;
 use crate::render;
 

@@ -34,7 +34,6 @@ pub struct Summary {
     /// The Solution's version.
     pub version: Option<Version>,
     /// The trusted keys whose signatures verified, sorted.
-    #[serde(serialize_with = "key_texts")]
     pub signers: Vec<KeyId>,
     /// By what the signatures were judged; none when they were not.
     pub judged: Option<Judged>,
@@ -137,8 +136,4 @@ impl Summary {
             images: None,
         }
     }
-}
-
-fn key_texts<S: serde::Serializer>(keys: &[KeyId], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(keys.iter().map(KeyId::to_string))
 }

@@ -9,6 +9,7 @@
 
 mod documents;
 mod error;
+mod foreign;
 mod layout;
 pub mod limits;
 mod list;
@@ -27,6 +28,7 @@ mod write;
 
 pub use documents::Roots;
 pub use error::{Differences, OpenError, WriteError};
+pub use foreign::ForeignSignatures;
 pub use iso9660::Difference;
 pub use layout::{
     BLOBS, CONTENTS, CONTENTS_OFFSET, CRDS, IMAGES, INDEX, ListError, MANIFEST, OCI_LAYOUT, README,

@@ -53,7 +53,7 @@ pub enum Left {
 }
 
 /// What became of an environment, or would.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct DeletedEnvironment {
     /// Each of its namespaces.
     pub namespaces: Vec<Left>,

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::args::{Output, RemovalArguments, choose};
 use crate::commands::change::change;
+use crate::commands::give;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
@@ -34,10 +35,10 @@ pub(crate) struct DeleteArguments {
 }
 
 #[derive(Serialize)]
-struct Deleted<'a> {
-    namespaces: &'a [Left],
-    resources: &'a [String],
-    #[serde(rename = "dryRun")]
+#[serde(rename_all = "camelCase")]
+struct Deleted {
+    #[serde(flatten)]
+    environment: DeletedEnvironment,
     dry_run: bool,
 }
 
@@ -49,7 +50,7 @@ pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome
     );
     let removal = &arguments.removal;
     let run = removal.dry_run.run();
-    let deleted = change(
+    let environment = change(
         (&removal.cluster, &removal.wait),
         run,
         output,
@@ -57,16 +58,14 @@ pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome
             importer::delete_environment(change, &arguments.environment, resources).await
         },
     )?;
-    let result = Deleted {
-        namespaces: &deleted.namespaces,
-        resources: &deleted.resources,
+    let deleted = Deleted {
+        environment,
         dry_run: run == Run::Dry,
     };
-    render::result(output, &result, |_| show_deleted(&deleted, run));
-    Ok(Outcome::Yes)
+    Ok(give(output, &deleted, |it| show(&it.environment, run)))
 }
 
-fn show_deleted(deleted: &DeletedEnvironment, run: Run) {
+fn show(deleted: &DeletedEnvironment, run: Run) {
     let verb = match run {
         Run::Real => "is",
         Run::Dry => "would be",
@@ -86,4 +85,23 @@ fn show_deleted(deleted: &DeletedEnvironment, run: Run) {
         });
     }
     render::dry(run);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_deleted_stands_beside_whether_it_was() {
+        let deleted = Deleted {
+            environment: DeletedEnvironment {
+                namespaces: vec![Left::Deleted("prod".parse().unwrap())],
+                resources: vec!["Pod prod/app".to_owned()],
+            },
+            dry_run: true,
+        };
+        let json =
+            r#"{"namespaces":[{"deleted":"prod"}],"resources":["Pod prod/app"],"dryRun":true}"#;
+        assert_eq!(serde_json::to_string(&deleted).unwrap(), json);
+    }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use self::delete::DeleteArguments;
 use super::change::change;
+use super::give;
 use crate::args::{ClusterArguments, Output, WaitArguments, choose};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
@@ -89,36 +90,33 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
         environment,
         namespace,
     };
-    render::result(output, &created, |created| {
-        render::line!(
-            "environment {} exists, in namespace {}",
-            created.environment,
-            created.namespace
-        );
-    });
-    Ok(Outcome::Yes)
+    Ok(give(
+        output,
+        &created,
+        |Created {
+             environment,
+             namespace,
+         }| {
+            render::line!("environment {environment} exists, in namespace {namespace}");
+        },
+    ))
 }
 
 fn list(arguments: &ListArguments, output: Output) -> Result<Outcome, Failure> {
     let status = cluster::status(&arguments.cluster)?;
-    render::result(output, &status.environments, |spaces| {
+    Ok(give(output, &status.environments, |spaces| {
         if spaces.is_empty() {
             render::line("no environment; `solution environment create NAME` creates one");
         }
         for space in spaces {
             let runs = space.solutions.iter();
-            let runs = runs.map(|(name, version)| format!("{name} {version}"));
-            let mut runs = runs.collect::<Vec<_>>().join(", ");
+            let mut runs = render::list(runs.map(|(name, version)| format!("{name} {version}")));
             if runs.is_empty() {
                 runs.push_str("nothing deployed");
             }
-            render::line!(
-                "{}  namespace {}  {runs}  {}",
-                space.environment,
-                space.namespace,
-                space.description
-            );
+            let (environment, namespace) = (&space.environment, &space.namespace);
+            let description = &space.description;
+            render::line!("{environment}  namespace {namespace}  {runs}  {description}");
         }
-    });
-    Ok(Outcome::Yes)
+    }))
 }

@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicBool;
 use importer::{Plan, Run};
 
 pub(crate) use self::arguments::Arguments;
+use super::give;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
@@ -49,8 +50,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             };
             if arguments.dry_run {
                 let planned = show::planned(ready.summary());
-                render::result(output, &planned, |_| render::dry(Run::Dry));
-                return Ok(Outcome::Yes);
+                return Ok(give(output, &planned, |_| render::dry(Run::Dry)));
             }
             let waited = AtomicBool::new(false);
             let receipt = match apply::apply(ready, &client, &cluster, output, &waited).await {
@@ -58,8 +58,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
                 Err(importer::Error::Refused(_)) if waited.into_inner() => continue,
                 receipt => receipt?,
             };
-            render::result(output, &receipt, show::receipt);
-            return Ok(Outcome::Yes);
+            return Ok(give(output, &receipt, show::receipt));
         }
     })
 }

@@ -1,25 +1,22 @@
 //! The plan, for people.
 
-use importer::{PlanSummary, PlannedBeyond, PlannedRight, PlannedTarget};
+use importer::{PlanSummary, PlannedBeyond, PlannedDefault, PlannedRight, PlannedTarget};
 
 use super::show::flag;
+use crate::args::choose;
 use crate::render;
 
 /// The plan, for people.
 pub(super) fn show(plan: &PlanSummary) {
     let context = plan.context.as_deref().unwrap_or("in-cluster");
-    render::line!(
-        "cluster   {context} at {} (Kubernetes {})",
-        plan.server,
-        plan.kubernetes
-    );
+    let (server, kubernetes) = (&plan.server, &plan.kubernetes);
+    render::line!("cluster   {context} at {server} (Kubernetes {kubernetes})");
     render::line!("solution  {}, archive {}", plan.solution, plan.archive_id);
+    let images = render::count(plan.images, "image");
+    let [missing, all] = [plan.bytes_to_push, plan.bytes].map(render::bytes);
     render::line!(
-        "registry  {}: {}, {} of {} to push",
-        plan.registry,
-        render::count(plan.images, "image"),
-        render::bytes(plan.bytes_to_push),
-        render::bytes(plan.bytes)
+        "registry  {}: {images}, {missing} of {all} to push",
+        plan.registry
     );
     if plan.pull_registry != plan.registry {
         render::line!("          nodes pull from {}", plan.pull_registry);
@@ -27,24 +24,15 @@ pub(super) fn show(plan: &PlanSummary) {
     for crd in &plan.crds {
         render::line!("crd       {} {}", crd.action, crd.object);
         for change in &crd.changes {
-            let mark = if crd.losses.contains(change) {
-                "!"
-            } else {
-                " "
-            };
+            let mark = choose(crd.losses.contains(change), "!", " ");
             render::line!("        {mark} {change}");
         }
     }
     if let Some(target) = &plan.target {
         self::target(target);
     }
-    for choice in &plan.defaults {
-        render::line!(
-            "default   {} {} ({})",
-            flag(choice.what),
-            choice.value,
-            choice.why
-        );
+    for PlannedDefault { what, value, why } in &plan.defaults {
+        render::line!("default   {} {value} ({why})", flag(*what));
     }
     for note in &plan.notes {
         render::line!("note      {note}");
@@ -57,11 +45,8 @@ fn target(target: &PlannedTarget) {
         Some(version) => format!("runs {version} now"),
         None => "nothing of it runs now".to_owned(),
     };
-    render::line!(
-        "deploy    to environment {}, namespace {} ({running})",
-        target.environment,
-        target.namespace
-    );
+    let (environment, namespace) = (&target.environment, &target.namespace);
+    render::line!("deploy    to environment {environment}, namespace {namespace} ({running})");
     for object in &target.objects {
         let fields = if object.changes.is_empty() {
             String::new()
@@ -93,14 +78,10 @@ fn rights(change: &str, rights: &[PlannedRight]) {
 
 /// What reaches beyond the environment, under the id that accepts it.
 fn beyond(beyond: &PlannedBeyond) {
-    let accepted = if beyond.accepted {
-        "accepted"
-    } else {
-        "to be accepted"
-    };
+    let accepted = choose(beyond.accepted, "accepted", "to be accepted");
     render::line!("beyond    the environment ({accepted}, id {}):", beyond.id);
     for line in &beyond.lines {
-        let mark = if line.new { "+" } else { " " };
+        let mark = choose(line.new, "+", " ");
         render::line!("        {mark} {}", line.text);
     }
 }

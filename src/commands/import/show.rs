@@ -41,23 +41,20 @@ pub(super) fn refusal(output: Output, plan: &Plan<'_>) -> Outcome {
             render::note!("error: {}", obstacle.message);
             render::note!("hint: {}", obstacle.fix);
         }
-        render::note!(
-            "nothing was changed: {} in the way",
-            render::count(refused.obstacles.len(), "thing")
-        );
+        let obstacles = render::count(refused.obstacles.len(), "obstacle");
+        render::note!("nothing was changed: {obstacles} in the way");
     });
     Outcome::No
 }
 
 /// A plan, for programs.
 pub(super) fn planned(summary: &PlanSummary) -> Planned<'_> {
-    let choices = summary.defaults.iter();
-    let defaults = choices
-        .map(|PlannedDefault { what, value, why }| {
-            json!({ "flag": flag(*what), "value": value, "why": why })
-        })
-        .collect();
-    Planned { summary, defaults }
+    let in_json =
+        |it: &PlannedDefault| json!({ "flag": flag(it.what), "value": it.value, "why": it.why });
+    Planned {
+        summary,
+        defaults: summary.defaults.iter().map(in_json).collect(),
+    }
 }
 
 pub(super) fn flag(chosen: LeftOpen) -> &'static str {
@@ -78,14 +75,11 @@ fn in_the_way(obstacle: &Obstacle) -> InTheWay {
 /// What was done, for people.
 pub(super) fn receipt(receipt: &Receipt) {
     let sent = receipt.uploaded;
-    render::line!(
-        "{} is imported: {} sent ({}), {} objects changed, {} removed",
-        receipt.solution,
-        render::count(usize::try_from(sent.blobs).unwrap_or(usize::MAX), "blob"),
-        render::bytes(sent.bytes),
-        receipt.objects.len(),
-        receipt.removed.len()
-    );
+    let blobs = render::count(usize::try_from(sent.blobs).unwrap_or(usize::MAX), "blob");
+    let blobs = format!("{blobs} sent ({})", render::bytes(sent.bytes));
+    let changed = render::count(receipt.objects.len(), "object");
+    let (solution, removed) = (&receipt.solution, receipt.removed.len());
+    render::line!("{solution} is imported: {blobs}, {changed} changed, {removed} removed");
     if let Some([environment, namespace]) = &receipt.deployed {
         render::line!("its operator is ready in environment {environment}, namespace {namespace}");
     }

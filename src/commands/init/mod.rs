@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use schemas::{SolutionName, Version};
 
+use super::give;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::render;
@@ -81,14 +82,13 @@ fn needs_from(option: &str, directory: &Path) -> Failure {
 
 fn from_template(directory: &Path, output: Output) -> Result<Outcome, Failure> {
     let written = packager::init(directory)?;
-    render::result(output, &written, |written| {
+    Ok(give(output, &written, |written| {
         show_files(written);
         let directory = directory.display();
         render::note!(
             "next: put your images in place as {directory}/README.md says, then `solution pack {directory} -o FILE --key KEY`"
         );
-    });
-    Ok(Outcome::Yes)
+    }))
 }
 
 fn show_files(written: &[PathBuf]) {

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::{Arguments, show_files};
 use crate::args::Output;
+use crate::commands::give;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
@@ -33,11 +34,10 @@ pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<
         images: draft.source.spec.images.len(),
         notes: &draft.notes,
     };
-    render::result(output, &made, |made| {
+    Ok(give(output, &made, |made| {
         show_files(made.files);
         show(made, directory);
-    });
-    Ok(Outcome::Yes)
+    }))
 }
 
 fn draft(arguments: &Arguments, from: &Path) -> Result<SourceTree, Failure> {

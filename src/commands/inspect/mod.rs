@@ -1,6 +1,7 @@
 //! `solution inspect`: what an archive says of itself, without asking who signed it.
 
 mod images;
+pub(super) mod words;
 
 use std::path::PathBuf;
 
@@ -13,9 +14,9 @@ use schemas::{
 use serde::Serialize;
 
 use self::images::ImageLine;
+use super::give;
 use crate::args::Output;
 use crate::failure::{self, Failure, Outcome};
-use crate::render;
 
 /// Show what is in an archive, verifying only that what is read is intact
 #[derive(Args, Debug)]
@@ -55,8 +56,7 @@ struct Inspected {
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let inspected = inspect(arguments)?;
-    render::result(output, &inspected, show);
-    Ok(Outcome::Yes)
+    Ok(give(output, &inspected, words::show))
 }
 
 fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
@@ -95,41 +95,4 @@ fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
         manifest,
         files,
     })
-}
-
-/// What an image is: an artifact's type, or what it runs on.
-pub(super) fn kind<'a>(
-    artifact_type: Option<&str>,
-    platforms: impl IntoIterator<Item = &'a (impl ToString + 'a)>,
-) -> String {
-    let platforms = platforms.into_iter().map(ToString::to_string);
-    artifact_type.map_or_else(|| platforms.collect::<Vec<_>>().join(", "), str::to_owned)
-}
-
-pub(super) fn show_files(files: &[ContentsEntry]) {
-    for file in files {
-        render::line!("{:>14}  {}  {}", file.size, file.digest, file.path);
-    }
-}
-
-fn show(inspected: &Inspected) {
-    render::line!("solution    {} {}", inspected.solution, inspected.version);
-    render::line!("archive id  {}", inspected.archive_id);
-    render::line!("size        {}", render::bytes(inspected.size));
-    render::line!("time        {}", inspected.time);
-    for key in &inspected.signatures {
-        render::line!("signature   by key {key} (not verified)");
-    }
-    if inspected.signatures.is_empty() {
-        render::line("signature   none");
-    }
-    if let Some(operator) = &inspected.manifest.spec.operator {
-        render::line!("operator    {}", operator.image.place());
-    }
-    for line in &inspected.images {
-        let kind = kind(line.artifact_type.as_deref(), &line.platforms);
-        render::line(format!("image       {}  {kind}", line.image).trim_end());
-    }
-    show_files(&inspected.files);
-    render::note(NOT_VERIFIED);
 }

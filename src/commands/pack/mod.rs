@@ -13,6 +13,7 @@ use serde::Serialize;
 use validator::{Finding, Report, Verdict};
 
 pub(crate) use self::arguments::Arguments;
+use super::give;
 use super::validate::words;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
@@ -53,8 +54,7 @@ fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, F
         Err(error) => return Err(error.into()),
     };
     words::talk_of(&packed.report, output);
-    render::result(output, &packed, show);
-    Ok(Outcome::Yes)
+    Ok(give(output, &packed, show))
 }
 
 fn refuse(archive: &Path, report: &Report, output: Output) -> Outcome {
@@ -74,21 +74,15 @@ fn refuse(archive: &Path, report: &Report, output: Output) -> Outcome {
 }
 
 fn show(packed: &Packed) {
-    render::line!(
-        "packed      {} ({}, {}, {})",
-        packed.path.display(),
-        render::bytes(packed.size),
-        render::count(packed.images, "image"),
-        render::count(packed.blobs, "blob")
-    );
+    let (path, size) = (packed.path.display(), render::bytes(packed.size));
+    let images = render::count(packed.images, "image");
+    let blobs = render::count(packed.blobs, "blob");
+    render::line!("packed      {path} ({size}, {images}, {blobs})");
     for pinned in packed.pinned.iter().filter(|pinned| pinned.from.can_move()) {
         let source = pinned.from.to_string();
         let source = source.split('@').next().unwrap_or_default();
-        render::line!(
-            "image       {} from {source}@{}",
-            pinned.place,
-            pinned.digest
-        );
+        let (place, digest) = (&pinned.place, &pinned.digest);
+        render::line!("image       {place} from {source}@{digest}");
     }
     render::line!("archive id  {}", packed.archive_id);
 }

@@ -6,9 +6,8 @@ use packager::{ImagePreview, Preview};
 use validator::Verdict;
 
 use super::{Arguments, request, watch};
-use crate::args::Output;
-use crate::commands::inspect;
-use crate::commands::validate::words;
+use crate::args::{Output, choose};
+use crate::commands::{inspect, validate};
 use crate::failure::{Failure, Outcome};
 use crate::{environment, keys, progress, render};
 
@@ -22,7 +21,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let mut preview = progress::watched(output, "check", watch::show, |watch| {
         packager::preview(&request, watch)
     })?;
-    words::talk_of(&preview.report, output);
+    validate::words::talk_of(&preview.report, output);
     if !arguments.files {
         preview.files.clear();
     }
@@ -35,18 +34,11 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 
 fn show(preview: &Preview) {
     render::line!("solution    {}", preview.id);
-    let most = if preview.to_compress == 0 {
-        ""
-    } else {
-        "at most "
-    };
-    render::line!(
-        "size        {most}{} ({}, {} of {})",
-        render::bytes(preview.size),
-        render::count(preview.images.len(), "image"),
-        render::count(preview.blobs, "blob"),
-        render::bytes(preview.blob_bytes)
-    );
+    let most = choose(preview.to_compress == 0, "", "at most ");
+    let [size, bytes] = [preview.size, preview.blob_bytes].map(render::bytes);
+    let images = render::count(preview.images.len(), "image");
+    let blobs = render::count(preview.blobs, "blob");
+    render::line!("size        {most}{size} ({images}, {blobs} of {bytes})");
     if preview.to_compress != 0 {
         let bytes = render::bytes(preview.to_compress);
         render::line!("compress    {bytes} first; then the digests of their images are known");
@@ -57,7 +49,7 @@ fn show(preview: &Preview) {
     for image in &preview.images {
         show_image(image);
     }
-    inspect::show_files(&preview.files);
+    inspect::words::show_files(&preview.files);
     render::note(match preview.verdict {
         Verdict::Refused => "refused: `solution pack` would write no archive",
         _ => "no archive was written",
@@ -70,7 +62,7 @@ fn show_image(image: &ImagePreview) {
         shared => format!(" ({} shared)", render::bytes(shared)),
     };
     let size = render::bytes(image.size);
-    let kind = inspect::kind(image.artifact_type.as_deref(), &image.platforms);
+    let kind = inspect::words::kind(image.artifact_type.as_deref(), &image.platforms);
     render::line!("image       {}  {size}{shared}  {kind}", image.place);
     render::line!("  from      {}  {}", image.source, image.digest);
     if let Some(reference) = &image.reference {

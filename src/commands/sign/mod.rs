@@ -11,6 +11,7 @@ use schemas::{Digest, KeyId, PAYLOAD_TYPE, SolutionId};
 use serde::Serialize;
 
 pub(crate) use self::arguments::Arguments;
+use super::give;
 use crate::args::Output;
 use crate::failure::{self, Failure, Outcome};
 use crate::{disk, keys, render};
@@ -58,15 +59,14 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             Destination::Inside | Destination::Nowhere => arguments.archive.clone(),
         },
     };
-    render::result(output, &signed, |signed| {
+    Ok(give(output, &signed, |signed| {
         render::line!("signed      {}", signed.solution);
         render::line!("written to  {}", signed.written.display());
         render::line!("archive id  {}", signed.archive_id);
         for key in &signed.key_ids {
             render::line!("key id      {key}");
         }
-    });
-    Ok(Outcome::Yes)
+    }))
 }
 
 /// Refuses an archive that is not the one that was looked at. A statement alone shows nothing to look at, so that its
@@ -97,13 +97,12 @@ fn write_payload(signable: &Signable, path: &Path, output: Output) -> Result<Out
         archive_id: signable.archive_id(),
         payload: path,
     };
-    render::result(output, &payload, |payload| {
+    Ok(give(output, &payload, |payload| {
         render::line!("payload     {}", payload.payload.display());
         render::line!("solution    {}", payload.solution);
         render::line!("archive id  {}", payload.archive_id);
         render::note("sign it as a raw Ed25519 message, then add the signature with `--attach`");
-    });
-    Ok(Outcome::Yes)
+    }))
 }
 
 fn sign(arguments: &Arguments, signable: &mut Signable) -> Result<Vec<KeyId>, Failure> {

@@ -9,6 +9,7 @@ use schemas::{KubernetesName, SolutionPattern, TrustPolicy, TrustSpec, TrustedKe
 
 use super::{scope, show, shown};
 use crate::args::Output;
+use crate::commands::give;
 use crate::failure::{Failure, Outcome};
 use crate::trust::{self, Stored, Write};
 use crate::{keys, render};
@@ -84,11 +85,10 @@ pub(super) fn run(arguments: &Add, output: Output) -> Result<Outcome, Failure> {
     trust::together(&all)?;
     let stored = all.pop().expect("it was pushed above");
     trust::write(&stored.path, &stored.document, write)?;
-    render::result(output, &shown(&stored), |shown| {
+    Ok(give(output, &shown(&stored), |shown| {
         show(shown);
         render::note(
             "compare each key id with what its owner tells you, through another channel than the archives",
         );
-    });
-    Ok(Outcome::Yes)
+    }))
 }

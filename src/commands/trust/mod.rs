@@ -101,10 +101,9 @@ fn shown(stored: &Stored) -> Shown<'_> {
 }
 
 fn show(shown: &Shown<'_>) {
-    let solutions: Vec<String> = shown.solutions.iter().map(ToString::to_string).collect();
     let keys = render::count(shown.keys.len(), "key");
     render::line!("policy      {}   ({})", shown.name, shown.path.display());
-    render::line!("  for       {}", solutions.join(", "));
+    render::line!("  for       {}", render::list(shown.solutions));
     render::line!("  needs     {} of {keys}", shown.threshold);
     for key in &shown.keys {
         let comment = key.comment.unwrap_or_default();

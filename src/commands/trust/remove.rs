@@ -11,7 +11,8 @@ use signing::PublicKey;
 
 use super::{scope, show, shown};
 use crate::args::{DryRunArguments, Output};
-use crate::failure::{Failure, Outcome, cannot};
+use crate::commands::give;
+use crate::failure::{self, Failure, Outcome, cannot};
 use crate::render;
 use crate::trust::{self, Stored, Write};
 
@@ -65,12 +66,11 @@ fn remove_policy(path: PathBuf, run: Run, output: Output) -> Result<Outcome, Fai
         removed: path,
         dry_run,
     };
-    render::result(output, &removed, |removed| {
+    Ok(give(output, &removed, |removed| {
         let would = if dry_run { "would be " } else { "" };
         render::line!("{would}removed     {}", removed.removed.display());
         render::dry(run);
-    });
-    Ok(Outcome::Yes)
+    }))
 }
 
 /// Removes the one key whose id begins so, from the one policy that has it.
@@ -105,22 +105,14 @@ fn remove_key(
         let several = anyhow!("several keys of `{}` begin with `{what}`", path.display());
         return Err(Failure::no(several).hint("give more characters of the id"));
     }
-    let context = format!(
-        "without this key `{}` is not a valid policy",
-        path.display()
-    );
-    let stored = Stored::new(path, document).map_err(|error| {
-        Failure::no(error)
-            .context(context)
-            .hint("remove the policy as a whole by its name, or edit the file")
-    })?;
+    let stored = Stored::new(path.clone(), document);
+    let stored = stored.map_err(|error| failure::without_key(&path, error))?;
     let run = arguments.dry_run.run();
     if run == Run::Real {
         trust::write(&stored.path, &stored.document, Write::Replace)?;
     }
-    render::result(output, &shown(&stored), |shown| {
+    Ok(give(output, &shown(&stored), |shown| {
         show(shown);
         render::dry(run);
-    });
-    Ok(Outcome::Yes)
+    }))
 }

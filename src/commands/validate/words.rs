@@ -49,10 +49,8 @@ pub(super) fn show(report: &Report) {
         _ => String::new(),
     };
     if summary.bytes_behind > 0 {
-        render::line!(
-            "note        the medium continues for {} beyond the archive; they were not read",
-            render::bytes(summary.bytes_behind)
-        );
+        let behind = render::bytes(summary.bytes_behind);
+        render::line!("note        {behind} follow the archive on the medium; they were not read");
     }
     render::line(match report.verdict() {
         Verdict::Accepted => format!("valid: {name}{held}"),

@@ -1,0 +1,46 @@
+//! What is in an archive, for people.
+
+use std::fmt;
+
+use schemas::ContentsEntry;
+
+use super::{Inspected, NOT_VERIFIED};
+use crate::render;
+
+/// What an image is: an artifact's type, or what it runs on.
+pub(crate) fn kind<'a>(
+    artifact_type: Option<&str>,
+    platforms: impl IntoIterator<Item = &'a (impl fmt::Display + 'a)>,
+) -> String {
+    artifact_type.map_or_else(|| render::list(platforms), str::to_owned)
+}
+
+/// Every file, with its size and digest.
+pub(crate) fn show_files(files: &[ContentsEntry]) {
+    for file in files {
+        render::line!("{:>14}  {}  {}", file.size, file.digest, file.path);
+    }
+}
+
+/// An archive.
+pub(super) fn show(inspected: &Inspected) {
+    render::line!("solution    {} {}", inspected.solution, inspected.version);
+    render::line!("archive id  {}", inspected.archive_id);
+    render::line!("size        {}", render::bytes(inspected.size));
+    render::line!("time        {}", inspected.time);
+    for key in &inspected.signatures {
+        render::line!("signature   by key {key} (not verified)");
+    }
+    if inspected.signatures.is_empty() {
+        render::line("signature   none");
+    }
+    if let Some(operator) = &inspected.manifest.spec.operator {
+        render::line!("operator    {}", operator.image.place());
+    }
+    for line in &inspected.images {
+        let kind = kind(line.artifact_type.as_deref(), &line.platforms);
+        render::line(format!("image       {}  {kind}", line.image).trim_end());
+    }
+    show_files(&inspected.files);
+    render::note(NOT_VERIFIED);
+}

@@ -1,0 +1,75 @@
+//! What the errors of trust come to: in keys that are given, and in the policies of this machine.
+
+use std::io;
+use std::path::Path;
+
+use files::ownership::PathError;
+use signing::{PolicyError, TrustError};
+
+use super::{Answer, Failure, Judge, Outcome};
+
+const EXPOSED: &str = "whoever can write there, or replace it, decides what is trusted: leave that to root and yourself (`chown`, `chmod go-w`), or choose another folder with HOME or XDG_CONFIG_HOME";
+
+fn usage(hint: &'static str) -> Answer {
+    Answer(Outcome::Usage, Some(hint))
+}
+
+impl Judge for TrustError {
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Empty | Self::Repeated(_) => usage("give each key once with `--key`"),
+            Self::ThresholdMissing { .. } | Self::ThresholdTooHigh { .. } => {
+                usage("set how many of the keys must have signed with `--threshold`")
+            }
+        }
+    }
+}
+
+impl Judge for PolicyError {
+    /// Of a policy that is about to be written.
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Trust { source, .. } => source.answer(),
+            Self::Key { .. }
+            | Self::Count { .. }
+            | Self::Policies(_)
+            | Self::Name(_)
+            | Self::Pattern { .. } => usage("nothing was changed"),
+        }
+    }
+}
+
+/// Nobody's signature can be trusted, where no key is given and no policy stands.
+pub(crate) fn nobody_trusted() -> Failure {
+    Failure::usage("no public key is given or trusted on this machine, so no signature can be trusted")
+        .hint("give the publisher's key with `--key`, or trust it with `solution trust add`; `validate --skip-signature` checks everything else")
+}
+
+/// A folder of policies cannot be read, or is not to be believed.
+pub(crate) fn policies(error: anyhow::Error) -> Failure {
+    let exposed = matches!(error.downcast_ref(), Some(PathError::Exposed { .. }));
+    let failure = match error.downcast_ref::<io::Error>() {
+        Some(_) => Failure::unknown(error),
+        None => Failure::no(error),
+    };
+    failure.hint(if exposed {
+        EXPOSED
+    } else {
+        "nothing is trusted while one policy is invalid: correct it or remove it"
+    })
+}
+
+/// Policies cannot stand beside each other.
+pub(crate) fn together(error: PolicyError) -> Failure {
+    Failure::no(error).hint("`solution trust list` shows the files")
+}
+
+/// A policy without one of its keys would be none.
+pub(crate) fn without_key(path: &Path, error: PolicyError) -> Failure {
+    let context = format!(
+        "without this key `{}` is not a valid policy",
+        path.display()
+    );
+    let hint = "remove the policy as a whole by its name, or edit the file";
+    Failure::no(error).context(context).hint(hint)
+}
