@@ -137,20 +137,14 @@ fn read_folder(folder: &Path, all: &mut Vec<Stored>) -> anyhow::Result<Option<us
         Target::Missing(_) => return Ok(None),
     };
     let entries = fs::read_dir(target).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-    let mut names: Vec<_> = entries
-        .map_err(|error| cannot_read(folder, error))?
-        .into_iter()
-        .map(|entry| entry.file_name())
-        // What editors and package managers keep beside a file.
-        .filter(|name| !name.as_encoded_bytes().starts_with(b"."))
-        .collect();
+    let entries = entries.map_err(|error| cannot_read(folder, error))?;
+    let mut names: Vec<_> = entries.iter().map(fs::DirEntry::file_name).collect();
+    // What editors and package managers keep beside a file.
+    names.retain(|name| !name.as_encoded_bytes().starts_with(b"."));
     names.sort();
-    if all.len() + names.len() > limits::TRUST_POLICIES {
-        let most = limits::TRUST_POLICIES;
-        bail!(
-            "`{}` holds too many files: at most {most} policies are read",
-            folder.display()
-        );
+    let (shown, most) = (folder.display(), limits::TRUST_POLICIES);
+    if all.len() + names.len() > most {
+        bail!("`{shown}` holds too many files: at most {most} policies are read");
     }
     let policies = names.len();
     for name in names {
@@ -161,47 +155,39 @@ fn read_folder(folder: &Path, all: &mut Vec<Stored>) -> anyhow::Result<Option<us
 
 fn read_file(path: &Path) -> anyhow::Result<Stored> {
     let shown = path.display();
-    let name: KubernetesName = path
-        .file_name()
-        .and_then(|name| name.to_str()?.strip_suffix(EXTENSION)?.parse().ok())
+    let cannot_read = |error| cannot_read(path, error);
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name: KubernetesName = name
+        .and_then(|name| name.strip_suffix(EXTENSION)?.parse().ok())
         .ok_or_else(|| anyhow!("`{shown}` is not named like a policy, `<name>{EXTENSION}`"))?;
     let mut options = OpenOptions::new();
     // A link may lead to where others write, and a pipe would wait for them.
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     options.read(true).custom_flags(flags.bits().cast_signed());
-    let mut file = match options.open(path) {
+    let file = match options.open(path) {
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
             bail!("`{shown}` is a link, and only files are read")
         }
-        other => other.map_err(|error| cannot_read(path, error))?,
+        other => other.map_err(cannot_read)?,
     };
-    let metadata = file.metadata().map_err(|error| cannot_read(path, error))?;
+    let metadata = file.metadata().map_err(cannot_read)?;
     if !metadata.is_file() {
         bail!("`{shown}` is not a file");
     }
     if let Some(how) = ownership::exposure(metadata.uid(), metadata.mode(), &[0, user()]) {
-        let exposed = PathError::Exposed {
-            path: path.to_owned(),
-            how,
-        };
-        return Err(untrusted(path, exposed));
+        let path = path.to_owned();
+        return Err(untrusted(&path.clone(), PathError::Exposed { path, how }));
     }
-    let mut bytes = Vec::new();
-    (&mut file)
-        .take(limits::TRUST_POLICY_SIZE + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| cannot_read(path, error))?;
-    if bytes.len() as u64 > limits::TRUST_POLICY_SIZE {
-        let most = limits::TRUST_POLICY_SIZE;
+    let (mut bytes, most) = (Vec::new(), limits::TRUST_POLICY_SIZE);
+    let read = file.take(most + 1).read_to_end(&mut bytes);
+    if read.map_err(cannot_read)? as u64 > most {
         bail!("`{shown}` has more than {most} bytes");
     }
     let document = TrustPolicy::from_slice(&bytes)
         .with_context(|| format!("`{shown}` is not a trust policy"))?;
-    if document.metadata.name != name {
-        bail!(
-            "`{shown}` holds the policy `{}`: the names must be the same",
-            document.metadata.name
-        );
+    let held = &document.metadata.name;
+    if *held != name {
+        bail!("`{shown}` holds the policy `{held}`: the names must be the same");
     }
     Stored::new(path.to_owned(), document).with_context(|| format!("`{shown}` cannot be used"))
 }

@@ -42,24 +42,21 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if output == Output::Json {
-        return Err(Failure::usage("the bytes of a file have no JSON form").hint(
-            "leave `--output json` out; `solution inspect --files --output json` lists the files",
-        ));
+        let hint = "leave `--output json` out; `solution inspect --files` lists the files in JSON";
+        return Err(Failure::usage("the bytes of a file have no JSON form").hint(hint));
     }
     let read = |error| failure::reading(&arguments.archive, error);
     let listed = Opened::open(&arguments.archive)
         .and_then(|opened| opened.skip_signature())
         .and_then(Trusted::list)
         .map_err(read)?;
-    let pieces = listed
-        .pieces(&arguments.path)
-        .map_err(|error| match error {
-            OpenError::NoSuchFile(_) => unknown(&listed, arguments),
-            other => read(other),
-        })?;
-    let small = pieces.left() <= WHOLE;
+    let pieces = listed.pieces(&arguments.path);
+    let pieces = pieces.map_err(|error| match error {
+        OpenError::NoSuchFile(_) => unknown(&listed, arguments),
+        other => read(other),
+    })?;
     let whole = || listed.read(&arguments.path, WHOLE).map_err(read);
-    match (render::is_terminal(), small) {
+    match (render::is_terminal(), pieces.left() <= WHOLE) {
         (true, true) => show(&whole()?, arguments)?,
         (true, false) => return Err(elsewhere(arguments, "large")),
         (false, true) => write(&whole()?).map(drop)?,

@@ -66,10 +66,7 @@ pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome
 }
 
 fn show(deleted: &DeletedEnvironment, run: Run) {
-    let verb = match run {
-        Run::Real => "is",
-        Run::Dry => "would be",
-    };
+    let verb = choose(run == Run::Dry, "would be", "is");
     for resource in &deleted.resources {
         render::line!("{resource} {verb} deleted");
     }

@@ -5,7 +5,7 @@ mod delete;
 use clap::{Args, Subcommand};
 use importer::{Adopt, Run};
 use schemas::{EnvironmentName, Namespace};
-use serde::Serialize;
+use serde_json::json;
 
 use self::delete::DeleteArguments;
 use super::change::change;
@@ -69,16 +69,9 @@ pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> 
     }
 }
 
-#[derive(Serialize)]
-struct Created {
-    environment: EnvironmentName,
-    namespace: Namespace,
-}
-
 fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure> {
-    let namespace = arguments
-        .namespace
-        .unwrap_or_else(|| importer::default_namespace(&arguments.environment));
+    let usual = || importer::default_namespace(&arguments.environment);
+    let namespace = arguments.namespace.unwrap_or_else(usual);
     let adopt = choose(arguments.adopt.is_some(), Adopt::Allow, Adopt::Refuse);
     let description = arguments.description.as_deref();
     let environment = arguments.environment;
@@ -86,20 +79,10 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
     change(cluster, Run::Real, output, async |change| {
         importer::create_environment(change, &environment, &namespace, description, adopt).await
     })?;
-    let created = Created {
-        environment,
-        namespace,
-    };
-    Ok(give(
-        output,
-        &created,
-        |Created {
-             environment,
-             namespace,
-         }| {
-            render::line!("environment {environment} exists, in namespace {namespace}");
-        },
-    ))
+    let created = json!({ "environment": environment, "namespace": namespace });
+    Ok(give(output, &created, |_| {
+        render::line!("environment {environment} exists, in namespace {namespace}");
+    }))
 }
 
 fn list(arguments: &ListArguments, output: Output) -> Result<Outcome, Failure> {

@@ -7,7 +7,7 @@ use importer::{
     Request, Target,
 };
 use registry::Client;
-use validator::{Accepted, Finding};
+use validator::{Accepted, Depth, Finding};
 
 use super::arguments::{Adopted, Arguments};
 use super::login;
@@ -24,12 +24,7 @@ pub(super) fn accept(
 ) -> Result<Option<(Accepted, Vec<Finding>)>, Failure> {
     let allow = arguments.signers.allow_unsigned.clone();
     let (signatures, _) = check::whose(&arguments.signers.trust, allow, output)?;
-    let report = check::check(
-        &arguments.archive,
-        signatures,
-        validator::Depth::Documents,
-        output,
-    )?;
+    let report = check::check(&arguments.archive, signatures, Depth::Documents, output)?;
     let summary = report.summary();
     let judged = summary.judged.as_ref();
     let judged = judged.map(|judged| words::in_words(judged, summary.signers.len()));
@@ -69,24 +64,23 @@ pub(super) fn client(arguments: &Arguments) -> Result<Client, Failure> {
 /// The request, with every choice that was made.
 pub(super) fn request(arguments: &Arguments) -> Result<Request, Failure> {
     let pull_login = login::pull_login(arguments)?;
-    let target = arguments
-        .place
-        .environment
-        .clone()
-        .map(|environment| Target {
-            environment,
-            namespace: arguments.place.namespace.clone(),
-            pull_login,
-        });
+    let Arguments {
+        place, registries, ..
+    } = arguments;
+    let target = |environment| Target {
+        environment,
+        namespace: place.namespace.clone(),
+        pull_login,
+    };
     Ok(Request {
-        registry: arguments.registries.registry.clone(),
-        pull_registry: arguments.registries.pull_registry.clone(),
-        target,
+        registry: registries.registry.clone(),
+        pull_registry: registries.pull_registry.clone(),
+        target: place.environment.clone().map(target),
         allowed: allowed(arguments),
-        accepted: arguments.place.accept.iter().cloned().collect(),
+        accepted: place.accept.iter().cloned().collect(),
         by: environment::person(),
         now: environment::now().map_err(Failure::unknown)?,
-        wait: Duration::from_secs(arguments.place.timeout),
+        wait: Duration::from_secs(place.timeout),
         writer: cluster::writer(&arguments.turn),
     })
 }

@@ -72,12 +72,8 @@ fn about_a_release(arguments: &Arguments) -> Option<&'static str> {
 
 fn needs_from(option: &str, directory: &Path) -> Failure {
     let directory = directory.display();
-    Failure::usage(format!(
-        "`{option}` is about a release, and none is given"
-    ))
-    .hint(format!(
-        "give the release with `--from`; for a template leave `{option}` out, and edit {directory}/solution.yaml once it is there"
-    ))
+    let message = format!("`{option}` is about a release, and none is given");
+    Failure::usage(message).hint(format!("give the release with `--from`; for a template leave `{option}` out, and edit {directory}/solution.yaml once it exists"))
 }
 
 fn from_template(directory: &Path, output: Output) -> Result<Outcome, Failure> {

@@ -57,11 +57,7 @@ pub(super) fn request(
         directory: arguments.directory.clone(),
         output: out.to_owned(),
         // Only a check may go without both.
-        signing: if keys.is_empty() {
-            Signing::Unsigned
-        } else {
-            Signing::Keys(keys)
-        },
+        signing: choose(keys.is_empty(), Signing::Unsigned, Signing::Keys(keys)),
         overwrite: overwrite(arguments),
         compression: arguments.compression.into(),
         time: environment::source_date().map_err(Failure::usage)?,

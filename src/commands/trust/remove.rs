@@ -10,7 +10,7 @@ use serde::Serialize;
 use signing::PublicKey;
 
 use super::{scope, show, shown};
-use crate::args::{DryRunArguments, Output};
+use crate::args::{DryRunArguments, Output, choose};
 use crate::commands::give;
 use crate::failure::{self, Failure, Outcome, cannot};
 use crate::render;
@@ -67,7 +67,7 @@ fn remove_policy(path: PathBuf, run: Run, output: Output) -> Result<Outcome, Fai
         dry_run,
     };
     Ok(give(output, &removed, |removed| {
-        let would = if dry_run { "would be " } else { "" };
+        let would = choose(dry_run, "would be ", "");
         render::line!("{would}removed     {}", removed.removed.display());
         render::dry(run);
     }))

@@ -2,7 +2,7 @@
 
 use validator::{Finding, Judged, Report, Severity, Verdict};
 
-use crate::args::Output;
+use crate::args::{Output, choose};
 use crate::render;
 
 /// By what an archive was judged, and how: `policy acme: 2 of 3 keys signed, 2 needed`. Who signed an archive that is
@@ -39,12 +39,8 @@ pub(super) fn show(report: &Report) {
     }
     let held = match (summary.images, summary.files, summary.size) {
         (Some(images), Some(files), Some(size)) => {
-            format!(
-                " ({}, {}, {})",
-                render::count(images, "image"),
-                render::count(files, "file"),
-                render::bytes(size)
-            )
+            let (images, files) = (render::count(images, "image"), render::count(files, "file"));
+            format!(" ({images}, {files}, {})", render::bytes(size))
         }
         _ => String::new(),
     };
@@ -74,12 +70,8 @@ fn show_finding(finding: &Finding) {
         Severity::Error => "error",
         Severity::Warning => "warning",
     };
-    let place = if finding.place.is_empty() {
-        String::new()
-    } else {
-        format!("{}: ", finding.place)
-    };
-    let (id, message) = (finding.id, &finding.message);
-    render::note!("{severity}[{id}]: {place}{message}");
+    let (id, place, message) = (finding.id, &finding.place, &finding.message);
+    let colon = choose(place.is_empty(), "", ": ");
+    render::note!("{severity}[{id}]: {place}{colon}{message}");
     render::note!("  hint: {}", finding.fix);
 }
