@@ -12,6 +12,8 @@ const UNSIGNED: &str = "ask the publisher for a signed archive; `--forget-signer
 const OTHER_SIGNERS: &str = "ask the publisher, through another channel, whether the keys changed; `--change-signers` accepts the new ones";
 const OTHER_TAG: &str =
     "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it";
+const NO_LOGIN: &str =
+    "write one with `podman login --authfile FILE HOST`, with the host as nodes know it";
 const DROPPED: &str =
     "objects and operators that use it would break: import a version that still serves it";
 const OLDER: &str = "operators rarely understand newer data: `--allow-downgrade` deploys it anyway";
@@ -81,6 +83,8 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::NamespaceGoing(_) => "wait until it is gone, then run the same command again",
         O::NamespaceOther(_) | O::NamespaceUnowned(..) => ADOPT_NAMESPACE,
         O::OtherLogin(..) => "also give `--pull-registry`, as nodes know it",
+        O::NoLogin(_) => NO_LOGIN,
+        O::PushLogin(_) => "have a login created that may only pull",
         O::Older(..) => OLDER,
         O::TooOld(..) => "import a version in that range first",
         O::Owned(..) => NOT_OURS,

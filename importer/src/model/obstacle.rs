@@ -113,6 +113,12 @@ pub enum Obstacle {
     /// A login is for the first registry, and nodes pull from the second.
     #[error("the login is for {0}, but nodes pull from {1}")]
     OtherLogin(String, String),
+    /// A file with no user name and password for the registry from which nodes pull.
+    #[error("it holds no user name and password for {0}")]
+    NoLogin(String),
+    /// The login of this user is the one that pushes.
+    #[error("`{0}` is the login that pushes, and every pod of the namespace could read it")]
+    PushLogin(String),
     /// The first version runs, and the second is older.
     #[error("version {0} is running there, and {1} is older")]
     Older(Version, Version),

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use registry::{RegistryAddress, Secret};
+use registry::{Credentials, RegistryAddress, Secret};
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId, StatementTime};
 use validator::Accepted;
 
+use crate::model::obstacle::Obstacle;
 use crate::model::record::Record;
 use crate::model::writer::Writer;
 
@@ -67,6 +68,30 @@ pub struct Login {
     pub username: String,
     /// The password.
     pub password: Secret,
+}
+
+impl Login {
+    /// The login that nodes get. Every pod of the namespace can read it, so that it must not be the one that pushes.
+    pub fn for_nodes(
+        host: &str,
+        found: Option<Credentials>,
+        pushes: &Credentials,
+    ) -> Result<Self, Obstacle> {
+        let host = host.to_owned();
+        let Some(Credentials::Password { username, password }) = found else {
+            return Err(Obstacle::NoLogin(host));
+        };
+        match pushes {
+            Credentials::Password { username: same, .. } if *same == username => {
+                Err(Obstacle::PushLogin(username))
+            }
+            _ => Ok(Self {
+                host,
+                username,
+                password,
+            }),
+        }
+    }
 }
 
 /// What an administrator allows beyond the ordinary, one flag each.
@@ -156,4 +181,31 @@ pub(crate) struct Asked<'a> {
     pub(crate) request: Request,
     pub(crate) id: SolutionId,
     pub(crate) record: Record,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_login_that_pushes_is_not_one_for_nodes() {
+        let of = |name: &str| Credentials::Password {
+            username: name.to_owned(),
+            password: Secret::new("x".to_owned()),
+        };
+        let made = |found, pushes| Login::for_nodes("pull.test", found, &pushes);
+        let login = made(Some(of("puller")), of("pusher")).unwrap();
+        assert_eq!(
+            (login.host.as_str(), login.username.as_str()),
+            ("pull.test", "puller")
+        );
+        assert!(made(Some(of("puller")), Credentials::Anonymous).is_ok());
+        let pushes = Obstacle::PushLogin("pusher".to_owned());
+        assert_eq!(made(Some(of("pusher")), of("pusher")), Err(pushes));
+        let none = Obstacle::NoLogin("pull.test".to_owned());
+        let token = Credentials::IdentityToken(Secret::new("t".to_owned()));
+        for found in [None, Some(token)] {
+            assert_eq!(made(found, of("pusher")), Err(none.clone()));
+        }
+    }
 }
