@@ -79,22 +79,12 @@ impl Holder {
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            user,
-            host,
-            process,
-            nonce,
-            life,
-        } = self;
-        write!(f, "{user}@{host}/{process}-{nonce:x}")?;
-        match life {
-            Some(Life {
-                boot,
-                namespace,
-                start,
-            }) => write!(f, ";boot={boot};pidns={namespace};start={start}"),
-            None => Ok(()),
-        }
+        let (user, host, process) = (&self.user, &self.host, self.process);
+        write!(f, "{user}@{host}/{process}-{:x}", self.nonce)?;
+        self.life.iter().try_for_each(|life| {
+            let (boot, namespace, start) = (&life.boot, life.namespace, life.start);
+            write!(f, ";boot={boot};pidns={namespace};start={start}")
+        })
     }
 }
 
@@ -140,15 +130,9 @@ pub(crate) fn is_gone(name: &str) -> bool {
 /// Who is at work, in words: `alice on host bastion (process 1234) has been changing this cluster since 12:03:04 UTC
 /// (41 s ago)`.
 pub(crate) fn at_work(name: &str, since: Option<SystemTime>, now: SystemTime) -> String {
-    let who = match Holder::parse(name) {
-        Some(Holder {
-            user,
-            host,
-            process,
-            ..
-        }) => format!("{user} on host {host} (process {process})"),
-        None => format!("`{name}`"),
-    };
+    let holder = Holder::parse(name);
+    let known = |it: Holder| format!("{} on host {} (process {})", it.user, it.host, it.process);
+    let who = holder.map_or_else(|| format!("`{name}`"), known);
     let Some(since) = since else {
         return format!("{who} is changing this cluster");
     };

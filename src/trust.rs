@@ -80,7 +80,7 @@ pub(crate) fn folder(scope: Scope) -> Result<PathBuf, Failure> {
     };
     config.map(|config| config.join("trust.d")).ok_or_else(|| {
         Failure::unknown(anyhow!(
-            "cannot tell the home directory, where your trust policies are"
+            "cannot find the home directory, where your trust policies are"
         ))
         .hint("set HOME: this user is not in /etc/passwd")
     })

@@ -129,9 +129,9 @@ impl From<importer::Error> for Failure {
             E::Push(failure) => not_pushed(failure),
             E::Registry(cause) => Self::judged(cause.answer(), error),
             E::Cluster(held @ Error::LeaseHeld { expires_in, .. }) => {
+                let free = expires_in.as_secs() + 1;
                 Self::unknown(anyhow::anyhow!(in_words(held))).hint(format!(
-                    "wait for them with `--wait`; if their process has died, the cluster is free in {} s",
-                    expires_in.as_secs() + 1
+                    "wait for them with `--wait`; if their process has died, the cluster is free in {free} s"
                 ))
             }
             E::Cluster(cause) => quoting(log_of(cause), Self::judged(cause.answer(), error)),
@@ -168,12 +168,10 @@ fn not_pushed(failure: &PushFailure) -> Failure {
     let errors = || failure.errors.iter().map(AsRef::as_ref);
     let refused = errors().any(|error| error.answer().0 == Outcome::No);
     let outcome = choose(refused, Outcome::No, Outcome::Unknown);
-    let message = anyhow::anyhow!(
-        "{} not in place, so the cluster was not touched: {}",
-        render::count(failure.images.len(), "image"),
-        failure.images.join(", ")
-    );
-    let ended = Failure::new(outcome, message);
+    let count = render::count(failure.images.len(), "image");
+    let images = failure.images.join(", ");
+    let message = format!("{count} not in place, so the cluster was not touched: {images}");
+    let ended = Failure::new(outcome, anyhow::anyhow!(message));
     let causes = failure.errors.iter().cloned().map(anyhow::Error::new);
     let ended = causes.fold(ended, |ended, error| ended.because(format!("{error:#}")));
     if errors().any(|error| matches!(error, registry::Error::Damaged { .. })) {

@@ -423,7 +423,7 @@ fn without_home_the_user_database_says_where_policies_are() {
             assert!(looked(&answer).contains(&folder), "{answer:?}");
         } else {
             let text = answer.failure(3);
-            assert!(text.contains("cannot tell the home directory"), "{text}");
+            assert!(text.contains("cannot find the home directory"), "{text}");
             assert!(text.contains("set HOME"), "{text}");
         }
     }

@@ -26,7 +26,7 @@ pub(crate) struct DeleteArguments {
     /// The environment's name
     environment: EnvironmentName,
 
-    /// Delete custom resources of Solutions, workloads and volumes that are left, too
+    /// Also delete custom resources of Solutions, workloads and volumes that are left
     #[arg(long)]
     delete_resources: bool,
 

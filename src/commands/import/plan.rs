@@ -43,7 +43,7 @@ pub(super) fn show(plan: &PlanSummary) {
 fn target(target: &PlannedTarget) {
     let running = match &target.running {
         Some(version) => format!("runs {version} now"),
-        None => "nothing of it runs now".to_owned(),
+        None => "it does not run there now".to_owned(),
     };
     let (environment, namespace) = (&target.environment, &target.namespace);
     render::line!("deploy    to environment {environment}, namespace {namespace} ({running})");

@@ -73,7 +73,9 @@ fn about_a_release(arguments: &Arguments) -> Option<&'static str> {
 fn needs_from(option: &str, directory: &Path) -> Failure {
     let directory = directory.display();
     let message = format!("`{option}` is about a release, and none is given");
-    Failure::usage(message).hint(format!("give the release with `--from`; for a template leave `{option}` out, and edit {directory}/solution.yaml once it exists"))
+    Failure::usage(message).hint(format!(
+        "give the release with `--from`; for a template leave `{option}` out, and edit {directory}/solution.yaml once it exists"
+    ))
 }
 
 fn from_template(directory: &Path, output: Output) -> Result<Outcome, Failure> {

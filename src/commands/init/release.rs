@@ -64,7 +64,7 @@ fn show(made: &Made<'_>, directory: &Path) {
     let directory = directory.display();
     let left = of(Weight::Lost).count() + of(Weight::Made).count();
     render::note!(
-        "{left} more in {directory}/NOTES.md: what was left out, and what the import makes itself"
+        "{left} more in {directory}/NOTES.md: what was left out, and what the import creates itself"
     );
     render::note!(
         "next: read {directory}/NOTES.md and {directory}/solution.yaml, then `solution pack {directory} -o FILE --key KEY`"

@@ -16,7 +16,7 @@ use crate::failure::{Failure, Outcome};
 use crate::render;
 use crate::trust::{self, Scope, Stored};
 
-/// Say whose signatures count, and for which Solutions, where no --key is given
+/// Say whose signatures count, and for which Solutions, when no --key is given
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 A policy is a file, <name>.yaml, in /etc/solution/trust.d or ~/.config/solution/trust.d, which may \

@@ -83,7 +83,9 @@ fn remove_key(
     let begins = |id: KeyId| what.len() >= KEY_PREFIX && id.to_string().starts_with(&what);
     all.retain(|stored| stored.keys().any(|(id, _)| begins(id)));
     let refused = |message: anyhow::Error| {
-        Failure::no(message).hint(format!("`solution trust list` shows policies and keys; name a key by at least {KEY_PREFIX} characters of its id; `--system` looks in /etc"))
+        Failure::no(message).hint(format!(
+            "`solution trust list` shows policies and keys; name a key by at least {KEY_PREFIX} characters of its id; `--system` looks in /etc"
+        ))
     };
     if all.len() > 1 {
         let several = anyhow!("several policies have a key whose id begins with `{what}`");
