@@ -1,4 +1,4 @@
-//! The command line, and one file a verb: arguments, one request, one call, one rendering.
+//! The command line, and one file or folder a verb: arguments, one request, one call, one rendering.
 
 mod cat;
 mod change;
