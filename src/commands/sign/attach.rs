@@ -35,6 +35,6 @@ fn read(path: &Path) -> Result<ForeignSignatures, Failure> {
         .map_err(Failure::no)?;
     found.ok_or_else(|| {
         Failure::no(anyhow!("`{}` is not an Ed25519 signature", path.display()))
-            .hint("give its 64 bytes, their base64, or a signed copy of statement.dsse.json")
+            .hint("give the 64 bytes of one, their base64, or a signed copy of statement.dsse.json")
     })
 }
