@@ -47,5 +47,7 @@ pub const UNPACK_LIMIT: u64 = 64 * 1024 * 1024 * 1024;
 /// Bytes that unpacking leaves free on the cache's file system: what a machine's logs and databases need to go on until
 /// somebody looks.
 pub(crate) const FREE_RESERVE: u64 = 256 * 1024 * 1024;
+/// Archives that are unpacked side by side: as many as a disk with heads can be asked for before it only seeks.
+pub(crate) const ARCHIVES: usize = 4;
 /// Blocks that are compressed at once, since they are in memory: half a gigabyte with their results.
 pub(crate) const COMPRESS_THREADS: usize = 64;

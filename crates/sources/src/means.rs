@@ -43,6 +43,20 @@ pub struct Means<'a> {
 }
 
 impl Means<'_> {
+    /// The same for what is done before its turn, by several threads: what is unpacked counts for itself, and nothing is
+    /// compressed, since that takes all threads anyway.
+    pub(crate) fn ahead<'a>(&'a self, postponed: &'a AtomicU64) -> Means<'a> {
+        Means {
+            cache: self.cache,
+            unpacking: self.unpacking.again(),
+            network: self.network.again(),
+            compression: self.compression,
+            threads: self.threads,
+            watch: self.watch,
+            postponed: Some(postponed),
+        }
+    }
+
     /// Tells how far something long is, and ends it if the user wants that.
     pub(crate) fn step(&self, done: u64, total: u64) -> Result<(), SourceError> {
         (self.watch.tell)(Event::Preparing(Progress { done, total }));

@@ -67,6 +67,11 @@ impl<'a> Network<'a> {
         }
     }
 
+    /// The same, of which nothing is asked yet.
+    pub(crate) fn again(&self) -> Self {
+        Self::new(self.remote, self.cache, self.watch)
+    }
+
     /// Where an image is.
     pub(crate) fn origin(&self, location: &ImageLocation) -> Result<Origin, SourceError> {
         let client = self.client(location)?;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use schemas::Digest;
 
@@ -22,10 +22,15 @@ pub struct Unpacking {
     /// Bytes that came out so far.
     unpacked: AtomicU64,
     /// Where the content of a compressed tar lies.
-    pub(crate) tars: Mutex<BTreeMap<PathBuf, PathBuf>>,
+    pub(crate) tars: Known<PathBuf, PathBuf>,
     /// The digest of each compressed layer out of which came what its configuration says.
-    pub(crate) layers: Mutex<BTreeMap<Here, Digest>>,
+    pub(crate) layers: Known<Here, Digest>,
+    /// What was unpacked before its turn. It counts when its turn comes.
+    pub(crate) ahead: OnceLock<Box<Self>>,
 }
+
+/// What came out, and how many bytes were counted for it.
+type Known<K, V> = Mutex<BTreeMap<K, (V, u64)>>;
 
 /// What is unpacked, and how far.
 pub(crate) struct Packed<'a> {
@@ -66,7 +71,43 @@ impl Unpacking {
             unpacked: AtomicU64::new(0),
             tars: Mutex::default(),
             layers: Mutex::default(),
+            ahead: OnceLock::new(),
         }
+    }
+
+    /// What came out of a file of so many bytes, which is unpacked once. None of it counts for others before that.
+    pub(crate) fn once<K: Ord, V: Clone>(
+        &self,
+        of: fn(&Self) -> &Known<K, V>,
+        key: K,
+        (path, size): (&Path, u64),
+        unpack: impl FnOnce(&mut Packed<'_>) -> Result<V, SourceError>,
+    ) -> Result<V, SourceError> {
+        let lock = |unpacking| of(unpacking).lock().expect("no panic while held");
+        let found = |unpacking| lock(unpacking).get(&key).cloned();
+        if let Some((known, _)) = found(self) {
+            return Ok(known);
+        }
+        let unpacked = 0;
+        let mut packed = Packed {
+            path,
+            size,
+            unpacked,
+        };
+        let made = match self.ahead.get().and_then(|ahead| found(ahead)) {
+            Some((made, bytes)) => {
+                self.count(&mut packed, bytes)?;
+                made
+            }
+            None => unpack(&mut packed)?,
+        };
+        lock(self).insert(key, (made.clone(), packed.unpacked));
+        Ok(made)
+    }
+
+    /// Nothing is unpacked yet, within the same bounds.
+    pub(crate) fn again(&self) -> Self {
+        Self::leaving(self.reserve, self.limit)
     }
 
     /// Counts what came out of a file, unless that is more than is allowed.

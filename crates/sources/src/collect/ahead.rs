@@ -1,19 +1,76 @@
-//! Asking registries for the documents of several images at a time, before the walk through each image gets to them. It
-//! judges nothing: what comes waits for the walk, an error too, so that the first image in order that fails is the one
-//! that is told. Asking ends with the first in order that cannot be had, and when enough waits.
+//! What takes long, for several images at a time, before the walk through each image gets to it: asking registries for
+//! documents, and unpacking archives. It judges nothing: what comes waits for the walk, so that the first image in order
+//! that fails is the one that is told. An answer that is an error waits too; what could not be unpacked is tried again.
+//! Asking ends with the first in order that cannot be had, and when enough waits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
 
 use futures::{StreamExt as _, stream};
 use registry::{Manifest, Reference};
 use schemas::{Digest, ImageDocument, ImageSource, SourceImage};
 
 use super::docker;
+use super::opened::OpenSources;
+use crate::compress;
+use crate::error::SourceError;
 use crate::means::Means;
 use crate::platform::{self, Choice};
 use crate::{Event, limits};
+
+/// Unpacks the archives of these images, each by one thread, and the layers in them that have to be compared.
+pub(super) fn unpack(base: &Path, images: &[&SourceImage], means: &Means<'_>) {
+    let mut archives: BTreeMap<PathBuf, Vec<&ImageSource>> = BTreeMap::new();
+    for image in images {
+        if let ImageSource::OciArchive { file, .. } | ImageSource::DockerArchive { file, .. } =
+            &image.source
+        {
+            let sources = archives.entry(base.join(file)).or_default();
+            sources.push(&image.source);
+        }
+    }
+    // A copy of another costs nothing when its turn comes.
+    let mut sizes = BTreeSet::new();
+    archives.retain(|path, _| files::size(path).is_ok_and(|size| sizes.insert(size)));
+    let lanes = archives.len().min(limits::ARCHIVES);
+    let lanes = lanes.min(means.threads.get());
+    if lanes < 2 {
+        return;
+    }
+    let postponed = AtomicU64::new(0);
+    let ahead = means.ahead(&postponed);
+    let waiting = Mutex::new(archives.into_iter());
+    let next = || waiting.lock().expect("no panic while held").next();
+    std::thread::scope(|scope| {
+        for _ in 0..lanes {
+            scope.spawn(|| {
+                while let Some((path, sources)) = next()
+                    && open(&path, &sources, &ahead).is_ok()
+                {}
+            });
+        }
+    });
+    let ours = &means.unpacking.ahead;
+    ours.set(ahead.unpacking.into()).unwrap_or_default();
+}
+
+fn open(path: &Path, sources: &[&ImageSource], means: &Means<'_>) -> Result<(), SourceError> {
+    let opened = OpenSources::default();
+    for source in sources {
+        if let ImageSource::DockerArchive { reference, .. } = source {
+            opened
+                .archive(path, means)?
+                .find(reference.as_deref(), means)?;
+        } else {
+            compress::open_tar(path, means)?;
+        }
+    }
+    Ok(())
+}
 
 /// Asks for what the tags of these images name, and then for what the indexes among it list.
 pub(super) fn read(images: &[&SourceImage], means: &Means<'_>) {

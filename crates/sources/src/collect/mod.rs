@@ -105,6 +105,7 @@ pub fn collect(
     let mut session = Session::new();
     let of = images.len();
     ahead::read(&images, means);
+    ahead::unpack(base, &images, means);
     let numbered = images.into_iter().enumerate();
     let collected = numbered.map(|(number, image)| {
         let failed = |error| failed(image.place(), &image.source, error);

@@ -1,26 +1,31 @@
 //! Tar files with images, built by our own fixtures, then damaged one way at a time.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read as _, Write as _};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
 
 use fixtures::artifact;
 use fixtures::layout::OciLayout;
 use fixtures::saved::{self, Names, Saved};
 use flate2::read::MultiGzDecoder;
-use schemas::ImageDocument;
+use schemas::{ImageDocument, SourceImage};
 use tempfile::TempDir;
-use watch::{Cancel, Watch};
+use watch::{Cancel, Tell, Watch};
 
 use super::tests::{collect_with, here, image, means, source_image};
+use super::tests_registry::images;
 use super::walk::Session;
-use super::{Collected, collect_one};
-use crate::SourceError;
+use super::{Collected, collect, collect_one};
 use crate::blob::Blob;
 use crate::cache::Cache;
 use crate::means::{Compression, Means};
 use crate::unpacking::Unpacking;
+use crate::{Event, FailedImage, SourceError};
 
 /// More than one block of the encoders.
 const LARGE: usize = 5_000_000;
@@ -479,6 +484,103 @@ fn all_that_is_unpacked_counts_towards_one_limit_and_a_file_counts_once() {
     );
     // What is whole is kept: a content and its note.
     assert_eq!(left_in(&bench).len(), 2);
+}
+
+/// Three archives that have to be unpacked, and the size that each has then; of one there are two images and a copy.
+fn packed_archives(bench: &Bench) -> (Vec<SourceImage>, Vec<u64>) {
+    let mut sizes = Vec::new();
+    for (name, seed) in [("a", 2), ("b", 3), ("c", 4)] {
+        let content = text(seed);
+        let image = Saved {
+            tags: Vec::new(),
+            layers: vec![saved::layer(name, &content[..300_000])],
+            comment: name.to_owned(),
+        };
+        bench.save("plain.tar", &[image], Names::Directories);
+        let tar = fs::read(bench.path("plain.tar")).unwrap();
+        fs::write(bench.path(&format!("{name}.tgz")), gzip(&tar)).unwrap();
+        sizes.push(tar.len() as u64);
+    }
+    fs::copy(bench.path("a.tgz"), bench.path("copy.tgz")).unwrap();
+    let names = ["a", "b", "c", "a", "copy"];
+    let sources = names.map(|name| format!("docker-archive:{name}.tgz"));
+    (images(&sources), sizes)
+}
+
+fn by_lanes<T>(
+    bench: &Bench,
+    lanes: usize,
+    limit: u64,
+    tell: Tell<'_, Event>,
+    use_means: impl FnOnce(&Means<'_>) -> T,
+) -> T {
+    fs::remove_dir_all(bench.path("cache")).unwrap_or_default();
+    let cache = Cache::new(&bench.path("cache"));
+    let watch = Watch {
+        tell,
+        cancel: Cancel::never(),
+    };
+    use_means(&Means {
+        threads: NonZeroUsize::new(lanes).unwrap(),
+        ..means(&cache, Unpacking::leaving(0, limit), &watch)
+    })
+}
+
+#[test]
+fn archives_are_unpacked_side_by_side_and_give_the_same() {
+    let bench = Bench::new();
+    let (images, _) = packed_archives(&bench);
+    let (seen, changed) = (Mutex::new(BTreeSet::new()), Condvar::new());
+    // Nobody goes on before two threads have something to tell.
+    let together = |event: Event| {
+        if let Event::Preparing(_) = event {
+            let mut seen = seen.lock().unwrap();
+            seen.insert(format!("{:?}", std::thread::current().id()));
+            changed.notify_all();
+            let alone = |seen: &mut BTreeSet<String>| seen.len() < 2;
+            let waited = changed.wait_timeout_while(seen, Duration::from_mins(1), alone);
+            assert!(!waited.unwrap().1.timed_out(), "one after the other");
+        }
+    };
+    let roots = |lanes, tell: Tell<'_, Event>| {
+        by_lanes(&bench, lanes, u64::MAX, tell, |means| {
+            let collected = collect(bench.0.path(), &images, means).unwrap();
+            let roots = collected.iter().map(|it| it.contents.root.digest);
+            roots.collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(roots(4, &together), roots(1, &|_| ()));
+}
+
+#[test]
+fn the_first_archive_in_order_that_fails_is_told_whichever_is_unpacked_first() {
+    let bench = Bench::new();
+    let (images, sizes) = packed_archives(&bench);
+    let told = |lanes, limit| {
+        by_lanes(&bench, lanes, limit, &|_| (), |means| {
+            let collected = collect(bench.0.path(), &images, means);
+            let told = |failed: FailedImage| (failed.place.to_string(), failed.error.to_string());
+            collected.map(|it| it.len()).map_err(told)
+        })
+    };
+    let (one, two) = (sizes[0], sizes[0] + sizes[1]);
+    let all = two + sizes[2];
+    for (limit, expected) in [
+        (0, "app-0"),
+        (one - 1, "app-0"),
+        (one, "app-1"),
+        (two, "app-2"),
+    ] {
+        let error = told(4, limit).unwrap_err();
+        assert_eq!(error.0, format!("{expected}:1.0"), "{limit}");
+        assert_eq!(error, told(1, limit).unwrap_err());
+    }
+    assert_eq!((told(4, all), told(4, all - 1)), (Ok(5), told(1, all - 1)));
+    // A broken one is told before what comes after it, though that is found out sooner.
+    let broken = fs::read(bench.path("b.tgz")).unwrap();
+    fs::write(bench.path("b.tgz"), &broken[..broken.len() / 2]).unwrap();
+    fs::write(bench.path("c.tgz"), "no archive").unwrap();
+    assert_eq!(told(4, all).unwrap_err().0, "app-1:1.0");
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn with_means<T>(directory: &TempDir, work: impl FnOnce(&Means<'_>) -> T) -> T {
 }
 
 /// Images of these sources, named in this order.
-fn images(sources: &[String]) -> Vec<SourceImage> {
+pub(super) fn images(sources: &[String]) -> Vec<SourceImage> {
     let numbered = sources.iter().enumerate();
     let images = numbered.map(|(number, source)| SourceImage {
         name: format!("app-{number}").parse().unwrap(),

@@ -18,7 +18,7 @@ use crate::blob::Here;
 use crate::error::SourceError;
 use crate::means::{Compression, Means};
 use crate::tar::{Span, Tar};
-use crate::unpacking::{Packed, once};
+use crate::unpacking::Packed;
 use crate::{Event, limits};
 
 /// How a file in a tar is stored, by its first bytes.
@@ -40,9 +40,13 @@ pub(crate) fn verified(
     compression: Compression,
     means: &Means<'_>,
 ) -> Result<Here, SourceError> {
-    let digest = once(&means.unpacking.layers, plain.clone(), || {
-        verify(plain, compression, means)
-    })?;
+    let whole = (plain.path.as_path(), plain.size);
+    let digest = means.unpacking.once(
+        |it| &it.layers,
+        plain.clone(),
+        whole,
+        |packed| verify(plain, compression, packed, means),
+    )?;
     Ok(Here {
         digest,
         ..plain.clone()
@@ -53,6 +57,7 @@ pub(crate) fn verified(
 fn verify(
     plain: &Here,
     compression: Compression,
+    packed: &mut Packed<'_>,
     means: &Means<'_>,
 ) -> Result<Digest, SourceError> {
     let mut hashing = Hashing {
@@ -60,11 +65,6 @@ fn verify(
         hasher: Sha256::new(),
     };
     let mut unpacked = Sha256::new();
-    let mut packed = Packed {
-        path: &plain.path,
-        size: plain.size,
-        unpacked: 0,
-    };
     {
         let mut decoder: Box<dyn Read + '_> = match compression {
             Compression::None => Box::new(&mut hashing),
@@ -75,7 +75,7 @@ fn verify(
         };
         pump(&mut decoder, &plain.path, means, |bytes| {
             unpacked.update(bytes);
-            means.unpacking.count(&mut packed, bytes.len() as u64)
+            means.unpacking.count(packed, bytes.len() as u64)
         })?;
     }
     compare(plain, unpacked)?;
@@ -148,10 +148,14 @@ pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceErro
     begin.map_err(|source| failed(path, source))?;
     let other = match magic.as_slice() {
         [0x1f, 0x8b, 8, ..] => {
-            let unpacked = once(&means.unpacking.tars, path.to_owned(), || {
-                unpack(path, size, means)
-            });
-            return Tar::open(&unpacked?);
+            let (unpacking, key) = (&means.unpacking, path.to_owned());
+            let content = unpacking.once(
+                |it| &it.tars,
+                key,
+                (path, size),
+                |packed| unpack(packed, means),
+            );
+            return Tar::open(&content?);
         }
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "zstd",
         [0xfd, b'7', b'z', b'X', b'Z', 0] => "xz",
@@ -165,7 +169,8 @@ pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceErro
 }
 
 /// Where the unpacked content of a gzip file lies.
-fn unpack(path: &Path, size: u64, means: &Means<'_>) -> Result<PathBuf, SourceError> {
+fn unpack(packed: &mut Packed<'_>, means: &Means<'_>) -> Result<PathBuf, SourceError> {
+    let (path, size) = (packed.path, packed.size);
     let cache = means.cache.get()?;
     let recipe = format!("unpacked {}", hash(path, size, means)?);
     if let Some(made) = cache.derived(&recipe) {
@@ -179,15 +184,10 @@ fn unpack(path: &Path, size: u64, means: &Means<'_>) -> Result<PathBuf, SourceEr
     let mut new = cache.create()?;
     let part = FilePart::open(path, Span { offset: 0, size })?;
     let from = io::BufReader::with_capacity(limits::CACHE_BUFFER, Ending::new(part, means));
-    let mut packed = Packed {
-        path,
-        size,
-        unpacked: 0,
-    };
     pump(&mut MultiGzDecoder::new(from), path, means, |bytes| {
         let unpacking = &means.unpacking;
-        unpacking.leave_room(&packed, &new, means.cache)?;
-        unpacking.count(&mut packed, bytes.len() as u64)?;
+        unpacking.leave_room(packed, &new, means.cache)?;
+        unpacking.count(packed, bytes.len() as u64)?;
         let kept = new.write_all(bytes);
         kept.map_err(|source| failed(&means.cache.directory(), source))
     })?;
