@@ -196,7 +196,10 @@ fn namespaces_that_are_taken() {
     let text = refused(&site, 1, || {
         site.import("1.0.0.iso", &["-e", "taken", "--create-environment"])
     });
-    says(&text, &["namespace `taken` exists", "--adopt namespace"]);
+    says(
+        &text,
+        &["namespace `taken` already exists", "--adopt namespace"],
+    );
     site.solution(&["environment", "create", "theirs"])
         .success();
     let text = refused(&site, 1, || {

@@ -26,7 +26,10 @@ fn an_object_made_while_images_are_pushed_is_not_taken() {
         role(&site, "example-operator");
     });
     assert_eq!(answer.code, 1, "{answer:?}");
-    assert!(answer.stderr.contains("changed by others"), "{answer:?}");
+    assert!(
+        answer.stderr.contains("others changed the cluster"),
+        "{answer:?}"
+    );
     assert!(rules(&site).contains("pods") && !rules(&site).contains("versionservers"));
 }
 
