@@ -148,7 +148,7 @@ fn an_older_version_is_deployed_when_told() {
     // Importing alone only says so.
     let text = site.import("1.0.0.iso", &[]).success();
     assert!(
-        text.contains("a newer version, 1.1.0, is imported"),
+        text.contains("a newer version, 1.1.0, has already been imported"),
         "{text}"
     );
     refused(&site, "--allow-downgrade", || {
