@@ -215,6 +215,14 @@ pub enum OpenError {
     /// The signatures do not suffice.
     #[error(transparent)]
     Signature(#[from] signing::VerifyError),
+    /// It is not the archive that was accepted before.
+    #[error("it is the head of archive {found}, not of archive {accepted}")]
+    OtherArchive {
+        /// What was accepted before.
+        accepted: Digest,
+        /// What is there.
+        found: Digest,
+    },
     /// The signed bytes are not a statement.
     #[error("the signed statement is refused")]
     Statement(#[source] StatementError),

@@ -37,7 +37,7 @@ pub use layout::{
     image_version_path, is_blob, is_crd, volume_names,
 };
 pub use list::{Blob, Listed};
-pub use medium::{Drive, Medium};
+pub use medium::{Blobs, Drive, Medium};
 pub use open::{Opened, Trusted};
 pub use pieces::Pieces;
 pub use readme::readme;

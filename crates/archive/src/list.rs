@@ -4,13 +4,13 @@ use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use iso9660::{Extent, Layout, Plan, ReadAt as _};
+use iso9660::{Extent, Layout, Plan};
 use schemas::{Contents, Digest};
 use sha2::{Digest as _, Sha256};
 use watch::Cancel;
 
 use crate::error::Differences;
-use crate::layout::{self, CONTENTS_OFFSET, SHA256SUMS, blob_path};
+use crate::layout::{self, CONTENTS_OFFSET, SHA256SUMS, blob_path, is_blob};
 use crate::medium::{Kind, Medium};
 use crate::order::{self, Own};
 use crate::{OpenError, Trusted, limits};
@@ -65,6 +65,7 @@ impl Trusted {
         let plan = order::plan(layout, &predicate.volume, predicate.time, &contents, own)
             .map_err(OpenError::Plan)?;
         cancel.go_on()?;
+        check_end(&self.medium, &plan)?;
         compare(&self.medium, &plan, cancel)?;
         Ok(Listed {
             trusted: self,
@@ -135,8 +136,12 @@ impl iso9660::ReadAt for Until<'_> {
     }
 }
 
-fn compare(medium: &Medium, plan: &Plan, cancel: Cancel<'_>) -> Result<(), OpenError> {
-    let (expected, found) = (plan.image_size(), medium.size);
+/// Whether the medium ends where the plan does, or the head before the first blob.
+fn check_end(medium: &Medium, plan: &Plan) -> Result<(), OpenError> {
+    let (found, expected) = match medium.kind {
+        Kind::Head { size, .. } => (size, head_size(plan)),
+        Kind::File | Kind::BlockDevice => (medium.size, plan.image_size()),
+    };
     let path = || medium.path.clone();
     if found < expected {
         return Err(OpenError::Truncated {
@@ -145,20 +150,29 @@ fn compare(medium: &Medium, plan: &Plan, cancel: Cancel<'_>) -> Result<(), OpenE
             found,
         });
     }
-    if found > expected && medium.kind == Kind::File {
+    if found > expected && !matches!(medium.kind, Kind::BlockDevice) {
         return Err(OpenError::TooLong {
             path: path(),
             expected,
             found,
         });
     }
+    Ok(())
+}
+
+/// Where the first blob lies.
+fn head_size(plan: &Plan) -> u64 {
+    let mut extents = plan.extents().iter();
+    let first = extents.find(|extent| is_blob(plan.path_of(extent)));
+    first.map_or(plan.image_size(), |extent| extent.offset)
+}
+
+fn compare(medium: &Medium, plan: &Plan, cancel: Cancel<'_>) -> Result<(), OpenError> {
+    let path = medium.path.clone();
     let medium = Until { medium, cancel };
     let compared = iso9660::compare(plan, &medium, limits::DIFFERENCES);
     cancel.go_on()?;
-    let differences = compared.map_err(|error| OpenError::Compare {
-        path: path(),
-        source: error,
-    })?;
+    let differences = compared.map_err(|source| OpenError::Compare { path, source })?;
     if differences.is_empty() {
         Ok(())
     } else {
@@ -211,7 +225,10 @@ impl Listed {
             }
         };
         if let Some(extent) = self.plan.extent_of(path) {
-            self.medium.read(&mut bytes, extent.offset)?;
+            let read = self
+                .medium
+                .read_content((extent.offset, &expected), &mut bytes, 0);
+            read.map_err(|source| self.medium.failed(extent.offset, source))?;
         }
         let found = Digest::new(Sha256::digest(&bytes).into());
         if found == expected {
@@ -234,6 +251,29 @@ impl Listed {
         let entry = self.contents.get(path);
         let entry = entry.ok_or_else(|| OpenError::NoSuchFile(path.to_owned()))?;
         Ok((entry.size, entry.digest))
+    }
+
+    /// The medium's own bytes before the first blob, hashed now: all that is needed to read the archive while its blobs
+    /// are elsewhere ([`Medium::of_head`]). They hold the signatures as they are at this moment.
+    pub fn head(&self, cancel: Cancel<'_>) -> Result<Blob, OpenError> {
+        let size = head_size(&self.plan);
+        let mut hash = Sha256::new();
+        let mut buffer = vec![0; limits::BUFFER];
+        let mut offset = 0;
+        while offset < size {
+            cancel.go_on()?;
+            let left = usize::try_from(size - offset).unwrap_or(usize::MAX);
+            let piece = &mut buffer[..left.min(limits::BUFFER)];
+            self.medium.read(piece, offset)?;
+            hash.update(&*piece);
+            offset += piece.len() as u64;
+        }
+        Ok(Blob {
+            medium: Arc::clone(&self.medium),
+            offset: 0,
+            digest: Digest::new(hash.finalize().into()),
+            size,
+        })
     }
 
     /// The place of a content of the OCI image layout (`blobs/sha256/<hex>`).
@@ -275,6 +315,7 @@ impl Blob {
         if end.is_none_or(|end| end > self.size) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        self.medium.read_exact_at(buf, self.offset + offset)
+        let content = (self.offset, &self.digest);
+        self.medium.read_content(content, buf, offset)
     }
 }

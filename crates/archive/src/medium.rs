@@ -1,13 +1,20 @@
-//! What an archive is read from: a regular file or a block device, and how well it takes many readers.
+//! What an archive is read from: a regular file, a block device, or the archive's head in a file with the blobs
+//! elsewhere; and how well it takes many readers.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Seek as _, SeekFrom};
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fmt, io};
 
 use iso9660::ReadAt;
+use schemas::Digest;
 
 use crate::OpenError;
+
+/// Where the primary volume descriptor lies, in bytes (ECMA-119 6.7.1).
+const DESCRIPTOR_OFFSET: u64 = 16 * iso9660::SECTOR_SIZE;
 
 /// What a medium lies on, as far as the system tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,13 +27,27 @@ pub enum Drive {
     Optical,
 }
 
-/// Whether the end of the medium is the end of the archive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What there is of an archive, and whether it ends where the archive does.
+#[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    /// Yes.
+    /// All of it, to its end.
     File,
-    /// No: a stick is larger than what was written to it.
+    /// All of it, and more: a stick is larger than what was written to it.
     BlockDevice,
+    /// Its first bytes. The blobs behind them are elsewhere, and everything else there is zero (layout 1).
+    Head {
+        /// How many.
+        size: u64,
+        /// The others.
+        blobs: Arc<dyn Blobs>,
+    },
+}
+
+/// Gives the blobs of an archive of which only the head is in a file. What it gives is verified like what a medium
+/// gives.
+pub trait Blobs: fmt::Debug + Send + Sync {
+    /// Fills `buf` from `offset` bytes into a blob.
+    fn read_exact_at(&self, blob: &Digest, buf: &mut [u8], offset: u64) -> io::Result<()>;
 }
 
 /// What an archive is read from. It is opened once; everything is read through this one handle.
@@ -82,20 +103,68 @@ impl Medium {
         }
     }
 
+    /// An archive whose head ([`Listed::head`](crate::Listed::head)) is in a file, under the path that messages give it.
+    pub fn of_head(file: File, path: PathBuf, blobs: Arc<dyn Blobs>) -> Result<Self, OpenError> {
+        let mut medium = Self::of(file, path)?;
+        let size = medium.size;
+        // Until the plan is known and compared, as with every medium.
+        medium.size = medium.claimed_size()?;
+        medium.kind = Kind::Head { size, blobs };
+        Ok(medium)
+    }
+
     /// The path that it was opened by, or is to have.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
+    /// Whether it is a regular file that ends where the archive does.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self.kind, Kind::File)
+    }
+
+    /// The size of the volume that the primary volume descriptor claims (ECMA-119 8.4.8), in bytes. Only used to tell
+    /// a file that was cut off from one of another kind; the size that counts follows from the signed list.
+    pub(crate) fn claimed_size(&self) -> Result<u64, OpenError> {
+        let mut descriptor = [0; 84];
+        if self.size < DESCRIPTOR_OFFSET + descriptor.len() as u64 {
+            return Err(OpenError::NotIso(self.path.clone()));
+        }
+        self.read(&mut descriptor, DESCRIPTOR_OFFSET)?;
+        if &descriptor[1..6] != b"CD001" {
+            return Err(OpenError::NotIso(self.path.clone()));
+        }
+        let [a, b, c, d] = [80, 81, 82, 83].map(|index| descriptor[index]);
+        Ok(u64::from(u32::from_le_bytes([a, b, c, d])) * iso9660::SECTOR_SIZE)
+    }
+
     /// Fills `buf`, or says at which byte of which file that failed.
     pub(crate) fn read(&self, buf: &mut [u8], offset: u64) -> Result<(), OpenError> {
-        self.read_exact_at(buf, offset)
-            .map_err(|source| OpenError::Read {
-                path: self.path.clone(),
-                offset,
-                source,
-            })
+        let read = self.read_exact_at(buf, offset);
+        read.map_err(|source| self.failed(offset, source))
+    }
+
+    pub(crate) fn failed(&self, offset: u64, source: io::Error) -> OpenError {
+        let path = self.path.clone();
+        OpenError::Read {
+            path,
+            offset,
+            source,
+        }
+    }
+
+    /// Fills `buf` from `from` bytes into the content that lies at `offset`.
+    pub(crate) fn read_content(
+        &self,
+        (offset, digest): (u64, &Digest),
+        buf: &mut [u8],
+        from: u64,
+    ) -> io::Result<()> {
+        match &self.kind {
+            Kind::Head { size, blobs } if offset >= *size => blobs.read_exact_at(digest, buf, from),
+            _ => self.read_exact_at(buf, offset + from),
+        }
     }
 
     /// Keeps others from signing the same archive as long as this handle is open.
@@ -126,7 +195,7 @@ impl Medium {
             return Drive::Random;
         };
         let device = match self.kind {
-            Kind::File => metadata.dev(),
+            Kind::File | Kind::Head { .. } => metadata.dev(),
             Kind::BlockDevice => metadata.rdev(),
         };
         drive_of(device)
@@ -134,8 +203,14 @@ impl Medium {
 }
 
 impl ReadAt for Medium {
-    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> std::io::Result<()> {
-        ReadAt::read_exact_at(&self.file, buf, offset)
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        let Kind::Head { size, .. } = self.kind else {
+            return ReadAt::read_exact_at(&self.file, buf, offset);
+        };
+        let here = size.saturating_sub(offset).min(buf.len() as u64);
+        let (here, behind) = buf.split_at_mut(usize::try_from(here).expect("at most the buffer"));
+        behind.fill(0);
+        ReadAt::read_exact_at(&self.file, here, offset)
     }
 }
 

@@ -10,10 +10,7 @@ use signing::{Signers, Trust};
 
 use crate::OpenError;
 use crate::layout::{CONTENTS_OFFSET, STATEMENT_OFFSET};
-use crate::medium::{Drive, Kind, Medium};
-
-/// Where the primary volume descriptor lies, in bytes (ECMA-119 6.7.1).
-const DESCRIPTOR_OFFSET: u64 = 16 * iso9660::SECTOR_SIZE;
+use crate::medium::{Drive, Medium};
 
 /// An archive with an envelope in its one spelling. Nothing in it is trusted yet.
 #[derive(Clone, Debug)]
@@ -39,8 +36,8 @@ impl Opened {
 
     /// Reads the envelope of what is open.
     pub fn read(medium: Medium) -> Result<Self, OpenError> {
-        let claimed = claimed_size(&medium)?;
-        if medium.kind == Kind::File && medium.size < claimed.max(CONTENTS_OFFSET) {
+        let claimed = medium.claimed_size()?;
+        if medium.is_file() && medium.size < claimed.max(CONTENTS_OFFSET) {
             // An image by another tool may well be smaller than our smallest; it is not cut off.
             if claimed <= medium.size {
                 return Err(OpenError::Foreign(medium.path));
@@ -120,6 +117,16 @@ impl Opened {
         self.trusted(Some(signers))
     }
 
+    /// Goes on if this is the archive that was accepted before, for whose signatures: whoever accepted it has decided
+    /// about them, and later changes of trust do not take that back.
+    pub fn recognise(&self, accepted: Digest, signers: Signers) -> Result<Trusted, OpenError> {
+        if self.archive_id() != accepted {
+            let found = self.archive_id();
+            return Err(OpenError::OtherArchive { accepted, found });
+        }
+        self.trusted(Some(signers))
+    }
+
     /// Goes on without anybody vouching for the archive: [`Trusted::signers`] is `None` from here on.
     pub fn skip_signature(&self) -> Result<Trusted, OpenError> {
         self.trusted(None)
@@ -161,19 +168,4 @@ impl Trusted {
     pub fn drive(&self) -> Drive {
         self.medium.drive()
     }
-}
-
-/// The size of the volume that the primary volume descriptor claims (ECMA-119 8.4.8), in bytes. Only used to tell
-/// a file that was cut off from one of another kind; the size that counts follows from the signed list.
-fn claimed_size(medium: &Medium) -> Result<u64, OpenError> {
-    let mut descriptor = [0; 84];
-    if medium.size < DESCRIPTOR_OFFSET + descriptor.len() as u64 {
-        return Err(OpenError::NotIso(medium.path.clone()));
-    }
-    medium.read(&mut descriptor, DESCRIPTOR_OFFSET)?;
-    if &descriptor[1..6] != b"CD001" {
-        return Err(OpenError::NotIso(medium.path.clone()));
-    }
-    let [a, b, c, d] = [80, 81, 82, 83].map(|index| descriptor[index]);
-    Ok(u64::from(u32::from_le_bytes([a, b, c, d])) * iso9660::SECTOR_SIZE)
 }

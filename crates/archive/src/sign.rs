@@ -10,7 +10,7 @@ use schemas::{Digest, Envelope, EnvelopeSignature, SolutionId, Statement, limits
 use signing::{PublicKey, SecretKey};
 
 use crate::layout::STATEMENT_OFFSET;
-use crate::medium::{Access, Kind, Medium};
+use crate::medium::{Access, Medium};
 use crate::{OpenError, Opened, temporary};
 
 /// What gets signatures.
@@ -100,7 +100,7 @@ impl Signable {
         };
         let medium = Medium::open_for(path, access)?;
         medium.lock()?;
-        let alone = medium.kind == Kind::File && medium.size == limits::ENVELOPE_SIZE as u64;
+        let alone = medium.is_file() && medium.size == limits::ENVELOPE_SIZE as u64;
         let (mut opened, statement) = if alone {
             let envelope = read_envelope(&medium)?;
             let opened = Opened::from_envelope(medium, envelope);

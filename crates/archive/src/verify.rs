@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use iso9660::Extent;
+use iso9660::{Extent, ReadAt as _};
 use schemas::Digest;
 use watch::{Progress, Watch};
 
@@ -80,6 +80,10 @@ impl Feed for Medium {
         buf: &mut [u8],
         offset: u64,
     ) -> Result<(), OpenError> {
-        self.read(buf, extent.offset + offset)
+        let read = match Listed::expected(extent) {
+            Some(digest) => self.read_content((extent.offset, &digest), buf, offset),
+            None => self.read_exact_at(buf, extent.offset + offset),
+        };
+        read.map_err(|source| self.failed(extent.offset + offset, source))
     }
 }
