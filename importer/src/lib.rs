@@ -7,6 +7,8 @@
 //! `model` is what all of it is made of, `plan` reads and decides, `apply` writes and waits, `status` tells.
 
 mod apply;
+mod kept;
+pub mod limits;
 mod model;
 mod plan;
 mod status;
@@ -16,6 +18,7 @@ pub use apply::delete::{DeletedEnvironment, Left, Resources, delete as delete_en
 pub use apply::environment::create as create_environment;
 pub use apply::lifecycle::{Undone, deactivate, undeploy, unimport};
 pub use apply::{Count, Receipt};
+pub use kept::{imported, open as open_kept};
 pub use model::error::{Error, ExpandError, PushFailure};
 pub use model::event::Event;
 pub use model::namespace_record::{EnvironmentNamespace, Origin};

@@ -2,6 +2,7 @@
 
 mod cat;
 mod change;
+mod deploy;
 mod done;
 mod environment;
 mod import;
@@ -64,6 +65,7 @@ pub(crate) enum Command {
     Inspect(inspect::Arguments),
     Cat(cat::Arguments),
     Import(Box<import::Arguments>),
+    Deploy(Box<deploy::Arguments>),
     Unimport(undo::Unimport),
     Status(status::Arguments),
     Undeploy(undo::Undeploy),
@@ -91,6 +93,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Inspect(arguments) => inspect::run(&arguments, output),
         Command::Cat(arguments) => cat::run(&arguments, output),
         Command::Import(arguments) => import::run(&arguments, output),
+        Command::Deploy(arguments) => deploy::run(&arguments, output),
         Command::Unimport(arguments) => arguments.run(output),
         Command::Status(arguments) => status::run(&arguments, output),
         Command::Undeploy(arguments) => arguments.run(output),

@@ -1,6 +1,7 @@
 //! What to do about each thing that is in the way of a change to a cluster.
 
 use importer::Obstacle as O;
+use schemas::EnvironmentName;
 
 use super::registry::MAY_NOT_PUSH;
 
@@ -10,6 +11,8 @@ const ADOPT_NAMESPACE: &str =
 const SHORTER: &str = "remove versions that nobody needs with `solution unimport`, or have the publisher shorten the manifest";
 const UNSIGNED: &str = "ask the publisher for a signed archive; `--forget-signers` accepts this one, and forgets who signed before";
 const OTHER_SIGNERS: &str = "ask the publisher, through another channel, whether the keys changed; `--change-signers` accepts the new ones";
+const FROM_MEDIUM: &str =
+    "import the archive once more from its medium: only what is missing is pushed";
 const OTHER_TAG: &str =
     "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it";
 const NO_LOGIN: &str =
@@ -33,13 +36,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::Kubernetes(_, oldest) => {
             return format!("importing needs 1.{oldest} or newer");
         }
-        O::UnknownEnvironment(_, near) => {
-            let meant = near.as_ref();
-            let meant = meant.map_or(String::new(), |name| format!("did you mean `{name}`? "));
-            return format!(
-                "{meant}`--create-environment` creates it; `solution environment list` shows all"
-            );
-        }
+        O::UnknownEnvironment(_, near) => return unknown_environment(near.as_ref()),
         O::NoPullSecret {
             secret,
             namespace,
@@ -71,6 +68,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::OtherSigners(..) => OTHER_SIGNERS,
         O::PushDenied(_) => MAY_NOT_PUSH,
         O::OtherTag(..) => OTHER_TAG,
+        O::NotKept(..) | O::ImagesGone(..) => FROM_MEDIUM,
         O::CrdTooNew { .. } => "import a version whose API the cluster still serves",
         O::CrdDrops(..) => DROPPED,
         O::CrdStored(..) => "migrate the stored objects first (status.storedVersions of the CRD)",
@@ -92,13 +90,18 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::Refused(..) => CLUSTER_RULES,
         O::PodRefused(_) => POD_RULES,
         O::NotDeployed(..) => "`solution status` shows what is deployed where",
-        O::NotImported(..) => "`solution status` lists what is imported",
+        O::NotImported(..) | O::NothingImported(_) => "`solution status` lists what is imported",
         O::NotActive(_) => "`solution status` shows what is active",
         O::ServesNothing(_) => "serve a version again, or delete the CRD yourself",
         O::InUse(..) => "deleting the CRD would delete them: delete them yourself first",
         O::WouldDelete(..) => DELETE_FIRST,
     };
     words.to_owned()
+}
+
+fn unknown_environment(near: Option<&EnvironmentName>) -> String {
+    let meant = near.map_or(String::new(), |name| format!("did you mean `{name}`? "));
+    format!("{meant}`--create-environment` creates it; `solution environment list` shows all")
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod environments;
 mod future;
 mod gate;
 mod judgement;
+mod kept;
 mod lifecycle;
 mod metadata;
 mod refusals;

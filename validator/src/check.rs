@@ -7,7 +7,7 @@ use std::path::Path;
 
 use archive::{Listed, Medium, OpenError, Opened, Trusted};
 use schemas::{KubernetesName, SolutionId, StatementTime};
-use signing::{Policies, Trust};
+use signing::{Policies, Signers, Trust};
 use watch::{Cancel, Progress, Watch};
 
 use crate::accepted::Accepted;
@@ -16,7 +16,7 @@ use crate::catalogue::signature::{ALLOWED, DETACHED, EXPIRED, SKIPPED, UNSIGNED,
 use crate::content::{self, Content};
 use crate::files::{DamagedFiles, Files, ReadProblem};
 use crate::finding::{Chain, Findings};
-use crate::options::{AllowUnsigned, Depth, Options, Signatures, Trusting};
+use crate::options::{AcceptedBefore, AllowUnsigned, Depth, Options, Signatures, Trusting};
 use crate::refusal::{self, names};
 use crate::report::{Judged, Report, Summary};
 
@@ -37,16 +37,46 @@ pub fn check_draft(
     now: StatementTime,
     cancel: Cancel<'_>,
 ) -> Result<Report, OpenError> {
-    let options = Options {
-        signatures: Signatures::Later,
-        detached: Vec::new(),
-        depth: Depth::Documents,
-        threads,
-        now: Some(now),
-    };
+    check_documents(
+        medium,
+        &Options {
+            signatures: Signatures::Later,
+            detached: Vec::new(),
+            depth: Depth::Documents,
+            threads,
+            now: Some(now),
+        },
+        cancel,
+    )
+}
+
+/// Checks the documents of an archive that was accepted before. Its expiry date is that of imports.
+pub fn check_accepted(
+    medium: Medium,
+    before: AcceptedBefore,
+    cancel: Cancel<'_>,
+) -> Result<Report, OpenError> {
+    check_documents(
+        medium,
+        &Options {
+            signatures: Signatures::Accepted(before),
+            detached: Vec::new(),
+            depth: Depth::Documents,
+            threads: NonZeroUsize::MIN,
+            now: None,
+        },
+        cancel,
+    )
+}
+
+fn check_documents(
+    medium: Medium,
+    options: &Options,
+    cancel: Cancel<'_>,
+) -> Result<Report, OpenError> {
     let path = medium.path().to_owned();
     let watch = Watch::silent(cancel);
-    check_opened(&path, Opened::read(medium), &options, &watch)
+    check_opened(&path, Opened::read(medium), options, &watch)
 }
 
 fn check_opened(
@@ -157,6 +187,14 @@ impl Checking<'_> {
                 Ok((self.skip(opened)?, Vouched::No))
             }
             Signatures::Later => Ok((self.skip(opened)?, Vouched::No)),
+            Signatures::Accepted(before) => {
+                let signers = (!before.signers.is_empty()).then(|| Signers {
+                    trusted: before.signers.clone(),
+                    unknown: Vec::new(),
+                });
+                let trusted = opened.recognise(before.archive_id, signers);
+                Ok((trusted.map_err(|error| self.refuse(error))?, Vouched::Yes))
+            }
             Signatures::Check {
                 trust,
                 allow_unsigned,

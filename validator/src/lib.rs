@@ -24,9 +24,9 @@ pub mod rules;
 
 pub use accepted::Accepted;
 pub use catalogue::{FINDINGS, FindingInfo, Severity};
-pub use check::{check, check_draft};
+pub use check::{check, check_accepted, check_draft};
 pub use finding::Finding;
 pub use operator::Definition;
-pub use options::{AllowUnsigned, Depth, Options, Signatures, Trusting};
+pub use options::{AcceptedBefore, AllowUnsigned, Depth, Options, Signatures, Trusting};
 pub use refusal::is_finding;
 pub use report::{Judged, Report, Summary, Verdict};

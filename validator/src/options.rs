@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use schemas::{Envelope, SolutionId, StatementTime};
+use schemas::{Digest, Envelope, KeyId, SolutionId, StatementTime};
 use signing::{Policies, Trust};
 
 /// Whose signatures count.
@@ -15,10 +15,21 @@ pub enum Signatures {
         /// One archive that may be without any signature. A signature that is there is checked all the same.
         allow_unsigned: Option<AllowUnsigned>,
     },
+    /// It is the archive that was accepted before.
+    Accepted(AcceptedBefore),
     /// Everything but the signatures is checked, and the archive is never accepted.
     Skip,
     /// The same, and nothing is said of it: who signs is not decided yet.
     Later,
+}
+
+/// An archive that was accepted before. Who signed was judged then; later changes of trust do not take that back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AcceptedBefore {
+    /// SHA-256 of the signed statement.
+    pub archive_id: Digest,
+    /// The trusted keys whose signatures counted; empty if it was allowed to be unsigned.
+    pub signers: Vec<KeyId>,
 }
 
 /// In whom a site trusts.

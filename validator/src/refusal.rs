@@ -62,6 +62,7 @@ fn info(error: &OpenError) -> Option<&'static FindingInfo> {
         // Which of several, `add_signature` says.
         OpenError::Signature(_) => &signature::INVALID,
         OpenError::Statement(_) => &signature::STATEMENT,
+        OpenError::OtherArchive { .. } => &signature::UNTRUSTED,
         OpenError::Capability(_) | OpenError::Layout(_) => &container::LAYOUT,
         OpenError::List(ListError::TopLevel(_) | ListError::TopLevelKind(_)) => {
             &container::UNDECLARED

@@ -253,6 +253,12 @@ impl Listed {
         Ok((entry.size, entry.digest))
     }
 
+    /// Whether the medium has the blobs too, and not the head alone.
+    #[must_use]
+    pub fn has_blobs(&self) -> bool {
+        !matches!(self.medium.kind, Kind::Head { .. })
+    }
+
     /// The medium's own bytes before the first blob, hashed now: all that is needed to read the archive while its blobs
     /// are elsewhere ([`Medium::of_head`]). They hold the signatures as they are at this moment.
     pub fn head(&self, cancel: Cancel<'_>) -> Result<Blob, OpenError> {

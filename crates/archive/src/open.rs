@@ -117,14 +117,18 @@ impl Opened {
         self.trusted(Some(signers))
     }
 
-    /// Goes on if this is the archive that was accepted before, for whose signatures: whoever accepted it has decided
-    /// about them, and later changes of trust do not take that back.
-    pub fn recognise(&self, accepted: Digest, signers: Signers) -> Result<Trusted, OpenError> {
+    /// Goes on if this is the archive that was accepted before, by the signatures of these keys, if any: who signed was
+    /// decided then.
+    pub fn recognise(
+        &self,
+        accepted: Digest,
+        signers: Option<Signers>,
+    ) -> Result<Trusted, OpenError> {
         if self.archive_id() != accepted {
             let found = self.archive_id();
             return Err(OpenError::OtherArchive { accepted, found });
         }
-        self.trusted(Some(signers))
+        self.trusted(signers)
     }
 
     /// Goes on without anybody vouching for the archive: [`Trusted::signers`] is `None` from here on.

@@ -65,7 +65,9 @@ fn list(path: &PathBuf, blobs: Kept, accepted: Digest) -> Result<Listed, OpenErr
         trusted: vec![key().public().id()],
         unknown: vec![],
     };
-    Opened::read(medium)?.recognise(accepted, signers)?.list()
+    Opened::read(medium)?
+        .recognise(accepted, Some(signers))?
+        .list()
 }
 
 #[test]
@@ -119,7 +121,7 @@ fn wrong_and_missing_blobs_are_found() {
     *blobs.0.get_mut(&wrong).unwrap().first_mut().unwrap() ^= 1;
     blobs.0.remove(&missing);
     let listed = list(&path, blobs, id).unwrap();
-    let read = |blob: &Digest| listed.read(&archive::blob_path(blob).to_string(), 4 << 20);
+    let read = |blob: &Digest| listed.read(archive::blob_path(blob).as_ref(), 4 << 20);
     assert!(matches!(read(&wrong), Err(OpenError::FileDigest { .. })));
     match read(&missing) {
         Err(OpenError::Read { source, .. }) => assert_eq!(source.kind(), io::ErrorKind::NotFound),

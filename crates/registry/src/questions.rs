@@ -1,5 +1,6 @@
 //! The questions about blobs and manifests that others ask, each again where that may help.
 
+use schemas::Digest;
 use watch::Tell;
 
 use crate::address::{Reference, Repository};
@@ -7,7 +8,9 @@ use crate::auth::Access;
 use crate::client::Client;
 use crate::error::{Error, Verb};
 use crate::events::Event;
+use crate::limits;
 use crate::manifests::Manifest;
+use crate::several::Several;
 
 impl Client {
     /// A manifest or index, at most [`crate::limits::MANIFEST_BODY`] bytes, its digest computed from the bytes.
@@ -18,6 +21,25 @@ impl Client {
     ) -> Result<Option<Manifest>, Error> {
         self.retrying(|| self.read_manifest(repository, reference, Access::Pull))
             .await
+    }
+
+    /// Several manifests and indexes by digest, each as [`Client::manifest`], in no order.
+    pub async fn manifests(
+        &self,
+        wanted: Vec<(Repository, Digest)>,
+    ) -> Result<Vec<(Repository, Option<Manifest>)>, Error> {
+        let mut reading = Several::new(limits::REQUESTS, wanted.into_iter());
+        let mut found = Vec::new();
+        while let Some(read) = reading
+            .next(|(repository, digest)| async move {
+                let manifest = self.manifest(&repository, &digest.into()).await;
+                manifest.map(|manifest| (repository, manifest))
+            })
+            .await
+        {
+            found.push(read?);
+        }
+        Ok(found)
     }
 
     /// As [`Client::manifest`], where it is an error that there is none.

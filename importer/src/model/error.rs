@@ -47,6 +47,17 @@ pub enum Error {
     /// `$(image:…)` does not expand.
     #[error("cannot expand the operator's command line or environment")]
     Expand(#[from] ExpandError),
+    /// The archive that the site keeps, or the head of the one that is imported.
+    #[error("cannot read the archive")]
+    Archive(#[from] archive::OpenError),
+    /// What was fetched could not be stored.
+    #[error("cannot use a file in `{}`", directory.display())]
+    Scratch {
+        /// The directory.
+        directory: std::path::PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// Not everything could be pushed, so the cluster was not touched.
     #[error("not all images were pushed")]
     Push(Box<PushFailure>),

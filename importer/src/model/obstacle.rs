@@ -37,6 +37,12 @@ pub enum Obstacle {
     /// The registry does not let this login push, in its words.
     #[error("{0}")]
     PushDenied(String),
+    /// The registry does not have the head of the archive of a version, at this place.
+    #[error("the archive of {0} cannot be read without its medium: the registry does not have {1}")]
+    NotKept(String, String),
+    /// The registry no longer has these images, and there is no medium to push them from.
+    #[error("{0} no longer has all of {1}")]
+    ImagesGone(String, String),
     /// A tag has the first digest at the registry, and the second in the archive.
     #[error("{0} already exists with a different digest: {1}; the archive has {2}")]
     OtherTag(String, Digest, Digest),
@@ -156,6 +162,9 @@ pub enum Obstacle {
     /// The version is not imported.
     #[error("{0} {1} is not imported")]
     NotImported(SolutionName, Version),
+    /// No version of the Solution is imported.
+    #[error("no version of {0} is imported")]
+    NothingImported(SolutionName),
     /// The Solution is not active.
     #[error("{0} has no CRDs in the cluster")]
     NotActive(SolutionName),

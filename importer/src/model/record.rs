@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use deployer::{Object, ObjectRef};
+use registry::RegistryAddress;
 use schemas::{
     Digest, ImagePlace, ImageReference, KeyId, OperatorConfig, Repository, Solution, SolutionName,
     StatementTime, Version,
@@ -56,7 +57,8 @@ pub struct RecordedImage {
 
 impl Record {
     /// The Solution id, `<name>-<version>`.
-    pub(crate) fn id(&self) -> String {
+    #[must_use]
+    pub fn id(&self) -> String {
         format!("{}-{}", self.name, self.version)
     }
 
@@ -66,6 +68,21 @@ impl Record {
             imported: other.imported,
             ..self.clone()
         } == *other
+    }
+
+    /// The registry that it was pushed to.
+    pub fn registry(&self) -> Result<RegistryAddress, Error> {
+        self.without_id(&self.pushed_to)
+    }
+
+    /// The same as nodes know it.
+    pub fn pull_registry(&self) -> Result<RegistryAddress, Error> {
+        self.without_id(&self.endpoint)
+    }
+
+    fn without_id(&self, place: &str) -> Result<RegistryAddress, Error> {
+        let suffix = format!("/{}", self.id());
+        Ok(place.strip_suffix(&suffix).unwrap_or(place).parse()?)
     }
 
     /// The record as its ConfigMap.
@@ -203,6 +220,15 @@ pub(crate) mod tests {
                 ("1.1.0".to_owned(), "pull.test/shop-1.1.0")
             ]
         );
+    }
+
+    #[test]
+    fn a_record_knows_its_registries() {
+        let mut record = record("1.0.0");
+        record.pushed_to = "push.test:5000/a/b/shop-1.0.0".to_owned();
+        let registries = [record.registry(), record.pull_registry()];
+        let registries = registries.map(|registry| registry.unwrap().to_string());
+        assert_eq!(registries, ["push.test:5000/a/b", "pull.test"]);
     }
 
     #[test]

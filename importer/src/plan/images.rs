@@ -13,6 +13,8 @@ use registry::{
 use schemas::{Digest, Image, ImageName, SolutionId};
 use validator::Accepted;
 
+use crate::kept::Artifact;
+use crate::model::blob::ArchiveBlob;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::{Record, RecordedImage};
@@ -55,9 +57,10 @@ pub(crate) async fn plan(
 ) -> Result<PlannedImages, Error> {
     client.ping().await?;
     let images: Vec<&Image> = accepted.images().iter().collect();
-    let known = client
-        .survey(&job(accepted, client.address(), &images)?)
-        .await?;
+    let artifact = Artifact::of(accepted, client.address())?;
+    let mut all = job(accepted, client.address(), &images)?;
+    artifact.add_to(&mut all);
+    let known = client.survey(&all).await?;
     let id = &accepted.statement().predicate.id;
     let mut missing: Vec<&Image> = Vec::new();
     for image in accepted.images() {
@@ -72,14 +75,23 @@ pub(crate) async fn plan(
             Some(_) | None => missing.push(image),
         }
     }
+    if !missing.is_empty() && !accepted.listed().has_blobs() {
+        let host = client.address().host();
+        let images = missing.iter().map(|image| image.place.to_string());
+        let images: Vec<String> = images.collect();
+        obstacles.push(Obstacle::ImagesGone(host.to_owned(), images.join(", ")));
+    }
     let mut job = job(accepted, client.address(), &missing)?;
+    if !artifact.is_whole(&known) {
+        artifact.add_to(&mut job);
+    }
     job.known = known;
     let lacking = job.blobs.iter();
     let lacking = lacking.filter(|blob| job.known.holder(&blob.digest).is_none());
     Ok(PlannedImages {
         count: accepted.images().len(),
         present: accepted.images().len() - missing.len(),
-        total_bytes: blobs(accepted.images().iter()).values().sum(),
+        total_bytes: all.blobs.iter().map(|blob| blob.size).sum(),
         missing_bytes: lacking.map(|blob| blob.size).sum(),
         job,
     })
@@ -211,14 +223,4 @@ fn documents(image: &Image, repository: &Repository) -> impl Iterator<Item = Man
         digest: document.digest,
         needs: document.needs.clone(),
     })
-}
-
-/// A blob of the archive, read where it lies.
-#[derive(Debug)]
-struct ArchiveBlob(archive::Blob);
-
-impl registry::BlobContent for ArchiveBlob {
-    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> std::io::Result<()> {
-        self.0.read_exact_at(buf, offset)
-    }
 }

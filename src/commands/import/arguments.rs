@@ -79,6 +79,10 @@ pub(super) struct Registries {
     #[arg(long, value_name = "HOST[/PREFIX]")]
     pub(super) pull_registry: Option<RegistryAddress>,
 
+    /// Replace a version that was imported from another archive, and move its tags
+    #[arg(long)]
+    pub(super) replace: bool,
+
     #[command(flatten)]
     pub(super) reach: RegistryArguments,
 }
@@ -86,11 +90,7 @@ pub(super) struct Registries {
 /// Where the operator runs, and what may happen there.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Environment")]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag, and becomes an enum at once"
-)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Run the operator in this environment
     #[arg(short, long, value_name = "NAME")]
     pub(super) environment: Option<EnvironmentName>,
@@ -118,10 +118,6 @@ pub(super) struct Place {
     /// Take over what belongs to no Solution: the namespace, or CRDs that the archive also has
     #[arg(long, value_name = "WHAT", value_enum, requires = "environment")]
     pub(super) adopt: Vec<Adopted>,
-
-    /// Replace a version that was imported from another archive, and move its tags
-    #[arg(long)]
-    pub(super) replace: bool,
 
     /// Deploy a version older than the one that runs
     #[arg(long)]

@@ -3,15 +3,18 @@
 use std::path::Path;
 
 use importer::{Error, Login, PullLogin};
-use registry::Credentials;
+use registry::{Credentials, RegistryAddress};
 
-use super::arguments::{Arguments, Registries};
+use super::arguments::Place;
 use crate::failure::Failure;
 use crate::{disk, registries};
 
-/// How nodes are to log in.
-pub(super) fn pull_login(arguments: &Arguments) -> Result<PullLogin, Failure> {
-    let place = &arguments.place;
+/// How nodes are to log in to the second registry, which is the first under the name that they know.
+pub(super) fn pull_login(
+    place: &Place,
+    registry: &RegistryAddress,
+    pull_registry: &RegistryAddress,
+) -> Result<PullLogin, Failure> {
     if place.no_pull_secret {
         return Ok(PullLogin::None);
     }
@@ -19,19 +22,17 @@ pub(super) fn pull_login(arguments: &Arguments) -> Result<PullLogin, Failure> {
         return Ok(PullLogin::Secret(name.clone()));
     }
     match &place.pull_login {
-        Some(path) => Ok(PullLogin::Made(read(path, &arguments.registries)?)),
+        Some(path) => Ok(PullLogin::Made(read(path, registry, pull_registry)?)),
         None => Ok(PullLogin::Keep),
     }
 }
 
 /// The login of a file, for nodes.
-fn read(path: &Path, registries: &Registries) -> Result<Login, Failure> {
-    let Registries {
-        registry,
-        pull_registry,
-        ..
-    } = registries;
-    let address = pull_registry.as_ref().unwrap_or(registry);
+fn read(
+    path: &Path,
+    registry: &RegistryAddress,
+    address: &RegistryAddress,
+) -> Result<Login, Failure> {
     let text = disk::read_text(path)?;
     let context = format!("cannot use the login in `{}`", path.display());
     let found = Credentials::from_config(text.as_bytes(), address)

@@ -10,55 +10,66 @@ mod show;
 
 use std::sync::atomic::AtomicBool;
 
-use importer::{Plan, Run};
+use deployer::Cluster;
+use importer::{Plan, Request, Run};
+use registry::Client;
+use validator::{Accepted, Finding};
 
-pub(crate) use self::arguments::Arguments;
+pub(crate) use self::arguments::{Arguments, Place};
+pub(crate) use self::request::{client, of_place};
 use super::give;
-use crate::args::Output;
+use crate::args::{Output, choose};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let Some((accepted, findings)) = request::accept(arguments, output)? else {
+    let Some(accepted) = request::accept(arguments, output)? else {
         return Ok(Outcome::No);
     };
-    let client = request::client(arguments)?;
+    let registries = &arguments.registries;
+    let client = request::client(&registries.registry, &registries.reach)?;
     let request = request::request(arguments)?;
+    let run = choose(arguments.dry_run, Run::Dry, Run::Real);
     cluster::block_on(async {
         let cluster = cluster::connect(&arguments.cluster).await?;
-        loop {
-            let mut plan = Plan::make(
-                &accepted,
-                findings.clone(),
-                &client,
-                &cluster,
-                request.clone(),
-            )
-            .await?;
-            if output == Output::Human {
-                plan::show(plan.summary());
-            }
-            if !arguments.dry_run {
-                consent::ask(&mut plan, output).await?;
-            }
-            if arguments.dry_run || !plan.obstacles().is_empty() {
-                plan.give_up(&client).await;
-            }
-            let ready = match plan.ready() {
-                Ok(ready) => ready,
-                Err(plan) => return Ok(show::refusal(output, &plan)),
-            };
-            if arguments.dry_run {
-                let planned = show::planned(ready.summary());
-                return Ok(give(output, &planned, |_| render::dry(Run::Dry)));
-            }
-            let waited = AtomicBool::new(false);
-            let receipt = match apply::apply(ready, &client, &cluster, output, &waited).await {
-                // What the other one changed asks for a new plan.
-                Err(importer::Error::Refused(_)) if waited.into_inner() => continue,
-                receipt => receipt?,
-            };
-            return Ok(give(output, &receipt, show::receipt));
-        }
+        carry_out(&accepted, request, (&client, &cluster), run, output).await
     })
+}
+
+/// Plans, asks for consent where somebody can give it, and applies the plan.
+pub(crate) async fn carry_out(
+    (accepted, findings): &(Accepted, Vec<Finding>),
+    request: Request,
+    (client, cluster): (&Client, &Cluster),
+    run: Run,
+    output: Output,
+) -> Result<Outcome, Failure> {
+    loop {
+        let (findings, request) = (findings.clone(), request.clone());
+        let mut plan = Plan::make(accepted, findings, client, cluster, request).await?;
+        if output == Output::Human {
+            plan::show(plan.summary());
+        }
+        if run == Run::Real {
+            consent::ask(&mut plan, output).await?;
+        }
+        if run == Run::Dry || !plan.obstacles().is_empty() {
+            plan.give_up(client).await;
+        }
+        let ready = match plan.ready() {
+            Ok(ready) => ready,
+            Err(plan) => return Ok(show::refusal(output, &plan)),
+        };
+        if run == Run::Dry {
+            let planned = show::planned(ready.summary());
+            return Ok(give(output, &planned, |_| render::dry(run)));
+        }
+        let waited = AtomicBool::new(false);
+        let receipt = match apply::apply(ready, client, cluster, output, &waited).await {
+            // What the other one changed asks for a new plan.
+            Err(importer::Error::Refused(_)) if waited.into_inner() => continue,
+            receipt => receipt?,
+        };
+        return Ok(give(output, &receipt, show::receipt));
+    }
 }

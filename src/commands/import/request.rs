@@ -6,12 +6,12 @@ use importer::{
     Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Replace,
     Request, Target,
 };
-use registry::Client;
+use registry::{Client, RegistryAddress};
 use validator::{Accepted, Depth, Finding};
 
-use super::arguments::{Adopted, Arguments};
+use super::arguments::{Adopted, Arguments, Place};
 use super::login;
-use crate::args::{Output, choose};
+use crate::args::{Output, RegistryArguments, WaitArguments, choose};
 use crate::commands::validate::{check, words};
 use crate::failure::Failure;
 use crate::{cluster, environment, registries, render};
@@ -52,41 +52,72 @@ pub(super) fn accept(
     }
 }
 
-/// The registry's client, with the site's authorities and login.
-pub(super) fn client(arguments: &Arguments) -> Result<Client, Failure> {
+/// A registry's client, with the site's authorities and login.
+pub(crate) fn client(
+    registry: &RegistryAddress,
+    reach: &RegistryArguments,
+) -> Result<Client, Failure> {
     let options = registry::Options {
-        credentials: registries::login(&arguments.registries.registry)?,
-        ..registries::options(&arguments.registries.reach)?
+        credentials: registries::login(registry)?,
+        ..registries::options(reach)?
     };
-    Ok(Client::new(&arguments.registries.registry, options)?)
+    Ok(Client::new(registry, options)?)
 }
 
 /// The request, with every choice that was made.
 pub(super) fn request(arguments: &Arguments) -> Result<Request, Failure> {
-    let pull_login = login::pull_login(arguments)?;
     let Arguments {
-        place, registries, ..
+        registries,
+        signers,
+        place,
+        turn,
+        ..
     } = arguments;
+    let pull_registry = registries.pull_registry.clone();
+    let mut request = of_place(place, &registries.registry, pull_registry, turn)?;
+    let allowed = &mut request.allowed;
+    allowed.replace = choose(registries.replace, Replace::Allow, Replace::Refuse);
+    allowed.signers = choose(
+        signers.change_signers,
+        ChangeSigners::Allow,
+        ChangeSigners::Refuse,
+    );
+    allowed.forget = choose(
+        signers.forget_signers,
+        ForgetSigners::Allow,
+        ForgetSigners::Refuse,
+    );
+    Ok(request)
+}
+
+/// The request of one who takes nothing but what was imported.
+pub(crate) fn of_place(
+    place: &Place,
+    registry: &RegistryAddress,
+    pull_registry: Option<RegistryAddress>,
+    turn: &WaitArguments,
+) -> Result<Request, Failure> {
+    let known_as = pull_registry.as_ref().unwrap_or(registry);
+    let pull_login = login::pull_login(place, registry, known_as)?;
     let target = |environment| Target {
         environment,
         namespace: place.namespace.clone(),
         pull_login,
     };
     Ok(Request {
-        registry: registries.registry.clone(),
-        pull_registry: registries.pull_registry.clone(),
+        registry: registry.clone(),
+        pull_registry,
         target: place.environment.clone().map(target),
-        allowed: allowed(arguments),
+        allowed: allowed(place),
         accepted: place.accept.iter().cloned().collect(),
         by: environment::person(),
         now: environment::now().map_err(Failure::unknown)?,
         wait: Duration::from_secs(place.timeout),
-        writer: cluster::writer(&arguments.turn),
+        writer: cluster::writer(turn),
     })
 }
 
-fn allowed(arguments: &Arguments) -> Allowed {
-    let Arguments { signers, place, .. } = arguments;
+fn allowed(place: &Place) -> Allowed {
     let adopt = |what| choose(place.adopt.contains(&what), Adopt::Allow, Adopt::Refuse);
     let create = place.create_environment;
     Allowed {
@@ -94,17 +125,9 @@ fn allowed(arguments: &Arguments) -> Allowed {
             namespace: adopt(Adopted::Namespace),
             crds: adopt(Adopted::Crds),
         },
-        replace: choose(place.replace, Replace::Allow, Replace::Refuse),
-        signers: choose(
-            signers.change_signers,
-            ChangeSigners::Allow,
-            ChangeSigners::Refuse,
-        ),
-        forget: choose(
-            signers.forget_signers,
-            ForgetSigners::Allow,
-            ForgetSigners::Refuse,
-        ),
+        replace: Replace::Refuse,
+        signers: ChangeSigners::Refuse,
+        forget: ForgetSigners::Refuse,
         downgrade: choose(place.allow_downgrade, Downgrade::Allow, Downgrade::Refuse),
         create: choose(create, CreateEnvironment::Allow, CreateEnvironment::Refuse),
     }

@@ -1,0 +1,137 @@
+//! The archive as a site keeps it, so that its versions can be deployed without the medium: the medium's own bytes before
+//! the first blob (its head) as an OCI artifact beside the images, and the blobs among the images, by digest. What comes
+//! back goes through the stages of every archive, judged by the archive id of the record.
+
+mod fetch;
+mod sink;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use deployer::Cluster;
+use registry::{BlobPush, Known, ManifestPush, PushJob, Reference, RegistryAddress, Repository};
+use schemas::{Digest, MediaType, SolutionName, Version};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use validator::Accepted;
+use watch::Cancel;
+
+pub use self::fetch::open;
+use crate::model::blob::ArchiveBlob;
+use crate::model::error::Error;
+use crate::model::obstacle::Obstacle;
+use crate::model::record::Record;
+use crate::model::state::ClusterState;
+
+/// What the artifact is.
+const ARTIFACT: &str = "application/vnd.solutions.archive.v1";
+/// Its one layer.
+const HEAD: &str = "application/vnd.solutions.archive.head.v1";
+/// The configuration of an artifact that has none (OCI image specification, "Guidance for an Empty Descriptor").
+const EMPTY: (&str, &[u8]) = ("application/vnd.oci.empty.v1+json", b"{}");
+
+/// The head of an archive as something to push.
+#[derive(Debug)]
+pub(crate) struct Artifact {
+    repository: Repository,
+    blobs: [BlobPush; 2],
+    manifest: ManifestPush,
+}
+
+impl Artifact {
+    /// Hashes the head of an archive.
+    pub(crate) fn of(accepted: &Accepted, registry: &RegistryAddress) -> Result<Self, Error> {
+        let id = &accepted.statement().predicate.id;
+        let (repository, reference) = place(registry, &id.to_string(), &accepted.archive_id())?;
+        let head = accepted.listed().head(Cancel::never())?;
+        let (media_type, empty) = EMPTY;
+        let config = digest_of(empty);
+        let bytes = json!({
+            "schemaVersion": 2,
+            "mediaType": MediaType::OciManifest.as_str(),
+            "artifactType": ARTIFACT,
+            "config": {"mediaType": media_type, "digest": config, "size": empty.len()},
+            "layers": [{"mediaType": HEAD, "digest": head.digest(), "size": head.size()}],
+        });
+        let bytes = Bytes::from(bytes.to_string());
+        let manifest = ManifestPush {
+            repository: repository.clone(),
+            reference,
+            media_type: MediaType::OciManifest.to_string(),
+            digest: digest_of(&bytes),
+            bytes,
+            needs: vec![config, head.digest()],
+        };
+        let repositories = vec![repository.clone()];
+        let blobs = [
+            BlobPush {
+                digest: head.digest(),
+                size: head.size(),
+                repositories: repositories.clone(),
+                content: Arc::new(ArchiveBlob(head)),
+            },
+            BlobPush {
+                digest: config,
+                size: empty.len() as u64,
+                repositories,
+                content: Arc::new(Bytes::from_static(empty)),
+            },
+        ];
+        Ok(Self {
+            repository,
+            blobs,
+            manifest,
+        })
+    }
+
+    /// Whether a registry was found to give all of it.
+    pub(crate) fn is_whole(&self, known: &Known) -> bool {
+        let manifest = known.manifest(&self.repository, &self.manifest.reference);
+        let mut blobs = self.blobs.iter();
+        manifest == Some(self.manifest.digest)
+            && blobs.all(|blob| known.has_blob(&self.repository, &blob.digest))
+    }
+
+    /// Adds it to what is pushed.
+    pub(crate) fn add_to(&self, job: &mut PushJob) {
+        job.blobs.extend(self.blobs.iter().cloned());
+        job.manifests.push(self.manifest.clone());
+    }
+}
+
+/// Where the head of an archive lies: in a repository that no image can have.
+fn place(
+    registry: &RegistryAddress,
+    id: &str,
+    archive_id: &Digest,
+) -> Result<(Repository, Reference), Error> {
+    let tag = format!("archive-{}", archive_id.hex());
+    let tag = tag.parse().expect("letters, digits and a hyphen");
+    Ok((registry.repository(id)?, Reference::Tag(tag)))
+}
+
+/// The record of an imported version, of the newest if none is named (semantic versions' order).
+pub async fn imported(
+    cluster: &Cluster,
+    solution: &SolutionName,
+    version: Option<&Version>,
+) -> Result<Record, Error> {
+    let state = ClusterState::read(cluster).await?;
+    let wanted = |record: &&Record| {
+        record.name == *solution && version.is_none_or(|version| record.version == *version)
+    };
+    // They are sorted by name and version.
+    let found = state
+        .records
+        .into_iter()
+        .rev()
+        .find(|record| wanted(&record));
+    found.ok_or_else(|| match version {
+        Some(version) => Obstacle::NotImported(solution.clone(), version.clone()).into(),
+        None => Obstacle::NothingImported(solution.clone()).into(),
+    })
+}
+
+fn digest_of(bytes: &[u8]) -> Digest {
+    Digest::new(Sha256::digest(bytes).into())
+}

@@ -1,0 +1,11 @@
+//! A content of an archive, as it is pushed.
+
+/// A blob of an archive, or its head.
+#[derive(Debug)]
+pub(crate) struct ArchiveBlob(pub(crate) archive::Blob);
+
+impl registry::BlobContent for ArchiveBlob {
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> std::io::Result<()> {
+        self.0.read_exact_at(buf, offset)
+    }
+}

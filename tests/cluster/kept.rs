@@ -1,0 +1,144 @@
+//! A site keeps what it imported: versions are deployed after the archive was ejected, and only if the registry gives what
+//! was accepted.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::common::Answer;
+use crate::site::{Site, variable};
+
+/// A site into which both versions were imported, with an environment `kept`, and without the archives.
+fn ejected(prefix: &str) -> Site {
+    let site = Site::new(prefix);
+    for version in ["1.0.0", "1.1.0"] {
+        let archive = format!("{version}.iso");
+        site.import(&archive, &[]).success();
+        fs::remove_file(site.desk.path(&archive)).unwrap();
+    }
+    site.environment("kept");
+    site
+}
+
+fn deploy(site: &Site, more: &[&str]) -> Answer {
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let always = ["--environment", "kept", "--ca-file", &ca];
+    site.solution(&[&["deploy", "example"], more, &always[..]].concat())
+}
+
+fn running(site: &Site) -> String {
+    site.field("kept", "configmap/metalk8s-environment", "{.data.example}")
+}
+
+/// Runs skopeo, whose last flag takes the directory of the registry's certificate authority.
+fn skopeo(flags: &[&str], images: &[String]) -> Answer {
+    let authority = PathBuf::from(variable("SOLUTION_TEST_REGISTRY_CA"));
+    let directory = authority.parent().unwrap();
+    Answer::of(
+        Command::new("skopeo")
+            .args(flags)
+            .arg(directory)
+            .args(images),
+    )
+}
+
+/// Copies the head of one archive over that of another at the registry.
+fn replace_head(site: &Site, from: [&str; 2], to: [&str; 2]) -> Answer {
+    let place = |[version, id]: [&str; 2]| {
+        format!(
+            "docker://{}/example-{version}:archive-{id}",
+            site.registry()
+        )
+    };
+    skopeo(
+        &[
+            "copy",
+            "--preserve-digests",
+            "--src-tls-verify=false",
+            "--dest-cert-dir",
+        ],
+        &[place(from), place(to)],
+    )
+}
+
+/// The archive id of a version, in hexadecimal, as its record has it.
+fn archive_id(site: &Site, version: &str) -> String {
+    let name = format!("configmap/solution-example-{version}");
+    let record = site.field("metalk8s-solutions", &name, r"{.data.record\.json}");
+    let record: Value = serde_json::from_str(&record).unwrap();
+    let id = record["archiveId"].as_str().unwrap();
+    id.strip_prefix("sha256:").unwrap_or(id).to_owned()
+}
+
+#[test]
+fn versions_run_after_the_archive_was_ejected() {
+    let site = ejected("kept");
+    let before = site.snapshot();
+    let plan = deploy(&site, &["1.0.0", "--dry-run", "--output", "json"]);
+    assert_eq!((plan.code, site.snapshot()), (0, before), "{plan:?}");
+    let receipt = deploy(
+        &site,
+        &["1.0.0", "--pull-secret", "login", "--output", "json"],
+    );
+    let receipt = receipt.json();
+    assert_eq!(receipt["deployed"], serde_json::json!(["kept", "kept"]));
+    assert_eq!(
+        receipt["uploaded"],
+        serde_json::json!({"blobs": 0, "bytes": 0})
+    );
+    assert_eq!(running(&site), "1.0.0");
+    // The newest, and back again.
+    deploy(&site, &[]).success();
+    assert_eq!(running(&site), "1.1.0");
+    let older = deploy(&site, &["1.0.0"]);
+    assert_eq!(older.code, 1, "{older:?}");
+    deploy(&site, &["1.0.0", "--allow-downgrade"]).success();
+    assert_eq!(running(&site), "1.0.0");
+    let settled = site.snapshot();
+    let again = deploy(&site, &["1.0.0", "--output", "json"]).json();
+    assert_eq!(
+        (&again["objects"], site.snapshot()),
+        (&serde_json::json!([]), settled)
+    );
+}
+
+#[test]
+fn what_was_not_accepted_is_not_deployed() {
+    let site = ejected("kept-other");
+    let absent = deploy(&site, &["3.0.0"]);
+    assert_eq!(absent.code, 1);
+    assert!(
+        absent.stderr.contains("example 3.0.0 is not imported"),
+        "{absent:?}"
+    );
+    let [old, new] = ["1.0.0", "1.1.0"].map(|version| archive_id(&site, version));
+    replace_head(&site, ["1.1.0", &new], ["1.0.0", &old]).success();
+    let before = site.snapshot();
+    let other = deploy(&site, &["1.0.0"]);
+    assert_eq!((other.code, site.snapshot()), (1, before), "{other:?}");
+    let words = format!("it is the head of archive sha256:{new}, not of archive sha256:{old}");
+    assert!(other.stderr.contains(&words), "{other:?}");
+}
+
+#[test]
+fn an_image_that_the_registry_lost_is_named_before_anything_changes() {
+    let site = ejected("kept-lost");
+    let image = format!(
+        "docker://{}/example-1.1.0/example-server:1.1.0",
+        site.registry()
+    );
+    skopeo(&["delete", "--cert-dir"], &[image]).success();
+    let before = site.snapshot();
+    let refused = deploy(&site, &[]);
+    assert_eq!((refused.code, site.snapshot()), (1, before), "{refused:?}");
+    assert!(
+        refused.stderr.contains("no longer has all of"),
+        "{refused:?}"
+    );
+    assert!(
+        refused.stderr.contains("example-server:1.1.0"),
+        "{refused:?}"
+    );
+}
