@@ -5,6 +5,8 @@ mod change;
 mod deploy;
 mod done;
 mod environment;
+#[cfg(test)]
+mod flags_tests;
 mod import;
 mod init;
 mod inspect;
