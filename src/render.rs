@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::ser::Formatter;
 
 use crate::args::Output;
+use crate::environment;
 
 /// A line of the result, as `format!` makes it.
 macro_rules! formatted_line {
@@ -29,6 +30,21 @@ pub(crate) use {formatted_line as line, formatted_note as note};
 /// A line of the result. A reader that has gone away is not an error.
 pub(crate) fn line(text: impl AsRef<str>) {
     let _ = writeln!(io::stdout().lock(), "{}", printable(text.as_ref()));
+}
+
+/// A line of a unified diff, in colour where a person reads and has not asked for none (`NO_COLOR`).
+pub(crate) fn diff_line(text: &str) {
+    let colour = match text.as_bytes().first() {
+        Some(b'+') => "32",
+        Some(b'-') => "31",
+        Some(b'@') => "36",
+        _ => return line(text),
+    };
+    if !is_terminal() || environment::variable("NO_COLOR").is_some() {
+        return line(text);
+    }
+    let text = printable(text);
+    let _ = writeln!(io::stdout().lock(), "\u{1b}[{colour}m{text}\u{1b}[0m");
 }
 
 /// A line of talk.

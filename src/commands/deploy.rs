@@ -1,14 +1,14 @@
 //! `solution deploy`: runs an imported version in an environment, without its medium.
 
 use clap::Args;
-use importer::{Error, Record, Run};
+use importer::{Error, Record};
 use registry::Client;
 use schemas::{SolutionName, Version};
 use validator::{Accepted, AcceptedBefore, Finding};
 
-use super::import::{self, Place};
+use super::import::{self, Place, PlanArguments};
 use super::validate::words;
-use crate::args::{ClusterArguments, Output, RegistryArguments, WaitArguments, choose};
+use crate::args::{ClusterArguments, Output, RegistryArguments, WaitArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, environment, interrupt, render};
 
@@ -38,9 +38,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     place: Place,
 
-    /// Stop after the plan and show it
-    #[arg(long, help_heading = None::<&str>)]
-    dry_run: bool,
+    #[command(flatten)]
+    planning: PlanArguments,
 
     #[command(flatten)]
     cluster: ClusterArguments,
@@ -50,7 +49,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let run = choose(arguments.dry_run, Run::Dry, Run::Real);
+    let choices = arguments.planning.choices();
     cluster::block_on(async {
         let cluster = cluster::connect(&arguments.cluster).await?;
         let (solution, version) = (&arguments.solution, arguments.version.as_ref());
@@ -63,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let pull_registry = Some(record.pull_registry()?);
         let place = &arguments.place;
         let request = import::of_place(place, &registry, pull_registry, &arguments.turn)?;
-        import::carry_out(&accepted, request, (&client, &cluster), run, output).await
+        import::carry_out(&accepted, request, (&client, &cluster), choices, output).await
     })
 }
 

@@ -142,3 +142,38 @@ fn an_image_that_the_registry_lost_is_named_before_anything_changes() {
         "{refused:?}"
     );
 }
+
+#[test]
+fn a_plan_shows_what_changes_and_what_goes() {
+    let site = ejected("kept-diff");
+    deploy(&site, &["1.0.0", "--pull-secret", "login"]).success();
+    // What an operator of this Solution had and no version has now.
+    let former = ["create", "configmap", "former", "--from-literal=a=b"];
+    site.kubectl("kept", &former).success();
+    let label = "solutions.metalk8s.scality.com/solution=example";
+    site.kubectl("kept", &["label", "configmap", "former", label])
+        .success();
+    let before = site.snapshot();
+    let shown = deploy(&site, &["--dry-run", "--diff"]);
+    assert_eq!((shown.code, site.snapshot()), (0, before), "{shown:?}");
+    for line in [
+        "remove ConfigMap kept/former",
+        "-  a: 'b'",
+        "diff      change Deployment kept/example-operator",
+        "+    solutions.metalk8s.scality.com/version: '1.1.0'",
+    ] {
+        assert!(shown.stdout.contains(line), "{line}: {shown:?}");
+    }
+    let plan = deploy(&site, &["--dry-run", "--diff", "--output", "json"]).json();
+    assert_eq!(
+        plan["target"]["removed"][0]["object"],
+        "ConfigMap kept/former"
+    );
+    let receipt = deploy(&site, &["--output", "json"]).json();
+    assert_eq!(
+        receipt["removed"],
+        serde_json::json!(["ConfigMap kept/former"])
+    );
+    let gone = site.kubectl("kept", &["get", "configmap", "former"]);
+    assert!(gone.stderr.contains("NotFound"), "{gone:?}");
+}

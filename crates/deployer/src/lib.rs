@@ -40,6 +40,6 @@ pub use rights::rules::{PolicyRule, RulePart};
 pub use rollout::Restart;
 pub use rollout::awaited::{Awaited, RolloutProgress, RolloutState};
 pub use stuck::{PullProblem, RolloutFailure, Stuck};
-pub use write::apply::{Applied, Conflicts, FieldManager, FieldManagerError, Trial};
+pub use write::apply::{Applied, Conflicts, Difference, FieldManager, FieldManagerError, Trial};
 pub use write::diff::FieldChange;
 pub use write::remove::{Deleted, Propagation, Scope};

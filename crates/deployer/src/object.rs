@@ -211,7 +211,8 @@ impl Object {
     }
 
     /// Whether its content must not be shown.
-    pub(crate) fn is_secret(&self) -> bool {
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
         self.gvk().group.is_empty() && self.gvk().kind == "Secret"
     }
 

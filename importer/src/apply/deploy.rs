@@ -9,7 +9,9 @@ use crate::apply::rollback::Before;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::namespace_record::NamespaceRecord;
+use crate::model::obstacle::Obstacle;
 use crate::model::owner::check_owner;
+use crate::model::owner::owner_of;
 use crate::plan::Ready;
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::deployment::{Deployment, is_default_account};
@@ -37,9 +39,7 @@ impl Ready<'_> {
         if let Err(error) = self.roll_out(deployment, leased).await {
             return Err(self.take_back(error, before, deployment, leased).await);
         }
-        leased
-            .prune(solution, namespace, &deployment.objects)
-            .await?;
+        self.remove_stale(leased).await?;
         // A login that was made for the version before, where another one took its place.
         let former = deployment.standing.as_ref();
         let former = former.and_then(|standing| standing.pull_secret.as_ref());
@@ -50,6 +50,20 @@ impl Ready<'_> {
         }
         note(&mut place);
         place.write(leased).await
+    }
+
+    /// Removes what the plan showed, as far as it is still the Solution's.
+    async fn remove_stale(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
+        let solution = self.asked.id.name();
+        let shown = self.decision.deployment.iter();
+        for object in shown.flat_map(|deployment| &deployment.stale) {
+            let removed = leased.remove(object.reference(), |live| owner_of(live, solution));
+            match removed.await {
+                Err(Error::Refused(Obstacle::Owned(..))) => {}
+                other => other?,
+            }
+        }
+        Ok(())
     }
 
     /// Puts back what ran before an upgrade that does not become ready, and says what happened. Another failure may be

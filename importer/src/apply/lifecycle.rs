@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::apply::change::Change;
 use crate::apply::leased::Leased;
-use crate::apply::rollback::without_server_fields;
+use crate::model::applied::without_server_fields;
 use crate::model::error::Error;
 use crate::model::inventory::{self, inventory};
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};

@@ -2,9 +2,9 @@
 
 use deployer::{Cluster, Object};
 use schemas::{Namespace, SolutionName};
-use serde_json::Value;
 
 use crate::apply::leased::Leased;
+use crate::model::applied::without_server_fields;
 use crate::model::error::Error;
 use crate::model::inventory::inventory;
 use crate::model::owner::owner_of;
@@ -12,10 +12,6 @@ use crate::model::owner::owner_of;
 /// The objects of an operator before an upgrade.
 #[derive(Debug)]
 pub(crate) struct Before(Vec<Object>);
-
-/// The metadata that is applied. Owners and finalizers are not: an object could be made to go with another one, or to
-/// stay for ever.
-const APPLIED: [&str; 4] = ["name", "namespace", "labels", "annotations"];
 
 impl Before {
     pub(crate) async fn read(
@@ -50,19 +46,4 @@ impl Before {
         }
         leased.prune(solution, namespace, &self.0).await
     }
-}
-
-/// An object as it was asked for: without what the server and its controllers added, and with no more of its metadata
-/// than what is ever applied.
-pub(crate) fn without_server_fields(mut live: Value) -> Value {
-    if let Some(fields) = live.as_object_mut() {
-        fields.remove("status");
-    }
-    if let Some(metadata) = live["metadata"].as_object_mut() {
-        metadata.retain(|field, _| APPLIED.contains(&field.as_str()));
-    }
-    if let Some(annotations) = live["metadata"]["annotations"].as_object_mut() {
-        annotations.remove("deployment.kubernetes.io/revision");
-    }
-    live
 }

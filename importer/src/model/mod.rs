@@ -1,6 +1,7 @@
 //! What plans and what writes are made of: what is asked for, what a site has recorded, whose an object is, and what can
 //! be in the way.
 
+pub(crate) mod applied;
 pub(crate) mod blob;
 pub(crate) mod config_map;
 pub(crate) mod error;

@@ -7,6 +7,7 @@ use schemas::{EnvironmentName, KubernetesName, Namespace, Operator, Version};
 use validator::rules::Compared;
 
 use crate::model::error::Error;
+use crate::model::inventory::inventory;
 use crate::model::namespace_record::{Consent, Deployed, NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{check_distinct, check_owner, look};
@@ -33,6 +34,9 @@ pub(crate) struct Deployment {
     pub(crate) deployed: Deployed,
     /// The operator's objects in the order to apply them.
     pub(crate) objects: Vec<Object>,
+    /// What goes once it is ready, as it was seen. Only what a plan showed is removed: whoever may write in the namespace
+    /// can make more that looks like ours at any time.
+    pub(crate) stale: Vec<Object>,
     /// The uids of those that are there.
     uids: BTreeMap<ObjectRef, String>,
     pub(crate) operator: String,
@@ -136,12 +140,14 @@ impl Planner<'_> {
         let objects = self.objects(operator, target, &place, &deployed).await?;
         check_distinct(&objects, obstacles);
         let uids = self.check_owners(&objects, obstacles).await?;
+        let stale = self.stale(&namespace, &objects).await?;
         let mut deployment = Deployment {
             rights: consent::compare(self.cluster, id.name(), &namespace, &objects).await?,
             beyond: Beyond::of(id, &target.environment, &namespace, &objects)?,
             namespace,
             deployed,
             objects,
+            stale,
             uids,
             operator: operator_name(id.name().as_str()),
             standing,
@@ -151,6 +157,16 @@ impl Planner<'_> {
         };
         deployment.judge(&self.asked.request);
         Ok(Some(deployment))
+    }
+
+    /// What an operator of this Solution has here and this version does not.
+    async fn stale(&self, namespace: &Namespace, objects: &[Object]) -> Result<Vec<Object>, Error> {
+        let keep: Vec<ObjectRef> = objects.iter().map(|it| it.reference().clone()).collect();
+        let mut stale = Vec::new();
+        for scope in inventory(self.asked.id.name(), namespace) {
+            stale.extend(self.cluster.stale(&scope, &keep).await?);
+        }
+        Ok(stale)
     }
 
     /// The operator's objects in the order to apply them, after what its pods pull with.

@@ -5,6 +5,7 @@ pub(crate) mod crd;
 pub(crate) mod decision;
 pub(crate) mod default_account;
 pub(crate) mod deployment;
+mod diff;
 mod expand;
 mod images;
 pub(crate) mod login;
@@ -242,11 +243,11 @@ impl<'a> Plan<'a> {
             all.extend(deployment.objects.iter().cloned());
         }
         let mut tried = Vec::new();
-        for (object, trial) in cluster
+        let trials = cluster
             .dry_run(&all, &v::manager(), Conflicts::Force)
-            .await?
-        {
-            match planned(&object, trial) {
+            .await?;
+        for (object, (_, trial)) in all.iter().zip(trials) {
+            match planned(object, trial) {
                 Ok(object) => tried.push(object),
                 Err(obstacle) => obstacles.push(obstacle),
             }

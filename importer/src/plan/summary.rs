@@ -1,6 +1,6 @@
 //! A plan in words, for people and for programs.
 
-use deployer::{Applied, Cluster, FieldChange, Object, ObjectRef, Trial};
+use deployer::{Applied, Cluster, Difference, FieldChange, Object, Trial};
 use schemas::Version;
 use serde::Serialize;
 use validator::Finding;
@@ -10,6 +10,7 @@ use crate::model::obstacle::Obstacle;
 use crate::model::record::Record;
 use crate::model::request::Request;
 use crate::plan::deployment::Deployment;
+use crate::plan::diff;
 use crate::plan::images::PlannedImages;
 
 /// What an import would do, for people and for programs.
@@ -51,6 +52,15 @@ pub struct PlanSummary {
     /// What nobody asked for, and stands or is usual.
     #[serde(skip)]
     pub defaults: Vec<PlannedDefault>,
+}
+
+impl PlanSummary {
+    /// Every object that is written or removed, in order.
+    pub fn objects(&self) -> impl Iterator<Item = &PlannedObject> {
+        let target = self.target.iter();
+        let of_target = target.flat_map(|target| target.objects.iter().chain(&target.removed));
+        self.crds.iter().chain(of_target)
+    }
 }
 
 /// A value that was not asked for.
@@ -118,6 +128,9 @@ pub struct PlannedObject {
     /// Those of them by which something goes: a field, a version that is served, or what was taken so far.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<String>,
+    /// A unified diff of it in YAML; empty if nothing changes.
+    #[serde(skip)]
+    pub diff: String,
 }
 
 /// Where the operator would run.
@@ -138,6 +151,9 @@ pub struct PlannedTarget {
     pub beyond: Option<PlannedBeyond>,
     /// The objects of the operator.
     pub objects: Vec<PlannedObject>,
+    /// Objects of the running version that this one does not have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<PlannedObject>,
 }
 
 pub(crate) fn summary(
@@ -161,12 +177,26 @@ pub(crate) fn summary(
     }
 }
 
-pub(crate) fn planned(object: &ObjectRef, trial: Trial) -> Result<PlannedObject, Obstacle> {
-    let (applied, changes) = match trial {
-        Trial::Would { applied, changes } => (applied, changes),
-        Trial::Later { .. } => (Applied::Created, Vec::new()),
+pub(crate) fn planned(object: &Object, trial: Trial) -> Result<PlannedObject, Obstacle> {
+    let (applied, changes, diff) = match trial {
+        Trial::Would(difference) => {
+            let Difference {
+                applied,
+                changes,
+                before,
+                after,
+            } = *difference;
+            let diff = diff::unified(before.as_ref(), Some(&after));
+            (applied, changes, diff)
+        }
+        Trial::Later { .. } => (
+            Applied::Created,
+            Vec::new(),
+            diff::unified(None, Some(object)),
+        ),
         Trial::Refused(error) => {
-            return Err(Obstacle::Refused(object.to_string(), error.to_string()));
+            let object = object.reference().to_string();
+            return Err(Obstacle::Refused(object, error.to_string()));
         }
     };
     let (action, changes) = match applied {
@@ -176,8 +206,9 @@ pub(crate) fn planned(object: &ObjectRef, trial: Trial) -> Result<PlannedObject,
     };
     let losses = changes.iter().filter(|change| is_loss(change));
     Ok(PlannedObject {
-        object: object.to_string(),
+        object: object.reference().to_string(),
         action: action.to_owned(),
+        diff,
         losses: losses.map(|change| change.path.clone()).collect(),
         changes: changes.into_iter().map(|change| change.path).collect(),
     })
@@ -200,6 +231,17 @@ pub(crate) fn kept(crd: &Object, newer: &Version) -> PlannedObject {
         action: format!("keep version {newer} of"),
         changes: Vec::new(),
         losses: Vec::new(),
+        diff: String::new(),
+    }
+}
+
+fn removed(object: &Object) -> PlannedObject {
+    PlannedObject {
+        object: object.reference().to_string(),
+        action: "remove".to_owned(),
+        changes: Vec::new(),
+        losses: Vec::new(),
+        diff: diff::unified(Some(object), None),
     }
 }
 
@@ -220,6 +262,7 @@ pub(crate) fn planned_target(deployment: &Deployment) -> PlannedTarget {
         rights_lost: rights(&deployment.rights.lost),
         beyond: planned_beyond(deployment),
         objects: Vec::new(),
+        removed: deployment.stale.iter().map(removed).collect(),
     }
 }
 

@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use importer::Run;
 use registry::RegistryAddress;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
 
-use crate::args::{ClusterArguments, RegistryArguments, TrustArguments, WaitArguments, seconds};
+use crate::args::{
+    ClusterArguments, RegistryArguments, TrustArguments, WaitArguments, choose, seconds,
+};
 
 /// Push an archive's images to a registry, and run its operator in an environment
 #[derive(Args, Debug)]
@@ -36,9 +39,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) place: Place,
 
-    /// Stop after the plan and show it
-    #[arg(long, help_heading = None::<&str>)]
-    pub(super) dry_run: bool,
+    #[command(flatten)]
+    pub(super) planning: PlanArguments,
 
     #[command(flatten)]
     pub(super) cluster: ClusterArguments,
@@ -130,6 +132,38 @@ pub(crate) struct Place {
     /// Seconds to wait for the operator to become ready
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = seconds())]
     pub(super) timeout: u64,
+}
+
+/// How a plan is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// What becomes of each object.
+    Plain,
+    /// And what changes in it.
+    WithDiff,
+}
+
+/// What becomes of a plan.
+#[derive(Args, Debug)]
+#[command(next_help_heading = None::<&str>)]
+pub(crate) struct PlanArguments {
+    /// Stop after the plan and show it
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Show what changes in each object, as a diff; values of Secrets are left out
+    #[arg(long, requires = "environment")]
+    diff: bool,
+}
+
+impl PlanArguments {
+    /// Whether it is applied, and how it is shown.
+    pub(crate) fn choices(&self) -> (Run, Shown) {
+        (
+            choose(self.dry_run, Run::Dry, Run::Real),
+            choose(self.diff, Shown::WithDiff, Shown::Plain),
+        )
+    }
 }
 
 /// What may be taken over.

@@ -15,10 +15,10 @@ use importer::{Plan, Request, Run};
 use registry::Client;
 use validator::{Accepted, Finding};
 
-pub(crate) use self::arguments::{Arguments, Place};
+pub(crate) use self::arguments::{Arguments, Place, PlanArguments, Shown};
 pub(crate) use self::request::{client, of_place};
 use super::give;
-use crate::args::{Output, choose};
+use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
@@ -29,10 +29,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let registries = &arguments.registries;
     let client = request::client(&registries.registry, &registries.reach)?;
     let request = request::request(arguments)?;
-    let run = choose(arguments.dry_run, Run::Dry, Run::Real);
+    let choices = arguments.planning.choices();
     cluster::block_on(async {
         let cluster = cluster::connect(&arguments.cluster).await?;
-        carry_out(&accepted, request, (&client, &cluster), run, output).await
+        carry_out(&accepted, request, (&client, &cluster), choices, output).await
     })
 }
 
@@ -41,7 +41,7 @@ pub(crate) async fn carry_out(
     (accepted, findings): &(Accepted, Vec<Finding>),
     request: Request,
     (client, cluster): (&Client, &Cluster),
-    run: Run,
+    (run, shown): (Run, Shown),
     output: Output,
 ) -> Result<Outcome, Failure> {
     loop {
@@ -49,6 +49,9 @@ pub(crate) async fn carry_out(
         let mut plan = Plan::make(accepted, findings, client, cluster, request).await?;
         if output == Output::Human {
             plan::show(plan.summary());
+            if shown == Shown::WithDiff {
+                plan::diff(plan.summary());
+            }
         }
         if run == Run::Real {
             consent::ask(&mut plan, output).await?;
@@ -58,10 +61,10 @@ pub(crate) async fn carry_out(
         }
         let ready = match plan.ready() {
             Ok(ready) => ready,
-            Err(plan) => return Ok(show::refusal(output, &plan)),
+            Err(plan) => return Ok(show::refusal(output, &plan, shown)),
         };
         if run == Run::Dry {
-            let planned = show::planned(ready.summary());
+            let planned = show::planned(ready.summary(), shown);
             return Ok(give(output, &planned, |_| render::dry(run)));
         }
         let waited = AtomicBool::new(false);

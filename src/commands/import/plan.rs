@@ -39,6 +39,14 @@ pub(super) fn show(plan: &PlanSummary) {
     }
 }
 
+/// What changes in each object.
+pub(super) fn diff(plan: &PlanSummary) {
+    for object in plan.objects().filter(|object| !object.diff.is_empty()) {
+        render::line!("diff      {} {}", object.action, object.object);
+        object.diff.lines().for_each(render::diff_line);
+    }
+}
+
 /// The part of the plan about the environment.
 fn target(target: &PlannedTarget) {
     let running = match &target.running {
@@ -47,7 +55,7 @@ fn target(target: &PlannedTarget) {
     };
     let (environment, namespace) = (&target.environment, &target.namespace);
     render::line!("deploy    to environment {environment}, namespace {namespace} ({running})");
-    for object in &target.objects {
+    for object in target.objects.iter().chain(&target.removed) {
         let fields = if object.changes.is_empty() {
             String::new()
         } else {

@@ -4,6 +4,7 @@ use importer::{LeftOpen, Obstacle, Plan, PlanSummary, PlannedDefault, Receipt};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::arguments::Shown;
 use crate::args::Output;
 use crate::failure::{self, Outcome};
 use crate::render;
@@ -21,6 +22,9 @@ pub(super) struct Planned<'a> {
     #[serde(flatten)]
     summary: &'a PlanSummary,
     defaults: Vec<Value>,
+    /// What changes in each object, where that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    diffs: Vec<Value>,
 }
 
 /// An obstacle, and how to get it out of the way.
@@ -31,9 +35,9 @@ struct InTheWay {
 }
 
 /// What is in the way.
-pub(super) fn refusal(output: Output, plan: &Plan<'_>) -> Outcome {
+pub(super) fn refusal(output: Output, plan: &Plan<'_>, shown: Shown) -> Outcome {
     let refused = Refused {
-        plan: planned(plan.summary()),
+        plan: planned(plan.summary(), shown),
         obstacles: plan.obstacles().into_iter().map(in_the_way).collect(),
     };
     render::result(output, &refused, |refused| {
@@ -48,11 +52,14 @@ pub(super) fn refusal(output: Output, plan: &Plan<'_>) -> Outcome {
 }
 
 /// A plan, for programs.
-pub(super) fn planned(summary: &PlanSummary) -> Planned<'_> {
+pub(super) fn planned(summary: &PlanSummary, shown: Shown) -> Planned<'_> {
     let in_json =
         |it: &PlannedDefault| json!({ "flag": flag(it.what), "value": it.value, "why": it.why });
+    let objects = summary.objects().filter(|_| shown == Shown::WithDiff);
+    let diffs = objects.map(|it| json!({ "object": it.object, "diff": it.diff }));
     Planned {
         summary,
+        diffs: diffs.collect(),
         defaults: summary.defaults.iter().map(in_json).collect(),
     }
 }

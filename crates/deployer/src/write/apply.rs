@@ -73,12 +73,7 @@ pub enum Applied {
 #[derive(Debug)]
 pub enum Trial {
     /// It would work.
-    Would {
-        /// What it would do.
-        applied: Applied,
-        /// The fields that would change.
-        changes: Vec<FieldChange>,
-    },
+    Would(Box<Difference>),
     /// The server cannot try it before something else of the same list is there.
     Later {
         /// What is missing: the namespace or the custom resource definition.
@@ -86,6 +81,19 @@ pub enum Trial {
     },
     /// It would fail.
     Refused(Error),
+}
+
+/// What applying an object would do.
+#[derive(Debug)]
+pub struct Difference {
+    /// What it would do.
+    pub applied: Applied,
+    /// The fields that would change.
+    pub changes: Vec<FieldChange>,
+    /// What is there.
+    pub before: Option<Object>,
+    /// What would be there, with the server's defaults; without them where an admission webhook cannot be tried.
+    pub after: Object,
 }
 
 /// Whether the server keeps the result.
@@ -142,7 +150,7 @@ impl Cluster {
         object: &Object,
         manager: &FieldManager,
         conflicts: Conflicts,
-    ) -> Result<(Applied, Vec<FieldChange>), Error> {
+    ) -> Result<Difference, Error> {
         let before = self.get(object.reference()).await?;
         match self
             .patch(
@@ -155,9 +163,14 @@ impl Cluster {
             )
             .await
         {
-            Ok((applied, after)) => Ok((applied, changes(before.as_ref(), &after))),
+            Ok((applied, after)) => Ok(Difference {
+                applied,
+                changes: changes(before.as_ref(), &after),
+                before,
+                after,
+            }),
             Err(Error::Invalid { message, .. }) if message.contains(NO_DRY_RUN) => {
-                Ok(estimate(before.as_ref(), object))
+                Ok(estimate(before, object))
             }
             Err(error) => Err(error),
         }
@@ -187,7 +200,7 @@ impl Cluster {
         coming: &Coming,
     ) -> Result<(ObjectRef, Trial), Error> {
         let trial = match self.diff(object, manager, conflicts).await {
-            Ok((applied, changes)) => Trial::Would { applied, changes },
+            Ok(difference) => Trial::Would(Box::new(difference)),
             Err(error) if error.is_about_the_server() => return Err(error),
             Err(error) => {
                 let missing = match &error {
@@ -254,17 +267,22 @@ fn outcome(status: StatusCode, before: Option<&Object>, after: &Object) -> Appli
 }
 
 /// Only the fields that the object mentions: what others set stays.
-fn estimate(before: Option<&Object>, object: &Object) -> (Applied, Vec<FieldChange>) {
-    let mentioned: Vec<_> = changes(before, object)
+fn estimate(before: Option<Object>, object: &Object) -> Difference {
+    let mentioned: Vec<_> = changes(before.as_ref(), object)
         .into_iter()
         .filter(|change| change.after.is_some())
         .collect();
-    let applied = match before {
+    let applied = match &before {
         None => Applied::Created,
         Some(_) if mentioned.is_empty() => Applied::Unchanged,
         Some(_) => Applied::Changed,
     };
-    (applied, mentioned)
+    Difference {
+        applied,
+        changes: mentioned,
+        before,
+        after: object.clone(),
+    }
 }
 
 /// The server's words about a Secret may quote it.
@@ -480,7 +498,11 @@ mod tests {
         for (value, applied, count) in [(same, Applied::Unchanged, 0), (other, Applied::Changed, 1)]
         {
             let object = Object::new(value).unwrap();
-            let (found, changes) = cluster
+            let Difference {
+                applied: found,
+                changes,
+                ..
+            } = cluster
                 .diff(&object, &manager, Conflicts::Refuse)
                 .await
                 .unwrap();

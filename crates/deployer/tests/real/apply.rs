@@ -1,6 +1,8 @@
 //! Applying, trying and comparing.
 
-use deployer::{Applied, Conflicts, Error, FieldManager, Gvk, Object, ObjectRef, Selector, Trial};
+use deployer::{
+    Applied, Conflicts, Difference, Error, FieldManager, Gvk, Object, ObjectRef, Selector, Trial,
+};
 use serde_json::{Value, json};
 
 use crate::setup::{
@@ -96,7 +98,9 @@ async fn a_difference_is_shown_and_nothing_is_written() {
     let cluster = admin().await;
     let ns = namespace(&cluster, "diff").await;
     let want = object(config_map(&ns, "a", &json!({"x": "1"})));
-    let (applied, changes) = cluster
+    let Difference {
+        applied, changes, ..
+    } = cluster
         .diff(&want, &manager(), Conflicts::Refuse)
         .await
         .unwrap();
@@ -111,14 +115,18 @@ async fn a_difference_is_shown_and_nothing_is_written() {
     );
 
     apply(&cluster, want.as_value().clone()).await;
-    let (applied, changes) = cluster
+    let Difference {
+        applied, changes, ..
+    } = cluster
         .diff(&want, &manager(), Conflicts::Refuse)
         .await
         .unwrap();
     assert_eq!((applied, changes.len()), (Applied::Unchanged, 0));
 
     let next = object(config_map(&ns, "a", &json!({"x": "2"})));
-    let (applied, changes) = cluster
+    let Difference {
+        applied, changes, ..
+    } = cluster
         .diff(&next, &manager(), Conflicts::Refuse)
         .await
         .unwrap();
@@ -139,7 +147,7 @@ async fn secrets_stay_secret() {
         )
     };
     let good = secret(json!({"x": "aGVsbG8="}));
-    let (_, changes) = cluster
+    let Difference { changes, .. } = cluster
         .diff(&good, &manager(), Conflicts::Refuse)
         .await
         .unwrap();
@@ -270,13 +278,7 @@ async fn a_trial_of_a_list_tells_each_object_its_fate() {
     let trials: Vec<&Trial> = trials.iter().map(|(_, trial)| trial).collect();
     for created in [0, 2, 4] {
         assert!(
-            matches!(
-                trials[created],
-                Trial::Would {
-                    applied: Applied::Created,
-                    ..
-                }
-            ),
+            matches!(&trials[created], Trial::Would(it) if it.applied == Applied::Created),
             "{:?}",
             trials[created]
         );
@@ -380,13 +382,7 @@ async fn a_pod_can_be_tried_in_place_of_its_deployment() {
         "{trials:?}"
     );
     assert!(
-        matches!(
-            trials[1].1,
-            Trial::Would {
-                applied: Applied::Created,
-                ..
-            }
-        ),
+        matches!(&trials[1].1, Trial::Would(it) if it.applied == Applied::Created),
         "{trials:?}"
     );
 }

@@ -1,0 +1,107 @@
+//! What differs between two states of an object, as a unified diff of their YAML.
+
+use std::time::Duration;
+
+use deployer::Object;
+use schemas::yaml;
+use serde_json::Value;
+use similar::TextDiff;
+
+use crate::model::applied::without_server_fields;
+
+/// Lines around a change.
+const CONTEXT: usize = 3;
+/// How long the smallest difference is looked for; after that, any will do.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// Where Secrets keep what nobody may see.
+const MASKED: [&str; 2] = ["data", "stringData"];
+
+/// The difference between what is there and what is to be there; empty when there is none. Values of Secrets are not
+/// shown: of one that changes, only that it does.
+pub(crate) fn unified(before: Option<&Object>, after: Option<&Object>) -> String {
+    let [mut old, mut new] =
+        [before, after].map(|it| it.map(|it| without_server_fields(it.as_value().clone())));
+    if [before, after].into_iter().flatten().any(Object::is_secret) {
+        let known = old.clone();
+        mask(old.as_mut(), None);
+        mask(new.as_mut(), known.as_ref());
+    }
+    let [old, new] = [old, new].map(|it| it.map_or(String::new(), |it| yaml::to_string(&it)));
+    let diff = TextDiff::configure()
+        .timeout(PATIENCE)
+        .diff_lines(&old, &new);
+    diff.unified_diff().context_radius(CONTEXT).to_string()
+}
+
+/// Replaces the values of a Secret by words, which differ from those of another one where the values do.
+fn mask(secret: Option<&mut Value>, other: Option<&Value>) {
+    let Some(secret) = secret else { return };
+    let annotations = secret.pointer_mut("/metadata/annotations");
+    if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+        // kubectl notes the values there.
+        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+    }
+    for field in MASKED {
+        let values = secret.get_mut(field).and_then(Value::as_object_mut);
+        for (key, value) in values.into_iter().flatten() {
+            let same = other.is_none_or(|other| other[field].get(key) == Some(value));
+            *value = Value::from(if same { "(secret)" } else { "(another secret)" });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(kind: &str, fields: &Value) -> Object {
+        let mut value = json!({
+            "apiVersion": "v1", "kind": kind,
+            "metadata": { "name": "a", "uid": "1", "resourceVersion": "7" },
+            "status": { "x": 1 },
+        });
+        for (key, field) in fields.as_object().unwrap() {
+            value[key] = field.clone();
+        }
+        Object::new(value).unwrap()
+    }
+
+    #[test]
+    fn what_differs_is_shown_with_the_lines_around_it() {
+        let before = object("ConfigMap", &json!({ "data": { "a": "1", "b": "2" } }));
+        let after = object("ConfigMap", &json!({ "data": { "a": "1", "b": "3" } }));
+        let diff = unified(Some(&before), Some(&after));
+        assert!(diff.contains("-  b: '2'\n+  b: '3'\n"), "{diff}");
+        assert!(!diff.contains("uid") && !diff.contains("status"), "{diff}");
+        assert_eq!(unified(Some(&before), Some(&before)), "");
+        let gone = unified(Some(&before), None);
+        assert!(
+            gone.lines().skip(1).all(|line| line.starts_with('-')),
+            "{gone}"
+        );
+    }
+
+    #[test]
+    fn secrets_show_that_they_change_and_not_how() {
+        let secret = |a: &str| {
+            let noted = json!({ "kubectl.kubernetes.io/last-applied-configuration": a });
+            let metadata = json!({ "name": "a", "annotations": noted });
+            let data = json!({ "a": a, "b": "c2FtZQ==" });
+            object("Secret", &json!({ "metadata": metadata, "data": data }))
+        };
+        let (before, after) = (secret("b2xk"), secret("bmV3"));
+        let all = [
+            unified(Some(&before), Some(&after)),
+            unified(None, Some(&after)),
+            unified(Some(&before), None),
+        ];
+        assert!(all[0].contains("+  a: '(another secret)'\n"), "{}", all[0]);
+        for diff in all {
+            for value in ["b2xk", "bmV3", "c2FtZQ"] {
+                assert!(!diff.contains(value), "{diff}");
+            }
+        }
+    }
+}
