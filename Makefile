@@ -48,8 +48,9 @@ demo: ## The main job from nothing: start a cluster, pack, validate, import, sho
 demo-down: ## Stop what the demo left running
 	@scripts/demo down
 
-dist: ## The program for shipping: small, static, for any Linux
+dist: ## The program for shipping: small, static, for any Linux; with its completions
 	cargo build --profile dist --bin solution
+	scripts/dist-files target/$$(rustc -vV | sed -n 's/^host: //p')/dist
 
 bench: ## Measure pack, validate and import of 2 GB of layers, beside cp and sha256sum
 	@scripts/bench

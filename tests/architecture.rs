@@ -73,6 +73,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// Crates from outside that only one package may use directly.
 const ONLY: &[(&str, &[&str])] = &[
     ("clap", &["solution", "fixtures"]),
+    ("clap_complete", &["solution"]),
     ("ed25519-dalek", &["signing"]),
     // Another reader of images, for tests only.
     ("hadris-iso", &[]),

@@ -94,7 +94,8 @@ fn stream(mut pieces: Pieces<'_>, arguments: &Arguments) -> Result<(), Failure> 
     Ok(())
 }
 
-fn write(bytes: &[u8]) -> Result<ControlFlow<()>, Failure> {
+/// Writes bytes as they are to standard output, until nobody reads them any more.
+pub(super) fn write(bytes: &[u8]) -> Result<ControlFlow<()>, Failure> {
     let written = render::raw(bytes);
     written.map_err(|error| Failure::unknown(error).context("cannot write to standard output"))
 }

@@ -2,6 +2,7 @@
 
 mod cat;
 mod change;
+mod completion;
 mod deploy;
 mod done;
 mod environment;
@@ -74,6 +75,7 @@ pub(crate) enum Command {
     Deactivate(undo::Deactivate),
     #[command(subcommand)]
     Environment(environment::Command),
+    Completion(completion::Arguments),
 }
 
 /// Gives a result, as it was asked for; the answer is yes.
@@ -101,5 +103,6 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Undeploy(arguments) => arguments.run(output),
         Command::Deactivate(arguments) => arguments.run(output),
         Command::Environment(command) => environment::run(command, output),
+        Command::Completion(arguments) => completion::run(&arguments, output),
     }
 }

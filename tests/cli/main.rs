@@ -11,6 +11,7 @@ mod earlier;
 mod future;
 mod help;
 mod input;
+mod installed;
 mod keys;
 mod nonsense;
 mod output;

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test crate uses a part")]
 
 use std::fmt;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -102,6 +103,17 @@ impl Desk {
             "publisher.key",
         ])
         .success();
+        desk
+    }
+
+    /// A desk whose folder `bin` has the program and what packages install beside it.
+    pub(crate) fn installed() -> Self {
+        let desk = Self::new();
+        let bin = desk.path("bin");
+        std::fs::create_dir(&bin).unwrap();
+        symlink(env!("CARGO_BIN_EXE_solution"), bin.join("solution")).unwrap();
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/dist-files");
+        Answer::of(Command::new(script).arg(bin)).success();
         desk
     }
 

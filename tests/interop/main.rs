@@ -12,6 +12,7 @@ mod common;
 mod foreign;
 mod format;
 mod images;
+mod installed;
 mod judged;
 mod keys;
 mod reproducible;

@@ -1,0 +1,51 @@
+//! `solution completion`: what a shell needs to complete command lines of this program.
+
+use clap::{Args, CommandFactory as _, ValueEnum};
+use clap_complete::Shell;
+
+use super::{Cli, cat};
+use crate::args::Output;
+use crate::failure::{Failure, Outcome};
+
+/// Write a shell's completion script to standard output
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The examples write each script where its shell looks for it.
+
+Examples:
+  solution completion bash > /usr/local/share/bash-completion/completions/solution
+  solution completion zsh > /usr/local/share/zsh/site-functions/_solution
+  solution completion fish > /usr/local/share/fish/vendor_completions.d/solution.fish")]
+pub(crate) struct Arguments {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    shell: Completer,
+}
+
+/// Who completes command lines.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Completer {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    if output == Output::Json {
+        let failure = Failure::usage("a script has no JSON form");
+        return Err(failure.hint("leave `--output json` out"));
+    }
+    let script = match arguments.shell {
+        Completer::Bash => generated(Shell::Bash),
+        Completer::Zsh => generated(Shell::Zsh),
+        Completer::Fish => generated(Shell::Fish),
+    };
+    cat::write(&script).map(drop)?;
+    Ok(Outcome::Yes)
+}
+
+fn generated(shell: Shell) -> Vec<u8> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "solution", &mut script);
+    script
+}

@@ -1,0 +1,33 @@
+//! Shells read what is installed beside the program.
+
+use crate::common::Desk;
+
+#[test]
+fn zsh_takes_the_completion_for_the_program() {
+    let desk = Desk::installed();
+    let ask = "autoload -Uz compinit && compinit -D -u && source $PWD/bin/share/zsh/site-functions/_solution && echo $_comps[solution]";
+    // Without the files that people start it with.
+    let answer = desk.run("zsh", &["-f", "-c", ask]);
+    assert_eq!(answer.stderr, "", "{answer:?}");
+    assert_eq!(answer.success(), "_solution\n");
+}
+
+#[test]
+fn fish_completes_verbs_and_options() {
+    let desk = Desk::installed();
+    for (line, candidate) in [
+        ("solution unim", "unimport"),
+        ("solution environment cr", "create"),
+        ("solution pack --compr", "--compression"),
+    ] {
+        let ask = format!(
+            "source bin/share/fish/vendor_completions.d/solution.fish; complete -C '{line}'"
+        );
+        let answer = desk.run("fish", &["--no-config", "-c", &ask]);
+        assert_eq!(answer.stderr, "", "{answer:?}");
+        let text = answer.success();
+        let (given, about) = text.split_once('\t').unwrap();
+        assert_eq!(given, candidate, "{text}");
+        assert!(!about.trim().contains('\n'), "{text}");
+    }
+}
