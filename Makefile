@@ -48,7 +48,7 @@ demo: ## The main job from nothing: start a cluster, pack, validate, import, sho
 demo-down: ## Stop what the demo left running
 	@scripts/demo down
 
-dist: ## The program for shipping: small, static, for any Linux; with its completions
+dist: ## The program for shipping: small, static, for any Linux; with its completions and manual pages
 	cargo build --profile dist --bin solution
 	scripts/dist-files target/$$(rustc -vV | sed -n 's/^host: //p')/dist
 

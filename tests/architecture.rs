@@ -74,6 +74,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const ONLY: &[(&str, &[&str])] = &[
     ("clap", &["solution", "fixtures"]),
     ("clap_complete", &["solution"]),
+    ("clap_mangen", &["solution"]),
     ("ed25519-dalek", &["signing"]),
     // Another reader of images, for tests only.
     ("hadris-iso", &[]),

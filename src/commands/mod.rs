@@ -12,6 +12,7 @@ mod import;
 mod init;
 mod inspect;
 mod keygen;
+mod man;
 mod pack;
 mod sign;
 mod status;
@@ -76,6 +77,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Environment(environment::Command),
     Completion(completion::Arguments),
+    Man(man::Arguments),
 }
 
 /// Gives a result, as it was asked for; the answer is yes.
@@ -104,5 +106,6 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Deactivate(arguments) => arguments.run(output),
         Command::Environment(command) => environment::run(command, output),
         Command::Completion(arguments) => completion::run(&arguments, output),
+        Command::Man(arguments) => man::run(&arguments, output),
     }
 }

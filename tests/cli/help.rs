@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::common::Desk;
 
 /// Every verb, as `--help` lists them, each followed by the verbs below it.
-fn verbs(desk: &Desk, above: &[String]) -> Vec<Vec<String>> {
+pub(crate) fn verbs(desk: &Desk, above: &[String]) -> Vec<Vec<String>> {
     let help = help(desk, above);
     let commands = help.split_once("\nCommands:\n").map(|(_, list)| list);
     let lines = commands.into_iter().flat_map(str::lines);

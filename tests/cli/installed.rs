@@ -1,8 +1,9 @@
-//! What is installed beside the program: completions.
+//! What is installed beside the program: completions and manual pages.
 
 use std::process::Command;
 
 use crate::common::{Answer, Desk};
+use crate::help::verbs;
 
 /// Sets the completion up as a shell does, and asks it about the words that it is given.
 const COMPLETE: &str = r#"
@@ -46,4 +47,41 @@ fn a_script_has_no_json_form() {
     let answer = desk.solution(&["completion", "bash", "--output", "json"]);
     assert_eq!(answer.code, 2, "{answer:?}");
     assert_eq!(answer.json()["error"], "a script has no JSON form");
+}
+
+#[test]
+fn each_verb_has_its_manual_page() {
+    let desk = Desk::new();
+    let verbs = verbs(&desk, &[]);
+    let mut expected: Vec<String> = verbs
+        .iter()
+        .map(|verb| format!("share/man1/solution-{}.1", verb.join("-")))
+        .collect();
+    expected.push("share/man1/solution.1".to_owned());
+    expected.sort();
+    let answer = desk.solution(&["man", "share/man1", "--output", "json"]);
+    assert_eq!(answer.json(), serde_json::json!(expected));
+    let pages: Vec<Vec<u8>> = expected.iter().map(|page| desk.read(page)).collect();
+    for (name, page) in expected.iter().zip(&pages) {
+        let page = String::from_utf8(page.clone()).unwrap();
+        let ends = [".SH EXAMPLES", ".SH SUBCOMMANDS"].map(|end| page.contains(end));
+        assert!(ends.contains(&true), "{name}: {page}");
+    }
+    // Those of an earlier version are replaced, by the same bytes every time.
+    desk.write("share/man1/solution-pack.1", "old");
+    let text = desk.solution(&["man", "share/man1"]).success();
+    assert_eq!(
+        text,
+        format!("{} manual pages in share/man1\n", pages.len())
+    );
+    let again: Vec<Vec<u8>> = expected.iter().map(|page| desk.read(page)).collect();
+    assert!(pages == again, "pages differ from one run to the next");
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_named() {
+    let desk = Desk::new();
+    desk.write("man1", "");
+    let text = desk.solution(&["man", "man1"]).failure(3);
+    assert!(text.starts_with("error: cannot create `man1`"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! Shells read what is installed beside the program.
+//! Shells and `man` read what is installed beside the program.
 
 use crate::common::Desk;
 
@@ -29,5 +29,21 @@ fn fish_completes_verbs_and_options() {
         let (given, about) = text.split_once('\t').unwrap();
         assert_eq!(given, candidate, "{text}");
         assert!(!about.trim().contains('\n'), "{text}");
+    }
+}
+
+#[test]
+fn man_shows_every_page_without_a_warning() {
+    let desk = Desk::installed();
+    let pages = std::fs::read_dir(desk.path("bin/share/man/man1")).unwrap();
+    let pages: Vec<_> = pages.map(|page| page.unwrap().path()).collect();
+    assert!(pages.len() > 20, "{pages:?}");
+    for page in &pages {
+        let path = page.to_str().unwrap();
+        let answer = desk.run("man", &["--warnings", "--local-file", path]);
+        assert_eq!(answer.stderr, "", "{answer:?}");
+        let text = answer.success();
+        let name = page.file_stem().unwrap().to_str().unwrap();
+        assert!(text.contains(&format!("\nNAME\n       {name} ")), "{text}");
     }
 }

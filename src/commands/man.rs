@@ -1,0 +1,95 @@
+//! `solution man`: the help of every verb as a manual page.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use clap::{Args, Command, CommandFactory as _};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+
+use super::{Cli, give};
+use crate::args::{Output, choose};
+use crate::failure::{Failure, Outcome, cannot};
+use crate::render;
+
+/// How the last part of a help begins.
+const EXAMPLES: &str = "Examples:\n";
+
+/// Write the manual pages of all verbs to a directory
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Each verb has its own page, such as solution-pack(1). Existing pages are replaced.
+
+Examples:
+  solution man /usr/local/share/man/man1
+  solution man pages && man -l pages/solution-pack.1")]
+pub(crate) struct Arguments {
+    /// The directory; it is created if it does not exist
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let directory = &arguments.directory;
+    fs::create_dir_all(directory).map_err(cannot("create", directory))?;
+    let mut program = Cli::command().disable_help_subcommand(true);
+    program.build();
+    let mut open = vec![program];
+    let mut written = Vec::new();
+    while let Some(command) = open.pop() {
+        open.extend(command.get_subcommands().cloned());
+        let (name, page) = page(command);
+        let path = directory.join(name);
+        fs::write(&path, page).map_err(cannot("write", &path))?;
+        written.push(path);
+    }
+    written.sort();
+    Ok(give(output, &written, |written| {
+        let pages = render::count(written.len(), "manual page");
+        render::line!("{pages} in {}", directory.display());
+    }))
+}
+
+/// A page, and the name of its file.
+fn page(command: Command) -> (String, Vec<u8>) {
+    let help = command.get_after_help().map(ToString::to_string);
+    let is_above_others = command.has_subcommands();
+    let man = Man::new(command).source(concat!("solution ", env!("CARGO_PKG_VERSION")));
+    let mut page = Vec::new();
+    write(&man, is_above_others, &help.unwrap_or_default(), &mut page)
+        .expect("memory takes what is written");
+    (man.get_filename(), page)
+}
+
+fn write(man: &Man, is_above_others: bool, help: &str, page: &mut Vec<u8>) -> io::Result<()> {
+    man.render_title(page)?;
+    man.render_name_section(page)?;
+    man.render_synopsis_section(page)?;
+    man.render_description_section(page)?;
+    man.render_options_section(page)?;
+    if is_above_others {
+        man.render_subcommands_section(page)?;
+    }
+    let (notes, examples) = help.split_once(EXAMPLES).unwrap_or((help, ""));
+    let mut last = Roff::new();
+    section(&mut last, "NOTES", notes);
+    section(&mut last, "EXAMPLES", examples);
+    last.to_writer(page)
+}
+
+/// A paragraph of one line is filled. Where it has several, or begins with spaces, somebody has laid it out.
+fn section(page: &mut Roff, title: &str, text: &str) {
+    if text.is_empty() {
+        return;
+    }
+    page.control("SH", [title]);
+    for paragraph in text.trim_end().split("\n\n") {
+        let is_filled = !paragraph.contains('\n') && !paragraph.starts_with(' ');
+        page.control("PP", []);
+        page.control(choose(is_filled, "fi", "nf"), []);
+        for line in paragraph.lines() {
+            page.text([roman(line)]);
+        }
+    }
+}
