@@ -13,6 +13,7 @@ mod holder;
 mod interrupt;
 mod keys;
 mod passphrase;
+mod plugin;
 mod progress;
 mod registries;
 mod render;

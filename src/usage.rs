@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 
-use clap::Parser as _;
 use clap::error::ErrorKind;
+use clap::{CommandFactory as _, FromArgMatches as _};
 use schemas::printable;
 
 use crate::args::Output;
 use crate::commands::Cli;
 use crate::failure::Failure;
+use crate::plugin;
 
 /// A command line.
 pub(crate) enum Typed {
@@ -23,7 +24,7 @@ pub(crate) enum Typed {
 /// Reads the command line.
 pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> Typed {
     let typed: Vec<OsString> = typed.into_iter().collect();
-    let error = match Cli::try_parse_from(&typed) {
+    let error = match parse(&typed) {
         Ok(cli) => return Typed::Command(cli),
         Err(error) => error,
     };
@@ -39,6 +40,13 @@ pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> Typed {
         }
         _ => Typed::Wrong(output, failure(&again(&typed).unwrap_or(error))),
     }
+}
+
+/// What these words ask for; the first is the program, as it was started.
+fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut command = plugin::as_typed(Cli::command(), typed.first());
+    let matches = command.try_get_matches_from_mut(typed)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// How the user wants results to be shown, of a command line that is wrong elsewhere.
@@ -58,7 +66,8 @@ fn wished(typed: &[OsString]) -> Output {
 /// The same error about arguments that may be shown: its text repeats them, and is then taken apart by its lines.
 fn again(typed: &[OsString]) -> Option<clap::Error> {
     let shown = typed.iter().map(|argument| argument.to_string_lossy());
-    Cli::try_parse_from(shown.map(|argument| printable(&argument).into_owned())).err()
+    let shown = shown.map(|argument| printable(&argument).into_owned().into());
+    parse(&shown.collect::<Vec<_>>()).err()
 }
 
 /// The first paragraph is what is wrong, with what it is about on lines of their own; each line of the others is a hint.

@@ -1,4 +1,4 @@
-//! What is installed beside the program: completions and manual pages.
+//! What is installed beside the program: completions, manual pages, and the name under which kubectl runs it.
 
 use std::process::Command;
 
@@ -29,6 +29,7 @@ fn bash_completes_verbs_options_and_values() {
         (&["solution", "environment", "cr"], "create\n"),
         (&["solution", "pack", "--compr"], "--compression\n"),
         (&["solution", "status", "--output", ""], "human\njson\n"),
+        (&["solution", "completion", "k"], "kubectl\n"),
         (&["solution", "validate", "--key", "bi"], "bin\n"),
     ] {
         let arguments = [&["-c", COMPLETE, "bash"], words].concat();
@@ -42,11 +43,53 @@ fn bash_completes_verbs_options_and_values() {
 }
 
 #[test]
+fn kubectl_is_told_the_candidates_and_leaves_files_to_the_shell() {
+    let desk = Desk::installed();
+    for (words, candidates) in [
+        (&["un"][..], "unimport\nundeploy\n:0\n"),
+        (&["environment", "cr"], "create\n:0\n"),
+        (&["status", "--output", ""], "human\njson\n:0\n"),
+        (&["validate", "--key", "bi"], ":0\n"),
+        (&["cat", "bi"], ":0\n"),
+    ] {
+        let answer = run(&desk, "kubectl_complete-solution", words);
+        assert_eq!(answer.stderr, "", "{answer:?}");
+        assert_eq!(answer.success(), candidates, "{words:?}");
+    }
+}
+
+#[test]
 fn a_script_has_no_json_form() {
     let desk = Desk::new();
     let answer = desk.solution(&["completion", "bash", "--output", "json"]);
     assert_eq!(answer.code, 2, "{answer:?}");
     assert_eq!(answer.json()["error"], "a script has no JSON form");
+}
+
+#[test]
+fn as_a_plugin_it_says_what_was_typed() {
+    let desk = Desk::installed();
+    let plugin = |words: &[&str]| run(&desk, "kubectl-solution", words);
+    let mut all = verbs(&desk, &[]);
+    all.push(Vec::new());
+    for verb in all {
+        let words: Vec<&str> = verb.iter().map(String::as_str).collect();
+        let help = plugin(&[&words[..], &["--help"]].concat()).success();
+        let usage = ["Usage: kubectl solution", &words.join(" ")].join(" ");
+        assert!(help.contains(usage.trim_end()), "{help}");
+        // Also in examples and wherever a verb is named, on whatever lines the words come to stand.
+        let said: Vec<&str> = help.split_whitespace().collect();
+        let bare = |word: &str| word.trim_start_matches(['`', '(']).to_owned();
+        for pair in said.windows(2).filter(|pair| bare(pair[1]) == "solution") {
+            assert_eq!(bare(pair[0]), "kubectl", "{help}");
+        }
+    }
+    let text = plugin(&["pack", "--kay", "a.key"]).failure(2);
+    assert!(
+        text.contains("hint: usage: kubectl solution pack "),
+        "{text}"
+    );
+    assert!(plugin(&["--version"]).success().starts_with("solution 0."));
 }
 
 #[test]

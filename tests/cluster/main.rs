@@ -15,6 +15,7 @@ mod judgement;
 mod kept;
 mod lifecycle;
 mod metadata;
+mod plugin;
 mod refusals;
 mod site;
 #[path = "../common/stages.rs"]

@@ -7,17 +7,22 @@ use super::{Cli, cat};
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 
+/// kubectl reads no script, but runs a program. This one asks the script for bash.
+const KUBECTL: &str = include_str!("kubectl_complete-solution");
+
 /// Write a shell's completion script to standard output
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The examples write each script where its shell looks for it.
+The examples write each script where its shell looks for it. To complete `kubectl solution`, kubectl runs a program of its \
+own, which needs bash: it must be named kubectl_complete-solution and be on PATH, as must kubectl-solution.
 
 Examples:
   solution completion bash > /usr/local/share/bash-completion/completions/solution
   solution completion zsh > /usr/local/share/zsh/site-functions/_solution
-  solution completion fish > /usr/local/share/fish/vendor_completions.d/solution.fish")]
+  solution completion fish > /usr/local/share/fish/vendor_completions.d/solution.fish
+  solution completion kubectl > kubectl_complete-solution && chmod +x kubectl_complete-solution")]
 pub(crate) struct Arguments {
-    /// The shell
+    /// The shell, or kubectl
     #[arg(value_enum, value_name = "SHELL")]
     shell: Completer,
 }
@@ -28,6 +33,7 @@ enum Completer {
     Bash,
     Zsh,
     Fish,
+    Kubectl,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
@@ -39,6 +45,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         Completer::Bash => generated(Shell::Bash),
         Completer::Zsh => generated(Shell::Zsh),
         Completer::Fish => generated(Shell::Fish),
+        Completer::Kubectl => KUBECTL.into(),
     };
     cat::write(&script).map(drop)?;
     Ok(Outcome::Yes)
