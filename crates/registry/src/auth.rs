@@ -108,6 +108,11 @@ impl Auth {
         self.token_server.get()
     }
 
+    /// Whether the registry has asked for a login.
+    pub(crate) async fn is_wanted(&self) -> bool {
+        self.state.lock().await.wanted.is_some()
+    }
+
     pub(crate) fn is_anonymous(&self) -> bool {
         self.credentials == Credentials::Anonymous
     }

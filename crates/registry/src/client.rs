@@ -230,6 +230,11 @@ impl Client {
         })
     }
 
+    /// Whether the registry has asked for a login: one that it did not ask for is not known to be right.
+    pub async fn wants_login(&self) -> bool {
+        self.inner.transport.auth.is_wanted().await
+    }
+
     /// Whether anybody has ever answered.
     pub(crate) fn has_answered(&self) -> bool {
         self.inner.transport.wire.has_answered()

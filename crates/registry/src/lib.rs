@@ -19,9 +19,13 @@ mod engine;
 mod error;
 mod events;
 mod failure;
+mod helper;
 mod job;
+mod json;
 mod known;
 pub mod limits;
+mod login_document;
+mod logins;
 mod manifests;
 mod origin;
 mod pace;
@@ -42,7 +46,7 @@ mod writer;
 
 pub use address::{AddressError, ImageLocation, Reference, RegistryAddress, Repository};
 pub use client::{Client, Options, PlainHttp, Proxies};
-pub use credentials::{Credentials, CredentialsError, Logins, Secret};
+pub use credentials::{Credentials, CredentialsError, Secret, Username, UsernameError};
 pub use engine::{Engine, EngineError, EngineImage};
 pub use error::{Error, Operation};
 pub use events::{Arrival, Event};
@@ -51,6 +55,8 @@ pub use job::{
     Tally,
 };
 pub use known::Known;
+pub use login_document::{Keeper, LoginDocument};
+pub use logins::Logins;
 pub use manifests::Manifest;
 pub use pace::LeastRate;
 pub use pull::{BlobPull, BlobSink, FailedPull, OpenSink, Unfit, pull};

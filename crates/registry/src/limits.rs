@@ -52,6 +52,15 @@ pub const LEAST_BYTES_WITHIN: Duration = Duration::from_mins(5);
 pub const LOOKS: u32 = 3;
 /// Bytes of a docker `config.json` or podman `auth.json`.
 pub const CREDENTIALS_FILE: usize = 4 * 1024 * 1024;
+/// Bytes of a password or token that somebody logs in with: servers take some 8 KiB of a request's header, and a pipe
+/// takes it whole.
+pub const PASSWORD: usize = 8 * 1024;
+/// Bytes of a user name: the longest that token servers and directories give.
+pub const USERNAME: usize = 256;
+/// Bytes read of what a credential helper answers: a token of 16 KiB and what stands around it.
+pub const HELPER_ANSWER: u64 = 64 * 1024;
+/// Time for a credential helper: some ask a person to unlock the store, or a cloud for a token.
+pub const HELPER_TIMEOUT: Duration = Duration::from_mins(1);
 /// Time to connect, TLS included.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time without a byte on a connection, in either direction.
