@@ -12,6 +12,7 @@ mod failure;
 mod holder;
 mod interrupt;
 mod keys;
+mod own;
 mod passphrase;
 mod plugin;
 mod progress;

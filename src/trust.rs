@@ -5,11 +5,8 @@
 //! somebody else could take away, or put another in the place of: everything above it, along every link, must be root's
 //! or the user's too, also when the folder does not exist. And whoever asks is told which folders were read.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
@@ -20,6 +17,7 @@ use signing::{Policies, Policy, PolicyError, PublicKey};
 
 use crate::args::Output;
 use crate::failure::{self, Failure, cannot};
+use crate::own::{self, Modes, Write, cannot_read, user};
 use crate::{environment, render};
 
 /// The policies of this machine.
@@ -155,34 +153,15 @@ fn read_folder(folder: &Path, all: &mut Vec<Stored>) -> anyhow::Result<Option<us
 
 fn read_file(path: &Path) -> anyhow::Result<Stored> {
     let shown = path.display();
-    let cannot_read = |error| cannot_read(path, error);
     let name = path.file_name().and_then(|name| name.to_str());
     let name: KubernetesName = name
         .and_then(|name| name.strip_suffix(EXTENSION)?.parse().ok())
         .ok_or_else(|| anyhow!("`{shown}` is not named like a policy, `<name>{EXTENSION}`"))?;
-    let mut options = OpenOptions::new();
-    // A link may lead to where others write, and a pipe would wait for them.
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    options.read(true).custom_flags(flags.bits().cast_signed());
-    let file = match options.open(path) {
-        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            bail!("`{shown}` is a link, and only files are read")
-        }
-        other => other.map_err(cannot_read)?,
-    };
-    let metadata = file.metadata().map_err(cannot_read)?;
-    if !metadata.is_file() {
-        bail!("`{shown}` is not a file");
-    }
-    if let Some(how) = ownership::exposure(metadata.uid(), metadata.mode(), &[0, user()]) {
-        let path = path.to_owned();
-        return Err(untrusted(&path.clone(), PathError::Exposed { path, how }));
-    }
-    let (mut bytes, most) = (Vec::new(), limits::TRUST_POLICY_SIZE);
-    let read = file.take(most + 1).read_to_end(&mut bytes);
-    if read.map_err(cannot_read)? as u64 > most {
-        bail!("`{shown}` has more than {most} bytes");
-    }
+    let bytes = own::read(path, limits::TRUST_POLICY_SIZE);
+    let bytes = bytes.map_err(|error| match error.downcast() {
+        Ok(exposed) => untrusted(path, exposed),
+        Err(other) => other,
+    })?;
     let document = TrustPolicy::from_slice(&bytes)
         .with_context(|| format!("`{shown}` is not a trust policy"))?;
     let held = &document.metadata.name;
@@ -190,15 +169,6 @@ fn read_file(path: &Path) -> anyhow::Result<Stored> {
         bail!("`{shown}` holds the policy `{held}`: the names must be the same");
     }
     Stored::new(path.to_owned(), document).with_context(|| format!("`{shown}` cannot be used"))
-}
-
-fn cannot_read(path: &Path, error: io::Error) -> anyhow::Error {
-    anyhow::Error::new(error).context(format!("cannot read `{}`", path.display()))
-}
-
-/// Only root and the user who runs the program decide whom he trusts.
-fn user() -> u32 {
-    rustix::process::geteuid().as_raw()
 }
 
 /// Refuses what somebody else could have written, or led elsewhere.
@@ -215,37 +185,14 @@ pub(crate) fn file(folder: &Path, name: &KubernetesName) -> PathBuf {
     folder.join(format!("{name}{EXTENSION}"))
 }
 
-/// What is to become of a policy's file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Write {
-    /// There must be none yet.
-    New,
-    /// It takes the place of the one that is there.
-    Replace,
-}
+/// Everybody may know whom this machine trusts.
+const MODES: Modes = Modes {
+    file: 0o644,
+    folder: 0o755,
+};
 
 /// Writes a policy in one step: readers see the old one or the new one, never a part.
 pub(crate) fn write(path: &Path, document: &TrustPolicy, write: Write) -> Result<(), Failure> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let store = || -> io::Result<()> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o755)
-            .create(folder)?;
-        // Its name begins with a dot, so that readers pass it over.
-        let mut temporary = tempfile::Builder::new()
-            .prefix(".solution-")
-            .permissions(Permissions::from_mode(0o644))
-            .tempfile_in(folder)
-            .map_err(|error| io::Error::from(error.kind()))?;
-        temporary.write_all(document.to_text().as_bytes())?;
-        temporary.as_file().sync_all()?;
-        let renamed = match write {
-            Write::New => temporary.persist_noclobber(path),
-            Write::Replace => temporary.persist(path),
-        };
-        renamed.map_err(|failed| failed.error)?;
-        File::open(folder)?.sync_all()
-    };
-    store().map_err(cannot("write", path))
+    let text = document.to_text();
+    own::write(path, text.as_bytes(), MODES, write).map_err(cannot("write", path))
 }

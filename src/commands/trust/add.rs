@@ -11,7 +11,8 @@ use super::{scope, show, shown};
 use crate::args::Output;
 use crate::commands::give;
 use crate::failure::{Failure, Outcome};
-use crate::trust::{self, Stored, Write};
+use crate::own::Write;
+use crate::trust::{self, Stored};
 use crate::{keys, render};
 
 /// Trust keys: compare their ids with what the publisher tells you through another channel than the archives

@@ -13,8 +13,9 @@ use super::{scope, show, shown};
 use crate::args::{DryRunArguments, Output, choose};
 use crate::commands::give;
 use crate::failure::{self, Failure, Outcome, cannot};
+use crate::own::Write;
 use crate::render;
-use crate::trust::{self, Stored, Write};
+use crate::trust::{self, Stored};
 
 /// The shortest beginning of a key id that selects a key: shorter ones are mistakes.
 const KEY_PREFIX: usize = 8;
