@@ -94,6 +94,15 @@ pub(crate) struct RegistryArguments {
     pub(crate) plain_http: bool,
 }
 
+/// Where logins are kept.
+#[derive(Args, Debug)]
+pub(crate) struct LoginFileArguments {
+    /// The login file [default: `REGISTRY_AUTH_FILE`, config.json in `DOCKER_CONFIG`, else the first that exists of
+    /// podman's auth.json and docker's config.json]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) authfile: Option<std::path::PathBuf>,
+}
+
 /// Whose signatures count.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Trust")]

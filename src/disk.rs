@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::failure::{Failure, cannot};
 
 /// Bytes of a file with keys, certificates or logins: a bundle of all public authorities has a quarter of it.
-const SIZE: u64 = 1024 * 1024;
+pub(crate) const SIZE: u64 = 1024 * 1024;
 
 /// The bytes of a file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {

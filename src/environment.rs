@@ -108,15 +108,44 @@ pub(crate) fn threads() -> NonZeroUsize {
 
 /// Where docker and podman keep logins, in podman's order.
 pub(crate) fn logins() -> Vec<PathBuf> {
-    let below = |folder: Option<PathBuf>, file: &str| folder.map(|folder| folder.join(file));
-    let candidates = [
+    named_logins().chain(usual_logins()).collect()
+}
+
+/// The file that a new login goes to, where the reader of [`logins()`] finds it before any other: the one that a variable
+/// names, else the first that is there, else podman's of this session, or docker's if there is no session.
+pub(crate) fn login_file() -> Option<PathBuf> {
+    let usual: Vec<PathBuf> = usual_logins().collect();
+    let there = || usual.iter().find(|path| path.exists()).cloned();
+    let new = || match path("XDG_RUNTIME_DIR") {
+        Some(_) => usual.first().cloned(),
+        None => below(home(), ".docker/config.json"),
+    };
+    named_logins().next().or_else(there).or_else(new)
+}
+
+fn named_logins() -> impl Iterator<Item = PathBuf> {
+    let files = [
         path("REGISTRY_AUTH_FILE"),
         below(path("DOCKER_CONFIG"), "config.json"),
-        below(path("XDG_RUNTIME_DIR"), "containers/auth.json"),
+    ];
+    files.into_iter().flatten()
+}
+
+fn usual_logins() -> impl Iterator<Item = PathBuf> {
+    // Podman's own place where there is no session, as under `sudo`.
+    let user = rustix::process::geteuid().as_raw();
+    let without_session = || PathBuf::from(format!("/run/containers/{user}/auth.json"));
+    let session = below(path("XDG_RUNTIME_DIR"), "containers/auth.json");
+    let files = [
+        Some(session.unwrap_or_else(without_session)),
         below(home(), ".config/containers/auth.json"),
         below(home(), ".docker/config.json"),
     ];
-    candidates.into_iter().flatten().collect()
+    files.into_iter().flatten()
+}
+
+fn below(folder: Option<PathBuf>, file: &str) -> Option<PathBuf> {
+    folder.map(|folder| folder.join(file))
 }
 
 /// The proxies between here and the internet, in curl's spelling; the lower case counts more. `http_proxy` in upper case

@@ -12,12 +12,14 @@ mod failure;
 mod holder;
 mod interrupt;
 mod keys;
+mod logins;
 mod own;
 mod passphrase;
 mod plugin;
 mod progress;
 mod registries;
 mod render;
+mod terminal;
 mod trust;
 mod usage;
 

@@ -1,28 +1,21 @@
 //! The passphrase of an encrypted key: from a file, from a variable, or from a person at the terminal, who does not see it
 //! while typing. Whatever holds it is erased from memory.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use anyhow::Context as _;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use signing::{Passphrase, limits};
 use zeroize::Zeroizing;
 
 use crate::args::PassphraseArguments;
+use crate::environment;
 use crate::failure::Failure;
-use crate::{disk, environment, interrupt, render};
+use crate::terminal::{self, Echo};
 
 /// The variable that holds a passphrase.
 const VARIABLE: &str = "SOLUTION_KEY_PASSPHRASE";
-/// How often a person who has pressed Ctrl-C is looked for between two keys.
-const TICK: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 200_000_000,
-};
 
 /// The passphrase that the command line or the environment gives.
 pub(crate) fn given(arguments: &PassphraseArguments) -> Result<Option<Passphrase>, Failure> {
@@ -49,15 +42,8 @@ fn from_file(path: &Path) -> Result<Passphrase, Failure> {
     })
 }
 
-/// The first line, without what ends it. A longer one than any passphrase comes out too long.
 fn first_line(from: impl Read) -> std::io::Result<Zeroizing<Vec<u8>>> {
-    // Room for one byte too many and the line's end.
-    let bytes = disk::read_erased(from, limits::PASSPHRASE + 3, Some(b'\n'))?;
-    let mut lines = bytes.split(|byte| *byte == b'\n');
-    let line = lines.next().unwrap_or_default();
-    Ok(Zeroizing::new(
-        line.strip_suffix(b"\r").unwrap_or(line).to_vec(),
-    ))
+    terminal::first_line(from, limits::PASSPHRASE)
 }
 
 /// Asks for the passphrase of a key that is there.
@@ -89,71 +75,16 @@ fn ask_new(key: &Path) -> Result<Passphrase, Failure> {
 }
 
 fn prompt(text: &str, key: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
-    // The terminal itself, since standard input and output may be a pipe.
-    let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty");
-    let Ok(terminal) = terminal else {
-        return Err(Failure::usage(format!(
+    let line = terminal::ask(text, Echo::Hidden, limits::PASSPHRASE)?;
+    line.ok_or_else(|| {
+        Failure::usage(format!(
             "`{}` needs a passphrase, and there is no terminal to ask for it",
             key.display()
         ))
         .hint(format!(
             "give a file with it (`--passphrase-file`), or set the variable {VARIABLE}"
-        )));
-    };
-    let read = || -> std::io::Result<Option<Zeroizing<Vec<u8>>>> {
-        // What was typed before the question is not the answer.
-        let _quiet = Quiet::new(&terminal)?;
-        render::prompt(&terminal, text)?;
-        typed(&terminal)
-    };
-    let line = read()
-        .context("cannot ask for a passphrase at the terminal")
-        .map_err(Failure::unknown)?;
-    line.ok_or_else(|| Failure::unknown(anyhow::anyhow!("interrupted")))
-}
-
-/// One line of the terminal; none when the user asked the program to end. Waiting for it ends at a signal, where
-/// reading would go on.
-fn typed(terminal: &File) -> std::io::Result<Option<Zeroizing<Vec<u8>>>> {
-    loop {
-        let mut ready = [PollFd::new(terminal, PollFlags::IN)];
-        let any = match poll(&mut ready, Some(&TICK)) {
-            Err(Errno::INTR) => 0,
-            other => other?,
-        };
-        if interrupt::cancel().is_asked() {
-            return Ok(None);
-        }
-        if any > 0 {
-            return first_line(terminal).map(Some);
-        }
-    }
-}
-
-/// A terminal that does not show what is typed, until this is dropped.
-struct Quiet<'a> {
-    terminal: &'a File,
-    before: Termios,
-}
-
-impl<'a> Quiet<'a> {
-    fn new(terminal: &'a File) -> std::io::Result<Self> {
-        let before = tcgetattr(terminal)?;
-        let mut quiet = before.clone();
-        quiet.local_modes.remove(LocalModes::ECHO);
-        quiet
-            .local_modes
-            .insert(LocalModes::ECHONL | LocalModes::ICANON | LocalModes::ISIG);
-        tcsetattr(terminal, OptionalActions::Flush, &quiet)?;
-        Ok(Self { terminal, before })
-    }
-}
-
-impl Drop for Quiet<'_> {
-    fn drop(&mut self) {
-        // A terminal that has gone away needs nothing.
-        let _ = tcsetattr(self.terminal, OptionalActions::Now, &self.before);
-    }
+        ))
+    })
 }
 
 #[cfg(test)]

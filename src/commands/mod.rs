@@ -12,6 +12,8 @@ mod import;
 mod init;
 mod inspect;
 mod keygen;
+mod login;
+mod logout;
 mod man;
 mod pack;
 mod sign;
@@ -68,6 +70,8 @@ pub(crate) enum Command {
     Trust(trust::Command),
     Inspect(inspect::Arguments),
     Cat(cat::Arguments),
+    Login(login::Arguments),
+    Logout(logout::Arguments),
     Import(Box<import::Arguments>),
     Deploy(Box<deploy::Arguments>),
     Unimport(undo::Unimport),
@@ -98,6 +102,8 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Trust(command) => trust::run(command, output),
         Command::Inspect(arguments) => inspect::run(&arguments, output),
         Command::Cat(arguments) => cat::run(&arguments, output),
+        Command::Login(arguments) => login::run(&arguments, output),
+        Command::Logout(arguments) => logout::run(&arguments, output),
         Command::Import(arguments) => import::run(&arguments, output),
         Command::Deploy(arguments) => deploy::run(&arguments, output),
         Command::Unimport(arguments) => arguments.run(output),

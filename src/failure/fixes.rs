@@ -16,7 +16,7 @@ const FROM_MEDIUM: &str =
 const OTHER_TAG: &str =
     "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it";
 const NO_LOGIN: &str =
-    "write one with `podman login --authfile FILE HOST`, with the host as nodes know it";
+    "write one with `solution login HOST --authfile FILE`, with the host as nodes know it";
 const DROPPED: &str =
     "objects and operators that use it would break: import a version that still serves it";
 const OLDER: &str = "operators rarely understand newer data: `--allow-downgrade` deploys it anyway";

@@ -37,7 +37,7 @@ impl Judge for Error {
                 no("check the host and the port: an OCI registry answers below /v2/")
             }
             Self::LoginRequired { .. } => no(
-                "log in with `docker login` or `podman login`, or name the file that holds the login",
+                "log in with `solution login`, `docker login` or `podman login`, or name the file that holds the login",
             ),
             Self::LoginRefused { .. } => {
                 no("log in again: the user name, password or token is wrong or has expired")

@@ -13,6 +13,7 @@ mod help;
 mod input;
 mod installed;
 mod keys;
+mod logins;
 mod nonsense;
 mod output;
 mod packing;

@@ -17,5 +17,8 @@ mod server;
 
 mod engine;
 mod guide;
+mod logins;
 mod registries;
 mod setup;
+#[path = "../common/terminal.rs"]
+mod terminal;

@@ -268,7 +268,7 @@ fn what_a_registry_says_of_its_documents_is_compared() {
 }
 
 /// A desk with `auth.json` to write, and a registry with TLS and a login that has `team/app:1`; `pull` packs it.
-fn protected_desk() -> (Desk, Server) {
+pub(crate) fn protected_desk() -> (Desk, Server) {
     let desk = Desk::with_key();
     write_layout(&desk, "source", &image("amd64").into());
     let server = Server::start(&Protection::TlsAndLogin);

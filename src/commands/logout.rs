@@ -1,0 +1,115 @@
+//! `solution logout`: a login goes from where it is kept.
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::Args;
+use registry::{Keeper, RegistryAddress};
+use serde::Serialize;
+
+use super::give;
+use crate::args::{LoginFileArguments, Output};
+use crate::failure::{Failure, Outcome};
+use crate::{logins, render};
+
+/// Remove the login for a registry from the files of podman and docker
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The login goes from the first file that has one, or from the credential helper that this file names for the registry. \
+Without a login for the registry the answer is no (exit code 1). Nothing is said to the registry.
+
+Examples:
+  solution logout registry.example
+  solution logout --all --authfile nodes.json")]
+pub(crate) struct Arguments {
+    /// The registry, HOST[:PORT], or a part of it, HOST[:PORT]/PATH
+    #[arg(value_name = "HOST", required_unless_present = "all")]
+    registry: Option<RegistryAddress>,
+
+    /// Remove all logins of the file
+    #[arg(long, conflicts_with = "registry")]
+    all: bool,
+
+    #[command(flatten)]
+    file: LoginFileArguments,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LoggedOut {
+    /// As the file names them.
+    registries: Vec<String>,
+    file: PathBuf,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    helper: Option<String>,
+    /// Other files that hold a login, which counts from now on.
+    also_in: Vec<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let logged_out = match &arguments.registry {
+        Some(registry) => of_one(arguments, registry)?,
+        None => of_all(arguments)?,
+    };
+    Ok(give(output, &logged_out, show))
+}
+
+fn of_one(arguments: &Arguments, registry: &RegistryAddress) -> Result<LoggedOut, Failure> {
+    let paths = logins::paths(arguments.file.authfile.as_deref());
+    for path in paths.iter().filter(|path| path.exists()) {
+        let mut file = logins::open(path)?;
+        let Some(keeper) = file.document.forget(registry)? else {
+            continue;
+        };
+        file.write()?;
+        let also_in = logins::also_in(&paths, path, |document| document.holds(registry));
+        return Ok(LoggedOut {
+            registries: vec![registry.to_string()],
+            file: file.path,
+            helper: match keeper {
+                Keeper::File => None,
+                Keeper::Helper(program) => Some(program),
+            },
+            also_in,
+        });
+    }
+    let none = anyhow!("there is no login for `{registry}`");
+    let looked = paths.iter().map(|path| path.display());
+    Err(Failure::no(none).because(format!("looked into {}", render::list(looked))))
+}
+
+fn of_all(arguments: &Arguments) -> Result<LoggedOut, Failure> {
+    let named = arguments.file.authfile.as_deref();
+    let mut file = logins::open(&logins::path(named)?)?;
+    let registries = file.document.forget_all()?;
+    if !registries.is_empty() {
+        file.write()?;
+    }
+    let also_in = logins::also_in(&logins::paths(named), &file.path, |document| {
+        document.holds_any()
+    });
+    Ok(LoggedOut {
+        registries,
+        file: file.path,
+        helper: None,
+        also_in,
+    })
+}
+
+fn show(logged_out: &LoggedOut) {
+    let file = logged_out.file.display();
+    for registry in &logged_out.registries {
+        render::line!("logged out of  {registry}");
+    }
+    match &logged_out.helper {
+        _ if logged_out.registries.is_empty() => render::line!("no login       in {file}"),
+        Some(helper) => render::line!("removed from   {helper}, as {file} says"),
+        None => render::line!("removed from   {file}"),
+    }
+    for path in &logged_out.also_in {
+        render::note!(
+            "{0} still holds a login, which counts now: `--authfile {0}` removes it too",
+            path.display()
+        );
+    }
+}
