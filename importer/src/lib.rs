@@ -25,8 +25,8 @@ pub use model::namespace_record::{EnvironmentNamespace, Origin};
 pub use model::obstacle::Obstacle;
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{
-    Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Login,
-    PullLogin, Replace, Request, Target,
+    Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal,
+    Login, PullLogin, Replace, Request, Target,
 };
 pub use model::writer::{Turn, Writer};
 pub use plan::place::default_namespace;

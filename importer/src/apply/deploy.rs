@@ -133,10 +133,9 @@ impl Ready<'_> {
             let deployment = reference.clone();
             (leased.tell)(Event::Rollout { deployment, state });
         };
-        let wait = self.asked.request.wait;
         Ok(leased
             .cluster
-            .wait_rollout(namespace, operator, wait, &tell)
+            .wait_rollout(namespace, operator, deployment.wait, &tell)
             .await?)
     }
 

@@ -19,8 +19,8 @@ pub struct Request {
     /// Where nodes pull them from: the same place, perhaps under another name. None for the name under which they
     /// pulled what was pushed there before, else that of pushing.
     pub pull_registry: Option<RegistryAddress>,
-    /// Where the operator runs; without one the version only becomes available.
-    pub target: Option<Target>,
+    /// How far it goes.
+    pub goal: Goal,
     /// What is allowed beyond the ordinary.
     pub allowed: Allowed,
     /// Ids of what was accepted that reaches beyond the environment.
@@ -29,10 +29,19 @@ pub struct Request {
     pub by: String,
     /// The time to record.
     pub now: StatementTime,
-    /// How long to wait for the operator.
-    pub wait: Duration,
     /// Who works on the cluster, for others who want to at the same time.
     pub writer: Writer,
+}
+
+/// How far an import goes. Each goal includes those before it.
+#[derive(Clone, Debug)]
+pub enum Goal {
+    /// The version is available: recorded, with its images at the registry. Nothing that runs is changed.
+    Available,
+    /// Its CRDs are those in the cluster.
+    Activated,
+    /// Its operator runs, with its CRDs or with newer ones that serve what it needs.
+    Deployed(Target),
 }
 
 /// Where an operator runs. What is not chosen stays as it stands in the environment.
@@ -44,6 +53,8 @@ pub struct Target {
     pub namespace: Option<Namespace>,
     /// How nodes log in to the registry.
     pub pull_login: PullLogin,
+    /// How long the operator may take until it is ready.
+    pub wait: Duration,
 }
 
 /// How nodes log in to the registry.
@@ -109,6 +120,21 @@ pub struct Allowed {
     pub downgrade: Downgrade,
     /// An environment that is not there yet.
     pub create: CreateEnvironment,
+}
+
+impl Allowed {
+    /// Nothing beyond the ordinary.
+    pub const NOTHING: Self = Self {
+        adopt: Adoption {
+            namespace: Adopt::Refuse,
+            crds: Adopt::Refuse,
+        },
+        replace: Replace::Refuse,
+        signers: ChangeSigners::Refuse,
+        forget: ForgetSigners::Refuse,
+        downgrade: Downgrade::Refuse,
+        create: CreateEnvironment::Refuse,
+    };
 }
 
 /// What is taken over that no Solution owns, each by its own word.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::{self, Record};
-use crate::model::request::{Asked, Replace};
+use crate::model::request::{Asked, Goal, Replace};
 use crate::model::state::ClusterState;
 use crate::plan::crd::{self, CrdChange};
 use crate::plan::deployment::{Deployment, Planner};
@@ -64,7 +64,7 @@ impl Decision {
             obstacles.extend(state.signers.check(record, request.allowed));
         }
         // Importing alone changes nothing that runs.
-        if let Some(target) = &request.target {
+        if let Goal::Deployed(target) = &request.goal {
             decision.crds = asked.crds(cluster, obstacles).await?;
             let planner = Planner {
                 asked,

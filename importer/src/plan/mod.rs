@@ -24,7 +24,7 @@ use validator::{Accepted, Finding};
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::{Record, RecordedImage};
-use crate::model::request::{Asked, PullLogin, Request};
+use crate::model::request::{Asked, Goal, PullLogin, Request};
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::plan::crd::CrdChange;
@@ -337,7 +337,7 @@ fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<
         };
         add(LeftOpen::PullRegistry, pull_registry.to_owned(), why);
     }
-    if let (Some(target), Some(deployment)) = (&request.target, &decision.deployment) {
+    if let (Goal::Deployed(target), Some(deployment)) = (&request.goal, &decision.deployment) {
         if target.namespace.is_none() {
             let why = "that of the environment";
             add(LeftOpen::Namespace, deployment.namespace.to_string(), why);

@@ -1,10 +1,11 @@
 //! From what was typed to what is asked for: the accepted archive, the registry's client, the request.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use importer::{
-    Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Replace,
-    Request, Target,
+    Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal,
+    Replace, Request, Target,
 };
 use registry::{Client, RegistryAddress};
 use validator::{Accepted, Depth, Finding};
@@ -103,16 +104,32 @@ pub(crate) fn of_place(
         environment,
         namespace: place.namespace.clone(),
         pull_login,
+        wait: Duration::from_secs(place.timeout),
     };
+    let target = place.environment.clone().map(target);
+    let goal = target.map_or(Goal::Available, Goal::Deployed);
+    Ok(Request {
+        allowed: allowed(place),
+        accepted: place.accept.iter().cloned().collect(),
+        ..of_goal(goal, registry, pull_registry, turn)?
+    })
+}
+
+/// The request of one who allows nothing beyond the ordinary.
+pub(crate) fn of_goal(
+    goal: Goal,
+    registry: &RegistryAddress,
+    pull_registry: Option<RegistryAddress>,
+    turn: &WaitArguments,
+) -> Result<Request, Failure> {
     Ok(Request {
         registry: registry.clone(),
         pull_registry,
-        target: place.environment.clone().map(target),
-        allowed: allowed(place),
-        accepted: place.accept.iter().cloned().collect(),
+        goal,
+        allowed: Allowed::NOTHING,
+        accepted: BTreeSet::new(),
         by: environment::person(),
         now: environment::now().map_err(Failure::unknown)?,
-        wait: Duration::from_secs(place.timeout),
         writer: cluster::writer(turn),
     })
 }
@@ -125,10 +142,8 @@ fn allowed(place: &Place) -> Allowed {
             namespace: adopt(Adopted::Namespace),
             crds: adopt(Adopted::Crds),
         },
-        replace: Replace::Refuse,
-        signers: ChangeSigners::Refuse,
-        forget: ForgetSigners::Refuse,
         downgrade: choose(place.allow_downgrade, Downgrade::Allow, Downgrade::Refuse),
         create: choose(create, CreateEnvironment::Allow, CreateEnvironment::Refuse),
+        ..Allowed::NOTHING
     }
 }
