@@ -11,6 +11,7 @@ mod flags_tests;
 mod import;
 mod init;
 mod inspect;
+mod kept;
 mod keygen;
 mod login;
 mod logout;

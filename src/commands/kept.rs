@@ -1,0 +1,71 @@
+//! An imported version as the site keeps it: its archive is read from the registry that it was pushed to, and checked as
+//! its medium was.
+
+use deployer::Cluster;
+use importer::{Error, Record};
+use registry::{Client, RegistryAddress};
+use schemas::{SolutionName, Version};
+use validator::{Accepted, AcceptedBefore, Finding};
+
+use super::import;
+use super::validate::words;
+use crate::args::{Output, RegistryArguments};
+use crate::failure::Failure;
+use crate::{environment, interrupt, render};
+
+/// An imported version, and its archive.
+pub(super) struct Kept {
+    /// The archive, and what was found of it though it is accepted.
+    pub(super) accepted: (Accepted, Vec<Finding>),
+    /// The registry that has it.
+    pub(super) client: Client,
+    pub(super) registry: RegistryAddress,
+    /// The same as nodes know it.
+    pub(super) pull_registry: RegistryAddress,
+}
+
+/// Reads the archive of an imported version, of the newest if none is named. None if it is not accepted, which is said.
+pub(super) async fn kept(
+    cluster: &Cluster,
+    (solution, version): (&SolutionName, Option<&Version>),
+    reach: &RegistryArguments,
+    output: Output,
+) -> Result<Option<Kept>, Failure> {
+    let record = importer::imported(cluster, solution, version).await?;
+    let (registry, pull_registry) = (record.registry()?, record.pull_registry()?);
+    let client = import::client(&registry, reach)?;
+    let accepted = accept(&client, &record, output).await?;
+    Ok(accepted.map(|accepted| Kept {
+        accepted,
+        client,
+        registry,
+        pull_registry,
+    }))
+}
+
+/// Checks the archive that the site keeps as the medium was checked.
+async fn accept(
+    client: &Client,
+    record: &Record,
+    output: Output,
+) -> Result<Option<(Accepted, Vec<Finding>)>, Failure> {
+    let medium = importer::open_kept(client, record, &environment::scratch()).await?;
+    let before = AcceptedBefore {
+        archive_id: record.archive_id,
+        signers: record.signers.clone(),
+    };
+    let check = move || validator::check_accepted(medium, before, interrupt::cancel());
+    let report = tokio::task::spawn_blocking(check).await;
+    let report = report.map_err(Failure::unknown)?.map_err(Error::from)?;
+    words::talk_of(&report, output);
+    let findings = report.findings().to_vec();
+    Ok(match report.accept() {
+        Ok(accepted) => Some((accepted, findings)),
+        Err(report) => {
+            render::result(output, &report, |_| {
+                render::note!("error: the archive of {} is not accepted", record.id());
+            });
+            None
+        }
+    })
+}
