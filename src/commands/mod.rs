@@ -1,5 +1,6 @@
 //! The command line, and one file or folder a verb: arguments, one request, one call, one rendering.
 
+mod activate;
 mod cat;
 mod change;
 mod completion;
@@ -74,6 +75,7 @@ pub(crate) enum Command {
     Login(login::Arguments),
     Logout(logout::Arguments),
     Import(Box<import::Arguments>),
+    Activate(activate::Arguments),
     Deploy(Box<deploy::Arguments>),
     Unimport(undo::Unimport),
     Status(status::Arguments),
@@ -106,6 +108,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Login(arguments) => login::run(&arguments, output),
         Command::Logout(arguments) => logout::run(&arguments, output),
         Command::Import(arguments) => import::run(&arguments, output),
+        Command::Activate(arguments) => activate::run(&arguments, output),
         Command::Deploy(arguments) => deploy::run(&arguments, output),
         Command::Unimport(arguments) => arguments.run(output),
         Command::Status(arguments) => status::run(&arguments, output),

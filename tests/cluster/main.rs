@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod activate;
 mod choices;
 mod consent;
 mod environments;

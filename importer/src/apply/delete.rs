@@ -9,9 +9,8 @@ use serde_json::json;
 
 use crate::apply::change::{Change, Run};
 use crate::apply::leased::Leased;
-use crate::apply::lifecycle::served_kind;
 use crate::model::error::Error;
-use crate::model::inventory::{self, cluster_kinds};
+use crate::model::inventory::{self, cluster_kinds, served_kind};
 use crate::model::namespace_record::{self, NamespaceRecord, Origin, namespace_reference};
 use crate::model::obstacle::Obstacle;
 use crate::model::state::ClusterState;

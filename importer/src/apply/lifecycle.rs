@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
+use deployer::{Cluster, Object, ObjectRef, Selector};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::apply::change::Change;
 use crate::apply::leased::Leased;
 use crate::model::applied::without_server_fields;
 use crate::model::error::Error;
-use crate::model::inventory::{self, inventory};
+use crate::model::inventory::{self, custom_resources, inventory};
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::owner_of;
@@ -249,28 +249,11 @@ fn refuse_deployed(
     Err(Obstacle::Deployed(solution.clone(), running, environment).into())
 }
 
-/// The kind of a CRD's objects, in a version that is served.
-pub(crate) fn served_kind(crd: &Object) -> Option<Gvk> {
-    let spec = &crd.as_value()["spec"];
-    let group = spec["group"].as_str()?;
-    let kind = spec["names"]["kind"].as_str()?;
-    let versions = spec["versions"].as_array();
-    let served = versions
-        .into_iter()
-        .flatten()
-        .find(|version| version["served"] == true)?;
-    let version = served["name"].as_str()?;
-    Some(Gvk::new(&format!("{group}/{version}"), kind))
-}
-
 async fn refuse_used(cluster: &Cluster, crd: &Object) -> Result<(), Error> {
-    let Some(kind) = served_kind(crd) else {
-        return Err(Obstacle::ServesNothing(crd.reference().to_string()).into());
-    };
-    let resources = cluster.list(&kind, None, None).await?;
+    let resources = custom_resources(cluster, crd).await?;
     let Some(first) = resources.first() else {
         return Ok(());
     };
-    let first = first.reference().to_string();
-    Err(Obstacle::InUse(resources.len(), kind.kind, first).into())
+    let (kind, first) = (first.gvk().kind.clone(), first.reference().to_string());
+    Err(Obstacle::InUse(resources.len(), kind, first).into())
 }

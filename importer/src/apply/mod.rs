@@ -24,7 +24,7 @@ use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
 use crate::model::request::{Asked, ForgetSigners};
 use crate::plan::Ready;
-use crate::plan::decision::Decision;
+use crate::plan::decision::{Decision, PlannedCrd};
 use crate::plan::deployment::Deployment;
 
 /// How long a CRD may take until it is served.
@@ -48,6 +48,9 @@ pub struct Receipt {
     pub objects: Vec<String>,
     /// Every object that was removed.
     pub removed: Vec<String>,
+    /// The CRDs that are in the cluster as this version has them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub activated: Vec<String>,
     /// The environment and namespace in which the operator runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployed: Option<[String; 2]>,
@@ -78,7 +81,7 @@ impl From<Tally> for Count {
 }
 
 impl Ready<'_> {
-    /// Pushes, records, and deploys where the plan has a target.
+    /// Pushes and records, and activates and deploys as far as the plan goes.
     pub async fn apply(
         self,
         client: &Client,
@@ -117,8 +120,8 @@ impl Ready<'_> {
             leased.keep(record.to_object()).await?;
             leased.project().await?;
         }
+        self.activate(&decided, leased).await?;
         if let Some(deployment) = &decided.deployment {
-            self.activate(&decided, leased).await?;
             self.deploy(deployment, leased).await?;
         }
         leased.project().await
@@ -163,6 +166,7 @@ impl Ready<'_> {
     fn receipt(&self, report: &PushReport, done: Done) -> Receipt {
         let deployment = self.decision.deployment.as_ref();
         let target = |it: &Deployment| [it.place.environment.to_string(), it.namespace.to_string()];
+        let activated = self.decision.crds.iter().filter_map(PlannedCrd::written);
         let accepted = deployment.and_then(|deployment| deployment.deployed.accepted.as_ref());
         Receipt {
             solution: self.asked.id.to_string(),
@@ -172,6 +176,7 @@ impl Ready<'_> {
             present: report.present.into(),
             objects: done.objects,
             removed: done.removed,
+            activated: activated.map(|crd| crd.name().to_owned()).collect(),
             deployed: deployment.map(target),
             accepted: accepted.map(|accepted| accepted.id.clone()),
             findings: self.summary.findings.clone(),

@@ -1,9 +1,10 @@
-//! Where the objects of an operator are found: by their kinds and labels.
+//! Where the objects of an operator are found: by their kinds and labels; and those of its CRDs.
 
 use deployer::{Cluster, Gvk, Object, Scope, Selector};
 use schemas::{Namespace, SolutionName};
 
 use crate::model::error::Error;
+use crate::model::obstacle::Obstacle;
 use crate::model::vocabulary as v;
 
 /// The namespaced kinds of an operator's objects.
@@ -29,6 +30,30 @@ pub(crate) fn cluster_kinds() -> Vec<Gvk> {
 pub(crate) async fn crds(cluster: &Cluster, labels: &Selector) -> Result<Vec<Object>, Error> {
     let definitions = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
     Ok(cluster.list(&definitions, None, Some(labels)).await?)
+}
+
+/// The kind of a CRD's objects, in a version that is served.
+pub(crate) fn served_kind(crd: &Object) -> Option<Gvk> {
+    let spec = &crd.as_value()["spec"];
+    let group = spec["group"].as_str()?;
+    let kind = spec["names"]["kind"].as_str()?;
+    let versions = spec["versions"].as_array();
+    let served = versions
+        .into_iter()
+        .flatten()
+        .find(|version| version["served"] == true)?;
+    let version = served["name"].as_str()?;
+    Some(Gvk::new(&format!("{group}/{version}"), kind))
+}
+
+/// The objects of a CRD, in all namespaces. Refused where none can be listed.
+pub(crate) async fn custom_resources(
+    cluster: &Cluster,
+    crd: &Object,
+) -> Result<Vec<Object>, Error> {
+    let nothing = || Obstacle::ServesNothing(crd.reference().to_string());
+    let kind = served_kind(crd).ok_or_else(nothing)?;
+    Ok(cluster.list(&kind, None, None).await?)
 }
 
 /// Everything of a Solution's operator in a namespace, and for it.

@@ -61,17 +61,29 @@ pub enum Obstacle {
         version: Version,
     },
     /// The CRD of this version lacks an API version that the cluster serves.
-    #[error("CRD `{0}`: the cluster serves `{1}`, but version {2} no longer has it")]
+    #[error("CRD `{0}`: the cluster serves `{1}`, but version {2} does not have it")]
     CrdDrops(String, String, Version),
     /// The CRD of this version lacks the API version that objects are stored as.
-    #[error("CRD `{0}`: objects are stored as `{1}`, but version {2} no longer lists it")]
+    #[error("CRD `{0}`: objects are stored as `{1}`, but version {2} does not list it")]
     CrdStored(String, String, Version),
+    /// A newer version's CRD has no place in the version to go back to.
+    #[error("CRD `{0}` of version {1} is in the cluster, and version {2} does not have it")]
+    CrdOnlyNewer(String, Version, Version),
+    /// So many objects of a newer version's CRD, the first of them this one, may have fields that the version to go back
+    /// to does not know.
+    #[error(
+        "CRD `{0}` has objects ({1} in total; the first is {2}), and version {3} may not know all their fields"
+    )]
+    CrdHolds(String, usize, String, Version),
     /// A CRD is another Solution's.
     #[error("CRD `{0}` belongs to another Solution, `{1}`")]
     CrdOwned(String, String),
     /// A CRD is no Solution's.
     #[error("CRD `{0}` already exists in the cluster and belongs to no Solution")]
     CrdUnowned(String),
+    /// There is nothing to activate.
+    #[error("{0} has no CRDs, so there is nothing to activate")]
+    NoCrds(SolutionId),
     /// There is nothing to run in an environment.
     #[error("{0} has no operator, so there is nothing to run in an environment")]
     NoOperator(SolutionId),

@@ -15,10 +15,24 @@ use crate::model::vocabulary as v;
 pub(crate) enum CrdChange {
     /// It is not there yet.
     Create,
-    /// It is ours, and of the same or an older version.
+    /// It is ours and is written anew: of the same or an older version, or of a newer one to go back from.
     Update,
     /// A newer version of the Solution wrote it, and it serves all that this one needs.
     KeepNewer(Version),
+}
+
+/// What becomes of a CRD that a newer version wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Newer {
+    /// It stays, if it serves what this version needs.
+    Keep,
+    /// This version's takes its place. That nothing needs the newer one is found out elsewhere.
+    Replace,
+}
+
+/// The version of the Solution that wrote a CRD.
+pub(crate) fn written_by(crd: &Object) -> Option<Version> {
+    crd.labels().get(v::VERSION)?.parse().ok()
 }
 
 /// Decides about one CRD.
@@ -27,18 +41,15 @@ pub(crate) fn decide(
     version: &Version,
     wanted: &Value,
     active: Option<&Object>,
-    adopt: Adopt,
+    (adopt, newer): (Adopt, Newer),
 ) -> Result<CrdChange, Obstacle> {
     let Some(active) = active else {
         return Ok(CrdChange::Create);
     };
     let crd = active.name().to_owned();
     check_owner(solution, active, adopt)?;
-    let written_by: Option<Version> = active
-        .labels()
-        .get(v::VERSION)
-        .and_then(|text| text.parse().ok());
-    if let Some(newer) = written_by.filter(|written| written > version) {
+    let kept = written_by(active).filter(|written| written > version && newer == Newer::Keep);
+    if let Some(newer) = kept {
         return match missing(wanted, active.as_value()) {
             None => Ok(CrdChange::KeepNewer(newer)),
             Some(api) => Err(Obstacle::CrdTooNew {
@@ -218,6 +229,7 @@ mod tests {
         wanted: &[(&str, bool)],
         active: Option<Value>,
         adopt: Adopt,
+        newer: Newer,
     ) -> Result<CrdChange, String> {
         let active = active.map(|value| Object::new(value).unwrap());
         let wanted = crd(wanted, &json!({}), &[]);
@@ -227,7 +239,7 @@ mod tests {
             &"1.1.0".parse().unwrap(),
             &wanted,
             active.as_ref(),
-            adopt,
+            (adopt, newer),
         )
         .map_err(|obstacle| obstacle.to_string())
     }
@@ -235,28 +247,34 @@ mod tests {
     #[test]
     fn a_crd_is_created_updated_or_left_to_a_newer_version() {
         let v1 = &[("v1", true)][..];
-        assert_eq!(decided(v1, None, Adopt::Refuse), Ok(CrdChange::Create));
+        assert_eq!(
+            decided(v1, None, Adopt::Refuse, Newer::Keep),
+            Ok(CrdChange::Create)
+        );
         for version in ["1.0.0", "1.1.0"] {
             let active = crd(v1, &ours(version), &["v1"]);
             assert_eq!(
-                decided(v1, Some(active), Adopt::Refuse),
+                decided(v1, Some(active), Adopt::Refuse, Newer::Keep),
                 Ok(CrdChange::Update)
             );
         }
         let newer = crd(&[("v1", true), ("v2", true)], &ours("1.2.0"), &["v1"]);
         let kept = CrdChange::KeepNewer("1.2.0".parse().unwrap());
-        assert_eq!(decided(v1, Some(newer), Adopt::Refuse), Ok(kept));
+        assert_eq!(
+            decided(v1, Some(newer), Adopt::Refuse, Newer::Keep),
+            Ok(kept)
+        );
     }
 
     #[test]
     fn what_runs_keeps_what_it_needs() {
         let refused = |wanted: &[(&str, bool)], active| {
-            decided(wanted, Some(active), Adopt::Refuse).unwrap_err()
+            decided(wanted, Some(active), Adopt::Refuse, Newer::Keep).unwrap_err()
         };
         let newer_without = crd(&[("v2", true)], &ours("1.2.0"), &[]);
         assert!(refused(&[("v1", true)], newer_without).contains("no longer serves `v1`"));
         let older_with = crd(&[("v1", true)], &ours("1.0.0"), &["v1"]);
-        assert!(refused(&[("v1", false), ("v2", true)], older_with).contains("no longer has it"));
+        assert!(refused(&[("v1", false), ("v2", true)], older_with).contains("does not have it"));
         let stored = crd(
             &[("v1", false), ("v2", true)],
             &ours("1.0.0"),
@@ -266,22 +284,35 @@ mod tests {
     }
 
     #[test]
+    fn going_back_takes_nothing_away_that_is_served_or_stored() {
+        let back = |newer: &[(&str, bool)], stored: &[&str]| {
+            let active = crd(newer, &ours("1.2.0"), stored);
+            decided(&[("v1", true)], Some(active), Adopt::Refuse, Newer::Replace)
+        };
+        assert_eq!(back(&[("v1", true)], &["v1"]), Ok(CrdChange::Update));
+        let served = back(&[("v1", true), ("v2", true)], &["v1"]).unwrap_err();
+        assert!(served.contains("serves `v2`, but version 1.1.0 does not have it"));
+        let stored = back(&[("v1", true), ("v2", false)], &["v1", "v2"]).unwrap_err();
+        assert!(stored.contains("stored as `v2`, but version 1.1.0 does not list it"));
+    }
+
+    #[test]
     fn crds_of_others_are_left_alone() {
         let v1 = &[("v1", true)][..];
         let foreign = crd(v1, &json!({ v::SOLUTION: "other" }), &[]);
         assert!(
-            decided(v1, Some(foreign), Adopt::Allow)
+            decided(v1, Some(foreign), Adopt::Allow, Newer::Keep)
                 .unwrap_err()
                 .contains("`other`")
         );
         let unowned = crd(v1, &json!({}), &[]);
         assert!(
-            decided(v1, Some(unowned.clone()), Adopt::Refuse)
+            decided(v1, Some(unowned.clone()), Adopt::Refuse, Newer::Keep)
                 .unwrap_err()
                 .contains("no Solution")
         );
         assert_eq!(
-            decided(v1, Some(unowned), Adopt::Allow),
+            decided(v1, Some(unowned), Adopt::Allow, Newer::Keep),
             Ok(CrdChange::Update)
         );
     }

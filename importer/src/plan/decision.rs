@@ -9,7 +9,8 @@ use crate::model::obstacle::Obstacle;
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, Goal, Replace};
 use crate::model::state::ClusterState;
-use crate::plan::crd::{self, CrdChange};
+use crate::plan::back;
+use crate::plan::crd::{self, CrdChange, Newer};
 use crate::plan::deployment::{Deployment, Planner};
 
 /// Bytes that a ConfigMap may hold, with room for its metadata.
@@ -63,15 +64,25 @@ impl Decision {
         if !state.has_archive(record) {
             obstacles.extend(state.signers.check(record, request.allowed));
         }
-        // Importing alone changes nothing that runs.
-        if let Goal::Deployed(target) = &request.goal {
-            decision.crds = asked.crds(cluster, obstacles).await?;
-            let planner = Planner {
-                asked,
-                cluster,
-                state,
-            };
-            decision.deployment = planner.deployment(target, obstacles).await?;
+        match &request.goal {
+            // Importing alone changes nothing that runs.
+            Goal::Available => {}
+            Goal::Activated => {
+                if asked.accepted.crds().is_empty() {
+                    obstacles.push(Obstacle::NoCrds(asked.id.clone()));
+                }
+                decision.crds = asked.crds(cluster, obstacles).await?;
+                back::check(asked, cluster, state, obstacles).await?;
+            }
+            Goal::Deployed(target) => {
+                decision.crds = asked.crds(cluster, obstacles).await?;
+                let planner = Planner {
+                    asked,
+                    cluster,
+                    state,
+                };
+                decision.deployment = planner.deployment(target, obstacles).await?;
+            }
         }
         Ok(decision)
     }
@@ -116,7 +127,11 @@ impl Asked<'_> {
     ) -> Result<PlannedCrd, Error> {
         let (name, version) = (self.id.name(), self.id.version());
         let adopt = self.request.allowed.adopt.crds;
-        let change = crd::decide(name, version, definition, live, adopt)?;
+        let newer = match self.request.goal {
+            Goal::Activated => Newer::Replace,
+            Goal::Available | Goal::Deployed(_) => Newer::Keep,
+        };
+        let change = crd::decide(name, version, definition, live, (adopt, newer))?;
         let before = crd::was_there_before(live);
         Ok(PlannedCrd {
             definition: definition.clone(),

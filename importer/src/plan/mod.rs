@@ -1,5 +1,6 @@
 //! What an import would do: everything that can be known before the first byte is written. Reading only.
 
+mod back;
 mod consent;
 pub(crate) mod crd;
 pub(crate) mod decision;

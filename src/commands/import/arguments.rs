@@ -152,7 +152,7 @@ pub(crate) struct PlanArguments {
     dry_run: bool,
 
     /// Show what changes in each object, as a diff; values of Secrets are left out
-    #[arg(long, requires = "environment")]
+    #[arg(long)]
     diff: bool,
 }
 

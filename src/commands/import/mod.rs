@@ -16,7 +16,7 @@ use registry::Client;
 use validator::{Accepted, Finding};
 
 pub(crate) use self::arguments::{Arguments, Place, PlanArguments, Shown};
-pub(crate) use self::request::{client, of_place};
+pub(crate) use self::request::{client, of_goal, of_place};
 use super::give;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};

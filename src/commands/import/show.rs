@@ -87,6 +87,10 @@ pub(super) fn receipt(receipt: &Receipt) {
     let changed = render::count(receipt.objects.len(), "object");
     let (solution, removed) = (&receipt.solution, receipt.removed.len());
     render::line!("{solution} is imported: {blobs}, {changed} changed, {removed} removed");
+    if !receipt.activated.is_empty() {
+        let crds = render::list(&receipt.activated);
+        render::line!("its CRDs are active: {crds}");
+    }
     if let Some([environment, namespace]) = &receipt.deployed {
         render::line!("its operator is ready in environment {environment}, namespace {namespace}");
     }

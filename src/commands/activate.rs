@@ -1,0 +1,68 @@
+//! `solution activate`: makes an imported version the one whose CRDs are in the cluster.
+
+use clap::Args;
+use importer::{Adopt, Goal};
+use schemas::{SolutionName, Version};
+
+use super::import::{self, PlanArguments};
+use super::kept::kept;
+use crate::args::{ClusterArguments, Output, RegistryArguments, WaitArguments, choose};
+use crate::cluster;
+use crate::failure::{Failure, Outcome};
+
+/// Put an imported version's CRDs in the cluster, without running its operator
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The archive is read from the registry that it was pushed to, and must be the one that was accepted
+when it was imported. CRDs are the whole cluster's: a version that drops what is served or stored
+is refused.
+
+Deploying leaves CRDs of a newer version as they are. This command goes back to those of an older
+one, if no operator of a newer version is deployed and no custom resource exists.
+`solution deactivate` removes the CRDs.
+
+Examples:
+  solution activate example
+  solution activate example 1.0.0 --dry-run
+  solution activate example --adopt crds")]
+pub(crate) struct Arguments {
+    /// The Solution's name
+    solution: SolutionName,
+
+    /// The version [default: the newest that is imported]
+    version: Option<Version>,
+
+    /// Take over CRDs that belong to no Solution; they stay when the Solution is deactivated
+    #[arg(long, value_name = "WHAT", value_parser = ["crds"])]
+    adopt: Option<String>,
+
+    #[command(flatten)]
+    planning: PlanArguments,
+
+    #[command(flatten)]
+    reach: RegistryArguments,
+
+    #[command(flatten)]
+    cluster: ClusterArguments,
+
+    #[command(flatten)]
+    turn: WaitArguments,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let choices = arguments.planning.choices();
+    cluster::block_on(async {
+        let cluster = cluster::connect(&arguments.cluster).await?;
+        let version = (&arguments.solution, arguments.version.as_ref());
+        let Some(kept) = kept(&cluster, version, &arguments.reach, output).await? else {
+            return Ok(Outcome::No);
+        };
+        let pull_registry = Some(kept.pull_registry);
+        let (registry, turn) = (&kept.registry, &arguments.turn);
+        let mut request = import::of_goal(Goal::Activated, registry, pull_registry, turn)?;
+        let adopt = arguments.adopt.is_some();
+        request.allowed.adopt.crds = choose(adopt, Adopt::Allow, Adopt::Refuse);
+        let reached = (&kept.client, &cluster);
+        import::carry_out(&kept.accepted, request, reached, choices, output).await
+    })
+}
