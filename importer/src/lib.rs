@@ -17,6 +17,7 @@ pub use apply::change::{Change, Run};
 pub use apply::delete::{DeletedEnvironment, Left, Resources, delete as delete_environment};
 pub use apply::environment::create as create_environment;
 pub use apply::lifecycle::{Undone, deactivate, undeploy, unimport};
+pub use apply::uninstall::{Deletion, Leaving};
 pub use apply::{Count, Receipt};
 pub use kept::{imported, open as open_kept};
 pub use model::error::{Error, ExpandError, PushFailure};

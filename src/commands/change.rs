@@ -13,12 +13,15 @@ use crate::failure::Failure;
 const GONE: Duration = Duration::from_mins(3);
 
 /// Runs a change of the cluster, and shows what happens.
-pub(super) fn change<T>(
+pub(super) fn change<T, E>(
     (arguments, wait): (&ClusterArguments, &WaitArguments),
     run: Run,
     output: Output,
-    act: impl AsyncFnOnce(&Change<'_>) -> Result<T, importer::Error>,
-) -> Result<T, Failure> {
+    act: impl AsyncFnOnce(&Change<'_>) -> Result<T, E>,
+) -> Result<T, Failure>
+where
+    Failure: From<E>,
+{
     cluster::block_on(async {
         let change = Change {
             cluster: &cluster::connect(arguments).await?,

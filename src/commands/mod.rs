@@ -4,6 +4,7 @@ mod activate;
 mod cat;
 mod change;
 mod completion;
+mod delete;
 mod deploy;
 mod done;
 mod environment;
@@ -18,6 +19,8 @@ mod login;
 mod logout;
 mod man;
 mod pack;
+mod question;
+mod refusal;
 mod sign;
 mod status;
 mod trust;
@@ -81,6 +84,7 @@ pub(crate) enum Command {
     Status(status::Arguments),
     Undeploy(undo::Undeploy),
     Deactivate(undo::Deactivate),
+    Delete(delete::Arguments),
     #[command(subcommand)]
     Environment(environment::Command),
     Completion(completion::Arguments),
@@ -114,6 +118,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Status(arguments) => status::run(&arguments, output),
         Command::Undeploy(arguments) => arguments.run(output),
         Command::Deactivate(arguments) => arguments.run(output),
+        Command::Delete(arguments) => delete::run(&arguments, output),
         Command::Environment(command) => environment::run(command, output),
         Command::Completion(arguments) => completion::run(&arguments, output),
         Command::Man(arguments) => man::run(&arguments, output),

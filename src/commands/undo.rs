@@ -102,18 +102,21 @@ fn undo(
 ) -> Result<Outcome, Failure> {
     let run = arguments.dry_run.run();
     let undone = change((&arguments.cluster, &arguments.wait), run, output, undo)?;
-    Ok(give(output, &undone, |undone| {
-        if run == Run::Dry {
-            for object in &undone.removed {
-                render::line!("{object} would be removed");
-            }
-        } else {
-            let removed = render::count(undone.removed.len(), "object");
-            render::line!("{done}: {removed} removed");
+    Ok(give(output, &undone, |undone| show(undone, done, run)))
+}
+
+/// What was removed and what stays, for people.
+pub(super) fn show(undone: &Undone, done: &str, run: Run) {
+    if run == Run::Dry {
+        for object in &undone.removed {
+            render::line!("{object} would be removed");
         }
-        for note in &undone.notes {
-            render::line!("note: {note}");
-        }
-        render::dry(run);
-    }))
+    } else {
+        let removed = render::count(undone.removed.len(), "object");
+        render::line!("{done}: {removed} removed");
+    }
+    for note in &undone.notes {
+        render::line!("note: {note}");
+    }
+    render::dry(run);
 }

@@ -29,6 +29,8 @@ const CLUSTER_RULES: &str =
 const POD_RULES: &str = "change the namespace's PodSecurity level or quota, or ask the publisher for an operator that fits";
 const DELETE_FIRST: &str =
     "delete them yourself first, or `--delete-resources` deletes them with their namespaces";
+const OWN_LOGIN: &str =
+    "import or deploy that one again, with `--pull-secret` or `--pull-login` of its own";
 const PLAN_AGAIN: &str =
     "run the same command again: it makes a new plan, and nothing has to be pushed twice";
 
@@ -61,7 +63,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
             return format!("`solution undeploy {solution} --environment {environment}` first");
         }
         O::Changed => PLAN_AGAIN,
-        O::MadeAnew(_) => "run the same command again",
+        O::MadeAnew(_) | O::Unplanned(_) => "run the same command again",
         O::Denied(_) => "have it granted, or use another context with `--context`",
         O::Grant(..) => "import as a user who holds it, or who may `escalate` and `bind` roles",
         O::RecordSize(..) => SHORTER,
@@ -102,6 +104,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::ServesNothing(_) => "serve a version again, or delete the CRD yourself",
         O::InUse(..) => "deleting the CRD would delete them: delete them yourself first",
         O::WouldDelete(..) => DELETE_FIRST,
+        O::LoginUsed(..) => OWN_LOGIN,
     };
     words.to_owned()
 }

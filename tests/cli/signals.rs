@@ -112,12 +112,13 @@ fn every_verb_that_waits_for_a_cluster_ends_at_a_signal() {
         "--environment",
         "prod",
     ];
-    let verbs: [&[&str]; 8] = [
+    let verbs: [&[&str]; 9] = [
         import,
         &["status"],
         &["undeploy", "example", "-e", "prod"],
         &["deactivate", "example"],
         &["unimport", "example", "1.0.0"],
+        &["delete", "example", "--yes"],
         &["environment", "create", "prod", "--wait"],
         &["environment", "delete", "prod"],
         &["environment", "list"],

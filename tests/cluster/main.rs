@@ -9,6 +9,7 @@ mod common;
 mod activate;
 mod choices;
 mod consent;
+mod delete;
 mod environments;
 mod future;
 mod gate;

@@ -12,7 +12,7 @@ use crate::apply::leased::Leased;
 use crate::model::error::Error;
 use crate::model::inventory::{self, cluster_kinds, served_kind};
 use crate::model::namespace_record::{self, NamespaceRecord, Origin, namespace_reference};
-use crate::model::obstacle::Obstacle;
+use crate::model::obstacle::{Obstacle, named};
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 
@@ -26,9 +26,6 @@ const WORKLOADS: [(&str, &str); 7] = [
     ("v1", "Pod"),
     ("v1", "PersistentVolumeClaim"),
 ];
-
-/// Objects that a refusal names; of more it says how many there are.
-const NAMED: usize = 20;
 
 /// Whether custom resources and workloads are deleted with their namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,12 +122,7 @@ impl DeletedEnvironment {
     /// That something would go that people may still use.
     fn refusal(&self) -> Option<Obstacle> {
         let count = self.resources.len();
-        let mut named = self.resources.clone();
-        named.truncate(NAMED);
-        if count > NAMED {
-            named.push(format!("and {} more", count - NAMED));
-        }
-        (count > 0).then(|| Obstacle::WouldDelete(count, named.join(", ")))
+        (count > 0).then(|| Obstacle::WouldDelete(count, named(self.resources.clone())))
     }
 }
 

@@ -50,6 +50,11 @@ impl NamespaceRecord {
     /// Keeps the record, and says what it says as upstream does.
     pub(crate) async fn write(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
         leased.keep(self.to_object()).await?;
+        self.note(leased).await
+    }
+
+    /// Says what the record says as upstream does.
+    pub(crate) async fn note(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
         let config = config(&self.namespace, &self.versions());
         leased.keep(config).await
     }

@@ -12,7 +12,7 @@ use crate::model::event::Event;
 use crate::model::inventory::inventory;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::owner_of;
-use crate::model::record;
+use crate::model::record::{self, Record};
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::model::writer::Writer;
@@ -153,7 +153,7 @@ impl Leased<'_> {
         if *secret != login::secret_name(solution) {
             return Ok(());
         }
-        let reference = ObjectRef::namespaced("v1", "Secret", namespace.as_str(), secret.as_str());
+        let reference = login::reference(namespace, secret);
         self.remove(&reference, |live| owner_of(live, solution))
             .await
     }
@@ -199,7 +199,14 @@ impl Leased<'_> {
 
     /// Rewrites upstream's ConfigMap from what the records say now.
     pub(crate) async fn project(&mut self) -> Result<(), Error> {
-        let state = ClusterState::read(self.cluster).await?;
+        self.project_without(&[]).await
+    }
+
+    /// The same as if these versions were gone.
+    pub(crate) async fn project_without(&mut self, versions: &[Record]) -> Result<(), Error> {
+        let mut state = ClusterState::read(self.cluster).await?;
+        let going = |record: &Record| versions.iter().any(|going| going.id() == record.id());
+        state.records.retain(|record| !going(record));
         let projection = record::projection(&state.records, &state.active);
         self.keep(projection).await
     }

@@ -2,23 +2,22 @@
 
 use std::time::Duration;
 
-use deployer::{Cluster, Object, ObjectRef, Selector};
+use deployer::{Cluster, Object, ObjectRef};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::apply::change::Change;
+use crate::apply::definitions::Definitions;
 use crate::apply::leased::Leased;
-use crate::model::applied::without_server_fields;
 use crate::model::error::Error;
-use crate::model::inventory::{self, custom_resources, inventory};
+use crate::model::inventory::inventory;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::owner_of;
-use crate::model::record::{self, Record};
+use crate::model::record::Record;
 use crate::model::state::ClusterState;
-use crate::model::vocabulary as v;
 use crate::plan::default_account::DefaultAccount;
+use crate::plan::login;
 
 /// What an undo removed and what it left, for people and programs. Of a dry run: what it would.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -31,7 +30,7 @@ pub struct Undone {
 
 impl Undone {
     /// What was removed, or what would be.
-    fn of<'a>(
+    pub(crate) fn of<'a>(
         removed: Option<Vec<String>>,
         would: impl IntoIterator<Item = &'a ObjectRef>,
         notes: Vec<String>,
@@ -45,7 +44,7 @@ impl Undone {
 }
 
 /// The namespaces that an operator leaves, each with its objects there.
-type Spaces = Vec<(NamespaceRecord, Vec<ObjectRef>)>;
+pub(crate) type Spaces = Vec<(NamespaceRecord, Vec<ObjectRef>)>;
 
 /// Stops a Solution's operator in an environment, or in one namespace of it, and removes its objects. What the
 /// operator made for its users (custom resources and what belongs to them) stays.
@@ -60,22 +59,22 @@ pub async fn undeploy(
             space.solutions.contains_key(solution)
                 && namespace.is_none_or(|namespace| space.namespace == *namespace)
         };
-        let mut spaces = Spaces::new();
-        for space in state.environment(environment).filter(wanted) {
-            let objects = operator(change.cluster, solution, &space.namespace).await?;
-            spaces.push((space.clone(), objects));
-        }
+        let spaces = state.environment(environment).filter(wanted);
+        let spaces = leaving(change.cluster, solution, spaces).await?;
         if spaces.is_empty() {
             let (solution, environment) = (solution.clone(), environment.clone());
             return Err(Obstacle::NotDeployed(solution, environment).into());
         }
-        Ok(spaces)
+        let mut shared = spaces
+            .iter()
+            .filter_map(|(space, _)| shared_login(space, solution));
+        match shared.next() {
+            Some(obstacle) => Err(obstacle.into()),
+            None => Ok(spaces),
+        }
     };
     let act = async |leased: &mut Leased<'_>, spaces: &mut Spaces| {
-        for (space, objects) in spaces {
-            remove_operator(leased, solution, space, objects, change.deadline).await?;
-        }
-        Ok(())
+        remove_operators(leased, solution, spaces, change.deadline).await
     };
     let (spaces, removed) = change.make(decide, act).await?;
     let objects = spaces.iter().flat_map(|(_, objects)| objects);
@@ -84,18 +83,72 @@ pub async fn undeploy(
     Ok(Undone::of(removed, objects, vec![note]))
 }
 
-/// The objects of a Solution's operator in a namespace.
+/// What an operator leaves in these namespaces.
+pub(crate) async fn leaving<'a>(
+    cluster: &Cluster,
+    solution: &SolutionName,
+    spaces: impl IntoIterator<Item = &'a NamespaceRecord>,
+) -> Result<Spaces, Error> {
+    let mut leaving = Spaces::new();
+    for space in spaces {
+        let objects = operator(cluster, solution, space).await?;
+        leaving.push((space.clone(), objects));
+    }
+    Ok(leaving)
+}
+
+/// The objects of a Solution's operator in a namespace, and the login that was made for it.
 async fn operator(
     cluster: &Cluster,
     solution: &SolutionName,
-    namespace: &Namespace,
+    space: &NamespaceRecord,
 ) -> Result<Vec<ObjectRef>, Error> {
     let mut objects = Vec::new();
-    for scope in inventory(solution, namespace) {
+    for scope in inventory(solution, &space.namespace) {
         let found = cluster.stale(&scope, &[]).await?;
         objects.extend(found.iter().map(|object| object.reference().clone()));
     }
+    let deployed = space.solutions.get(solution);
+    let secret = deployed.and_then(|deployed| deployed.pull_secret.as_ref());
+    if let Some(secret) = secret.filter(|secret| **secret == login::secret_name(solution)) {
+        let reference = login::reference(&space.namespace, secret);
+        let live = cluster.get(&reference).await?;
+        objects.extend(
+            live.filter(|live| owner_of(live, solution).is_ok())
+                .map(|_| reference),
+        );
+    }
     Ok(objects)
+}
+
+/// That another Solution of a namespace pulls with the login that was made for this one, and goes with it.
+pub(crate) fn shared_login(space: &NamespaceRecord, solution: &SolutionName) -> Option<Obstacle> {
+    let login = login::secret_name(solution);
+    let pulls = |name: &SolutionName| {
+        let deployed = space.solutions.get(name);
+        deployed.is_some_and(|deployed| deployed.pull_secret.as_ref() == Some(&login))
+    };
+    let mut others = space.solutions.keys().filter(|name| *name != solution);
+    // One of the same name that is the site's own stays.
+    let other = others.find(|name| pulls(solution) && pulls(name))?;
+    Some(Obstacle::LoginUsed(
+        login.clone(),
+        space.namespace.clone(),
+        other.clone(),
+    ))
+}
+
+/// Removes what an operator has in these namespaces, one after the other.
+pub(crate) async fn remove_operators(
+    leased: &mut Leased<'_>,
+    solution: &SolutionName,
+    spaces: &mut Spaces,
+    deadline: Duration,
+) -> Result<(), Error> {
+    for (space, objects) in spaces {
+        remove_operator(leased, solution, space, objects, deadline).await?;
+    }
+    Ok(())
 }
 
 async fn remove_operator(
@@ -107,21 +160,21 @@ async fn remove_operator(
 ) -> Result<(), Error> {
     let namespace = space.namespace.clone();
     leased.prune(solution, &namespace, &[]).await?;
-    leased.cluster.wait_gone(objects, deadline).await?;
     let deployed = space.solutions.remove(solution);
     if let Some(secret) = deployed.and_then(|deployed| deployed.pull_secret) {
         leased.remove_login(solution, &namespace, &secret).await?;
     }
+    leased.cluster.wait_gone(objects, deadline).await?;
     if space.solutions.is_empty() {
         release_default_account(leased, &namespace).await?;
     }
-    // A namespace that somebody deleted has nothing left to be noted in.
+    // A namespace that somebody deleted has nothing left to be noted in. The record is last: as long as it names the
+    // Solution, running the command again finds what an interruption left.
     let live = namespace_reference(&namespace);
     if leased.cluster.get(&live).await?.is_some() {
-        space.write(leased).await
-    } else {
-        leased.keep(space.to_object()).await
+        space.note(leased).await?;
     }
+    leased.keep(space.to_object()).await
 }
 
 /// Takes away the pull secret that was added to the default account.
@@ -147,57 +200,21 @@ async fn release_default_account(
 pub async fn deactivate(change: &Change<'_>, solution: &SolutionName) -> Result<Undone, Error> {
     let decide = async |state: &ClusterState| {
         refuse_deployed(state, solution, None)?;
-        let ours = Selector::label(v::SOLUTION, solution.as_str());
-        let crds = inventory::crds(change.cluster, &ours).await?;
-        if crds.is_empty() {
+        let definitions = Definitions::of(change.cluster, solution).await?;
+        if definitions.is_empty() {
             return Err(Obstacle::NotActive(solution.clone()).into());
         }
-        for crd in crds.iter().filter(|crd| !is_adopted(crd)) {
-            refuse_used(change.cluster, crd).await?;
-        }
-        let (adopted, own): (Vec<Object>, Vec<Object>) = crds.into_iter().partition(is_adopted);
-        Ok((adopted, own))
+        definitions.check_unused(change.cluster).await?;
+        Ok(definitions)
     };
-    let act = async |leased: &mut Leased<'_>, crds: &mut (Vec<Object>, Vec<Object>)| {
-        let (adopted, own) = crds;
-        for crd in adopted {
-            let decide = |live: Option<&Object>| {
-                let ours = live.filter(|live| owner_of(live, solution).is_ok());
-                let released = ours.map(|live| Object::new(released(live.clone())));
-                Ok(released.transpose()?)
-            };
-            leased.put(crd.reference(), decide).await?;
-        }
-        let own: Vec<ObjectRef> = own.iter().map(|crd| crd.reference().clone()).collect();
-        let may = |live: &Object| owner_of(live, solution);
-        remove_all(leased, &own, may, change.deadline).await
+    let act = async |leased: &mut Leased<'_>, definitions: &mut Definitions| {
+        definitions
+            .remove(leased, solution, change.deadline)
+            .await?;
+        leased.project().await
     };
-    let ((adopted, own), removed) = change.make(decide, act).await?;
-    let adopted = adopted.iter().map(Object::reference);
-    let stays = |crd| format!("{crd} was there before the Solution and stays");
-    let notes = adopted.map(stays).collect();
-    let own = own.iter().map(Object::reference);
-    Ok(Undone::of(removed, own, notes))
-}
-
-fn is_adopted(crd: &Object) -> bool {
-    crd.annotations().contains_key(v::ADOPTED)
-}
-
-/// A CRD as it is, without our marks.
-fn released(crd: Object) -> Value {
-    let mut crd = without_server_fields(crd.into_value());
-    for (field, marks) in [
-        ("labels", &[v::MANAGED_BY, v::SOLUTION, v::VERSION][..]),
-        ("annotations", &[v::ADOPTED]),
-    ] {
-        if let Some(map) = crd["metadata"][field].as_object_mut() {
-            for mark in marks {
-                map.remove(*mark);
-            }
-        }
-    }
-    crd
+    let (definitions, removed) = change.make(decide, act).await?;
+    Ok(Undone::of(removed, definitions.own(), definitions.notes()))
 }
 
 /// Forgets an imported version. Refused while it is deployed. Its images stay in the registry.
@@ -212,27 +229,27 @@ pub async fn unimport(
         let absent = || Obstacle::NotImported(solution.clone(), version.clone());
         record.ok_or_else(|| absent().into())
     };
-    let objects = [record::reference(solution, version)];
-    let act = async |leased: &mut Leased<'_>, _: &mut Record| {
-        remove_all(leased, &objects, |_| Ok(()), change.deadline).await
+    let act = async |leased: &mut Leased<'_>, record: &mut Record| {
+        forget_versions(leased, std::slice::from_ref(record), change.deadline).await
     };
     let (record, removed) = change.make(decide, act).await?;
-    let registry = record.pushed_to;
+    let registry = &record.pushed_to;
     let note = format!("the images stay in the registry, under {registry}");
-    Ok(Undone::of(removed, &objects, vec![note]))
+    Ok(Undone::of(removed, &[record.reference()], vec![note]))
 }
 
-async fn remove_all(
+/// Forgets versions. Upstream's list loses them first: nothing would tell of one without a record that it is still listed.
+pub(crate) async fn forget_versions(
     leased: &mut Leased<'_>,
-    objects: &[ObjectRef],
-    may: impl Fn(&Object) -> Result<(), Obstacle>,
+    versions: &[Record],
     deadline: Duration,
 ) -> Result<(), Error> {
-    for object in objects {
-        leased.remove(object, &may).await?;
+    leased.project_without(versions).await?;
+    let records: Vec<ObjectRef> = versions.iter().map(Record::reference).collect();
+    for record in &records {
+        leased.forget(record).await?;
     }
-    leased.cluster.wait_gone(objects, deadline).await?;
-    leased.project().await
+    Ok(leased.cluster.wait_gone(&records, deadline).await?)
 }
 
 fn refuse_deployed(
@@ -249,11 +266,36 @@ fn refuse_deployed(
     Err(Obstacle::Deployed(solution.clone(), running, environment).into())
 }
 
-async fn refuse_used(cluster: &Cluster, crd: &Object) -> Result<(), Error> {
-    let resources = custom_resources(cluster, crd).await?;
-    let Some(first) = resources.first() else {
-        return Ok(());
-    };
-    let (kind, first) = (first.gvk().kind.clone(), first.reference().to_string());
-    Err(Obstacle::InUse(resources.len(), kind, first).into())
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::namespace_record::Deployed;
+    use crate::model::namespace_record::tests::namespace_record;
+
+    #[test]
+    fn a_login_stays_while_another_solution_pulls_with_it() {
+        let space = |solutions: [(&str, &str); 2]| {
+            let mut space = namespace_record("prod", "prod");
+            for (solution, secret) in solutions {
+                let deployed = Deployed {
+                    version: "1.0.0".parse().unwrap(),
+                    pull_secret: Some(secret.parse().unwrap()),
+                    accepted: None,
+                };
+                space.solutions.insert(solution.parse().unwrap(), deployed);
+            }
+            space
+        };
+        let shop = "shop".parse().unwrap();
+        let login = "shop-registry-login";
+        let of = |secrets: [&str; 2]| {
+            let [ours, theirs] = secrets;
+            let obstacle = shared_login(&space([("shop", ours), ("cart", theirs)]), &shop);
+            obstacle.map(|obstacle| obstacle.to_string())
+        };
+        let words = "cart pulls with Secret prod/shop-registry-login, which would be deleted";
+        assert_eq!(of([login, login]).as_deref(), Some(words));
+        assert_eq!(of([login, "cart-registry-login"]), None);
+        assert_eq!(of(["corp", "corp"]), None, "the site's own stays");
+    }
 }

@@ -2,6 +2,7 @@
 //! place; running it again completes whatever an interruption left.
 
 pub(crate) mod change;
+mod definitions;
 pub(crate) mod delete;
 mod deploy;
 pub(crate) mod environment;
@@ -9,6 +10,7 @@ mod leased;
 pub(crate) mod lifecycle;
 mod lock;
 mod rollback;
+pub(crate) mod uninstall;
 
 use std::time::Duration;
 

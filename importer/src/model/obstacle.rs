@@ -5,6 +5,19 @@ use schemas::{
     VersionRange,
 };
 
+/// Objects that an obstacle names; of more it says how many there are.
+const NAMED: usize = 20;
+
+/// The names of objects, the first of them if there are many.
+pub(crate) fn named(mut names: Vec<String>) -> String {
+    let count = names.len();
+    names.truncate(NAMED);
+    if count > NAMED {
+        names.push(format!("and {} more", count - NAMED));
+    }
+    names.join(", ")
+}
+
 /// Something in the way: its words say what is the case, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
@@ -184,12 +197,31 @@ pub enum Obstacle {
     #[error("{0} serves no version, so nobody can tell whether objects of it exist")]
     ServesNothing(String),
     /// A CRD still has so many objects of its kind.
-    #[error("objects of kind {1} still exist ({0} in total); the first is {2}")]
+    #[error("objects of kind {1} still exist ({0} in total): {2}")]
     InUse(usize, String, String),
     /// So many objects would go with their namespaces.
     #[error("custom resources and workloads would be deleted ({0} in total): {1}")]
     WouldDelete(usize, String),
+    /// The login of a Solution, in a namespace where the other one pulls with it.
+    #[error("{2} pulls with Secret {1}/{0}, which would be deleted")]
+    LoginUsed(KubernetesName, Namespace, SolutionName),
+    /// An object would be removed or changed that the plan does not name.
+    #[error("{0} has been added since the plan was shown")]
+    Unplanned(String),
     /// Somebody made an object anew while it was to be deleted.
     #[error("{0} was deleted and created again by someone else in the meantime")]
     MadeAnew(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named;
+
+    #[test]
+    fn of_many_objects_the_first_are_named_and_the_others_counted() {
+        let names = |count: usize| named((1..=count).map(|n| n.to_string()).collect());
+        assert_eq!(names(2), "1, 2");
+        assert!(names(20).ends_with(", 20"));
+        assert!(names(23).ends_with(", 20, and 3 more"));
+    }
 }

@@ -92,6 +92,11 @@ impl Record {
         config_map::record(&config_map_name(name, version), labels, KEY, self)
     }
 
+    /// The ConfigMap of the record.
+    pub(crate) fn reference(&self) -> ObjectRef {
+        config_map::reference(&config_map_name(&self.name, &self.version))
+    }
+
     /// Reads a record out of its ConfigMap.
     pub(crate) fn from_object(object: &Object) -> Result<Self, Error> {
         config_map::parse(object, KEY)
@@ -115,11 +120,6 @@ impl Record {
 /// The name of a record's ConfigMap.
 fn config_map_name(name: &SolutionName, version: &Version) -> String {
     format!("solution-{name}-{version}")
-}
-
-/// The ConfigMap of a record.
-pub(crate) fn reference(name: &SolutionName, version: &Version) -> ObjectRef {
-    config_map::reference(&config_map_name(name, version))
 }
 
 /// The configuration of an operator: every imported version of its Solution.

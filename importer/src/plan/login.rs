@@ -2,7 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use schemas::{KubernetesName, SolutionName};
+use deployer::ObjectRef;
+use schemas::{KubernetesName, Namespace, SolutionName};
 use serde_json::{Value, json};
 
 use crate::model::namespace_record::NamespaceRecord;
@@ -18,6 +19,11 @@ pub(crate) fn secret_name(solution: &SolutionName) -> KubernetesName {
     format!("{solution}-registry-login")
         .parse()
         .expect("the name of a Secret")
+}
+
+/// A Secret of this name in a namespace.
+pub(crate) fn reference(namespace: &Namespace, secret: &KubernetesName) -> ObjectRef {
+    ObjectRef::namespaced("v1", "Secret", namespace.as_str(), secret.as_str())
 }
 
 /// The Secret.

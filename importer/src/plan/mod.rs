@@ -13,7 +13,7 @@ pub(crate) mod login;
 mod notes;
 pub(crate) mod operator;
 pub(crate) mod place;
-mod rights;
+pub(crate) mod rights;
 pub(crate) mod summary;
 mod trial;
 

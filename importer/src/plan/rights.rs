@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use deployer::{Access, Cluster, Grant, Gvk, PolicyRule, RulePart};
+use deployer::{Access, Cluster, Grant, Gvk, ObjectRef, PolicyRule, RulePart};
 use schemas::SolutionName;
 
 use crate::model::error::Error;
@@ -15,6 +15,9 @@ use crate::plan::deployment::Deployment;
 
 /// What writing an object takes.
 const PUT: [&str; 3] = ["get", "create", "patch"];
+
+/// What holding the Lease takes.
+const LEASE: [&str; 3] = ["get", "create", "update"];
 
 /// What the plan itself reads.
 pub(crate) async fn check_reading(
@@ -51,7 +54,7 @@ pub(crate) async fn check_writing(
     let leases = Gvk::new("coordination.k8s.io/v1", "Lease");
     want(&PUT, &Gvk::new("v1", "ConfigMap"), records);
     want(&PUT, &Gvk::new("v1", "Namespace"), None);
-    want(&["get", "create", "update"], &leases, records);
+    want(&LEASE, &leases, records);
     let written = crds.iter().filter_map(PlannedCrd::written);
     let objects = deployment
         .into_iter()
@@ -81,6 +84,30 @@ pub(crate) async fn check_writing(
         check_grants(cluster, deployment, obstacles).await?;
     }
     Ok(())
+}
+
+/// What removing these objects takes, and noting that they are gone.
+pub(crate) async fn check_removing<'a>(
+    cluster: &Cluster,
+    objects: impl Iterator<Item = &'a ObjectRef>,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
+    let access = |verb, kind: &Gvk, namespace: Option<&String>| Access {
+        namespace: namespace.cloned(),
+        ..Access::new(verb, &kind.group, resource(&kind.kind))
+    };
+    let mut wanted = BTreeSet::new();
+    for object in objects {
+        let namespace = object.namespace.as_ref();
+        wanted.extend(["get", "delete"].map(|verb| access(verb, &object.gvk, namespace)));
+    }
+    let records = v::RECORDS_NAMESPACE.to_owned();
+    let maps = Gvk::new("v1", "ConfigMap");
+    let leases = Gvk::new("coordination.k8s.io/v1", "Lease");
+    wanted.extend(PUT.map(|verb| access(verb, &maps, Some(&records))));
+    wanted.extend(LEASE.map(|verb| access(verb, &leases, Some(&records))));
+    let wanted: Vec<Access> = wanted.into_iter().collect();
+    deny(cluster, &wanted, obstacles).await
 }
 
 /// The resource of each kind that an import writes. Discovery would know too, but not without a request for each.

@@ -1,20 +1,14 @@
 //! How a plan, its progress, its obstacles and its receipt are shown.
 
-use importer::{LeftOpen, Obstacle, Plan, PlanSummary, PlannedDefault, Receipt};
+use importer::{LeftOpen, Plan, PlanSummary, PlannedDefault, Receipt};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::arguments::Shown;
 use crate::args::Output;
-use crate::failure::{self, Outcome};
+use crate::commands::refusal::refuse;
+use crate::failure::Outcome;
 use crate::render;
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Refused<'a> {
-    plan: Planned<'a>,
-    obstacles: Vec<InTheWay>,
-}
 
 /// A plan, with the flags that would choose otherwise.
 #[derive(Serialize)]
@@ -27,28 +21,9 @@ pub(super) struct Planned<'a> {
     diffs: Vec<Value>,
 }
 
-/// An obstacle, and how to get it out of the way.
-#[derive(Serialize)]
-struct InTheWay {
-    message: String,
-    fix: String,
-}
-
 /// What is in the way.
 pub(super) fn refusal(output: Output, plan: &Plan<'_>, shown: Shown) -> Outcome {
-    let refused = Refused {
-        plan: planned(plan.summary(), shown),
-        obstacles: plan.obstacles().into_iter().map(in_the_way).collect(),
-    };
-    render::result(output, &refused, |refused| {
-        for obstacle in &refused.obstacles {
-            render::note!("error: {}", obstacle.message);
-            render::note!("hint: {}", obstacle.fix);
-        }
-        let obstacles = render::count(refused.obstacles.len(), "obstacle");
-        render::note!("nothing was changed: {obstacles} in the way");
-    });
-    Outcome::No
+    refuse(output, planned(plan.summary(), shown), plan.obstacles())
 }
 
 /// A plan, for programs.
@@ -69,13 +44,6 @@ pub(super) fn flag(chosen: LeftOpen) -> &'static str {
         LeftOpen::PullRegistry => "--pull-registry",
         LeftOpen::Namespace => "--namespace",
         LeftOpen::PullSecret => "--pull-secret",
-    }
-}
-
-fn in_the_way(obstacle: &Obstacle) -> InTheWay {
-    InTheWay {
-        message: obstacle.to_string(),
-        fix: failure::fix(obstacle),
     }
 }
 

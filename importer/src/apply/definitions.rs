@@ -1,0 +1,130 @@
+//! The CRDs of a Solution, and their end: what it brought goes, once nothing uses it, and what was there before it stays
+//! without our marks.
+
+use std::time::Duration;
+
+use deployer::{Cluster, Object, ObjectRef, Selector};
+use schemas::SolutionName;
+use serde_json::Value;
+
+use crate::apply::leased::Leased;
+use crate::model::applied::without_server_fields;
+use crate::model::error::Error;
+use crate::model::inventory::{self, custom_resources};
+use crate::model::obstacle::{Obstacle, named};
+use crate::model::owner::owner_of;
+use crate::model::vocabulary as v;
+
+/// The CRDs of a Solution.
+#[derive(Debug)]
+pub(crate) struct Definitions {
+    /// Those that were there before it.
+    adopted: Vec<Object>,
+    /// Those that it brought.
+    own: Vec<Object>,
+}
+
+impl Definitions {
+    pub(crate) async fn of(cluster: &Cluster, solution: &SolutionName) -> Result<Self, Error> {
+        let ours = Selector::label(v::SOLUTION, solution.as_str());
+        let crds = inventory::crds(cluster, &ours).await?;
+        let (adopted, own) = crds.into_iter().partition(is_adopted);
+        Ok(Self { adopted, own })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.adopted.is_empty() && self.own.is_empty()
+    }
+
+    /// Those that go.
+    pub(crate) fn own(&self) -> impl Iterator<Item = &ObjectRef> {
+        self.own.iter().map(Object::reference)
+    }
+
+    /// Those that stay.
+    pub(crate) fn adopted(&self) -> impl Iterator<Item = &ObjectRef> {
+        self.adopted.iter().map(Object::reference)
+    }
+
+    /// That some stay.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let stays = |crd| format!("{crd} was there before the Solution and stays");
+        self.adopted().map(stays).collect()
+    }
+
+    /// Everything that uses those that go: it would go too.
+    pub(crate) async fn in_use(&self, cluster: &Cluster) -> Result<Vec<Obstacle>, Error> {
+        let mut obstacles = Vec::new();
+        for crd in &self.own {
+            obstacles.extend(used(cluster, crd).await?);
+        }
+        Ok(obstacles)
+    }
+
+    /// Refuses as long as anything uses those that go.
+    pub(crate) async fn check_unused(&self, cluster: &Cluster) -> Result<(), Error> {
+        let mut obstacles = self.in_use(cluster).await?.into_iter();
+        obstacles.next().map_or(Ok(()), |first| Err(first.into()))
+    }
+
+    /// Removes those that the Solution brought, and gives the others back.
+    pub(crate) async fn remove(
+        &self,
+        leased: &mut Leased<'_>,
+        solution: &SolutionName,
+        deadline: Duration,
+    ) -> Result<(), Error> {
+        for crd in self.adopted() {
+            let decide = |live: Option<&Object>| {
+                let ours = live.filter(|live| owner_of(live, solution).is_ok());
+                let released = ours.map(|live| Object::new(released(live.clone())));
+                Ok(released.transpose()?)
+            };
+            leased.put(crd, decide).await?;
+        }
+        let own: Vec<ObjectRef> = self.own().cloned().collect();
+        for crd in &own {
+            leased.remove(crd, |live| owner_of(live, solution)).await?;
+        }
+        Ok(leased.cluster.wait_gone(&own, deadline).await?)
+    }
+}
+
+fn is_adopted(crd: &Object) -> bool {
+    crd.annotations().contains_key(v::ADOPTED)
+}
+
+/// A CRD as it is, without our marks.
+fn released(crd: Object) -> Value {
+    let mut crd = without_server_fields(crd.into_value());
+    for (field, marks) in [
+        ("labels", &[v::MANAGED_BY, v::SOLUTION, v::VERSION][..]),
+        ("annotations", &[v::ADOPTED]),
+    ] {
+        if let Some(map) = crd["metadata"][field].as_object_mut() {
+            for mark in marks {
+                map.remove(*mark);
+            }
+        }
+    }
+    crd
+}
+
+async fn used(cluster: &Cluster, crd: &Object) -> Result<Option<Obstacle>, Error> {
+    // One that goes already takes its objects with it, and serves nobody.
+    if crd.is_being_deleted() {
+        return Ok(None);
+    }
+    let resources = match custom_resources(cluster, crd).await {
+        Err(Error::Refused(obstacle)) => return Ok(Some(obstacle)),
+        resources => resources?,
+    };
+    let Some(first) = resources.first() else {
+        return Ok(None);
+    };
+    let (count, kind) = (resources.len(), first.gvk().kind.clone());
+    let names = resources
+        .iter()
+        .map(|object| object.reference().to_string());
+    Ok(Some(Obstacle::InUse(count, kind, named(names.collect()))))
+}

@@ -1,0 +1,248 @@
+//! The end of a Solution in one step: nothing of it stays but what is remembered, nothing of its users goes, and an
+//! interruption anywhere is no more than that.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::common::Answer;
+use crate::gate::Gate;
+use crate::site::{Site, variable};
+use crate::terminal::Terminal;
+
+const SERVER: &str = "
+apiVersion: example.metalk8s.test/v1alpha1
+kind: VersionServer
+metadata: {name: web}
+spec: {replicas: 1, version: 1.0.0}
+";
+
+/// One who may read everything and change nothing.
+const READER: &str = r#"
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: reader, namespace: default}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: reader}
+rules: [{apiGroups: ["*"], resources: ["*"], verbs: [get, list]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: reader}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reader}
+subjects: [{kind: ServiceAccount, name: reader, namespace: default}]
+"#;
+
+/// The names of all objects of all kinds, but for what comes and goes by itself, what is remembered of signers, and
+/// upstream's list of versions, which an import makes and which is empty then.
+fn listing(site: &Site) -> BTreeSet<String> {
+    let kinds = ["api-resources", "--verbs=list", "--output=name"];
+    let kinds = site.kubectl("default", &kinds).success();
+    let passing = [
+        "events",
+        "events.events.k8s.io",
+        "leases.coordination.k8s.io",
+    ];
+    let kinds: Vec<&str> = kinds
+        .lines()
+        .filter(|kind| !passing.contains(kind))
+        .collect();
+    let name = r#"--output=jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name}{"\n"}{end}"#;
+    let get = ["get", &kinds.join(","), "--all-namespaces", name];
+    let objects = site.kubectl("default", &get).success();
+    let remembered = ["solution-signers", "metalk8s-solutions"];
+    let remembered = remembered.map(|name| format!("ConfigMap metalk8s-solutions/{name}"));
+    let own = |line: &&str| {
+        line.ends_with("/kube-root-ca.crt")
+            || (line.starts_with("ServiceAccount ") && line.ends_with("/default"))
+            || remembered.iter().any(|remembered| remembered == line)
+    };
+    let lines = objects.lines().filter(|line| !own(line));
+    lines.map(str::to_owned).collect()
+}
+
+/// What the program writes in the environments, as it stands.
+fn content(site: &Site) -> Vec<Value> {
+    let objects = site.snapshot();
+    let objects = objects
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let records = |object: &Value| object["metadata"]["namespace"] == "metalk8s-solutions";
+    objects.filter(|object| !records(object)).collect()
+}
+
+/// The ConfigMaps of the records, by their names.
+fn records(site: &Site) -> String {
+    let ours = "--selector=solutions.metalk8s.scality.com/record";
+    let get = ["get", "configmaps", ours, "--output=name"];
+    site.kubectl("metalk8s-solutions", &get).success()
+}
+
+fn delete(site: &Site, more: &[&str]) -> Answer {
+    site.solution(&[&["delete", "example"], more].concat())
+}
+
+#[test]
+fn nothing_stays_but_what_is_remembered() {
+    let site = Site::new("delete");
+    for environment in ["one", "two"] {
+        site.environment(environment);
+    }
+    let before = (listing(&site), content(&site));
+    let nodes = variable("SOLUTION_TEST_PULL_SECRET");
+    let into = ["-e", "one", "--pull-secret", "login"];
+    site.import("1.0.0.iso", &into).success();
+    let into = ["-e", "two", "--pull-login", &nodes];
+    site.import("1.1.0.iso", &into).success();
+    // Shown, and not done without a yes.
+    let deployed = site.snapshot();
+    let plan = delete(&site, &["--dry-run", "--output", "json"]).json();
+    assert_eq!(plan["versions"], json!(["1.0.0", "1.1.0"]), "{plan:#}");
+    assert_eq!(plan["deployments"][1]["version"], "1.1.0", "{plan:#}");
+    let text = delete(&site, &[]).failure(1);
+    for words in [
+        "Secret two/example-registry-login",
+        "ServiceAccount one/default loses the pull secret",
+        "CustomResourceDefinition versionservers.example.metalk8s.test",
+        "environment two stays, in namespace two",
+        &format!("under {}/example-1.0.0", site.registry()),
+        "`--yes` confirms it",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in: {text}");
+    }
+    assert_eq!(site.snapshot(), deployed);
+    // What was shown is what goes.
+    let done = delete(&site, &["--yes", "--output", "json"]).json();
+    let sorted = |lists: &[&Value]| -> BTreeSet<String> {
+        let names = lists.iter().flat_map(|list| list.as_array().unwrap());
+        names
+            .map(|name| name.as_str().unwrap().to_owned())
+            .collect()
+    };
+    let [one, two] = [0, 1].map(|at| &plan["deployments"][at]["objects"]);
+    let maps =
+        ["1.0.0", "1.1.0"].map(|it| format!("ConfigMap metalk8s-solutions/solution-example-{it}"));
+    let named = sorted(&[one, two, &plan["crds"], &json!(maps)]);
+    assert_eq!(sorted(&[&done["removed"]]), named, "{done:#}");
+    assert_eq!((listing(&site), content(&site)), before);
+    let listed = "{.data.example}";
+    assert_eq!(
+        site.field("metalk8s-solutions", "configmap/metalk8s-solutions", listed),
+        ""
+    );
+    let text = delete(&site, &["--yes"]).failure(1);
+    assert!(text.contains("no version of example is imported"), "{text}");
+}
+
+#[test]
+fn everything_in_the_way_is_said_at_once_and_custom_resources_are_never_deleted() {
+    let site = Site::new("delete-used");
+    site.desk.write("server.yaml", SERVER);
+    for environment in ["one", "two"] {
+        site.environment(environment);
+        let into = ["-e", environment, "--pull-secret", "login"];
+        site.import("1.0.0.iso", &into).success();
+        site.kubectl(environment, &["apply", "--filename", "server.yaml"])
+            .success();
+    }
+    site.desk.write("reader.yaml", READER);
+    site.kubectl("default", &["apply", "--filename", "reader.yaml"])
+        .success();
+    let reader = site.account("reader");
+    let before = records(&site);
+    let used = "objects of kind VersionServer still exist (2 in total): VersionServer one/web, VersionServer two/web";
+    let text = delete(&site, &["--yes", "--kubeconfig", &reader]).failure(1);
+    for words in [
+        used,
+        "this user may not delete deployments.apps in namespace two",
+        "nothing was changed",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in: {text}");
+    }
+    let refused = delete(&site, &["--yes", "--output", "json"]);
+    assert_eq!(refused.code, 1);
+    let refused = refused.json();
+    assert_eq!(
+        refused["obstacles"].as_array().unwrap().len(),
+        1,
+        "{refused:#}"
+    );
+    assert_eq!(refused["obstacles"][0]["message"], used);
+    assert_eq!(records(&site), before);
+    for environment in ["one", "two"] {
+        let replicas = "{.status.readyReplicas}";
+        assert_eq!(
+            site.field(environment, "deployment/example-operator", replicas),
+            "1"
+        );
+        site.kubectl(environment, &["delete", "versionserver", "web"])
+            .success();
+    }
+    delete(&site, &["--yes"]).success();
+    assert_eq!(
+        records(&site),
+        "configmap/namespace-one\nconfigmap/namespace-two\nconfigmap/solution-signers\n"
+    );
+}
+
+#[test]
+fn killed_anywhere_it_completes_when_it_is_run_again() {
+    let site = Site::new("delete-killed");
+    site.environment("killed");
+    let before = (listing(&site), content(&site));
+    let into = ["-e", "killed", "--pull-secret", "login"];
+    for request in [
+        // After the first objects of the operator.
+        "DELETE /apis/rbac.authorization.k8s.io/",
+        "PATCH /api/v1/namespaces/killed/configmaps/metalk8s-environment",
+        "DELETE /apis/apiextensions.k8s.io/",
+        "PATCH /api/v1/namespaces/metalk8s-solutions/configmaps/metalk8s-solutions",
+        "DELETE /api/v1/namespaces/metalk8s-solutions/configmaps/solution-example-1.0.0",
+    ] {
+        site.import("1.1.0.iso", &[]).success();
+        site.import("1.0.0.iso", &into).success();
+        let gate = Gate::before(&site, request);
+        let program = site.command();
+        let mut command = Command::new("sh");
+        let line = r#"echo $$ > pid && exec "$0" delete example --yes"#;
+        command.args(["-c", line]).arg(program.get_program());
+        command.current_dir(site.desk.path("")).env_clear();
+        let variables = program
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?)));
+        command.envs(variables);
+        let killed = gate.during(&mut command, || {
+            let process = fs::read_to_string(site.desk.path("pid")).unwrap();
+            let kill = ["-s", "KILL", process.trim()];
+            Answer::of(Command::new("kill").args(kill)).success();
+        });
+        assert_eq!(killed.code, -1, "{request}: {killed:?}");
+        drop(gate);
+        delete(&site, &["--yes"]).success();
+        assert_eq!((listing(&site), content(&site)), before, "{request}");
+        let listed = site.field(
+            "metalk8s-solutions",
+            "configmap/metalk8s-solutions",
+            "{.data}",
+        );
+        assert!(!listed.contains("example"), "{request}: {listed}");
+    }
+}
+
+#[test]
+fn a_terminal_asks_before_anything_is_deleted() {
+    let site = Site::new("delete-asked");
+    site.import("1.0.0.iso", &[]).success();
+    let before = site.snapshot();
+    let variables = [("KUBECONFIG", variable("KUBECONFIG"))];
+    let asked = || Terminal::run(&site.desk, "solution delete example", &variables);
+    let question = "delete all of this of example? Type `yes` to continue:";
+    asked().at(question, "y\n").ended(1);
+    assert_eq!(site.snapshot(), before);
+    asked().at(question, "yes\n").ended(0);
+    assert_eq!(records(&site), "configmap/solution-signers\n");
+}
