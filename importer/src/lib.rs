@@ -22,7 +22,7 @@ pub use apply::{Count, Receipt};
 pub use kept::{imported, open as open_kept};
 pub use model::error::{Error, ExpandError, PushFailure};
 pub use model::event::Event;
-pub use model::namespace_record::{EnvironmentNamespace, Origin};
+pub use model::namespace_record::{Consent, EnvironmentNamespace, Origin};
 pub use model::obstacle::Obstacle;
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{
@@ -36,4 +36,8 @@ pub use plan::summary::{
     PlannedTarget,
 };
 pub use plan::{Plan, Ready};
+pub use status::describe::{
+    DeployedOperator, Description, Identity, NamespaceDescription, Quota,
+    describe as describe_environment,
+};
 pub use status::{Condition, OperatorStatus, Status, VersionStatus, status};

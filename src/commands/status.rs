@@ -33,19 +33,25 @@ struct Shown<'a> {
 
 /// An operator, and what to do where it does not run as it should.
 #[derive(Serialize)]
-struct Hinted<'a> {
+pub(super) struct Hinted<'a> {
     #[serde(flatten)]
     operator: &'a OperatorStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<&'static str>,
 }
 
+impl<'a> Hinted<'a> {
+    pub(super) fn of(operator: &'a OperatorStatus) -> Self {
+        Self {
+            operator,
+            hint: failure::of_operator(operator),
+        }
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let status = cluster::status(&arguments.cluster)?;
-    let operators = status.operators.iter().map(|operator| Hinted {
-        operator,
-        hint: failure::of_operator(operator),
-    });
+    let operators = status.operators.iter().map(Hinted::of);
     let shown = Shown {
         versions: &status.versions,
         environments: &status.environments,
@@ -83,7 +89,7 @@ fn show(status: &Shown) {
     }
 }
 
-fn show_operator(Hinted { operator, hint }: &Hinted) {
+pub(super) fn show_operator(Hinted { operator, hint }: &Hinted) {
     let ready = operator.ready;
     let ready = ready.map(|[ready, wanted]| format!("{ready}/{wanted} ready"));
     let said: Vec<String> = ready.into_iter().chain(operator.why.clone()).collect();

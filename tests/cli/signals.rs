@@ -112,7 +112,7 @@ fn every_verb_that_waits_for_a_cluster_ends_at_a_signal() {
         "--environment",
         "prod",
     ];
-    let verbs: [&[&str]; 9] = [
+    let verbs: [&[&str]; 10] = [
         import,
         &["status"],
         &["undeploy", "example", "-e", "prod"],
@@ -122,6 +122,7 @@ fn every_verb_that_waits_for_a_cluster_ends_at_a_signal() {
         &["environment", "create", "prod", "--wait"],
         &["environment", "delete", "prod"],
         &["environment", "list"],
+        &["environment", "describe", "prod"],
     ];
     for verb in verbs {
         for (signal, code) in BOTH {

@@ -92,6 +92,9 @@ fn rights_are_shown_and_those_beyond_the_environment_accepted() {
     let accepted = &record["solutions"]["example"]["accepted"];
     assert_eq!(accepted["id"], id, "{record:#}");
     assert!(accepted["by"].as_str().unwrap().contains('@'), "{record:#}");
+    let described = site.solution(&["environment", "describe", "consent", "--output", "json"]);
+    let described = described.json()["namespaces"][0]["operators"][0].clone();
+    assert_eq!(&described["accepted"], accepted, "{described:#}");
     // What was accepted is not asked again, and what is added is.
     site.import("wide.iso", &wide).success();
     pack(&site, "nodes", "", "Cluster", "wider.iso");

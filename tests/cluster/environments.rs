@@ -1,7 +1,7 @@
 //! Environments as an administrator means them: no new one by a slip of the hand, nothing gone that is still used, and
 //! what stands stays until he says otherwise.
 
-use crate::site::{Site, variable};
+use crate::site::{Site, eventually, variable};
 
 #[test]
 fn a_mistyped_name_makes_no_environment() {
@@ -162,4 +162,83 @@ fn definitions_are_adopted_by_their_own_word() {
     let text = site.import("1.0.0.iso", &adopt("namespace")).failure(1);
     assert!(text.contains("--adopt crds"), "{text}");
     site.import("1.0.0.iso", &adopt("crds")).success();
+}
+
+/// An environment `shown` with a namespace that was made for it, in which 1.0.0 runs, and an adopted one, `before`.
+fn shown(site: &Site) {
+    let create = ["environment", "create", "shown"];
+    let described = ["--description", "for all to see"];
+    site.solution(&[&create[..], &described].concat()).success();
+    let kubectl = |arguments: &[&str]| site.kubectl("shown", arguments).success();
+    kubectl(&["create", "namespace", "before"]);
+    let adopt = ["--namespace", "before", "--adopt", "namespace"];
+    site.solution(&[&create[..], &adopt].concat()).success();
+    let level = "pod-security.kubernetes.io/enforce=baseline";
+    kubectl(&["label", "namespace", "shown", level]);
+    kubectl(&["create", "quota", "few", "--hard=pods=9"]);
+    site.login("shown");
+    let into = ["-e", "shown", "--namespace", "shown"];
+    let login = ["--pull-secret", "login"];
+    site.import("1.0.0.iso", &[&into[..], &login].concat())
+        .success();
+}
+
+#[test]
+fn an_environment_is_described_as_it_is() {
+    let site = Site::new("describe");
+    shown(&site);
+    let before = site.snapshot();
+    let describe = ["environment", "describe", "shown", "--output", "json"];
+    let answer = site.solution(&describe);
+    assert_eq!((answer.code, site.snapshot()), (0, before), "{answer:?}");
+    let shown = answer.json();
+    assert_eq!(shown["notes"], serde_json::json!([]), "{shown:#}");
+    let [adopted, space] = [0, 1].map(|at| &shown["namespaces"][at]);
+    let uid = site.field("default", "namespace/shown", "{.metadata.uid}");
+    let operator = &space["operators"][0];
+    for (object, field, value) in [
+        (adopted, "origin", "adopted"),
+        (space, "origin", "created"),
+        (space, "uid", uid.as_str()),
+        (space, "identity", "recorded"),
+        (space, "description", "for all to see"),
+        (space, "podSecurity", "baseline"),
+        (&space["quotas"][0]["hard"], "pods", "9"),
+        (operator, "version", "1.0.0"),
+        (operator, "condition", "ready"),
+        (operator, "pullSecret", "login"),
+    ] {
+        assert_eq!(object[field], value, "{shown:#}");
+    }
+    let absent = ["environment", "describe", "other"];
+    let text = site.solution(&absent).failure(1);
+    assert!(text.contains("there is no environment `other`"), "{text}");
+}
+
+#[test]
+fn what_is_not_as_recorded_is_described() {
+    let site = Site::new("undescribed");
+    shown(&site);
+    let kubectl = |arguments: &[&str]| site.kubectl("shown", arguments).success();
+    kubectl(&["scale", "deployment", "example-operator", "--replicas=0"]);
+    kubectl(&["delete", "namespace", "before"]);
+    kubectl(&["create", "namespace", "before"]);
+    kubectl(&["create", "namespace", "claims"]);
+    let label = "solutions.metalk8s.scality.com/environment=shown";
+    kubectl(&["label", "namespace", "claims", label]);
+    let describe = ["environment", "describe", "shown"];
+    let text = eventually("the operator's last pod is gone", || {
+        let text = site.solution(&describe).failure(1);
+        let words = "its Deployment is scaled to zero pods";
+        text.contains(words).then_some(text)
+    });
+    for words in [
+        "hint: scale it to one pod again",
+        "namespace before  adopted, was deleted, and someone created another",
+        "namespace claims is labelled as environment `shown`, but belongs to no environment",
+        "quota         few: pods ",
+        "pull secret login",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in: {text}");
+    }
 }

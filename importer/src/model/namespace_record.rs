@@ -48,14 +48,15 @@ pub(crate) struct Deployed {
 
 /// A person's consent to what reaches beyond an environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Consent {
+pub struct Consent {
     /// The id under which it was shown.
-    pub(crate) id: String,
+    pub id: String,
     /// Who gave it: user and host.
-    pub(crate) by: String,
-    pub(crate) at: StatementTime,
+    pub by: String,
+    /// When.
+    pub at: StatementTime,
     /// What was shown, line by line.
-    pub(crate) lines: BTreeSet<String>,
+    pub lines: BTreeSet<String>,
 }
 
 /// A namespace of an environment.

@@ -2,6 +2,7 @@
 //! for people to know, and nothing is decided by it.
 
 use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
+use schemas::EnvironmentName;
 use serde_json::{Value, json};
 
 use crate::model::error::Error;
@@ -13,9 +14,17 @@ use crate::model::vocabulary as v;
 /// Claims that are told; a cluster may have any number of labels.
 const TOLD: usize = 50;
 
-/// Everything that labels and upstream's ConfigMaps say and the records do not, at most [`TOLD`] of it.
-pub(crate) async fn claims(cluster: &Cluster, state: &ClusterState) -> Result<Vec<String>, Error> {
-    let labelled = Selector::has(v::ENVIRONMENT);
+/// Everything that labels and upstream's ConfigMaps say and the records do not, of one environment or of all; at most
+/// [`TOLD`] of it.
+pub(crate) async fn claims(
+    cluster: &Cluster,
+    state: &ClusterState,
+    environment: Option<&EnvironmentName>,
+) -> Result<Vec<String>, Error> {
+    let labelled = match environment {
+        Some(environment) => Selector::label(v::ENVIRONMENT, environment.as_str()),
+        None => Selector::has(v::ENVIRONMENT),
+    };
     let spaces = cluster
         .list(&Gvk::new("v1", "Namespace"), None, Some(&labelled))
         .await?;
@@ -23,7 +32,8 @@ pub(crate) async fn claims(cluster: &Cluster, state: &ClusterState) -> Result<Ve
         .iter()
         .filter_map(|space| label(space, state))
         .collect();
-    for record in &state.namespaces {
+    let wanted = |record: &&NamespaceRecord| environment.is_none_or(|it| record.environment == *it);
+    for record in state.namespaces.iter().filter(wanted) {
         told.extend(missing(record, &spaces));
         told.extend(note(cluster, record).await?);
     }

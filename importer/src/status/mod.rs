@@ -1,13 +1,14 @@
 //! What is imported, and what runs where.
 
 mod claims;
+pub(crate) mod describe;
 
 use deployer::{Awaited, Cluster, Object, RolloutState};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
 
 use crate::model::error::Error;
-use crate::model::namespace_record::{EnvironmentNamespace, NamespaceRecord};
+use crate::model::namespace_record::{Deployed, EnvironmentNamespace, NamespaceRecord};
 use crate::model::record::Record;
 use crate::model::state::ClusterState;
 use crate::plan::operator::operator_name;
@@ -84,7 +85,7 @@ impl Status {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let mut operators = self.operators.iter();
-        operators.all(|operator| operator.condition == Condition::Ready)
+        operators.all(OperatorStatus::is_ready)
     }
 }
 
@@ -94,22 +95,7 @@ pub async fn status(cluster: &Cluster) -> Result<Status, Error> {
     let mut operators = Vec::new();
     for space in &state.namespaces {
         for (solution, deployed) in &space.solutions {
-            let name = operator_name(solution.as_str());
-            let found = cluster
-                .rollout_state(space.namespace.as_str(), &name)
-                .await?;
-            let operator = OperatorStatus {
-                solution: solution.clone(),
-                version: deployed.version.clone(),
-                environment: space.environment.clone(),
-                namespace: space.namespace.clone(),
-                ready: None,
-                condition: Condition::Gone,
-                why: None,
-                awaited: None,
-            };
-            let record = state.record(solution, &deployed.version);
-            operators.push(operator.judged(found.as_ref(), record));
+            operators.push(operator(cluster, &state, space, solution, deployed).await?);
         }
     }
     let versions = state
@@ -121,8 +107,34 @@ pub async fn status(cluster: &Cluster) -> Result<Status, Error> {
         versions,
         environments: state.namespaces.iter().map(Into::into).collect(),
         operators,
-        notes: claims(cluster, &state).await?,
+        notes: claims(cluster, &state, None).await?,
     })
+}
+
+/// Whether an operator runs as the record of its namespace says.
+async fn operator(
+    cluster: &Cluster,
+    state: &ClusterState,
+    space: &NamespaceRecord,
+    solution: &SolutionName,
+    deployed: &Deployed,
+) -> Result<OperatorStatus, Error> {
+    let name = operator_name(solution.as_str());
+    let found = cluster
+        .rollout_state(space.namespace.as_str(), &name)
+        .await?;
+    let operator = OperatorStatus {
+        solution: solution.clone(),
+        version: deployed.version.clone(),
+        environment: space.environment.clone(),
+        namespace: space.namespace.clone(),
+        ready: None,
+        condition: Condition::Gone,
+        why: None,
+        awaited: None,
+    };
+    let record = state.record(solution, &deployed.version);
+    Ok(operator.judged(found.as_ref(), record))
 }
 
 fn version(state: &ClusterState, record: &Record) -> VersionStatus {
@@ -140,6 +152,12 @@ fn version(state: &ClusterState, record: &Record) -> VersionStatus {
 }
 
 impl OperatorStatus {
+    /// Whether it runs as it should.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.condition == Condition::Ready
+    }
+
     /// Judges what was found against what should run.
     fn judged(mut self, found: Option<&(Object, RolloutState)>, record: Option<&Record>) -> Self {
         let Some((live, state)) = found else {

@@ -1,6 +1,7 @@
 //! `solution environment`: labelled namespaces, made and removed.
 
 mod delete;
+mod describe;
 
 use clap::{Args, Subcommand};
 use importer::{Adopt, Run};
@@ -8,18 +9,20 @@ use schemas::{EnvironmentName, Namespace};
 use serde_json::json;
 
 use self::delete::DeleteArguments;
+use self::describe::DescribeArguments;
 use super::change::change;
 use super::give;
 use crate::args::{ClusterArguments, Output, WaitArguments, choose};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
-/// Create, delete and list environments: namespaces in which operators run
+/// Create, delete, list and describe environments: namespaces in which operators run
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Create(CreateArguments),
     Delete(DeleteArguments),
     List(ListArguments),
+    Describe(DescribeArguments),
 }
 
 /// Create an environment, or add a namespace to one
@@ -66,6 +69,7 @@ pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> 
         Command::Create(arguments) => create(arguments, output),
         Command::Delete(arguments) => delete::run(&arguments, output),
         Command::List(arguments) => list(&arguments, output),
+        Command::Describe(arguments) => describe::run(&arguments, output),
     }
 }
 

@@ -1,0 +1,231 @@
+//! One environment in detail: each of its namespaces as the records have it and as it is, and what runs there by whose
+//! consent.
+
+use deployer::{Cluster, Gvk, Object};
+use schemas::{EnvironmentName, KubernetesName, Namespace};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::model::error::Error;
+use crate::model::namespace_record::{
+    Consent, Deployed, NamespaceRecord, Origin, namespace_reference,
+};
+use crate::model::obstacle::Obstacle;
+use crate::model::state::ClusterState;
+use crate::status::claims::claims;
+use crate::status::{OperatorStatus, operator};
+
+/// The label of a namespace that says what pods may do there.
+const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";
+
+/// An environment.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Description {
+    /// Its name.
+    pub environment: EnvironmentName,
+    /// Its namespaces.
+    pub namespaces: Vec<NamespaceDescription>,
+    /// What is said of it in the cluster, and is not so.
+    pub notes: Vec<String>,
+}
+
+/// A namespace of an environment.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NamespaceDescription {
+    /// The namespace.
+    pub namespace: Namespace,
+    /// What the environment is for.
+    pub description: String,
+    /// Whether it was made for the environment.
+    pub origin: Origin,
+    /// The uid that was recorded; none as long as its making was not finished.
+    pub uid: Option<String>,
+    /// Whether it is still the one that was recorded.
+    pub identity: Identity,
+    /// The `PodSecurity` level that the cluster enforces there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pod_security: Option<String>,
+    /// Its quotas; unknown where this user may not look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quotas: Option<Vec<Quota>>,
+    /// What is deployed in it.
+    pub operators: Vec<DeployedOperator>,
+}
+
+/// Whether a namespace is the one that was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Identity {
+    /// It is.
+    Recorded,
+    /// Its making was cut off.
+    Unfinished,
+    /// It is being deleted.
+    Going,
+    /// Somebody deleted it, and somebody made another of the same name.
+    Replaced,
+    /// Somebody deleted it.
+    Gone,
+}
+
+/// A `ResourceQuota`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Quota {
+    /// Its name.
+    pub name: String,
+    /// For each resource the most there may be.
+    pub hard: Map<String, Value>,
+    /// For each resource what there is.
+    pub used: Map<String, Value>,
+}
+
+/// An operator, and what was chosen for it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeployedOperator {
+    /// Whether it runs as it should.
+    #[serde(flatten)]
+    pub operator: OperatorStatus,
+    /// The Secret that nodes log in to the registry with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pull_secret: Option<KubernetesName>,
+    /// What reaches beyond the environment, and who accepted it when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<Consent>,
+}
+
+impl Description {
+    /// Whether every operator runs as it should.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        let spaces = self.namespaces.iter();
+        let mut operators = spaces.flat_map(|space| &space.operators);
+        operators.all(|deployed| deployed.operator.is_ready())
+    }
+}
+
+/// Describes an environment. Nothing is written.
+pub async fn describe(
+    cluster: &Cluster,
+    environment: &EnvironmentName,
+) -> Result<Description, Error> {
+    let state = ClusterState::read(cluster).await?;
+    let mut namespaces = Vec::new();
+    for space in state.environment(environment) {
+        namespaces.push(of_namespace(cluster, &state, space).await?);
+    }
+    if namespaces.is_empty() {
+        return Err(Obstacle::NoEnvironment(environment.clone()).into());
+    }
+    Ok(Description {
+        environment: environment.clone(),
+        namespaces,
+        notes: claims(cluster, &state, Some(environment)).await?,
+    })
+}
+
+async fn of_namespace(
+    cluster: &Cluster,
+    state: &ClusterState,
+    space: &NamespaceRecord,
+) -> Result<NamespaceDescription, Error> {
+    let live = cluster.get(&namespace_reference(&space.namespace)).await?;
+    let mut operators = Vec::new();
+    for (solution, deployed) in &space.solutions {
+        let Deployed {
+            pull_secret,
+            accepted,
+            ..
+        } = deployed.clone();
+        operators.push(DeployedOperator {
+            operator: operator(cluster, state, space, solution, deployed).await?,
+            pull_secret,
+            accepted,
+        });
+    }
+    let labels = live.as_ref().map(Object::labels).unwrap_or_default();
+    Ok(NamespaceDescription {
+        namespace: space.namespace.clone(),
+        description: space.description.clone(),
+        origin: space.origin,
+        uid: space.uid.clone(),
+        identity: Identity::of(space, live.as_ref()),
+        pod_security: labels.get(POD_SECURITY).map(ToString::to_string),
+        quotas: quotas(cluster, &space.namespace).await?,
+        operators,
+    })
+}
+
+impl Identity {
+    fn of(space: &NamespaceRecord, live: Option<&Object>) -> Self {
+        match live {
+            None => Self::Gone,
+            Some(_) if space.uid.is_none() => Self::Unfinished,
+            Some(live) if !space.is_of(live) => Self::Replaced,
+            Some(live) if live.is_being_deleted() => Self::Going,
+            Some(_) => Self::Recorded,
+        }
+    }
+}
+
+/// The quotas of a namespace, unless this user may not look.
+async fn quotas(cluster: &Cluster, namespace: &Namespace) -> Result<Option<Vec<Quota>>, Error> {
+    let kind = Gvk::new("v1", "ResourceQuota");
+    match cluster.list(&kind, Some(namespace.as_str()), None).await {
+        Err(deployer::Error::Forbidden { .. }) => Ok(None),
+        other => Ok(Some(other?.iter().map(quota).collect())),
+    }
+}
+
+fn quota(object: &Object) -> Quota {
+    let status = &object.as_value()["status"];
+    let amounts = |field: &str| status[field].as_object().cloned().unwrap_or_default();
+    Quota {
+        name: object.name().to_owned(),
+        hard: amounts("hard"),
+        used: amounts("used"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::namespace_record::tests::namespace_record;
+
+    #[test]
+    fn a_namespace_is_the_recorded_one_by_its_uid() {
+        let live = |uid: &str, deleted: Option<&str>| {
+            let mut space = json!({"apiVersion": "v1", "kind": "Namespace",
+                "metadata": {"name": "prod", "uid": uid}});
+            if let Some(deleted) = deleted {
+                space["metadata"]["deletionTimestamp"] = json!(deleted);
+            }
+            Object::new(space).unwrap()
+        };
+        let mut space = namespace_record("prod", "prod");
+        let of = |space: &_, live: Option<Object>| Identity::of(space, live.as_ref());
+        assert_eq!(of(&space, Some(live("a", None))), Identity::Unfinished);
+        space.uid = Some("a".to_owned());
+        assert_eq!(of(&space, None), Identity::Gone);
+        assert_eq!(of(&space, Some(live("a", None))), Identity::Recorded);
+        assert_eq!(of(&space, Some(live("b", None))), Identity::Replaced);
+        let going = live("a", Some("2026-01-01T00:00:00Z"));
+        assert_eq!(of(&space, Some(going)), Identity::Going);
+    }
+
+    #[test]
+    fn a_quota_says_how_much_is_used_of_how_much() {
+        let object = json!({"apiVersion": "v1", "kind": "ResourceQuota",
+            "metadata": {"name": "q", "namespace": "prod"},
+            "status": {"hard": {"pods": "4"}, "used": {"pods": "1"}}});
+        let quota = quota(&Object::new(object).unwrap());
+        assert_eq!(
+            (&quota.hard["pods"], &quota.used["pods"]),
+            (&json!("4"), &json!("1"))
+        );
+    }
+}

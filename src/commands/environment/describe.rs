@@ -1,0 +1,109 @@
+//! `solution environment describe`.
+
+use clap::Args;
+use importer::{
+    Consent, DeployedOperator, Description, Identity, NamespaceDescription, Origin, Quota,
+};
+use schemas::EnvironmentName;
+
+use crate::args::{ClusterArguments, Output, choose};
+use crate::commands::status::{Hinted, show_operator};
+use crate::failure::{Failure, Outcome};
+use crate::{cluster, render};
+
+/// Show one environment in detail: its namespaces, what runs there, and who accepted what
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Exits with 1 if an operator is not ready, or does not run the version that it should, as
+`solution status` does.
+
+Examples:
+  solution environment describe prod
+  solution environment describe prod --output json")]
+pub(crate) struct DescribeArguments {
+    /// The environment's name
+    environment: EnvironmentName,
+
+    #[command(flatten)]
+    cluster: ClusterArguments,
+}
+
+pub(super) fn run(arguments: &DescribeArguments, output: Output) -> Result<Outcome, Failure> {
+    let described = cluster::block_on(async {
+        let cluster = cluster::connect(&arguments.cluster).await?;
+        Ok(importer::describe_environment(&cluster, &arguments.environment).await?)
+    })?;
+    render::result(output, &described, show);
+    Ok(choose(described.is_ready(), Outcome::Yes, Outcome::No))
+}
+
+fn show(described: &Description) {
+    render::line!("environment {}", described.environment);
+    described.namespaces.iter().for_each(namespace);
+    for note in &described.notes {
+        render::line!("note: {note}");
+    }
+}
+
+fn namespace(space: &NamespaceDescription) {
+    let origin = match space.origin {
+        Origin::Created => "created for the environment",
+        Origin::Adopted => "adopted",
+    };
+    render::line!("namespace {}  {origin}{}", space.namespace, words(space));
+    if !space.description.is_empty() {
+        render::line!("  description   {}", space.description);
+    }
+    let uid = space.uid.as_deref().unwrap_or("none is recorded");
+    render::line!("  uid           {uid}");
+    let level = space.pod_security.as_deref();
+    render::line!(
+        "  PodSecurity   {}",
+        level.unwrap_or("no label; the cluster's default applies")
+    );
+    match &space.quotas {
+        Some(quotas) => quotas.iter().for_each(quota),
+        None => render::line("  quota         unknown: this user may not list quotas"),
+    }
+    if space.operators.is_empty() {
+        render::line("  nothing deployed");
+    }
+    space.operators.iter().for_each(operator);
+}
+
+/// What has become of a namespace, where it is not as it was recorded.
+fn words(space: &NamespaceDescription) -> &'static str {
+    match space.identity {
+        Identity::Recorded => "",
+        Identity::Unfinished => ", not finished",
+        Identity::Going => ", is being deleted",
+        Identity::Replaced => ", was deleted, and someone created another",
+        Identity::Gone => ", is gone",
+    }
+}
+
+fn quota(quota: &Quota) {
+    let amount = |(resource, hard): (&String, &serde_json::Value)| {
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or("?").to_owned();
+        let used = quota
+            .used
+            .get(resource)
+            .map_or_else(|| "?".to_owned(), text);
+        format!("{resource} {used} of {}", text(hard))
+    };
+    let amounts = render::list(quota.hard.iter().map(amount));
+    render::line!("  quota         {}: {amounts}", quota.name);
+}
+
+fn operator(deployed: &DeployedOperator) {
+    show_operator(&Hinted::of(&deployed.operator));
+    if let Some(secret) = &deployed.pull_secret {
+        render::line!("    pull secret {secret}");
+    }
+    if let Some(Consent { id, by, at, lines }) = &deployed.accepted {
+        render::line!("    {by} accepted this beyond the environment at {at} (id {id}):");
+        for line in lines {
+            render::line!("      {line}");
+        }
+    }
+}
