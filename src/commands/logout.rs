@@ -75,7 +75,9 @@ fn of_one(arguments: &Arguments, registry: &RegistryAddress) -> Result<LoggedOut
     }
     let none = anyhow!("there is no login for `{registry}`");
     let looked = paths.iter().map(|path| path.display());
-    Err(Failure::no(none).because(format!("looked into {}", render::list(looked))))
+    Err(Failure::no(none)
+        .because(format!("looked into {}", render::list(looked)))
+        .hint("name the file with `--authfile` if it is another one"))
 }
 
 fn of_all(arguments: &Arguments) -> Result<LoggedOut, Failure> {

@@ -42,6 +42,7 @@ fn a_logout_takes_one_entry_out_of_the_first_file_that_has_it() {
     let text = logout(&desk, &["b.example"]).failure(1);
     assert!(text.contains("there is no login for `b.example`"), "{text}");
     assert!(text.contains(&path("run/containers/auth.json")), "{text}");
+    assert!(text.contains("`--authfile`"), "{text}");
 }
 
 #[test]

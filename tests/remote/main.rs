@@ -1,5 +1,5 @@
 //! `solution pack` with images that are not on the disk: from a real registry, with what can happen on the way, and from
-//! podman. A missing program fails the test with its name.
+//! podman; and logging in to a registry. A missing program fails the test with its name.
 
 #![allow(
     clippy::unwrap_used,

@@ -19,7 +19,7 @@ login, your rights in the cluster. Images are verified while they are pushed; th
 touched only when all are in place. Running it a second time pushes and changes nothing.
 
 Without --environment the version only becomes available. The login to the registry is that of
-docker or podman (`podman login`, `docker login`).
+`solution login`, docker or podman.
 
 Examples:
   solution import app.iso --key publisher.pub --registry registry.site/apps
