@@ -23,6 +23,12 @@ impl Secret {
     }
 }
 
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
 /// The name of a user who logs in: not empty, and without the colon that ends it in `user:password` (RFC 7617, section 2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Username(String);
@@ -49,12 +55,6 @@ impl FromStr for Username {
         is_usable
             .then(|| Self(text.to_owned()))
             .ok_or(UsernameError)
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
     }
 }
 
