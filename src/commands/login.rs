@@ -26,7 +26,7 @@ Examples:
   solution login registry.example:5000/team --username robot --password-stdin < password
   solution login pull.site:5000 --ca-file site.pem --authfile nodes.json")]
 pub(crate) struct Arguments {
-    /// The registry, HOST[:PORT], or a part of it, HOST[:PORT]/PATH
+    /// The registry, `HOST[:PORT]`, or a part of it, `HOST[:PORT]/PATH`
     #[arg(value_name = "HOST")]
     registry: RegistryAddress,
 

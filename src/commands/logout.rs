@@ -22,7 +22,7 @@ Examples:
   solution logout registry.example
   solution logout --all --authfile nodes.json")]
 pub(crate) struct Arguments {
-    /// The registry, HOST[:PORT], or a part of it, HOST[:PORT]/PATH
+    /// The registry, `HOST[:PORT]`, or a part of it, `HOST[:PORT]/PATH`
     #[arg(value_name = "HOST", required_unless_present = "all")]
     registry: Option<RegistryAddress>,
 
