@@ -1,7 +1,7 @@
 //! What to do about each thing that is in the way of a change to a cluster.
 
 use importer::Obstacle as O;
-use schemas::EnvironmentName;
+use schemas::{EnvironmentName, Namespace};
 
 use super::registry::MAY_NOT_PUSH;
 
@@ -47,11 +47,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
             create,
             host,
         } => {
-            let create = create.as_ref().map_or(String::new(), |environment| {
-                format!(
-                    "`solution environment create {environment} --namespace {namespace}`, then "
-                )
-            });
+            let create = create_first(create.as_ref(), namespace);
             return format!(
                 "{create}`kubectl --namespace {namespace} create secret docker-registry {secret} --docker-server={host} --docker-username=… --docker-password=…`, or `--pull-login FILE` to have one created"
             );
@@ -107,6 +103,12 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::LoginUsed(..) => OWN_LOGIN,
     };
     words.to_owned()
+}
+
+fn create_first(environment: Option<&EnvironmentName>, namespace: &Namespace) -> String {
+    environment.map_or(String::new(), |environment| {
+        format!("`solution environment create {environment} --namespace {namespace}`, then ")
+    })
 }
 
 fn unknown_environment(near: Option<&EnvironmentName>) -> String {
