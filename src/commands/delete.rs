@@ -15,10 +15,10 @@ use crate::render;
 /// Remove a Solution from the cluster: its operators, its CRDs and all imported versions
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The same as undeploy in every environment, deactivate, and unimport of every version. The plan is shown
-first. Refused while custom resources exist: they are never deleted by it. Environments and their
-namespaces stay (`solution environment delete`), and so do the images in the registry; the command says
-where. If it is interrupted, running it again completes it.
+The same as undeploy in every environment, deactivate, and unimport of every version. The plan is
+shown first. Refused while custom resources exist: they are never deleted by it. Environments and
+their namespaces stay (`solution environment delete`), and so do the images in the registry; the
+command says where. If it is interrupted, running it again completes it.
 
 Examples:
   solution delete example --dry-run

@@ -297,5 +297,6 @@ mod tests {
         assert_eq!(of([login, login]).as_deref(), Some(words));
         assert_eq!(of([login, "cart-registry-login"]), None);
         assert_eq!(of(["corp", "corp"]), None, "the site's own stays");
+        assert_eq!(of(["corp", login]), None, "it does not go with this one");
     }
 }
