@@ -144,12 +144,13 @@ fn crds_go_back_only_where_nothing_needs_the_newer_ones() {
     deploy(&site, &["1.1.0", "--pull-secret", "login"]).success();
     site.desk.write("server.yaml", SERVER);
     let apply = ["apply", "--filename", "server.yaml"];
-    site.kubectl("active", &apply).success();
+    // Where no operator sees it and makes something of it while others look.
+    site.kubectl("default", &apply).success();
     let back = || activate(&site, &["1.0.0"]);
     let held = format!("CRD `{CRD}` has objects (1 in total; the first is ");
     let held = [
         &held,
-        "VersionServer active/web",
+        "VersionServer default/web",
         "delete the objects first",
     ];
     let running = [
@@ -164,7 +165,7 @@ fn crds_go_back_only_where_nothing_needs_the_newer_ones() {
     let one = ["1 obstacle in the way"];
     refused(&site, &[&held[..], &one[..]].concat(), back);
     let delete = ["delete", "versionserver", "web", "--timeout=60s"];
-    site.kubectl("active", &delete).success();
+    site.kubectl("default", &delete).success();
     back().success();
     assert_eq!(definition(&site), "1.0.0 True");
 }
