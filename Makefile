@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 FUZZ_SECONDS ?= 30
 
-.PHONY: help check test test-interop test-kernel test-registry test-cluster test-hostile fuzz demo demo-down dist bench clean
+.PHONY: help check test test-interop test-kernel test-registry test-cluster test-hostile fuzz book demo demo-down dist bench clean
 
 help: ## List the recipes
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | column -t -s '	'
@@ -19,7 +19,7 @@ check: ## Format, lints, hermetic tests, docs: no root, no network, no servers
 
 test: ## Everything: installs what it needs (as root), then all tests against real programs
 	scripts/install-tools
-	$(MAKE) --no-print-directory check test-interop test-kernel test-registry test-cluster
+	$(MAKE) --no-print-directory check book test-interop test-kernel test-registry test-cluster
 	$(MAKE) --no-print-directory test-hostile FUZZ_SECONDS=6
 
 test-interop: ## Foreign programs judge keys, images and archives
@@ -41,6 +41,9 @@ test-hostile: fuzz ## All fuzz targets, then twenty thousand variants of an arch
 
 fuzz: ## Fuzz every reader of hostile input for FUZZ_SECONDS (30) each
 	scripts/fuzz $(FUZZ_SECONDS)
+
+book: ## The documents as a book, in target/book
+	scripts/book
 
 demo: ## The main job from nothing: start a cluster, pack, validate, import, show the pods
 	@scripts/demo

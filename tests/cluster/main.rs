@@ -7,6 +7,7 @@
 mod common;
 
 mod activate;
+mod book;
 mod choices;
 mod consent;
 mod delete;

@@ -1,0 +1,99 @@
+//! Every command of docs/operations, run one after the other as the pages tell an administrator to.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::{Answer, programs};
+use crate::site::{Site, variable};
+
+/// The documents.
+const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs");
+
+/// The pages of a part of the book, in its order.
+fn pages() -> Vec<PathBuf> {
+    let summary = fs::read_to_string(Path::new(DOCS).join("SUMMARY.md")).unwrap();
+    let links = summary.lines().filter_map(|line| {
+        let (_, link) = line.split_once("](")?;
+        let page = link.strip_suffix(')')?;
+        page.starts_with("operations/")
+            .then(|| Path::new(DOCS).join(page))
+    });
+    links.collect()
+}
+
+/// The commands in the console blocks of a page.
+fn commands(page: &Path) -> Vec<String> {
+    let text = fs::read_to_string(page).unwrap();
+    let blocks = text.split("```console\n").skip(1);
+    let blocks = blocks.map(|block| block.split("```").next().unwrap());
+    blocks
+        .flat_map(str::lines)
+        .map(|line| {
+            let command = line.strip_prefix("$ ");
+            command
+                .unwrap_or_else(|| panic!("{}: not a command: {line}", page.display()))
+                .to_owned()
+        })
+        .collect()
+}
+
+/// A desk with the files that the pages name, and nothing that a command on them should make.
+fn desk(site: &Site) {
+    for version in ["1.0.0", "1.1.0"] {
+        let archive = |name: &str| site.desk.path(&format!("{name}.iso"));
+        fs::rename(archive(version), archive(&format!("example-{version}"))).unwrap();
+    }
+    let copy = |from: &str, to: &str| fs::copy(variable(from), site.desk.path(to)).unwrap();
+    copy("SOLUTION_TEST_REGISTRY_CA", "site-ca.pem");
+    copy("SOLUTION_TEST_PULL_SECRET", "nodes.json");
+    site.desk
+        .write("password", variable("SOLUTION_TEST_REGISTRY_PASSWORD"));
+}
+
+/// Runs a line of a page in a shell, with this site's names in place of the pages'.
+fn run(site: &Site, line: &str) -> Answer {
+    let line = line
+        .replace("nodes.registry.example/apps", &site.pull_registry())
+        .replace("registry.example/apps", &site.registry())
+        .replace("registry.example", &variable("SOLUTION_TEST_PUSH_REGISTRY"));
+    let path = format!("{}:{}", programs().display(), variable("PATH"));
+    Answer::of(
+        Command::new("bash")
+            .args(["-c", &line])
+            .current_dir(site.desk.path("."))
+            .env_clear()
+            .env("HOME", site.desk.path("."))
+            .env("KUBECONFIG", variable("KUBECONFIG"))
+            .env("PATH", path),
+    )
+}
+
+/// What is in the cluster but the namespace of the records and what it holds, which are there for good.
+fn beside_records(site: &Site) -> String {
+    let all = site.snapshot();
+    let beside = all
+        .lines()
+        .filter(|object| !object.contains("\"metalk8s-solutions\""));
+    beside.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn an_administrator_can_follow_the_pages() {
+    let site = Site::new("book");
+    site.forget_signers();
+    desk(&site);
+    let before = beside_records(&site);
+    for page in pages() {
+        for command in commands(&page) {
+            let answer = run(&site, &command);
+            let page = page.display();
+            assert_eq!(answer.code, 0, "{page}: {command}\n{answer:?}");
+        }
+    }
+    assert_eq!(
+        beside_records(&site),
+        before,
+        "the last page leaves something"
+    );
+}

@@ -1,0 +1,146 @@
+//! The documents hold together: the book has every page, and every link leads to a file and a heading that are there.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+/// The pages of the book.
+const BOOK: &str = "docs";
+
+/// The book's table of contents.
+const SUMMARY: &str = "docs/SUMMARY.md";
+
+/// The pages beside it.
+const BESIDE: [&str; 3] = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"];
+
+/// What a page links to, and what can be linked to in it.
+#[derive(Default)]
+struct Page {
+    links: Vec<String>,
+    anchors: BTreeSet<String>,
+}
+
+impl Page {
+    fn read(path: &Path) -> Self {
+        let text = fs::read_to_string(path).unwrap();
+        let mut page = Self::default();
+        let mut heading: Option<String> = None;
+        for event in Parser::new_ext(&text, Options::ENABLE_TABLES) {
+            match event {
+                Event::Start(Tag::Link { dest_url, .. }) => page.links.push(dest_url.to_string()),
+                Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
+                Event::Text(text) | Event::Code(text) => {
+                    if let Some(heading) = &mut heading {
+                        heading.push_str(&text);
+                    }
+                }
+                Event::End(TagEnd::Heading(_)) => page.add(&heading.take().unwrap_or_default()),
+                _ => {}
+            }
+        }
+        page
+    }
+
+    /// The anchor of a heading, as GitHub and mdBook make it.
+    fn add(&mut self, heading: &str) {
+        let kept = heading.to_lowercase();
+        let kept = kept.trim().chars().filter_map(|c| match c {
+            ' ' => Some('-'),
+            '-' | '_' => Some(c),
+            c if c.is_alphanumeric() => Some(c),
+            _ => None,
+        });
+        let anchor: String = kept.collect();
+        let mut free = (1..).map(|n| format!("{anchor}-{n}"));
+        let taken = |anchor: &String| self.anchors.contains(anchor);
+        let anchor = if taken(&anchor) {
+            free.find(|anchor| !taken(anchor)).unwrap()
+        } else {
+            anchor
+        };
+        self.anchors.insert(anchor);
+    }
+}
+
+/// Every page, by its path from the root of the checkout.
+fn pages() -> BTreeMap<PathBuf, Page> {
+    let mut open = vec![PathBuf::from(BOOK)];
+    let mut pages: Vec<PathBuf> = BESIDE.iter().map(PathBuf::from).collect();
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|end| end == "md") {
+                pages.push(path);
+            }
+        }
+    }
+    let read = |path: PathBuf| (path.clone(), Page::read(&path));
+    pages.into_iter().map(read).collect()
+}
+
+/// Where a link of a page leads, from the root of the checkout.
+fn target(page: &Path, link: &str) -> PathBuf {
+    let mut target = page.parent().unwrap().to_owned();
+    for part in Path::new(link).components() {
+        match part {
+            Component::ParentDir => assert!(target.pop(), "{}: {link}", page.display()),
+            Component::Normal(name) => target.push(name),
+            _ => {}
+        }
+    }
+    target
+}
+
+/// What is wrong with a link, if anything.
+fn problem(pages: &BTreeMap<PathBuf, Page>, from: &Path, link: &str) -> Option<String> {
+    if link.contains("://") {
+        return None;
+    }
+    let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+    let target = if file.is_empty() {
+        from.to_owned()
+    } else {
+        target(from, file)
+    };
+    let problem = if !target.exists() {
+        "leads nowhere"
+    } else if from.starts_with(BOOK) && !target.starts_with(BOOK) {
+        "leaves the book"
+    } else if !anchor.is_empty() && !pages.get(&target)?.anchors.contains(anchor) {
+        "has no such heading"
+    } else {
+        return None;
+    };
+    Some(format!("{}: {link} {problem}", from.display()))
+}
+
+#[test]
+fn every_link_leads_to_what_it_names() {
+    let pages = pages();
+    let problems: Vec<String> = pages
+        .iter()
+        .flat_map(|(path, page)| page.links.iter().map(move |link| (path, link)))
+        .filter_map(|(path, link)| problem(&pages, path, link))
+        .collect();
+    assert!(problems.is_empty(), "{problems:#?}");
+}
+
+#[test]
+fn the_book_has_every_page_once() {
+    let pages = pages();
+    let summary = Path::new(SUMMARY);
+    let links = &pages[summary].links;
+    let mut listed: Vec<PathBuf> = links.iter().map(|link| target(summary, link)).collect();
+    listed.sort();
+    let there = pages.into_keys();
+    let there: Vec<PathBuf> = there
+        .filter(|path| path.starts_with(BOOK) && path != summary)
+        .collect();
+    assert_eq!(listed, there);
+}
