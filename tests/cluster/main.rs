@@ -18,6 +18,7 @@ mod judgement;
 mod kept;
 mod lifecycle;
 mod metadata;
+mod metrics;
 mod plugin;
 mod refusals;
 mod site;

@@ -21,7 +21,7 @@ const LEFT: &str =
     "namespaces,customresourcedefinitions,clusterroles,clusterrolebindings,serviceaccounts";
 
 /// Every kind of which the program writes objects.
-const WRITTEN: &str = "configmaps,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,deployments,namespaces,customresourcedefinitions";
+const WRITTEN: &str = "configmaps,services,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,deployments,namespaces,customresourcedefinitions";
 
 /// A site, and the archives of the example in both versions.
 pub(crate) struct Site {

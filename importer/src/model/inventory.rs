@@ -10,6 +10,8 @@ use crate::model::vocabulary as v;
 /// The namespaced kinds of an operator's objects.
 pub(crate) fn namespaced_kinds() -> Vec<Gvk> {
     vec![
+        Gvk::new("monitoring.coreos.com/v1", "ServiceMonitor"),
+        Gvk::new("v1", "Service"),
         Gvk::new("apps/v1", "Deployment"),
         Gvk::new("v1", "ConfigMap"),
         Gvk::new("rbac.authorization.k8s.io/v1", "RoleBinding"),

@@ -19,6 +19,7 @@ use crate::plan::consent::{self, Beyond};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::expand::Addresses;
 use crate::plan::login;
+use crate::plan::metrics::{self, Collector, Served};
 use crate::plan::operator::{Rendering, operator_name};
 use crate::plan::place;
 
@@ -78,6 +79,14 @@ impl Deployment {
     pub(crate) fn of_kind(&self, kind: &str) -> Option<&Object> {
         let mut objects = self.objects.iter();
         objects.find(|object| object.gvk().kind == kind)
+    }
+
+    /// Whether a ClusterRole is bound in the whole cluster.
+    pub(crate) fn binds_everywhere(&self, role: &Object) -> bool {
+        let bound = |object: &Object| object.as_value()["roleRef"]["name"] == role.name();
+        let bindings = self.objects.iter();
+        let mut bindings = bindings.filter(|object| object.gvk().kind == "ClusterRoleBinding");
+        bindings.any(bound)
     }
 
     /// What of it was accepted before.
@@ -205,10 +214,24 @@ impl Planner<'_> {
             config: &record::operator_config(self.records()),
             images: &self.images(),
             pull_secret,
+            metrics: self.metrics(operator).await?,
         };
         objects.extend(rendering.objects()?);
         let objects = objects.into_iter().map(Object::new);
         Ok(objects.collect::<Result<_, _>>()?)
+    }
+
+    /// The metrics that the operator serves, and whether the cluster has something to collect them.
+    async fn metrics<'o>(&self, operator: &'o Operator) -> Result<Option<Served<'o>>, Error> {
+        let Some(metrics) = operator.metrics.as_ref().filter(|metrics| metrics.enabled) else {
+            return Ok(None);
+        };
+        let collector = if self.cluster.serves(&metrics::service_monitor()).await? {
+            Collector::ServiceMonitor
+        } else {
+            Collector::Unknown
+        };
+        Ok(Some(Served { metrics, collector }))
     }
 
     fn images(&self) -> Addresses<'_> {

@@ -10,6 +10,7 @@ mod diff;
 mod expand;
 mod images;
 pub(crate) mod login;
+mod metrics;
 mod notes;
 pub(crate) mod operator;
 pub(crate) mod place;
@@ -32,7 +33,7 @@ use crate::plan::crd::CrdChange;
 use crate::plan::decision::{Decision, PlannedCrd};
 use crate::plan::deployment::Deployment;
 use crate::plan::images::PlannedImages;
-use crate::plan::notes::notes;
+use crate::plan::notes::{notes, uncollected};
 use crate::plan::summary::{
     LeftOpen, PlanSummary, PlannedDefault, kept, planned, planned_beyond, planned_target, summary,
 };
@@ -156,6 +157,7 @@ impl<'a> Plan<'a> {
         rights::check_writing(cluster, id.name(), crds, deployment, obstacles).await?;
         self.summary.recorded = state.record(id.name(), id.version()).is_some();
         self.summary.notes = notes(accepted, client, cluster, state, id).await?;
+        self.summary.notes.extend(deployment.and_then(uncollected));
         self.summary.defaults = defaults(request, &decision, &self.summary.pull_registry);
         self.summary.target = deployment.map(planned_target);
         if self.obstacles.is_empty() && decision.obstacles.is_empty() {

@@ -7,9 +7,9 @@ use validator::Accepted;
 
 use crate::model::error::Error;
 use crate::model::state::ClusterState;
+use crate::plan::deployment::Deployment;
 
-/// Who else than the registry gets the login, versions that are newer than this one, images that no node runs, and what
-/// is not done for the operator.
+/// Who else than the registry gets the login, versions that are newer than this one, and images that no node runs.
 pub(crate) async fn notes(
     accepted: &Accepted,
     client: &Client,
@@ -38,14 +38,6 @@ pub(crate) async fn notes(
                 platforms.join(", ")
             )
         });
-    let operator = accepted.manifest().spec.operator.as_ref();
-    let metrics = operator
-        .and_then(|operator| operator.metrics.as_ref())
-        .filter(|metrics| metrics.enabled);
-    let metrics = metrics.map(|_| {
-        "the manifest asks for the operator's metrics to be collected: set that up yourself"
-            .to_owned()
-    });
     let token_server = client
         .token_server()
         .map(|host| format!("the registry delegates logins to {host}: the login is sent there"));
@@ -53,8 +45,18 @@ pub(crate) async fn notes(
         .into_iter()
         .chain(newer)
         .chain(homeless)
-        .chain(metrics)
         .collect())
+}
+
+/// That nothing is known to collect an operator's metrics.
+pub(crate) fn uncollected(deployment: &Deployment) -> Option<String> {
+    let service = deployment.of_kind("Service")?.reference();
+    let collected = deployment.of_kind("ServiceMonitor").is_some();
+    (!collected).then(|| {
+        format!(
+            "the cluster has no ServiceMonitors: what collects metrics has to be told of {service}"
+        )
+    })
 }
 
 /// Whether some node runs the image. Artifacts name no platform, and a cluster without nodes says nothing.

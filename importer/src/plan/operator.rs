@@ -13,6 +13,7 @@ use validator::rules;
 use crate::model::error::ExpandError;
 use crate::model::vocabulary as v;
 use crate::plan::expand::Addresses;
+use crate::plan::metrics::Served;
 
 /// Names of objects that upstream cuts; longer ones end in a hash, so that two never become one.
 const NAME_LENGTH: usize = 63;
@@ -33,6 +34,8 @@ pub(crate) struct Rendering<'a> {
     pub(crate) images: &'a Addresses<'a>,
     /// The Secret that nodes log in with, when the registry wants a login.
     pub(crate) pull_secret: Option<&'a str>,
+    /// The metrics that the operator serves.
+    pub(crate) metrics: Option<Served<'a>>,
 }
 
 impl Rendering<'_> {
@@ -46,10 +49,20 @@ impl Rendering<'_> {
         let mut objects = vec![self.service_account()];
         for role in self.roles {
             objects.push(self.role(role));
-            objects.push(self.binding(role));
+            objects.push(self.binding(role, self.operator.scope));
+        }
+        if let Some(role) = self.metrics.and_then(|served| served.role()) {
+            objects.push(self.role(&role));
+            objects.push(self.binding(&role, OperatorScope::Cluster));
         }
         objects.push(self.config_map());
         objects.push(self.deployment()?);
+        if let Some(served) = self.metrics {
+            let name = self.operator_name();
+            let service = self.metadata(&format!("{name}-metrics"));
+            objects.push(served.service(&name, &service));
+            objects.extend(served.monitor(&name, self.metadata(&name)));
+        }
         Ok(objects)
     }
 
@@ -122,12 +135,12 @@ impl Rendering<'_> {
         )
     }
 
-    fn binding(&self, role: &Value) -> Value {
+    fn binding(&self, role: &Value, scope: OperatorScope) -> Value {
         let bound = match kind(role) {
             "ClusterRole" => self.cluster_role_name(role),
             _ => name(role).to_owned(),
         };
-        let (binding_kind, metadata) = match (kind(role), self.operator.scope) {
+        let (binding_kind, metadata) = match (kind(role), scope) {
             ("ClusterRole", OperatorScope::Cluster) => {
                 ("ClusterRoleBinding", self.cluster_metadata(&bound))
             }
@@ -197,17 +210,26 @@ impl Rendering<'_> {
         let config = "--config=/etc/config/operator.yaml".to_owned();
         let usual = || vec![name.to_owned(), config];
         let command = self.operator.command.clone().unwrap_or_else(usual);
-        Ok(json!({
+        let mut args = self.expand_all(&self.operator.args)?;
+        // An operator with a command of its own knows its own flags.
+        if let (Some(served), None) = (self.metrics, &self.operator.command) {
+            args.extend(served.argument(&self.operator.args));
+        }
+        let mut container = json!({
             "name": name,
             "image": self.images.address(&self.operator.image.place())?,
             // By digest, so a pull is needed only once.
             "imagePullPolicy": "IfNotPresent",
             "command": self.expand_all(&command)?,
-            "args": self.expand_all(&self.operator.args)?,
+            "args": args,
             "env": self.environment_variables(name)?,
             "securityContext": self.security_context(),
             "volumeMounts": [{ "name": "operator-config", "mountPath": "/etc/config" }],
-        }))
+        });
+        if let Some(served) = self.metrics {
+            container["ports"] = json!([served.container_port()]);
+        }
+        Ok(container)
     }
 
     /// What is always withheld, and what the manifest promises to do without.
@@ -278,7 +300,8 @@ fn fit(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schemas::Solution;
+    use crate::plan::metrics::Collector;
+    use schemas::{Metrics, Solution};
 
     const MANIFEST: &str = "
 apiVersion: solutions.metalk8s.scality.com/v1alpha1
@@ -298,6 +321,7 @@ spec:
     struct Case {
         solution: Solution,
         pull_secret: Option<&'static str>,
+        metrics: Option<Metrics>,
     }
 
     impl Case {
@@ -305,6 +329,7 @@ spec:
             Self {
                 solution: Solution::from_slice(MANIFEST.as_bytes()).unwrap(),
                 pull_secret: None,
+                metrics: None,
             }
         }
 
@@ -328,6 +353,10 @@ spec:
                 config: &OperatorConfig::new(BTreeMap::new()),
                 images: &images,
                 pull_secret: self.pull_secret,
+                metrics: self.metrics.as_ref().map(|metrics| Served {
+                    metrics,
+                    collector: Collector::ServiceMonitor,
+                }),
             };
             rendering.objects().unwrap()
         }
@@ -338,6 +367,31 @@ spec:
             .iter()
             .find(|object| kind(object) == wanted)
             .unwrap()
+    }
+
+    #[test]
+    fn metrics_bring_a_service_a_monitor_and_the_right_to_ask_who_reads() {
+        let mut case = Case::new();
+        let before = case.objects();
+        case.metrics = Some(serde_json::from_value(json!({ "enabled": true })).unwrap());
+        let objects = case.objects();
+        let new = objects.iter().filter(|object| !before.contains(object));
+        let new: Vec<_> = new.map(|it| format!("{} {}", kind(it), name(it))).collect();
+        let expected = [
+            "ClusterRole solution:prod:shop-prod:shop:metrics-auth",
+            "ClusterRoleBinding solution:prod:shop-prod:shop:metrics-auth",
+            "Deployment shop-operator",
+            "Service shop-operator-metrics",
+            "ServiceMonitor shop-operator",
+        ];
+        assert_eq!(new, expected);
+        let container = &find(&objects, "Deployment")["spec"]["template"]["spec"]["containers"][0];
+        let args = json!([
+            "--web=pull.test/shop-1.2.0/web@sha256:0707070707070707070707070707070707070707070707070707070707070707",
+            "--metrics-bind-address=:8443"
+        ]);
+        assert_eq!(container["args"], args);
+        assert_eq!(container["ports"][0]["containerPort"], 8443);
     }
 
     #[test]

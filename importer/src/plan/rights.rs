@@ -68,7 +68,9 @@ pub(crate) async fn check_writing(
         .flat_map(|deployment| inventory(solution, &deployment.namespace))
     {
         for kind in &scope.kinds {
-            want(&["list", "delete"], kind, scope.namespace.as_deref());
+            if cluster.serves(kind).await? {
+                want(&["list", "delete"], kind, scope.namespace.as_deref());
+            }
         }
     }
     let access = |((group, resource, namespace), verb): ((String, &str, Option<String>), &str)| {
@@ -121,6 +123,8 @@ fn resource(kind: &str) -> &'static str {
         "ConfigMap" => "configmaps",
         "Secret" => "secrets",
         "Deployment" => "deployments",
+        "Service" => "services",
+        "ServiceMonitor" => "servicemonitors",
         "CustomResourceDefinition" => "customresourcedefinitions",
         "Namespace" => "namespaces",
         "Lease" => "leases",
@@ -146,15 +150,13 @@ async fn check_grants(
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
     let namespace = deployment.namespace.as_str();
-    let binding = if deployment.of_kind("ClusterRoleBinding").is_some() {
-        Grant::ClusterRoleBinding
-    } else {
-        Grant::RoleBinding { namespace }
-    };
     for object in &deployment.objects {
         let grants = match object.gvk().kind.as_str() {
             "Role" => [Grant::Role { namespace }, Grant::RoleBinding { namespace }],
-            "ClusterRole" => [Grant::ClusterRole, binding],
+            "ClusterRole" if deployment.binds_everywhere(object) => {
+                [Grant::ClusterRole, Grant::ClusterRoleBinding]
+            }
+            "ClusterRole" => [Grant::ClusterRole, Grant::RoleBinding { namespace }],
             _ => continue,
         };
         let rules: Vec<PolicyRule> = serde_json::from_value(object.as_value()["rules"].clone())

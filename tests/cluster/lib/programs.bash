@@ -3,6 +3,7 @@
 # shellcheck shell=bash
 
 readonly K8S_MODULE=$CLUSTER_HOME/tools/k8s
+readonly MONITORING_MODULE=$CLUSTER_HOME/tools/monitoring
 readonly GO_AT_LEAST=1.26
 
 # The machine's Go when it is new enough, else the one that `install` put into the cache; fails when there is neither.
@@ -60,6 +61,27 @@ build_missing_programs() {
   dir=$(programs_dir) || fail "no Go $GO_AT_LEAST or newer: run tests/cluster/install"
   [ -d "$dir" ] || build_programs "$dir"
   say "programs: $dir"
+}
+
+# Where the Prometheus operator's custom resource definitions are, or will be.
+monitoring_dir() {
+  local key
+  key=$(cat "$MONITORING_MODULE/go.mod" "$MONITORING_MODULE/go.sum" | sha256sum)
+  printf '%s' "$CACHE/monitoring-${key:0:16}"
+}
+
+# Takes those definitions that tell Prometheus what to collect out of their module.
+fetch_monitoring() {
+  local dir partial module
+  dir=$(monitoring_dir)
+  [ ! -d "$dir" ] || return 0
+  partial=$dir.partial
+  rm -rf "$partial"
+  mkdir -p "$partial"
+  module=$(cd "$MONITORING_MODULE" && GOTOOLCHAIN=local GOWORK=off GOFLAGS='' "$(find_go)" mod download -json \
+    github.com/prometheus-operator/prometheus-operator | jq -r .Dir)
+  install -m 644 "$module"/example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml "$partial/"
+  mv -T "$partial" "$dir"
 }
 
 # with_cache_lock COMMAND...: a second one at the same time waits for the first, and finds its results.

@@ -75,6 +75,15 @@ impl Cluster {
             .ok_or_else(|| Error::NoSuchKind(gvk.clone()))
     }
 
+    /// Whether the server has a kind.
+    pub async fn serves(&self, gvk: &Gvk) -> Result<bool, Error> {
+        match self.resource(gvk).await {
+            Ok(_) => Ok(true),
+            Err(Error::NoSuchKind(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The path of one object.
     pub(crate) async fn object_path(&self, object: &ObjectRef) -> Result<String, Error> {
         let resource = self.resource(&object.gvk).await?;

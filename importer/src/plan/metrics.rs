@@ -1,0 +1,170 @@
+//! What collects an operator's metrics, as upstream since 133.0: a Service, and a `ServiceMonitor` where the cluster has
+//! that kind. With TLS the operator asks the API server who wants to read them, which takes a right in the whole cluster.
+
+use deployer::Gvk;
+use schemas::{Metrics, MetricsScheme};
+use serde_json::{Value, json};
+
+/// The label by which MetalK8s' Prometheus finds what to collect.
+const MONITOR: &str = "metalk8s.scality.com/monitor";
+
+/// The token with which Prometheus says who it is.
+const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+/// The flag that says where an operator serves metrics, by the convention of controller-runtime's scaffolding.
+const BIND: &str = "--metrics-bind-address";
+
+/// The kind that tells Prometheus what to collect.
+pub(crate) fn service_monitor() -> Gvk {
+    Gvk::new("monitoring.coreos.com/v1", "ServiceMonitor")
+}
+
+/// Metrics that an operator serves, and what the cluster has to collect them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served<'a> {
+    pub(crate) metrics: &'a Metrics,
+    pub(crate) collector: Collector,
+}
+
+/// What a cluster collects metrics with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Collector {
+    /// Prometheus, told by a `ServiceMonitor`.
+    ServiceMonitor,
+    /// Nothing that is known here.
+    Unknown,
+}
+
+impl Served<'_> {
+    fn scheme(&self) -> &'static str {
+        match self.metrics.scheme {
+            MetricsScheme::Https => "https",
+            MetricsScheme::Http => "http",
+        }
+    }
+
+    fn port(&self) -> u16 {
+        let usual = match self.metrics.scheme {
+            MetricsScheme::Https => 8443,
+            MetricsScheme::Http => 8080,
+        };
+        self.metrics.port.unwrap_or(usual)
+    }
+
+    fn path(&self) -> &str {
+        self.metrics.path.as_deref().unwrap_or("/metrics")
+    }
+
+    /// The port of the operator's container.
+    pub(crate) fn container_port(&self) -> Value {
+        json!({ "name": self.scheme(), "containerPort": self.port(), "protocol": "TCP" })
+    }
+
+    /// The flag that tells the operator where to serve, unless it is told so already.
+    pub(crate) fn argument(&self, given: &[String]) -> Option<String> {
+        let told = given.iter().any(|argument| argument.starts_with(BIND));
+        (!told).then(|| format!("{BIND}=:{}", self.port()))
+    }
+
+    /// The role with which the operator asks who wants to read its metrics; without TLS it does not ask.
+    pub(crate) fn role(&self) -> Option<Value> {
+        let review = |group, resource| json!({ "apiGroups": [group], "resources": [resource], "verbs": ["create"] });
+        (self.metrics.scheme == MetricsScheme::Https).then(|| {
+            json!({
+                "kind": "ClusterRole",
+                "metadata": { "name": "metrics-auth" },
+                "rules": [
+                    review("authentication.k8s.io", "tokenreviews"),
+                    review("authorization.k8s.io", "subjectaccessreviews"),
+                ],
+            })
+        })
+    }
+
+    /// The Service in front of the operator's pods, whose label `app` is the operator's name.
+    pub(crate) fn service(&self, operator: &str, metadata: &Value) -> Value {
+        let scheme = self.scheme();
+        json!({
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": metadata,
+            "spec": {
+                "type": "ClusterIP",
+                "selector": { "app": operator },
+                "ports": [{ "name": scheme, "port": self.port(), "targetPort": scheme, "protocol": "TCP" }],
+            },
+        })
+    }
+
+    /// What tells Prometheus to collect from that Service. The operator's certificate is its own, so it is not verified.
+    pub(crate) fn monitor(&self, operator: &str, mut metadata: Value) -> Option<Value> {
+        if self.collector == Collector::Unknown {
+            return None;
+        }
+        metadata["labels"][MONITOR] = json!("");
+        let scheme = self.scheme();
+        let mut endpoint = json!({ "port": scheme, "path": self.path(), "scheme": scheme });
+        if self.metrics.scheme == MetricsScheme::Https {
+            endpoint["tlsConfig"] = json!({ "insecureSkipVerify": true });
+            endpoint["bearerTokenFile"] = json!(TOKEN);
+        }
+        Some(json!({
+            "apiVersion": "monitoring.coreos.com/v1",
+            "kind": "ServiceMonitor",
+            "metadata": metadata,
+            "spec": {
+                "selector": { "matchLabels": { "app": operator } },
+                "endpoints": [endpoint],
+            },
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metrics(text: Value) -> Metrics {
+        serde_json::from_value(text).unwrap()
+    }
+
+    #[test]
+    fn with_tls_the_operator_may_ask_who_reads() {
+        let plain = metrics(json!({"enabled": true, "scheme": "http", "port": 9000, "path": "/m"}));
+        let tls = metrics(json!({"enabled": true}));
+        let of = |metrics| Served {
+            metrics,
+            collector: Collector::ServiceMonitor,
+        };
+        assert_eq!(of(&plain).role(), None);
+        let role = of(&tls).role().unwrap();
+        assert_eq!(role["rules"][0]["resources"], json!(["tokenreviews"]));
+        let metadata = json!({"name": "o", "labels": {}});
+        let plain = of(&plain).monitor("o", metadata.clone()).unwrap();
+        let endpoint = json!({"port": "http", "path": "/m", "scheme": "http"});
+        assert_eq!(plain["spec"]["endpoints"], json!([endpoint]));
+        let tls = of(&tls).monitor("o", metadata).unwrap();
+        let endpoint = &tls["spec"]["endpoints"][0];
+        assert_eq!(
+            (&endpoint["path"], &endpoint["bearerTokenFile"]),
+            (&json!("/metrics"), &json!(TOKEN))
+        );
+        assert_eq!(tls["metadata"]["labels"], json!({ MONITOR: "" }));
+    }
+
+    #[test]
+    fn an_operator_that_knows_where_to_serve_is_not_told_twice() {
+        let tls = metrics(json!({"enabled": true}));
+        let served = Served {
+            metrics: &tls,
+            collector: Collector::Unknown,
+        };
+        let told = |given: &str| served.argument(&[given.to_owned()]);
+        assert_eq!(
+            told("--v=1").as_deref(),
+            Some("--metrics-bind-address=:8443")
+        );
+        assert_eq!(told("--metrics-bind-address=:1"), None);
+        assert_eq!(served.monitor("o", json!({})), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! An operator's metrics are collected: by what the cluster has, and by nothing that it has not.
+
+use serde_json::Value;
+
+use crate::common::Answer;
+use crate::site::{Site, eventually, variable};
+
+/// The example's server as an operator that serves something at its port, and says so.
+const OPERATOR: &str = "  operator:
+    image: {name: example-server, tag: 1.0.0}
+    command: [example-server]
+    securityContext: {runAsNonRoot: true, readOnlyRootFilesystem: true}
+    metrics: {enabled: true, scheme: SCHEME, port: 8080, path: /version}
+";
+
+/// Packs 1.0.0 with such an operator.
+fn pack(site: &Site, scheme: &str) -> String {
+    let source = "1.0.0/solution.yaml";
+    let text = String::from_utf8(site.desk.read(source)).unwrap();
+    let before = text.split("  operator:\n").next().unwrap();
+    let operator = OPERATOR.replace("SCHEME", scheme);
+    site.desk.write(source, format!("{before}{operator}"));
+    let archive = format!("{scheme}.iso");
+    let arguments = ["pack", "1.0.0", "-o", &archive, "--key", "publisher.key"];
+    site.desk.solution(&arguments).success();
+    archive
+}
+
+fn import(site: &Site, archive: &str, more: &[&str]) -> Answer {
+    let into = ["-e", "metrics", "--pull-secret", "login", "--replace"];
+    site.import(archive, &[&into[..], more].concat())
+}
+
+fn monitor(site: &Site) -> Answer {
+    let get = ["get", "servicemonitor", "example-operator", "--output=json"];
+    site.kubectl("metrics", &get)
+}
+
+/// The addresses behind the Service.
+fn collected(site: &Site) -> Option<String> {
+    let selector = "--selector=kubernetes.io/service-name=example-operator-metrics";
+    let slices = site.kubectl(
+        "metrics",
+        &["get", "endpointslices", selector, "--output=json"],
+    );
+    let slices: Value = serde_json::from_str(&slices.stdout).ok()?;
+    let endpoint = &slices["items"][0]["endpoints"][0];
+    let address = endpoint["addresses"][0].as_str()?.to_owned();
+    (endpoint["conditions"]["ready"] == true).then_some(address)
+}
+
+#[test]
+fn metrics_are_collected_where_the_cluster_can() {
+    let site = Site::new("metrics");
+    site.environment("metrics");
+    let plain = pack(&site, "http");
+    let alone = import(&site, &plain, &[]).success();
+    assert!(alone.contains("no ServiceMonitors"), "{alone}");
+    let service = "service/example-operator-metrics";
+    assert_eq!(
+        site.field("metrics", service, "{.spec.ports[0].name}"),
+        "http"
+    );
+    eventually("the Service finds the operator's pod", || collected(&site));
+
+    let definition = format!("{}/", variable("SOLUTION_TEST_MONITORING"));
+    let create = ["create", "--filename", &definition];
+    site.kubectl("default", &create).success();
+    let established = ["wait", "--for=condition=Established", "--timeout=60s"];
+    let definition = "crd/servicemonitors.monitoring.coreos.com";
+    let established = [&established[..], &[definition]].concat();
+    site.kubectl("default", &established).success();
+    let planned = import(&site, &plain, &["--dry-run"]).success();
+    assert!(planned.contains("create ServiceMonitor"), "{planned}");
+    import(&site, &plain, &[]).success();
+    let found = monitor(&site).json();
+    assert_eq!(
+        found["spec"]["endpoints"][0]["path"], "/version",
+        "{found:#}"
+    );
+    assert_eq!(
+        found["metadata"]["labels"]["metalk8s.scality.com/monitor"],
+        ""
+    );
+
+    let role = "clusterrole/solution:metrics:metrics:example:metrics-auth";
+    let tls = pack(&site, "https");
+    let refused = import(&site, &tls, &["--output", "json"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    let beyond = &refused.json()["plan"]["target"]["beyond"];
+    assert!(
+        beyond["lines"].to_string().contains("tokenreviews"),
+        "{beyond:#}"
+    );
+    import(&site, &tls, &["--accept", beyond["id"].as_str().unwrap()]).success();
+    assert_eq!(
+        monitor(&site).json()["spec"]["endpoints"][0]["scheme"],
+        "https"
+    );
+    site.kubectl("default", &["get", role]).success();
+
+    site.solution(&["undeploy", "example", "-e", "metrics"])
+        .success();
+    assert!(monitor(&site).stderr.contains("NotFound"));
+    for gone in [service, role] {
+        assert!(
+            site.kubectl("metrics", &["get", gone])
+                .stderr
+                .contains("NotFound")
+        );
+    }
+}
