@@ -4,9 +4,11 @@
 //! touched only when every image is in place. This crate must not know how an image is laid out or how a signature is
 //! checked. docs/import.md tells what is written, under which names and in which order.
 //!
-//! `model` is what all of it is made of, `plan` reads and decides, `apply` writes and waits, `status` tells.
+//! `model` is what all of it is made of, `plan` reads and decides, `apply` writes and waits, `status` tells, and
+//! `configuration` compares what it tells with what a site wants.
 
 mod apply;
+mod configuration;
 mod kept;
 pub mod limits;
 mod model;
@@ -19,6 +21,7 @@ pub use apply::environment::create as create_environment;
 pub use apply::lifecycle::{Undone, deactivate, undeploy, unimport};
 pub use apply::uninstall::{Deletion, Leaving};
 pub use apply::{Count, Receipt};
+pub use configuration::{Difference, Unlisted};
 pub use kept::{imported, open as open_kept};
 pub use model::error::{Error, ExpandError, PushFailure};
 pub use model::event::Event;

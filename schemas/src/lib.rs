@@ -5,6 +5,7 @@
 //! workspace.
 
 mod cluster_scoped;
+mod configuration;
 mod contents;
 mod cost;
 mod digest;
@@ -28,6 +29,7 @@ mod version;
 pub mod yaml;
 
 pub use cluster_scoped::{is_cluster_scoped, is_kubernetes_group};
+pub use configuration::{ActiveVersion, ConfigurationError, SolutionsConfiguration};
 pub use contents::{Contents, ContentsEntry, ContentsError};
 pub use cost::DocumentCost;
 pub use digest::{Digest, DigestError};

@@ -51,5 +51,9 @@ pub const TRUST_PATTERNS: usize = 256;
 pub const TRUST_POLICY_SIZE: u64 = 64 * 1024;
 /// Trust policies of a site, in all places together: one for each of very many publishers.
 pub const TRUST_POLICIES: usize = 256;
+/// Archives of one `SolutionsConfiguration`: several versions of more Solutions than a site runs.
+pub const CONFIGURED_ARCHIVES: usize = 256;
+/// Bytes of a `SolutionsConfiguration`: that many archives with long paths, and a version for each.
+pub const CONFIGURATION_SIZE: u64 = 256 * 1024;
 /// Values that a message lists before it says how many more there are.
 pub const LISTED: usize = 20;

@@ -44,16 +44,23 @@ pub(crate) const IMAGE_SOURCE: &str =
 pub(crate) const PLATFORM: &str = "^[a-z0-9._-]+(/[a-z0-9._-]+){1,2}$";
 pub(crate) const SOLUTIONS: &str = "^(\\*|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(-\\*)?)$";
 pub(crate) const TIME: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$";
-pub(crate) const VERSION: &str = concat!(
-    "^",
-    number!(),
-    "\\.",
-    number!(),
-    "\\.",
-    number!(),
-    "(-",
-    identifier!(),
-    "(\\.",
-    identifier!(),
-    ")*)?$"
-);
+/// Three numbers, and perhaps a pre-release.
+macro_rules! version {
+    () => {
+        concat!(
+            number!(),
+            "\\.",
+            number!(),
+            "\\.",
+            number!(),
+            "(-",
+            identifier!(),
+            "(\\.",
+            identifier!(),
+            ")*)?"
+        )
+    };
+}
+
+pub(crate) const VERSION: &str = concat!("^", version!(), "$");
+pub(crate) const ACTIVE_VERSION: &str = concat!("^(latest|", version!(), ")$");

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use jsonschema::Validator;
 use schemars::{JsonSchema, schema_for};
 use schemas::{
-    ImageName, ImagePlace, ImageSource, OperatorConfig, Repository, Solution, SolutionName,
-    SolutionPattern, SolutionSource, StatementTime, Tag, TrustPolicy, Version, WantedPlatform,
-    yaml,
+    ActiveVersion, ImageName, ImagePlace, ImageSource, OperatorConfig, Repository, Solution,
+    SolutionName, SolutionPattern, SolutionSource, SolutionsConfiguration, StatementTime, Tag,
+    TrustPolicy, Version, WantedPlatform, yaml,
 };
 use serde_json::{Value, json};
 
@@ -244,6 +244,25 @@ fn a_trust_policy_is_inside_its_schema_and_mistakes_are_not() {
 }
 
 #[test]
+fn a_configuration_is_inside_its_schema_and_mistakes_are_not() {
+    let schema = committed::<SolutionsConfiguration>("solutions-configuration.schema.json");
+    let good = "{apiVersion: solutions.metalk8s.scality.com/v1alpha1, kind: SolutionsConfiguration, \
+        archives: [/srv/shop-1.0.0.iso, shop-1.1.0.iso], active: {shop: latest, cart: 1.0.0}}";
+    SolutionsConfiguration::from_slice(good.as_bytes()).unwrap();
+    accepted(&schema, &yaml::from_slice(good.as_bytes()).unwrap());
+    for (from, to) in [
+        ("archives", "archive"),
+        ("latest", "newest"),
+        ("SolutionsConfiguration", "SolutionConfig"),
+        ("shop-1.1.0.iso", "/srv/shop-1.0.0.iso"),
+        ("shop-1.1.0.iso", "''"),
+    ] {
+        let document: Value = yaml::from_slice(good.replacen(from, to, 1).as_bytes()).unwrap();
+        assert!(!schema.is_valid(&document), "{to} is accepted");
+    }
+}
+
+#[test]
 fn patterns_of_values_say_what_the_types_say() {
     agrees::<Version>(&[
         "1.2.3",
@@ -262,6 +281,7 @@ fn patterns_of_values_say_what_the_types_say() {
         "1.2.3-a..b",
         "",
     ]);
+    agrees::<ActiveVersion>(&["latest", "1.2.3", "1.2.3-rc.1", "Latest", "1.2", ""]);
     agrees::<ImageSource>(&[
         "oci:images/a",
         "oci:a:1.0",

@@ -5,7 +5,7 @@ use deployer::Cluster;
 use importer::{Error, Record};
 use registry::{Client, RegistryAddress};
 use schemas::{SolutionName, Version};
-use validator::{Accepted, AcceptedBefore, Finding};
+use validator::{Accepted, AcceptedBefore, Finding, Report};
 
 use super::import;
 use super::validate::words;
@@ -27,10 +27,28 @@ pub(super) struct Kept {
 /// Reads the archive of an imported version, of the newest if none is named. None if it is not accepted, which is said.
 pub(super) async fn kept(
     cluster: &Cluster,
-    (solution, version): (&SolutionName, Option<&Version>),
+    version: (&SolutionName, Option<&Version>),
     reach: &RegistryArguments,
     output: Output,
 ) -> Result<Option<Kept>, Failure> {
+    let kept = judge(cluster, version, reach, output).await?;
+    kept.map(Some).or_else(|report| {
+        words::talk_of(&report, output);
+        render::result(output, &report, |report| {
+            let archive = &report.summary().archive;
+            render::note!("error: `{archive}` is not accepted");
+        });
+        Ok(None)
+    })
+}
+
+/// The same, with the report if the archive is not accepted.
+pub(super) async fn judge(
+    cluster: &Cluster,
+    (solution, version): (&SolutionName, Option<&Version>),
+    reach: &RegistryArguments,
+    output: Output,
+) -> Result<Result<Kept, Box<Report>>, Failure> {
     let record = importer::imported(cluster, solution, version).await?;
     let (registry, pull_registry) = (record.registry()?, record.pull_registry()?);
     let client = import::client(&registry, reach)?;
@@ -48,7 +66,7 @@ async fn accept(
     client: &Client,
     record: &Record,
     output: Output,
-) -> Result<Option<(Accepted, Vec<Finding>)>, Failure> {
+) -> Result<Result<(Accepted, Vec<Finding>), Box<Report>>, Failure> {
     let medium = importer::open_kept(client, record, &environment::scratch()).await?;
     let before = AcceptedBefore {
         archive_id: record.archive_id,
@@ -57,15 +75,10 @@ async fn accept(
     let check = move || validator::check_accepted(medium, before, interrupt::cancel());
     let report = tokio::task::spawn_blocking(check).await;
     let report = report.map_err(Failure::unknown)?.map_err(Error::from)?;
-    words::talk_of(&report, output);
     let findings = report.findings().to_vec();
-    Ok(match report.accept() {
-        Ok(accepted) => Some((accepted, findings)),
-        Err(report) => {
-            render::result(output, &report, |_| {
-                render::note!("error: the archive of {} is not accepted", record.id());
-            });
-            None
-        }
-    })
+    let accepted = report.accept();
+    Ok(accepted.map(|accepted| {
+        words::talk(&findings, output);
+        (accepted, findings)
+    }))
 }

@@ -1,6 +1,7 @@
 //! The command line, and one file or folder a verb: arguments, one request, one call, one rendering.
 
 mod activate;
+mod apply;
 mod cat;
 mod change;
 mod completion;
@@ -79,6 +80,7 @@ pub(crate) enum Command {
     Logout(logout::Arguments),
     Import(Box<import::Arguments>),
     Activate(activate::Arguments),
+    Apply(Box<apply::Arguments>),
     Deploy(Box<deploy::Arguments>),
     Unimport(undo::Unimport),
     Status(status::Arguments),
@@ -113,6 +115,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Logout(arguments) => logout::run(&arguments, output),
         Command::Import(arguments) => import::run(&arguments, output),
         Command::Activate(arguments) => activate::run(&arguments, output),
+        Command::Apply(arguments) => apply::run(&arguments, output),
         Command::Deploy(arguments) => deploy::run(&arguments, output),
         Command::Unimport(arguments) => arguments.run(output),
         Command::Status(arguments) => status::run(&arguments, output),

@@ -4,7 +4,7 @@ use importer::Obstacle;
 use serde::Serialize;
 
 use crate::args::Output;
-use crate::failure::{self, Outcome};
+use crate::failure::{self, Failure, Outcome};
 use crate::render;
 
 #[derive(Serialize)]
@@ -14,7 +14,7 @@ struct Refused<P> {
 }
 
 /// An obstacle, and how to get it out of the way.
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct InTheWay {
     pub(super) message: String,
     pub(super) fix: String,
@@ -25,6 +25,15 @@ impl From<&Obstacle> for InTheWay {
         Self {
             message: obstacle.to_string(),
             fix: failure::fix(obstacle),
+        }
+    }
+}
+
+impl From<&Failure> for InTheWay {
+    fn from(failure: &Failure) -> Self {
+        Self {
+            message: failure.in_one_line(),
+            fix: failure.next_step(),
         }
     }
 }

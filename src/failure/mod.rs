@@ -214,6 +214,20 @@ impl Failure {
         chain.chain(self.reasons.iter().cloned()).collect()
     }
 
+    /// What went wrong with its causes, of one thing among several.
+    pub(crate) fn in_one_line(&self) -> String {
+        let error = std::iter::once(self.error.to_string());
+        error.chain(self.causes()).collect::<Vec<_>>().join(": ")
+    }
+
+    /// What to do next.
+    pub(crate) fn next_step(&self) -> String {
+        if self.hints.is_empty() {
+            return "run the same command again once that has changed".to_owned();
+        }
+        self.hints.join("; ")
+    }
+
     /// What people read: one text for each line, in which text of others may still hold anything.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         let error = std::iter::once(format!("error: {}", self.error));

@@ -9,6 +9,7 @@ mod common;
 mod activate;
 mod book;
 mod choices;
+mod configuration;
 mod consent;
 mod delete;
 mod environments;

@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
 /// Whose archive is taken.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Trust")]
-pub(super) struct SignerArguments {
+pub(crate) struct SignerArguments {
     #[command(flatten)]
     pub(super) trust: TrustArguments,
 
@@ -72,21 +72,21 @@ pub(super) struct SignerArguments {
 /// Where the images go.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Registry")]
-pub(super) struct Registries {
+pub(crate) struct Registries {
     /// Where images are pushed
     #[arg(long, value_name = "HOST[/PREFIX]")]
-    pub(super) registry: RegistryAddress,
+    pub(crate) registry: RegistryAddress,
 
     /// Where nodes pull them from, if nodes know the registry by another name
     #[arg(long, value_name = "HOST[/PREFIX]")]
-    pub(super) pull_registry: Option<RegistryAddress>,
+    pub(crate) pull_registry: Option<RegistryAddress>,
 
     /// Replace a version that was imported from another archive, and move its tags
     #[arg(long)]
     pub(super) replace: bool,
 
     #[command(flatten)]
-    pub(super) reach: RegistryArguments,
+    pub(crate) reach: RegistryArguments,
 }
 
 /// Where the operator runs, and what may happen there.

@@ -4,6 +4,7 @@ mod apply;
 mod arguments;
 mod consent;
 mod login;
+mod one_of_several;
 mod plan;
 mod request;
 mod show;
@@ -15,8 +16,11 @@ use importer::{Plan, Request, Run};
 use registry::Client;
 use validator::{Accepted, Finding};
 
-pub(crate) use self::arguments::{Arguments, Place, PlanArguments, Shown};
-pub(crate) use self::request::{client, of_goal, of_place};
+pub(crate) use self::arguments::{
+    Arguments, Place, PlanArguments, Registries, Shown, SignerArguments,
+};
+pub(crate) use self::one_of_several::{as_shown, look};
+pub(crate) use self::request::{allow, client, judge, of_goal, of_place};
 use super::give;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};

@@ -1,6 +1,7 @@
 //! From what was typed to what is asked for: the accepted archive, the registry's client, the request.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use importer::{
@@ -8,49 +9,59 @@ use importer::{
     Replace, Request, Target,
 };
 use registry::{Client, RegistryAddress};
-use validator::{Accepted, Depth, Finding};
+use validator::{Accepted, Depth, Finding, Report};
 
-use super::arguments::{Adopted, Arguments, Place};
+use super::arguments::{Adopted, Arguments, Place, Registries, SignerArguments};
 use super::login;
 use crate::args::{Output, RegistryArguments, WaitArguments, choose};
 use crate::commands::validate::{check, words};
 use crate::failure::Failure;
 use crate::{cluster, environment, registries, render};
 
-/// Verifies the archive as far as an import needs: layers are verified while they are pushed. What was found of an
-/// archive that is accepted comes with it.
-pub(super) fn accept(
-    arguments: &Arguments,
+/// An accepted archive, and what was found of it though it is accepted.
+type Found = (Accepted, Vec<Finding>);
+
+/// Verifies the archive that is to be imported. None if it is not accepted, which is said.
+pub(super) fn accept(arguments: &Arguments, output: Output) -> Result<Option<Found>, Failure> {
+    let archive = &arguments.archive;
+    let judged = judge(archive, &arguments.signers, output)?;
+    judged.map(Some).or_else(|report| {
+        words::talk_of(&report, output);
+        render::result(output, &report, |_| {
+            let archive = archive.display();
+            render::note!("error: `{archive}` is not accepted, so nothing was imported");
+        });
+        Ok(None)
+    })
+}
+
+/// Verifies an archive as far as an import needs: layers are verified while they are pushed. The report, if it is not
+/// accepted.
+pub(crate) fn judge(
+    archive: &Path,
+    signers: &SignerArguments,
     output: Output,
-) -> Result<Option<(Accepted, Vec<Finding>)>, Failure> {
-    let allow = arguments.signers.allow_unsigned.clone();
-    let (signatures, _) = check::whose(&arguments.signers.trust, allow, output)?;
-    let report = check::check(&arguments.archive, signatures, Depth::Documents, output)?;
+) -> Result<Result<Found, Box<Report>>, Failure> {
+    let allow = signers.allow_unsigned.clone();
+    let (signatures, _) = check::whose(&signers.trust, allow, output)?;
+    let report = check::check(archive, signatures, Depth::Documents, output)?;
     let summary = report.summary();
     let judged = summary.judged.as_ref();
     let judged = judged.map(|judged| words::in_words(judged, summary.signers.len()));
     if let (Some(judged), Output::Human) = (judged, output) {
         render::note!("signatures judged by {judged}");
     }
-    words::talk_of(&report, output);
     let findings = report.findings().to_vec();
-    match report.accept() {
-        Ok(accepted) => {
-            if accepted.signers().is_none() && output == Output::Human {
-                render::note(
-                    "warning: nobody signed this archive; it is accepted because `--allow-unsigned` names it",
-                );
-            }
-            Ok(Some((accepted, findings)))
+    let accepted = report.accept();
+    Ok(accepted.map(|accepted| {
+        words::talk(&findings, output);
+        if accepted.signers().is_none() && output == Output::Human {
+            render::note(
+                "warning: nobody signed this archive; it is accepted because `--allow-unsigned` names it",
+            );
         }
-        Err(report) => {
-            render::result(output, &report, |_| {
-                let archive = arguments.archive.display();
-                render::note!("error: `{archive}` is not accepted, so nothing was imported");
-            });
-            Ok(None)
-        }
-    }
+        (accepted, findings)
+    }))
 }
 
 /// A registry's client, with the site's authorities and login.
@@ -75,7 +86,16 @@ pub(super) fn request(arguments: &Arguments) -> Result<Request, Failure> {
         ..
     } = arguments;
     let pull_registry = registries.pull_registry.clone();
-    let mut request = of_place(place, &registries.registry, pull_registry, turn)?;
+    let request = of_place(place, &registries.registry, pull_registry, turn)?;
+    Ok(allow(request, registries, signers))
+}
+
+/// The request of one who allows other archives and signers than before.
+pub(crate) fn allow(
+    mut request: Request,
+    registries: &Registries,
+    signers: &SignerArguments,
+) -> Request {
     let allowed = &mut request.allowed;
     allowed.replace = choose(registries.replace, Replace::Allow, Replace::Refuse);
     allowed.signers = choose(
@@ -88,7 +108,7 @@ pub(super) fn request(arguments: &Arguments) -> Result<Request, Failure> {
         ForgetSigners::Allow,
         ForgetSigners::Refuse,
     );
-    Ok(request)
+    request
 }
 
 /// The request of one who takes nothing but what was imported.

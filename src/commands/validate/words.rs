@@ -59,8 +59,13 @@ pub(super) fn show(report: &Report) {
 
 /// The findings, if a person reads.
 pub(crate) fn talk_of(report: &Report, output: Output) {
+    talk(report.findings(), output);
+}
+
+/// The same.
+pub(crate) fn talk(findings: &[Finding], output: Output) {
     if output == Output::Human {
-        report.findings().iter().for_each(show_finding);
+        findings.iter().for_each(show_finding);
     }
 }
 

@@ -1,0 +1,280 @@
+//! Every step that a configuration comes to, with all that is in the way. Nothing is written.
+
+use importer::{Change, Difference, Goal, PlanSummary, Request, Run, Unlisted};
+use registry::Client;
+use schemas::{SolutionId, SolutionName, SolutionsConfiguration, Version};
+
+use super::Arguments;
+use super::archives::{Archive, Listed, found, id};
+use super::show::{Action, Overview, State, Step};
+use crate::args::Output;
+use crate::commands::refusal::InTheWay;
+use crate::commands::{import, kept};
+use crate::failure::{self, Failure, Outcome};
+
+/// All steps, and what those need that import or activate.
+pub(super) struct Plan {
+    pub(super) shown: Overview,
+    /// For each step.
+    pub(super) work: Vec<Option<Work>>,
+}
+
+/// What importing or activating a version needs.
+pub(super) struct Work {
+    pub(super) archive: Archive,
+    pub(super) request: Request,
+    pub(super) client: Client,
+    /// The plan of it, as it was shown.
+    pub(super) planned: PlanSummary,
+}
+
+/// A step, with what it needs if it is one that imports or activates.
+type Planned = (Step, Option<Work>);
+
+/// Where plans are made.
+struct Planner<'a> {
+    arguments: &'a Arguments,
+    change: &'a Change<'a>,
+    output: Output,
+}
+
+impl Plan {
+    /// Finds out what is to be done.
+    pub(super) async fn make(
+        arguments: &Arguments,
+        configuration: &SolutionsConfiguration,
+        listed: Listed,
+        change: &Change<'_>,
+        output: Output,
+    ) -> Result<Self, Failure> {
+        let planner = Planner {
+            arguments,
+            change,
+            output,
+        };
+        let cluster = change.cluster;
+        let status = importer::status(cluster).await?;
+        let accepted = listed.iter().filter_map(|(_, archive)| archive.as_ref());
+        let ids: Vec<SolutionId> = accepted.map(|archive| id(archive).clone()).collect();
+        let difference = Difference::of(configuration, &ids, &status);
+        let mut plan = Self {
+            shown: Overview {
+                context: cluster.context().map(str::to_owned),
+                server: cluster.server().to_owned(),
+                steps: Vec::new(),
+            },
+            work: Vec::new(),
+        };
+        for (step, archive) in &listed {
+            plan.add(planner.import(step, archive.as_ref()).await?);
+        }
+        for (solution, version) in &difference.active {
+            let step = Step::of(Action::Activate, solution, version.as_ref().ok());
+            plan.add(match version {
+                Ok(version) => {
+                    let version = (solution, version);
+                    planner.activate(step, version, &listed, &plan).await?
+                }
+                Err(obstacle) => (step.failed(vec![obstacle.into()], Outcome::No), None),
+            });
+        }
+        for solution in &difference.deactivate {
+            plan.add((planner.deactivate(solution).await?, None));
+        }
+        for version in &difference.unlisted {
+            plan.add((planner.unimport(version, &plan.shown).await?, None));
+        }
+        Ok(plan)
+    }
+
+    fn add(&mut self, (step, work): Planned) {
+        self.shown.steps.push(step);
+        self.work.push(work);
+    }
+}
+
+impl Planner<'_> {
+    async fn import(&self, step: &Step, archive: Option<&Archive>) -> Result<Planned, Failure> {
+        let step = step.clone();
+        let Some(archive) = archive else {
+            return Ok((step, None));
+        };
+        let (request, client) = self.listed(Goal::Available)?;
+        Ok(self.plan(step, archive, request, client).await)
+    }
+
+    /// The version comes from its archive if that is listed, else from the registry that it was pushed to.
+    async fn activate(
+        &self,
+        step: Step,
+        (solution, version): (&SolutionName, &Version),
+        listed: &Listed,
+        so_far: &Plan,
+    ) -> Result<Planned, Failure> {
+        let mut imports = so_far.shown.steps.iter().zip(listed);
+        match imports.find(|(import, _)| import.is_about(solution, version)) {
+            Some((import, (_, Some(archive)))) if import.state != State::Failed => {
+                let (request, client) = self.listed(Goal::Activated)?;
+                Ok(self.plan(step, archive, request, client).await)
+            }
+            Some(_) => {
+                let why = InTheWay {
+                    message: "its archive is refused".to_owned(),
+                    fix: "see why, and run the same command again".to_owned(),
+                };
+                Ok((step.failed(vec![why], Outcome::No), None))
+            }
+            None => Ok(self.kept(step, (solution, version)).await),
+        }
+    }
+
+    /// What is asked of an archive that is listed, and of which registry.
+    fn listed(&self, goal: Goal) -> Result<(Request, Client), Failure> {
+        let Arguments {
+            registries,
+            signers,
+            turn,
+            ..
+        } = self.arguments;
+        let pull_registry = registries.pull_registry.clone();
+        let request = import::of_goal(goal, &registries.registry, pull_registry, turn)?;
+        let request = import::allow(request, registries, signers);
+        let client = import::client(&registries.registry, &registries.reach)?;
+        Ok((request, client))
+    }
+
+    async fn kept(&self, step: Step, (solution, version): (&SolutionName, &Version)) -> Planned {
+        let Arguments {
+            registries, turn, ..
+        } = self.arguments;
+        let version = (solution, Some(version));
+        let kept = kept::judge(self.change.cluster, version, &registries.reach, self.output).await;
+        let kept = match kept {
+            Ok(Ok(kept)) => kept,
+            Ok(Err(report)) => return (step.failed(found(&report), Outcome::No), None),
+            Err(failure) => return (step.because(&failure), None),
+        };
+        let pull_registry = Some(kept.pull_registry);
+        match import::of_goal(Goal::Activated, &kept.registry, pull_registry, turn) {
+            Ok(request) => {
+                let archive = Archive::new(kept.accepted);
+                self.plan(step, &archive, request, kept.client).await
+            }
+            Err(failure) => (step.because(&failure), None),
+        }
+    }
+
+    /// A step with its plan, or why it is refused.
+    async fn plan(
+        &self,
+        step: Step,
+        archive: &Archive,
+        mut request: Request,
+        client: Client,
+    ) -> Planned {
+        request.allowed.adopt.crds = self.arguments.adopt();
+        let reached = (&client, self.change.cluster);
+        let planned = match import::look(archive, request.clone(), reached).await {
+            Ok((planned, obstacles)) if obstacles.is_empty() => planned,
+            Ok((_, obstacles)) => return (step.failed(obstacles, Outcome::No), None),
+            Err(failure) => return (step.because(&failure), None),
+        };
+        let step = Step {
+            bytes: Some(planned.bytes_to_push),
+            crds: planned.crds.clone(),
+            ..step
+        };
+        let work = Work {
+            archive: archive.clone(),
+            request,
+            client,
+            planned,
+        };
+        (step, Some(work))
+    }
+
+    async fn deactivate(&self, solution: &SolutionName) -> Result<Step, Failure> {
+        let step = Step::of(Action::Deactivate, solution, None);
+        if !self.arguments.prune {
+            return Ok(step.unlisted());
+        }
+        match importer::deactivate(&self.dry(), solution).await {
+            Ok(undone) => Ok(Step {
+                objects: undone.removed,
+                ..step
+            }),
+            Err(importer::Error::Refused(obstacle)) => Ok(step.left(&obstacle)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn unimport(&self, found: &Unlisted, so_far: &Overview) -> Result<Step, Failure> {
+        let (solution, version) = (&found.solution, &found.version);
+        let step = Step::of(Action::Unimport, solution, Some(version));
+        if !self.arguments.prune {
+            return Ok(step.unlisted());
+        }
+        let mut steps = so_far.steps.iter();
+        if steps.any(|step| step.action == Action::Import && step.solution.is_none()) {
+            return Ok(step.left_since(
+                "a listed archive that could not be read may be of this version",
+                "see why it could not be read, and run the same command again",
+            ));
+        }
+        if found.active && !so_far.replaces(solution) {
+            return Ok(step.active());
+        }
+        match importer::unimport(&self.dry(), solution, version).await {
+            Ok(undone) => Ok(Step {
+                objects: undone.removed,
+                ..step
+            }),
+            Err(importer::Error::Refused(obstacle)) => Ok(step.left(&obstacle)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn dry(&self) -> Change<'_> {
+        Change {
+            run: Run::Dry,
+            ..self.change.clone()
+        }
+    }
+}
+
+impl Overview {
+    /// Whether the CRDs of a Solution become those of another version, or go.
+    fn replaces(&self, solution: &SolutionName) -> bool {
+        self.steps.iter().any(|step| {
+            step.solution.as_ref() == Some(solution)
+                && step.state == State::Planned
+                && matches!(step.action, Action::Activate | Action::Deactivate)
+        })
+    }
+}
+
+impl Step {
+    /// The step, not taken because something is in its way: what is used stays.
+    fn left(self, obstacle: &importer::Obstacle) -> Self {
+        self.left_since(&obstacle.to_string(), &failure::fix(obstacle))
+    }
+
+    /// The step, not taken because nobody asked for it.
+    fn unlisted(self) -> Self {
+        match self.action {
+            Action::Deactivate => self.left_since(
+                "it is not among those that are to be active",
+                "`--prune` deactivates it",
+            ),
+            _ => self.left_since("it is not listed", "`--prune` unimports it"),
+        }
+    }
+
+    /// The step, not taken since the version is active.
+    pub(super) fn active(self) -> Self {
+        self.left_since(
+            "its CRDs are in the cluster",
+            "deactivate the Solution first",
+        )
+    }
+}

@@ -1,0 +1,235 @@
+//! What applying a configuration does, step by step, and how it is shown.
+
+use importer::PlannedObject;
+use schemas::{SolutionName, Version};
+use serde::Serialize;
+
+use crate::commands::refusal::InTheWay;
+use crate::failure::{Failure, Outcome};
+use crate::render;
+
+/// All steps, of a plan or as they have ended.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Overview {
+    /// The context of the kubeconfig.
+    pub(super) context: Option<String>,
+    /// The API server.
+    pub(super) server: String,
+    pub(super) steps: Vec<Step>,
+}
+
+/// Something that is done, or left.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Step {
+    pub(super) action: Action,
+    /// The archive's path, of one that is listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) archive: Option<String>,
+    /// None of an archive that cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) solution: Option<SolutionName>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) version: Option<Version>,
+    pub(super) state: State,
+    /// Bytes that the registry lacks, or that were sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) bytes: Option<u64>,
+    /// What becomes of each CRD.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) crds: Vec<PlannedObject>,
+    /// Every object that was created, changed or removed; of a plan, what would be removed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) objects: Vec<String>,
+    /// Why it is refused, has failed or is left.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) why: Vec<InTheWay>,
+    /// What stays behind.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) notes: Vec<String>,
+    /// How the command ends because of it.
+    #[serde(skip)]
+    pub(super) outcome: Outcome,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Action {
+    Import,
+    Activate,
+    Deactivate,
+    Unimport,
+}
+
+/// How far a step has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum State {
+    /// It is to be done.
+    Planned,
+    /// It was done.
+    Done,
+    /// There was nothing to do.
+    Unchanged,
+    /// It was not done, or not all of it.
+    Failed,
+    /// It is not asked for, or something uses what would go.
+    Left,
+}
+
+impl Overview {
+    /// Whether anything goes.
+    pub(super) fn removes(&self) -> bool {
+        let mut steps = self.steps.iter();
+        let going = |it: &Step| matches!(it.action, Action::Deactivate | Action::Unimport);
+        steps.any(|step| going(step) && step.state == State::Planned)
+    }
+
+    /// How the command ends: a no of one step is a no.
+    pub(super) fn outcome(&self) -> Outcome {
+        let ended = |outcome| self.steps.iter().any(|step| step.outcome == outcome);
+        let worst = [Outcome::No, Outcome::Unknown].into_iter();
+        worst
+            .into_iter()
+            .find(|it| ended(*it))
+            .unwrap_or(Outcome::Yes)
+    }
+}
+
+impl Step {
+    pub(super) fn new(action: Action) -> Self {
+        Self {
+            action,
+            archive: None,
+            solution: None,
+            version: None,
+            state: State::Planned,
+            bytes: None,
+            crds: Vec::new(),
+            objects: Vec::new(),
+            why: Vec::new(),
+            notes: Vec::new(),
+            outcome: Outcome::Yes,
+        }
+    }
+
+    /// A step about a version, or about all of a Solution.
+    pub(super) fn of(action: Action, solution: &SolutionName, version: Option<&Version>) -> Self {
+        Self {
+            solution: Some(solution.clone()),
+            version: version.cloned(),
+            ..Self::new(action)
+        }
+    }
+
+    /// The step, not done for these reasons.
+    pub(super) fn failed(self, why: Vec<InTheWay>, outcome: Outcome) -> Self {
+        Self {
+            state: State::Failed,
+            why,
+            outcome,
+            ..self
+        }
+    }
+
+    /// The step, not done because of this.
+    pub(super) fn because(self, failure: &Failure) -> Self {
+        self.failed(vec![failure.into()], failure.outcome())
+    }
+
+    /// The step, which is not taken.
+    pub(super) fn left_since(self, message: &str, fix: &str) -> Self {
+        let (message, fix) = (message.to_owned(), fix.to_owned());
+        Self {
+            state: State::Left,
+            why: vec![InTheWay { message, fix }],
+            ..self
+        }
+    }
+
+    /// Whether it is about this version.
+    pub(super) fn is_about(&self, solution: &SolutionName, version: &Version) -> bool {
+        self.solution.as_ref() == Some(solution) && self.version.as_ref() == Some(version)
+    }
+
+    /// `example 1.0.0 (archives/example.iso)`
+    fn about(&self) -> String {
+        let words = [
+            self.solution.as_ref().map(ToString::to_string),
+            self.version.as_ref().map(ToString::to_string),
+            self.archive.as_ref().map(|path| format!("({path})")),
+        ];
+        words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A plan, for people.
+pub(super) fn plan(steps: &Overview) {
+    let context = steps.context.as_deref().unwrap_or("in-cluster");
+    render::line!("cluster     {context} at {}", steps.server);
+    for step in &steps.steps {
+        let (action, about) = (word(step), step.about());
+        let size = step
+            .bytes
+            .map(|bytes| format!(": {} to push", render::bytes(bytes)));
+        render::line!("{action:<11} {about}{}", size.unwrap_or_default());
+        for crd in &step.crds {
+            render::line!("            {} {}", crd.action, crd.object);
+        }
+        for object in &step.objects {
+            render::line!("            remove {object}");
+        }
+        why(step);
+    }
+}
+
+/// What became of it, for people.
+pub(super) fn done(steps: &Overview) {
+    for step in &steps.steps {
+        let about = step.about();
+        match (step.action, step.state) {
+            (_, State::Left | State::Planned) => {}
+            (_, State::Failed) => {
+                render::line!("not {}: {about}", past(step.action));
+                why(step);
+            }
+            (action, State::Unchanged) => render::line!("already {}: {about}", past(action)),
+            (action, State::Done) => render::line!("{}: {about}", past(action)),
+        }
+        for note in &step.notes {
+            render::line!("note: {note}");
+        }
+    }
+}
+
+/// Why a step is not taken: refusals are errors, and what is left is only said.
+fn why(step: &Step) {
+    for InTheWay { message, fix } in &step.why {
+        if step.state == State::Failed {
+            render::note!("error: {message}");
+            render::note!("hint: {fix}");
+        } else {
+            render::line!("            {message}: {fix}");
+        }
+    }
+}
+
+fn word(step: &Step) -> &'static str {
+    match (step.state, step.action) {
+        (State::Left, _) => "leave",
+        (State::Failed, _) => "refused",
+        (_, Action::Import) => "import",
+        (_, Action::Activate) => "activate",
+        (_, Action::Deactivate) => "deactivate",
+        (_, Action::Unimport) => "unimport",
+    }
+}
+
+fn past(action: Action) -> &'static str {
+    match action {
+        Action::Import => "imported",
+        Action::Activate => "activated",
+        Action::Deactivate => "deactivated",
+        Action::Unimport => "unimported",
+    }
+}

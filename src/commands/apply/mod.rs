@@ -1,0 +1,5 @@
+//! `solution apply`: makes the cluster as a file says.
+
+mod configuration;
+
+pub(crate) use self::configuration::{Arguments, run};

@@ -1,0 +1,55 @@
+//! An import among others: all of them are planned and shown first, and each is planned again when its turn comes, since
+//! the one before has changed the cluster.
+
+use std::sync::atomic::AtomicBool;
+
+use deployer::Cluster;
+use importer::{Error, Obstacle, Plan, PlanSummary, Receipt, Request};
+use registry::Client;
+use validator::{Accepted, Finding};
+
+use super::apply;
+use crate::args::Output;
+use crate::commands::refusal::InTheWay;
+use crate::failure::Failure;
+
+/// What an import would do, and what is in its way. Nothing is written.
+pub(crate) async fn look(
+    (accepted, findings): &(Accepted, Vec<Finding>),
+    request: Request,
+    (client, cluster): (&Client, &Cluster),
+) -> Result<(PlanSummary, Vec<InTheWay>), Failure> {
+    let plan = Plan::make(accepted, findings.clone(), client, cluster, request).await?;
+    plan.give_up(client).await;
+    let obstacles = plan.obstacles().into_iter().map(Into::into);
+    Ok((plan.summary().clone(), obstacles.collect()))
+}
+
+/// Imports, if that still does to the cluster what was shown.
+pub(crate) async fn as_shown(
+    (accepted, findings): &(Accepted, Vec<Finding>),
+    request: Request,
+    (client, cluster): (&Client, &Cluster),
+    shown: &PlanSummary,
+    output: Output,
+) -> Result<Receipt, Failure> {
+    loop {
+        let (findings, request) = (findings.clone(), request.clone());
+        let plan = Plan::make(accepted, findings, client, cluster, request).await?;
+        let found = plan.obstacles().into_iter().next().cloned();
+        let changed = (plan.summary().crds != shown.crds).then_some(Obstacle::Changed);
+        if let Some(obstacle) = found.or(changed) {
+            plan.give_up(client).await;
+            return Err(Error::Refused(obstacle).into());
+        }
+        let Ok(ready) = plan.ready() else {
+            unreachable!("a plan without obstacles is ready")
+        };
+        let waited = AtomicBool::new(false);
+        match apply::apply(ready, client, cluster, output, &waited).await {
+            // What the other one changed asks for a new plan.
+            Err(Error::Refused(_)) if waited.into_inner() => {}
+            receipt => return Ok(receipt?),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! A file that says which versions a site has and which are active: what it lists comes, what it does not list goes when
+//! that is asked for and nothing uses it, and one bad archive is no more than one bad archive.
+
+use serde_json::{Value, json};
+
+use crate::common::Answer;
+use crate::site::{Site, variable};
+
+/// An object of the example's kind.
+const SERVER: &str = "
+apiVersion: example.metalk8s.test/v1alpha1
+kind: VersionServer
+metadata: {name: web}
+spec: {replicas: 1, version: 1.0.0}
+";
+
+fn write(site: &Site, archives: &[&str], active: &str) {
+    let text = json!({
+        "apiVersion": "solutions.metalk8s.scality.com/v1alpha1",
+        "kind": "SolutionsConfiguration",
+        "archives": archives,
+        "active": if active.is_empty() { json!({}) } else { json!({ "example": active }) },
+    });
+    site.desk.write("site/solutions.yaml", text.to_string());
+}
+
+fn apply(site: &Site, more: &[&str]) -> Answer {
+    let mut command = site.command();
+    command.args([
+        "apply",
+        "-f",
+        "site/solutions.yaml",
+        "--key",
+        "publisher.pub",
+    ]);
+    command.args(["--registry", &site.registry()]);
+    command.args(["--pull-registry", &site.pull_registry()]);
+    command.args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")]);
+    Answer::of(command.args(more))
+}
+
+/// The steps of an answer with this code, as `action version state`.
+#[track_caller]
+fn steps(answer: &Answer, code: i32) -> Vec<String> {
+    assert_eq!(answer.code, code, "{answer:?}");
+    let answer = answer.json();
+    let steps = answer["steps"].as_array().unwrap().iter();
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let words = |step: &Value| {
+        ["action", "version", "state"]
+            .map(|field| text(&step[field]))
+            .join(" ")
+    };
+    steps.map(words).collect()
+}
+
+const JSON: [&str; 2] = ["--output", "json"];
+
+fn versions(site: &Site) -> Vec<(String, bool)> {
+    let status = site.solution(&["status", "--output", "json"]).json();
+    let versions = status["versions"].as_array().unwrap().iter();
+    let version = |it: &Value| {
+        (
+            it["record"]["version"].as_str().unwrap().to_owned(),
+            it["active"] == true,
+        )
+    };
+    versions.map(version).collect()
+}
+
+fn known(versions: &[(&str, bool)]) -> Vec<(String, bool)> {
+    versions
+        .iter()
+        .map(|(version, active)| ((*version).to_owned(), *active))
+        .collect()
+}
+
+#[test]
+fn the_cluster_becomes_what_the_file_says() {
+    let site = Site::new("configured");
+    // A path begins at the folder of the file, wherever the command is run.
+    let absolute = site.desk.path("1.1.0.iso");
+    let both = ["../1.0.0.iso", absolute.to_str().unwrap()];
+    write(&site, &both, "1.0.0");
+    let before = site.snapshot();
+    let dry = apply(&site, &["--dry-run", "--output", "json"]);
+    let planned = [
+        "import 1.0.0 planned",
+        "import 1.1.0 planned",
+        "activate 1.0.0 planned",
+    ];
+    assert_eq!(steps(&dry, 0), planned);
+    assert_eq!(site.snapshot(), before);
+    let text = apply(&site, &[]).success();
+    assert!(
+        text.contains("imported: example 1.0.0 (../1.0.0.iso)"),
+        "{text}"
+    );
+    assert!(text.contains("activated: example 1.0.0"), "{text}");
+    assert_eq!(versions(&site), known(&[("1.0.0", true), ("1.1.0", false)]));
+    // Once more changes nothing.
+    let before = site.snapshot();
+    let same = [
+        "import 1.0.0 unchanged",
+        "import 1.1.0 unchanged",
+        "activate 1.0.0 unchanged",
+    ];
+    assert_eq!(steps(&apply(&site, &JSON), 0), same);
+    assert_eq!(site.snapshot(), before);
+    // The newest is not listed: it is activated from where it was pushed to. What is not listed stays.
+    write(&site, &[], "latest");
+    let answer = apply(&site, &JSON);
+    assert_eq!(
+        steps(&answer, 0),
+        ["activate 1.1.0 done", "unimport 1.0.0 left"]
+    );
+    assert_eq!(
+        answer.json()["steps"][1]["why"][0]["message"],
+        "it is not listed"
+    );
+    assert_eq!(versions(&site), known(&[("1.0.0", false), ("1.1.0", true)]));
+}
+
+#[test]
+fn what_is_not_listed_goes_once_that_is_asked_for_and_nothing_uses_it() {
+    let site = Site::new("pruned");
+    site.environment("prod");
+    site.import("1.0.0.iso", &["-e", "prod", "--pull-secret", "login"])
+        .success();
+    write(&site, &["../1.1.0.iso"], "latest");
+    let prune = ["--prune", "--output", "json"];
+    // The version is deployed, so that nothing goes and nobody has to be asked.
+    let answer = apply(&site, &prune);
+    assert_eq!(
+        steps(&answer, 0),
+        [
+            "import 1.1.0 done",
+            "activate 1.1.0 done",
+            "unimport 1.0.0 left"
+        ]
+    );
+    let why = &answer.json()["steps"][2]["why"][0];
+    assert_eq!(
+        why["message"],
+        "example 1.0.0 is deployed in the environment `prod`"
+    );
+    site.desk.write("server.yaml", SERVER);
+    site.kubectl("prod", &["apply", "--filename", "server.yaml"])
+        .success();
+    site.solution(&["undeploy", "example", "-e", "prod"])
+        .success();
+    // Nobody says yes.
+    let before = site.snapshot();
+    let text = apply(&site, &["--prune"]).failure(1);
+    assert!(text.contains("unimport    example 1.0.0"), "{text}");
+    assert!(
+        text.contains("hint: read the plan; `--yes` confirms it"),
+        "{text}"
+    );
+    assert_eq!(site.snapshot(), before);
+    let yes = ["--prune", "--yes", "--output", "json"];
+    let gone = [
+        "import 1.1.0 unchanged",
+        "activate 1.1.0 unchanged",
+        "unimport 1.0.0 done",
+    ];
+    assert_eq!(steps(&apply(&site, &yes), 0), gone);
+    assert_eq!(versions(&site), known(&[("1.1.0", true)]));
+    // A custom resource keeps the CRDs, and these keep the version.
+    write(&site, &[], "");
+    let answer = apply(&site, &yes);
+    assert_eq!(
+        steps(&answer, 0),
+        ["deactivate - left", "unimport 1.1.0 left"]
+    );
+    let why = answer.json()["steps"][0]["why"][0]["message"].to_string();
+    assert!(why.contains("VersionServer prod/web"), "{why}");
+    site.kubectl("prod", &["delete", "versionserver", "web"])
+        .success();
+    let answer = apply(&site, &yes);
+    assert_eq!(
+        steps(&answer, 0),
+        ["deactivate - done", "unimport 1.1.0 done"]
+    );
+    assert_eq!(versions(&site), []);
+}
+
+#[test]
+fn one_bad_archive_does_not_stop_the_others() {
+    let site = Site::new("configured-badly");
+    site.import("1.1.0.iso", &[]).success();
+    let mut bytes = site.desk.read("1.1.0.iso");
+    // In the primary volume descriptor.
+    bytes[16 * 2048 + 200] ^= 1;
+    site.desk.write("damaged.iso", bytes);
+    write(
+        &site,
+        &["../nowhere.iso", "../damaged.iso", "../1.0.0.iso"],
+        "2.0.0",
+    );
+    let answer = apply(&site, &["--prune", "--yes", "--output", "json"]);
+    let expected = [
+        "import - failed",
+        "import - failed",
+        "import 1.0.0 done",
+        "activate - failed",
+        "unimport 1.1.0 left",
+    ];
+    assert_eq!(steps(&answer, 1), expected);
+    let answer = answer.json();
+    let why = |at: usize| answer["steps"][at]["why"][0].clone();
+    assert!(
+        why(0)["message"].as_str().unwrap().contains("nowhere.iso"),
+        "{answer:#}"
+    );
+    assert!(
+        why(1)["message"]
+            .as_str()
+            .unwrap()
+            .contains("[container.metadata]"),
+        "{answer:#}"
+    );
+    assert_eq!(why(3)["message"], "example 2.0.0 is not imported");
+    assert!(
+        why(4)["message"]
+            .as_str()
+            .unwrap()
+            .contains("may be of this version"),
+        "{answer:#}"
+    );
+    assert_eq!(
+        versions(&site),
+        known(&[("1.0.0", false), ("1.1.0", false)])
+    );
+    // People read the same, all refusals at once.
+    let text = apply(&site, &["--dry-run"]).failure(1);
+    for words in [
+        "refused     (../nowhere.iso)",
+        "refused     (../damaged.iso)",
+        "example 2.0.0 is not imported",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in: {text}");
+    }
+}
