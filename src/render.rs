@@ -76,9 +76,13 @@ pub(crate) fn help(answer: &clap::Error) {
     let _ = answer.print();
 }
 
+/// The version of what results hold: schemas/results has a schema for each verb. It rises when a field changes its meaning
+/// or goes; fields that are added leave it.
+const SCHEMA_VERSION: &str = "1";
+
 /// A result as one line of JSON.
 pub(crate) fn json<T: Serialize>(value: &T) {
-    match as_json(value) {
+    match as_json(value).map(versioned) {
         Ok(text) => line(text),
         Err(error) => note(format!("error: the result has no JSON form: {error}")),
     }
@@ -92,6 +96,15 @@ fn as_json<T: Serialize>(value: &T) -> serde_json::Result<String> {
         &mut bytes, Printable,
     ))?;
     Ok(String::from_utf8(bytes).expect("JSON is UTF-8"))
+}
+
+/// A result, which says of which version it is. A list has no place for that.
+fn versioned(result: String) -> String {
+    match result.strip_prefix('{') {
+        None => result,
+        Some("}") => format!(r#"{{"schemaVersion":"{SCHEMA_VERSION}"}}"#),
+        Some(fields) => format!(r#"{{"schemaVersion":"{SCHEMA_VERSION}",{fields}"#),
+    }
 }
 
 /// `serde_json` itself escapes only what JSON demands, which is C0.
@@ -162,7 +175,9 @@ pub(crate) fn count(number: usize, singular: &str) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::*;
+    use serde_json::json;
+
+    use super::{as_json, bytes, is_unprintable, versioned};
 
     #[test]
     fn json_is_printable_and_means_the_same() {
@@ -174,6 +189,14 @@ mod tests {
         assert_eq!(text, format!(r#"{{"{escaped}":["{escaped}"]}}"#));
         let read: BTreeMap<String, Vec<String>> = serde_json::from_str(&text).unwrap();
         assert_eq!(read[hostile], [hostile]);
+    }
+
+    #[test]
+    fn every_result_but_a_list_says_of_which_version_it_is() {
+        let of = |value: &serde_json::Value| versioned(as_json(value).unwrap());
+        assert_eq!(of(&json!({ "a": 1 })), r#"{"schemaVersion":"1","a":1}"#);
+        assert_eq!(of(&json!({})), r#"{"schemaVersion":"1"}"#);
+        assert_eq!(of(&json!([{ "a": 1 }])), r#"[{"a":1}]"#);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! References that are generated and committed, so that they cannot go stale: the help of every verb, and every finding.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::common::Desk;
@@ -33,7 +34,7 @@ fn help(desk: &Desk, verb: &[String]) -> String {
 fn reference() -> String {
     let desk = Desk::new();
     let mut text = String::from(
-        "# Command reference\n\nThe output of `solution VERB --help`; renewed by `UPDATE=1 cargo test --test cli`.\n",
+        "# Command reference\n\nThe output of `solution VERB --help`; renewed by `UPDATE=1 cargo test --test cli`. [Results for programs](results.md) tells what `--output json` gives.\n",
     );
     let mut all = vec![Vec::new()];
     all.extend(verbs(&desk, &[]));
@@ -122,6 +123,23 @@ fn the_command_reference_is_what_help_says() {
 #[test]
 fn the_list_of_findings_is_the_validators() {
     compare("findings.md", &findings());
+}
+
+#[test]
+fn the_results_of_every_verb_have_a_schema() {
+    let desk = Desk::new();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/results");
+    let files = std::fs::read_dir(folder).unwrap();
+    let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut files: BTreeSet<String> = files.collect();
+    assert!(files.remove("common.schema.json"));
+    let verbs = verbs(&desk, &[]).into_iter();
+    // A verb with verbs below it does nothing itself.
+    let verbs = verbs.filter(|verb| !help(&desk, verb).contains("\nCommands:\n"));
+    let expected: BTreeSet<String> = verbs
+        .map(|verb| format!("{}.schema.json", verb.join("-")))
+        .collect();
+    assert_eq!(files, expected);
 }
 
 #[test]

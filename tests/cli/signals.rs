@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::Desk;
+use crate::common::results::outside;
 
 const BOTH: [(Signal, i32); 2] = [(Signal::INT, 130), (Signal::TERM, 143)];
 
@@ -140,6 +141,8 @@ fn the_sentence_has_a_form_for_programs() {
     let said: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(said["error"], "interrupted: nothing was changed");
     assert_eq!(said["answer"], "unknown");
+    let outside = outside(&verb.map(str::to_owned), &said);
+    assert!(outside.is_empty(), "{outside:#?}");
 }
 
 /// A verb that waits for a passphrase on standard input, where no signal wakes it.

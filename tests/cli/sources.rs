@@ -66,7 +66,8 @@ const PACK: [&str; 6] = [
 
 fn json(desk: &Desk, arguments: &[&str]) -> Value {
     let answer = desk.solution(&[arguments, &["--output", "json"]].concat());
-    serde_json::from_str(&answer.success()).unwrap()
+    assert_eq!(answer.code, 0, "{answer:?}");
+    answer.json()
 }
 
 #[test]

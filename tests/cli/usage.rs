@@ -39,7 +39,8 @@ fn a_program_gets_a_wrong_command_line_as_json() {
         assert_eq!((answer.code, answer.stderr.as_str()), (2, ""), "{answer:?}");
         let json = answer.json();
         let fields: Vec<&String> = json.as_object().unwrap().keys().collect();
-        assert_eq!(fields, ["answer", "causes", "error", "hints"], "{json:#}");
+        let expected = ["answer", "causes", "error", "hints", "schemaVersion"];
+        assert_eq!(fields, expected, "{json:#}");
         assert_eq!(json["answer"], "usage");
         assert!(json["error"].as_str().unwrap().contains(words), "{json:#}");
         let hints = json["hints"].as_array().unwrap();

@@ -3,6 +3,8 @@
 //! Each test crate uses a part of it.
 #![allow(dead_code, reason = "each test crate uses a part")]
 
+pub(crate) mod results;
+
 use std::fmt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -17,15 +19,20 @@ pub(crate) struct Answer {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    command: String,
+    program: String,
+    arguments: Vec<String>,
 }
 
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "$ {}\n--- exit {}\n--- stdout\n{}--- stderr\n{}",
-            self.command, self.code, self.stdout, self.stderr
+            "$ {} {}\n--- exit {}\n--- stdout\n{}--- stderr\n{}",
+            self.program,
+            self.arguments.join(" "),
+            self.code,
+            self.stdout,
+            self.stderr
         )
     }
 }
@@ -37,15 +44,16 @@ impl Answer {
         let output = command.output().unwrap_or_else(|error| {
             panic!("`{program}` does not run: {error}; `scripts/install-tools` installs it")
         });
-        let arguments: Vec<_> = command
+        let arguments = command
             .get_args()
             .map(|text| text.to_string_lossy().into_owned())
             .collect();
         Self {
+            program,
+            arguments,
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-            command: format!("{program} {}", arguments.join(" ")),
         }
     }
 
@@ -63,10 +71,18 @@ impl Answer {
         format!("{}{}", self.stdout, self.stderr)
     }
 
-    /// Standard output as JSON.
+    /// Standard output as JSON. What the program itself says must be inside the schema of its verb.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+        let read = serde_json::from_str(&self.stdout);
+        let value = read.unwrap_or_else(|error| panic!("{error}: {self:?}"));
+        // `kubectl solution` is the program too.
+        let mut words = std::iter::once(&self.program).chain(self.arguments.first());
+        if words.any(|word| word.ends_with("solution")) {
+            let outside = results::outside(&self.arguments, &value);
+            assert!(outside.is_empty(), "{outside:#?} in {value:#}\n{self:?}");
+        }
+        value
     }
 }
 

@@ -50,7 +50,7 @@ fn a_login_is_found_by_skopeo_and_podman_until_the_logout() {
     assert_eq!(answer.code, 0, "{answer:?}");
     let path = desk.path("run/containers/auth.json");
     let expected = serde_json::json!({
-        "registry": host, "username": USER, "file": path, "checked": true,
+        "schemaVersion": "1", "registry": host, "username": USER, "file": path, "checked": true,
     });
     assert_eq!(answer.json(), expected);
     let mode = |name: &str| fs::metadata(desk.path(name)).unwrap().permissions().mode();
