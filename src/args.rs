@@ -1,5 +1,7 @@
 //! What several verbs take: groups of arguments, checked for their grammar only.
 
+use std::time::Duration;
+
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use importer::Run;
@@ -47,7 +49,7 @@ impl DryRunArguments {
     }
 }
 
-/// What happens while somebody else changes the cluster.
+/// How long is waited: for somebody else who changes the cluster, and for the cluster itself.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct WaitArguments {
@@ -61,10 +63,21 @@ pub(crate) struct WaitArguments {
         value_parser = seconds()
     )]
     pub(crate) wait: Option<u64>,
+
+    /// Seconds to wait for the cluster to become as asked: CRDs served, operators ready, objects gone
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = seconds())]
+    timeout: u64,
+}
+
+impl WaitArguments {
+    /// How long is waited for the cluster to become as asked.
+    pub(crate) fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout)
+    }
 }
 
 /// How long something is waited for: a day at most.
-pub(crate) fn seconds() -> RangedU64ValueParser<u64> {
+fn seconds() -> RangedU64ValueParser<u64> {
     clap::value_parser!(u64).range(1..=86_400)
 }
 

@@ -1,16 +1,11 @@
 //! What the verbs share that change the cluster.
 
-use std::time::Duration;
-
 use importer::{Change, Run};
 
 use super::watch::watch;
 use crate::args::{ClusterArguments, Output, WaitArguments};
 use crate::cluster;
 use crate::failure::Failure;
-
-/// How long objects may take to go: a namespace with pods needs their grace period.
-const GONE: Duration = Duration::from_mins(3);
 
 /// Runs a change of the cluster, and shows what happens.
 pub(super) fn change<T, E>(
@@ -27,7 +22,7 @@ where
             cluster: &cluster::connect(arguments).await?,
             writer: &cluster::writer(wait),
             tell: &watch(output),
-            deadline: GONE,
+            deadline: wait.timeout(),
             run,
         };
         Ok(act(&change).await?)

@@ -17,6 +17,9 @@ impl Judge for Error {
     fn answer(&self) -> Answer {
         match self {
             Self::Rollout(failure) => failure.stuck.answer(),
+            Self::StillThere { .. } => unknown(
+                "see what holds them, then run the same command again; `--timeout` waits longer",
+            ),
             // By the rule by which the deployer itself asks again.
             other if other.is_temporary() => UNKNOWN,
             _ => NO,

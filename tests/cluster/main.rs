@@ -13,6 +13,7 @@ mod configuration;
 mod consent;
 mod delete;
 mod environments;
+mod flags;
 mod future;
 mod gate;
 mod judgement;

@@ -135,7 +135,7 @@ impl Ready<'_> {
         };
         Ok(leased
             .cluster
-            .wait_rollout(namespace, operator, deployment.wait, &tell)
+            .wait_rollout(namespace, operator, self.asked.request.wait, &tell)
             .await?)
     }
 

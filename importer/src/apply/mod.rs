@@ -12,8 +12,6 @@ mod lock;
 mod rollback;
 pub(crate) mod uninstall;
 
-use std::time::Duration;
-
 use deployer::{Cluster, Object};
 use registry::{Client, ManifestOutcome, ManifestPush, PushReport, Tally};
 use serde::Serialize;
@@ -28,9 +26,6 @@ use crate::model::request::{Asked, ForgetSigners};
 use crate::plan::Ready;
 use crate::plan::decision::{Decision, PlannedCrd};
 use crate::plan::deployment::Deployment;
-
-/// How long a CRD may take until it is served.
-const ESTABLISHED: Duration = Duration::from_mins(1);
 
 /// What an import did, for the administrator's files.
 #[derive(Clone, Debug, Serialize)]
@@ -159,7 +154,7 @@ impl Ready<'_> {
         for planned in &decided.crds {
             leased
                 .cluster
-                .wait_crd_established(planned.object.name(), ESTABLISHED)
+                .wait_crd_established(planned.object.name(), self.asked.request.wait)
                 .await?;
         }
         Ok(())

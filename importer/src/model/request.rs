@@ -31,6 +31,8 @@ pub struct Request {
     pub now: StatementTime,
     /// Who works on the cluster, for others who want to at the same time.
     pub writer: Writer,
+    /// How long CRDs may take until they are served, and the operator until it is ready.
+    pub wait: Duration,
 }
 
 /// How far an import goes. Each goal includes those before it.
@@ -53,8 +55,6 @@ pub struct Target {
     pub namespace: Option<Namespace>,
     /// How nodes log in to the registry.
     pub pull_login: PullLogin,
-    /// How long the operator may take until it is ready.
-    pub wait: Duration,
 }
 
 /// How nodes log in to the registry.

@@ -1,7 +1,6 @@
 //! The part of an import that is about one environment: its namespace, the operator's objects, and what runs there now.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{EnvironmentName, KubernetesName, Namespace, Operator, Version};
@@ -42,8 +41,6 @@ pub(crate) struct Deployment {
     /// The uids of those that are there.
     uids: BTreeMap<ObjectRef, String>,
     pub(crate) operator: String,
-    /// How long it may take until it is ready.
-    pub(crate) wait: Duration,
     /// What stands there of the Solution before.
     pub(crate) standing: Option<Deployed>,
     pub(crate) rights: Compared,
@@ -162,7 +159,6 @@ impl Planner<'_> {
             stale,
             uids,
             operator: operator_name(id.name().as_str()),
-            wait: target.wait,
             standing,
             shared: place.solutions.keys().any(|name| name != id.name()),
             place,

@@ -7,9 +7,7 @@ use importer::Run;
 use registry::RegistryAddress;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
 
-use crate::args::{
-    ClusterArguments, RegistryArguments, TrustArguments, WaitArguments, choose, seconds,
-};
+use crate::args::{ClusterArguments, RegistryArguments, TrustArguments, WaitArguments, choose};
 
 /// Push an archive's images to a registry, and run its operator in an environment
 #[derive(Args, Debug)]
@@ -128,10 +126,6 @@ pub(crate) struct Place {
     /// Accept what the plan says reaches beyond the environment, by the id shown there
     #[arg(long, value_name = "ID", requires = "environment")]
     pub(super) accept: Vec<String>,
-
-    /// Seconds to wait for the operator to become ready
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = seconds())]
-    pub(super) timeout: u64,
 }
 
 /// How a plan is shown.

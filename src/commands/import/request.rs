@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
 
 use importer::{
     Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal,
@@ -124,7 +123,6 @@ pub(crate) fn of_place(
         environment,
         namespace: place.namespace.clone(),
         pull_login,
-        wait: Duration::from_secs(place.timeout),
     };
     let target = place.environment.clone().map(target);
     let goal = target.map_or(Goal::Available, Goal::Deployed);
@@ -151,6 +149,7 @@ pub(crate) fn of_goal(
         by: environment::person(),
         now: environment::now().map_err(Failure::unknown)?,
         writer: cluster::writer(turn),
+        wait: turn.timeout(),
     })
 }
 
