@@ -10,7 +10,7 @@ use importer::{Status, Turn, Writer};
 
 use crate::args::{ClusterArguments, WaitArguments};
 use crate::failure::Failure;
-use crate::{environment, holder, interrupt};
+use crate::{environment, holder, interrupt, verbose};
 
 /// How long one request to the API server may take.
 const REQUEST: Duration = Duration::from_secs(30);
@@ -55,6 +55,7 @@ pub(crate) async fn connect(arguments: &ClusterArguments) -> Result<Cluster, Fai
     let connect = Connect {
         account,
         timeout: REQUEST,
+        listener: verbose::listener(),
     };
     Cluster::connect(&connect).await.map_err(|error| {
         Failure::unknown(error)

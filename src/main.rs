@@ -22,6 +22,7 @@ mod render;
 mod terminal;
 mod trust;
 mod usage;
+mod verbose;
 
 use std::process::ExitCode;
 

@@ -5,7 +5,7 @@ use registry::{Credentials, Options, PlainHttp, RegistryAddress};
 
 use crate::args::{RegistryArguments, choose};
 use crate::failure::Failure;
-use crate::{disk, environment};
+use crate::{disk, environment, verbose};
 
 /// How registries are reached, without a login.
 pub(crate) fn options(arguments: &RegistryArguments) -> Result<Options, Failure> {
@@ -14,6 +14,7 @@ pub(crate) fn options(arguments: &RegistryArguments) -> Result<Options, Failure>
     Ok(Options {
         ca: ca.collect::<Result<_, _>>()?,
         plain_http: choose(arguments.plain_http, PlainHttp::Always, PlainHttp::Loopback),
+        listener: verbose::listener(),
         ..Options::default()
     })
 }

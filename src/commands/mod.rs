@@ -34,7 +34,7 @@ use serde::Serialize;
 
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
-use crate::render;
+use crate::{render, verbose};
 
 /// Pack, validate and import signed Solution archives: Kubernetes applications for sites without internet.
 #[derive(Debug, Parser)]
@@ -60,6 +60,10 @@ pub(crate) struct Cli {
         value_name = "FORMAT"
     )]
     pub(crate) output: Output,
+
+    /// Show each request to a registry or cluster on standard error: method, URL, status, milliseconds
+    #[arg(short, long, global = true)]
+    verbose: bool,
 
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -102,6 +106,9 @@ fn give<T: Serialize>(output: Output, value: &T, human: impl FnOnce(&T)) -> Outc
 /// Runs one command.
 pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
     let output = cli.output;
+    if cli.verbose {
+        verbose::turn_on();
+    }
     match cli.command {
         Command::Keygen(arguments) => keygen::run(&arguments, output),
         Command::Init(arguments) => init::run(&arguments, output),

@@ -1,8 +1,9 @@
-//! Flags that the verbs of a cluster have in common: how long they wait.
+//! Flags that the verbs of a cluster have in common: how long they wait, and what they show of their requests.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::site::Site;
+use crate::site::{Site, variable};
 
 /// Far less than any time that is waited without being told.
 const SOON: Duration = Duration::from_secs(60);
@@ -36,4 +37,65 @@ fn a_timeout_is_how_long_objects_may_take_to_go() {
     }
     finalizers("null");
     site.solution(&undeploy).success();
+}
+
+#[test]
+fn every_request_is_shown_and_no_secret() {
+    let site = Site::new("verbose");
+    let import = site.import("1.0.0.iso", &["--verbose", "--output", "json"]);
+    assert_eq!(import.code, 0, "{import:?}");
+    // What is shown does not disturb what is read by programs.
+    import.json();
+    for line in import.stderr.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [method, url, status, took, "ms"] = words[..] else {
+            panic!("{line}")
+        };
+        assert!(
+            method.bytes().all(|byte| byte.is_ascii_uppercase()),
+            "{line}"
+        );
+        assert!(url.starts_with("https://"), "{line}");
+        assert!(
+            status.parse::<u16>().is_ok() && took.parse::<u64>().is_ok(),
+            "{line}"
+        );
+    }
+    let registry = variable("SOLUTION_TEST_PUSH_REGISTRY");
+    for words in [
+        &format!("GET https://{registry}/v2/ 401 "),
+        "/example-operator/blobs/uploads/?digest=sha256%3A",
+        "/version 200 ",
+        "/namespaces/metalk8s-solutions/configmaps/solution-example-1.0.0",
+    ] {
+        assert!(
+            import.stderr.contains(words),
+            "`{words}` is not in: {}",
+            import.stderr
+        );
+    }
+    let config = site.account("default");
+    let status = site.solution(&["status", "-v", "--kubeconfig", &config]);
+    let config = fs::read_to_string(config).unwrap();
+    let token = config
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("token: "));
+    let secrets = [
+        variable("SOLUTION_TEST_REGISTRY_PASSWORD"),
+        token.unwrap().to_owned(),
+    ];
+    for answer in [&import, &status] {
+        assert!(answer.stderr.contains(" ms"), "{answer:?}");
+        for secret in secrets
+            .iter()
+            .map(String::as_str)
+            .chain(["_state", "Bearer", "Basic"])
+        {
+            assert!(
+                !answer.stderr.contains(secret),
+                "{secret} is in: {}",
+                answer.stderr
+            );
+        }
+    }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use resource::Kinds;
+use watch::Listener;
 
 /// The version of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +31,7 @@ pub struct Cluster {
     context: Option<String>,
     server: String,
     version: ServerVersion,
+    listener: Listener,
 }
 
 impl fmt::Debug for Cluster {

@@ -7,6 +7,7 @@ use http::{Request, Response};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use serde_json::{Value, json};
+use watch::Listener;
 
 use crate::cluster::Cluster;
 
@@ -56,7 +57,8 @@ pub(crate) async fn cluster(
     });
     let client = kube::Client::new(service, "default");
     let server = "https://mock.test".to_owned();
-    let cluster = Cluster::with_client(client, Duration::from_secs(10), None, server).await;
+    let how = (Duration::from_secs(10), Listener::default());
+    let cluster = Cluster::with_client(client, how, None, server).await;
     (cluster.unwrap(), seen)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use reqwest::{Method, Url};
 use tokio::sync::OnceCell;
-use watch::Tell;
+use watch::{Listener, Tell};
 
 use crate::address::{DOCKER_HUB, RegistryAddress, Repository};
 use crate::answer::Answer;
@@ -98,6 +98,8 @@ pub struct Options {
     pub retry: RetryPolicy,
     /// What is too slow to go on with.
     pub least_rate: LeastRate,
+    /// Is told of each request.
+    pub listener: Listener,
 }
 
 impl Default for Options {
@@ -112,6 +114,7 @@ impl Default for Options {
             user_agent: concat!("solution/", env!("CARGO_PKG_VERSION")).to_owned(),
             retry: RetryPolicy::default(),
             least_rate: LeastRate::default(),
+            listener: Listener::default(),
         }
     }
 }
@@ -159,7 +162,7 @@ impl Client {
             .referer(false);
         let http = options.proxies.apply(builder)?;
         let http = http.build().map_err(Error::Setup)?;
-        let wire = Wire::new(http, Pace::new(options.least_rate));
+        let wire = Wire::new(http, Pace::new(options.least_rate), options.listener);
         let auth = Auth::new(options.credentials);
         Ok(Self {
             inner: Arc::new(Inner {

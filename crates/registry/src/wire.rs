@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use reqwest::Request;
+use reqwest::{Request, Response, Url};
+use tokio::time::Instant;
+use watch::{Exchange, Listener};
 
 use crate::activity::{Activity, Moment};
 use crate::answer::Answer;
@@ -17,14 +19,16 @@ pub(crate) struct Wire {
     pace: Arc<Pace>,
     /// Whether anybody has ever answered.
     answered: AtomicBool,
+    listener: Listener,
 }
 
 impl Wire {
-    pub(crate) fn new(http: reqwest::Client, pace: Arc<Pace>) -> Self {
+    pub(crate) fn new(http: reqwest::Client, pace: Arc<Pace>, listener: Listener) -> Self {
         Self {
             http,
             pace,
             answered: AtomicBool::new(false),
+            listener,
         }
     }
 
@@ -45,7 +49,15 @@ impl Wire {
         activity: Activity,
     ) -> Result<Answer, Error> {
         activity.mark(Moment::Asking);
+        let (method, url) = (request.method().clone(), request.url().clone());
+        let asked = Instant::now();
         let answer = activity.watch(self.http.execute(request)).await;
+        self.listener.tell(|| Exchange {
+            method: method.to_string(),
+            url: without_secrets(&url),
+            status: status(&answer),
+            took: asked.elapsed(),
+        });
         let answer = answer.map_err(|late| late.error(operation))?;
         self.answered.fetch_or(answer.is_ok(), Ordering::Relaxed);
         match answer {
@@ -65,5 +77,69 @@ impl Wire {
 
     pub(crate) fn pace(&self) -> &Arc<Pace> {
         &self.pace
+    }
+}
+
+/// The status of an answer, if there is one.
+fn status<L>(answer: &Result<reqwest::Result<Response>, L>) -> Option<u16> {
+    let response = answer.as_ref().ok()?.as_ref().ok()?;
+    Some(response.status().as_u16())
+}
+
+/// The parameters whose values say what is asked for. Those of others may be all that somebody else needs to go on with
+/// an upload or to read from a store.
+const PLAIN: [&str; 7] = ["digest", "from", "last", "mount", "n", "scope", "service"];
+
+/// A URL for people: no login, no state of an upload, no signature.
+fn without_secrets(url: &Url) -> String {
+    let mut shown = url.clone();
+    // Errors are those of URLs without a host, which are never sent.
+    let _ = shown.set_username("");
+    let _ = shown.set_password(None);
+    shown.set_fragment(None);
+    if let Some((before, _)) = url.path().split_once("/uploads/") {
+        shown.set_path(&format!("{before}/uploads/"));
+    }
+    let pairs = url.query_pairs();
+    let plain: Vec<_> = pairs
+        .filter(|(name, _)| PLAIN.contains(&name.as_ref()))
+        .collect();
+    shown.set_query(None);
+    if !plain.is_empty() {
+        shown.query_pairs_mut().extend_pairs(plain);
+    }
+    shown.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lets_somebody_else_in_is_not_shown() {
+        for (url, shown) in [
+            (
+                "https://me:very-secret@registry.test/v2/",
+                "https://registry.test/v2/",
+            ),
+            (
+                "https://registry.test/v2/app/blobs/uploads/very-secret?_state=very-secret&digest=sha256:ab",
+                "https://registry.test/v2/app/blobs/uploads/?digest=sha256%3Aab",
+            ),
+            (
+                "https://registry.test/v2/app/blobs/uploads/?mount=sha256:ab&from=base",
+                "https://registry.test/v2/app/blobs/uploads/?mount=sha256%3Aab&from=base",
+            ),
+            (
+                "https://store.test/blob?X-Amz-Signature=very-secret#very-secret",
+                "https://store.test/blob",
+            ),
+            (
+                "https://auth.test/token?account=me&scope=repository:app:pull",
+                "https://auth.test/token?scope=repository%3Aapp%3Apull",
+            ),
+        ] {
+            assert_eq!(without_secrets(&url.parse().unwrap()), shown);
+        }
     }
 }

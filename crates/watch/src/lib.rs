@@ -8,7 +8,13 @@
 //! itself then, and tells nothing more. Where blocking work waits for asynchronous work, it drops the future once
 //! [`Cancel`] says so; only `sources::Network` does.
 //!
+//! **Listening.** Whoever wants to see each request that goes to a server gives a [`Listener`] to the crate that sends it.
+//!
 //! This crate must not know what the work is.
+
+mod exchange;
+
+pub use exchange::{Exchange, Listener};
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

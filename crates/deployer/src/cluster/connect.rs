@@ -7,6 +7,7 @@ use std::time::Duration;
 use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use watch::Listener;
 
 use super::wire::credentials_problem;
 use super::{Cluster, ServerVersion};
@@ -34,6 +35,8 @@ pub struct Connect {
     pub account: Account,
     /// For one request; waits have their own deadlines.
     pub timeout: Duration,
+    /// Is told of each request.
+    pub listener: Listener,
 }
 
 impl Cluster {
@@ -55,13 +58,14 @@ impl Cluster {
             .to_owned();
         let builder =
             ClientBuilder::try_from(config).map_err(|source| setup_error(&server, source))?;
-        Self::with_client(builder.build(), connect.timeout, context, server).await
+        let how = (connect.timeout, connect.listener.clone());
+        Self::with_client(builder.build(), how, context, server).await
     }
 
     /// The same with a client that is there already.
     pub(crate) async fn with_client(
         client: kube::Client,
-        timeout: Duration,
+        (timeout, listener): (Duration, Listener),
         context: Option<String>,
         server: String,
     ) -> Result<Self, Error> {
@@ -77,6 +81,7 @@ impl Cluster {
             context,
             server,
             version: unknown,
+            listener,
         };
         cluster.version = cluster.ask_version().await?;
         Ok(cluster)

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
+use watch::Exchange;
 
 use super::Cluster;
 use crate::error::{Error, FieldConflict, Source, bounded, cut};
@@ -151,7 +152,9 @@ impl Cluster {
 
     async fn attempt(&self, call: &Call<'_>) -> Result<Outcome, Error> {
         let request = call.request()?;
-        match tokio::time::timeout(self.timeout, self.exchange(request, call.doing)).await {
+        // On the heap, since every future that asks a cluster holds this one.
+        let exchange = Box::pin(self.exchange(request, call.doing));
+        match tokio::time::timeout(self.timeout, exchange).await {
             Ok(outcome) => Ok(outcome),
             Err(_) => Err(Error::Timeout {
                 doing: call.doing.to_owned(),
@@ -161,7 +164,16 @@ impl Cluster {
     }
 
     async fn exchange(&self, request: Request<Body>, doing: &str) -> Outcome {
-        let response = match self.client.send(request).await {
+        let (method, path) = (request.method().clone(), request.uri().clone());
+        let asked = Instant::now();
+        let answer = self.client.send(request).await;
+        self.listener.tell(|| Exchange {
+            method: method.to_string(),
+            url: format!("{}{path}", self.server),
+            status: answer.as_ref().ok().map(|it| it.status().as_u16()),
+            took: asked.elapsed(),
+        });
+        let response = match answer {
             Ok(response) => response,
             Err(error) => return self.no_answer(error, doing),
         };

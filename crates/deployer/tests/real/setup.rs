@@ -6,6 +6,7 @@ use std::time::Duration;
 use deployer::{Account, Applied, Cluster, Conflicts, Connect, FieldManager, Object, ObjectRef};
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use watch::Listener;
 
 pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 
@@ -31,6 +32,7 @@ pub(crate) fn with(paths: Vec<PathBuf>, context: Option<&str>) -> Connect {
     Connect {
         account,
         timeout: Duration::from_secs(10),
+        listener: Listener::default(),
     }
 }
 
