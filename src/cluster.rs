@@ -78,6 +78,7 @@ pub(crate) fn writer(wait: &WaitArguments) -> Writer {
     let longest = wait.wait.map(Duration::from_secs);
     Writer {
         name: environment::writer().to_string(),
+        person: environment::person(),
         clock: Arc::new(environment::clock),
         gone: Gone::by(holder::is_gone),
         leases: LEASES.clone(),

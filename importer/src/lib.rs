@@ -4,11 +4,12 @@
 //! touched only when every image is in place. This crate must not know how an image is laid out or how a signature is
 //! checked. docs/import.md tells what is written, under which names and in which order.
 //!
-//! `model` is what all of it is made of, `plan` reads and decides, `apply` writes and waits, `status` tells, and
-//! `configuration` compares what it tells with what a site wants.
+//! `model` is what all of it is made of, `plan` reads and decides, `apply` writes and waits, `status` and `history` tell,
+//! and `configuration` compares what `status` tells with what a site wants.
 
 mod apply;
 mod configuration;
+mod history;
 mod kept;
 pub mod limits;
 mod model;
@@ -22,11 +23,13 @@ pub use apply::lifecycle::{Undone, deactivate, undeploy, unimport};
 pub use apply::uninstall::{Deletion, Leaving};
 pub use apply::{Count, Receipt};
 pub use configuration::{Difference, Unlisted};
+pub use history::{History, Known, Wanted, WayBack, history, way_back};
 pub use kept::{imported, open as open_kept};
 pub use model::error::{Error, ExpandError, PushFailure};
 pub use model::event::Event;
 pub use model::namespace_record::{Consent, EnvironmentNamespace, Origin};
 pub use model::obstacle::Obstacle;
+pub use model::receipt::{ChangeReceipt, Outcome, Passage, Ran, Revision, Subject, Verb};
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{
     Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal,

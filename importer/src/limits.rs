@@ -3,3 +3,20 @@
 /// Bytes of an archive's head: its list of at most [`schemas::limits::CONTENTS_SIZE`] twice, as much again for each of the
 /// two directory trees, and small files.
 pub const HEAD: u64 = 8 * schemas::limits::CONTENTS_SIZE;
+
+/// Receipts that are kept: years of changes at most sites, and at 2 KiB each less than a second to list, which every change
+/// does once. More are kept only where each is the last change of what runs somewhere.
+pub const RECEIPTS: usize = 200;
+
+/// Objects that a receipt names as written, and as removed: more than any operator has, and together with
+/// [`RECEIPT_PLACES`] a fraction of the 1 MiB of a ConfigMap, however long the names are.
+pub const RECEIPT_OBJECTS: usize = 100;
+
+/// Namespaces that a receipt names, each with two versions.
+pub const RECEIPT_PLACES: usize = 500;
+
+/// Characters of the reason in a receipt: what is kept of a server's own message.
+pub const RECEIPT_REASON: usize = deployer::limits::MAX_MESSAGE;
+
+/// Bytes of an Event's note that the API server takes (events.k8s.io/v1).
+pub const EVENT_NOTE: usize = 1024;

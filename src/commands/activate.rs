@@ -1,7 +1,7 @@
 //! `solution activate`: makes an imported version the one whose CRDs are in the cluster.
 
 use clap::Args;
-use importer::{Adopt, Goal};
+use importer::{Adopt, Goal, Verb};
 use schemas::{SolutionName, Version};
 
 use super::import::{self, PlanArguments};
@@ -60,6 +60,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let pull_registry = Some(kept.pull_registry);
         let (registry, turn) = (&kept.registry, &arguments.turn);
         let mut request = import::of_goal(Goal::Activated, registry, pull_registry, turn)?;
+        request.verb = Verb::Activate;
         let adopt = arguments.adopt.is_some();
         request.allowed.adopt.crds = choose(adopt, Adopt::Allow, Adopt::Refuse);
         let reached = (&kept.client, &cluster);

@@ -1,6 +1,7 @@
 //! `solution deploy`: runs an imported version in an environment, without its medium.
 
 use clap::Args;
+use importer::Verb;
 use schemas::{SolutionName, Version};
 
 use super::import::{self, Place, PlanArguments};
@@ -55,7 +56,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         };
         let pull_registry = Some(kept.pull_registry);
         let place = &arguments.place;
-        let request = import::of_place(place, &kept.registry, pull_registry, &arguments.turn)?;
+        let mut request = import::of_place(place, &kept.registry, pull_registry, &arguments.turn)?;
+        request.verb = Verb::Deploy;
         let reached = (&kept.client, &cluster);
         import::carry_out(&kept.accepted, request, reached, choices, output).await
     })

@@ -11,6 +11,7 @@ mod done;
 mod environment;
 #[cfg(test)]
 mod flags_tests;
+mod history;
 mod import;
 mod init;
 mod inspect;
@@ -22,6 +23,7 @@ mod man;
 mod pack;
 mod question;
 mod refusal;
+mod rollback;
 mod sign;
 mod status;
 mod trust;
@@ -86,8 +88,10 @@ pub(crate) enum Command {
     Activate(activate::Arguments),
     Apply(Box<apply::Arguments>),
     Deploy(Box<deploy::Arguments>),
+    Rollback(rollback::Arguments),
     Unimport(undo::Unimport),
     Status(status::Arguments),
+    History(history::Arguments),
     Undeploy(undo::Undeploy),
     Deactivate(undo::Deactivate),
     Delete(delete::Arguments),
@@ -124,8 +128,10 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Activate(arguments) => activate::run(&arguments, output),
         Command::Apply(arguments) => apply::run(&arguments, output),
         Command::Deploy(arguments) => deploy::run(&arguments, output),
+        Command::Rollback(arguments) => rollback::run(&arguments, output),
         Command::Unimport(arguments) => arguments.run(output),
         Command::Status(arguments) => status::run(&arguments, output),
+        Command::History(arguments) => history::run(&arguments, output),
         Command::Undeploy(arguments) => arguments.run(output),
         Command::Deactivate(arguments) => arguments.run(output),
         Command::Delete(arguments) => delete::run(&arguments, output),

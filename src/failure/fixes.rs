@@ -31,6 +31,9 @@ const DELETE_FIRST: &str =
     "delete them yourself first, or `--delete-resources` deletes them with their namespaces";
 const OWN_LOGIN: &str =
     "import or deploy that one again, with `--pull-secret` or `--pull-login` of its own";
+const NOTHING_BEFORE: &str = "`solution status` lists what is imported, and `solution deploy NAME VERSION --allow-downgrade` runs an older version";
+const REVISIONS: &str = "`solution history NAME --environment NAME` shows what was deployed there; `solution deploy NAME VERSION` runs any imported version";
+const IMPORTED_ANEW: &str = "import the archive that ran with `--replace`; or `solution deploy NAME VERSION --allow-downgrade` runs the one that is imported now";
 const PLAN_AGAIN: &str =
     "run the same command again: it makes a new plan, and nothing has to be pushed twice";
 
@@ -95,6 +98,9 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::Refused(..) => CLUSTER_RULES,
         O::PodRefused(_) => POD_RULES,
         O::NotDeployed(..) => "`solution status` shows what is deployed where",
+        O::NothingBefore(..) => NOTHING_BEFORE,
+        O::NoRevision(_) | O::OtherRevision(..) | O::RevisionFailed(..) => REVISIONS,
+        O::ImportedAnew(..) => IMPORTED_ANEW,
         O::NotImported(..) | O::NothingImported(_) => "`solution status` lists what is imported",
         O::NotActive(_) => "`solution status` shows what is active",
         O::ServesNothing(_) => "serve a version again, or delete the CRD yourself",

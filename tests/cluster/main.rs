@@ -16,6 +16,7 @@ mod environments;
 mod flags;
 mod future;
 mod gate;
+mod history;
 mod judgement;
 mod kept;
 mod lifecycle;

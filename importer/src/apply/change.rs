@@ -9,6 +9,7 @@ use watch::Tell;
 use crate::apply::leased::Leased;
 use crate::model::error::Error;
 use crate::model::event::Event;
+use crate::model::receipt::Subject;
 use crate::model::state::ClusterState;
 use crate::model::writer::Writer;
 
@@ -43,25 +44,27 @@ impl fmt::Debug for Change<'_> {
 }
 
 impl Change<'_> {
-    /// Decides from the state of the cluster and, unless the run is dry, takes the Lease, decides again, and acts. The
+    /// Decides from the state of the cluster, which also says what the change is `about`, and, unless the run is dry, takes the Lease, decides again, and acts. The
     /// first decision refuses without a write; the second knows what others have done meanwhile. Returns what was
     /// decided last, and what acting on it removed; nothing of a dry run.
     pub(crate) async fn make<T>(
         &self,
+        about: impl FnOnce(&ClusterState) -> Subject,
         decide: impl AsyncFn(&ClusterState) -> Result<T, Error>,
         act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
     ) -> Result<(T, Option<Vec<String>>), Error> {
-        let decided = async || decide(&ClusterState::read(self.cluster).await?).await;
-        let first = decided().await?;
+        let state = async || ClusterState::read(self.cluster).await;
+        let first = decide(&state().await?).await?;
         if self.run == Run::Dry {
             return Ok((first, None));
         }
-        let act = async |leased: &mut Leased<'_>| {
-            let mut decided = decided().await?;
-            act(leased, &mut decided).await?;
-            Ok(decided)
+        let decide = async || {
+            let state = state().await?;
+            let decided = decide(&state).await?;
+            Ok((decided, about(&state)))
         };
-        let (decided, done) = Leased::run(self.cluster, self.writer, self.tell, act).await?;
+        let writing = (self.cluster, self.writer, self.tell);
+        let (decided, done) = Leased::run(writing, decide, act).await?;
         Ok((decided, Some(done.removed)))
     }
 }

@@ -13,6 +13,7 @@ use crate::model::error::Error;
 use crate::model::inventory::{self, cluster_kinds, served_kind};
 use crate::model::namespace_record::{self, NamespaceRecord, Origin, namespace_reference};
 use crate::model::obstacle::{Obstacle, named};
+use crate::model::receipt::{Subject, Verb};
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 
@@ -81,7 +82,10 @@ pub async fn delete(
         }
         Ok(())
     };
-    let ((_, deleted), _) = change.make(decide, act).await?;
+    let about = |state: &ClusterState| {
+        Subject::of_spaces(Verb::DeleteEnvironment, state.environment(environment))
+    };
+    let ((_, deleted), _) = change.make(about, decide, act).await?;
     Ok(deleted)
 }
 

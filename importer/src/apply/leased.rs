@@ -6,12 +6,14 @@ use schemas::{KubernetesName, Namespace, SolutionName};
 use serde_json::Value;
 use watch::Tell;
 
+use crate::apply::journal::Journal;
 use crate::apply::lock::Lock;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::inventory::inventory;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::owner_of;
+use crate::model::receipt::{Revision, Subject};
 use crate::model::record::{self, Record};
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
@@ -26,6 +28,7 @@ pub(crate) struct Leased<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) lock: &'a Lock,
     pub(crate) tell: Tell<'a, Event>,
+    journal: Journal<'a>,
     done: Done,
 }
 
@@ -36,30 +39,43 @@ pub(crate) struct Done {
     pub(crate) objects: Vec<String>,
     /// Every object that was removed.
     pub(crate) removed: Vec<String>,
+    /// The number of the receipt; none where nothing was changed.
+    pub(crate) revision: Option<Revision>,
 }
 
 impl Leased<'_> {
-    /// Acts under the Lease, and gives it back. Returns what acting gave, and what was written.
+    /// Decides under the Lease, acts, leaves a receipt of what was changed, whatever became of it, and gives the Lease
+    /// back. Returns what was decided, and what was written.
     pub(crate) async fn run<T>(
-        cluster: &Cluster,
-        writer: &Writer,
-        tell: Tell<'_, Event>,
-        act: impl AsyncFnOnce(&mut Leased<'_>) -> Result<T, Error>,
+        (cluster, writer, tell): (&Cluster, &Writer, Tell<'_, Event>),
+        decide: impl AsyncFnOnce() -> Result<(T, Subject), Error>,
+        act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
     ) -> Result<(T, Done), Error> {
         let lock = Lock::acquire(cluster, writer, tell).await?;
-        let mut leased = Leased {
-            cluster,
-            lock: &lock,
-            tell,
-            done: Done::default(),
+        let acted = async {
+            let (mut decided, subject) = decide().await?;
+            let mut leased = Leased {
+                cluster,
+                lock: &lock,
+                tell,
+                journal: Journal::new(cluster, writer, subject),
+                done: Done::default(),
+            };
+            let acted = act(&mut leased, &mut decided).await;
+            let Leased {
+                journal, mut done, ..
+            } = leased;
+            let ended = journal.end(acted.as_ref().err(), &done).await;
+            acted?;
+            done.revision = ended?;
+            Ok((decided, done))
         };
-        let acted = act(&mut leased).await;
-        let done = leased.done;
+        let acted: Result<_, Error> = acted.await;
         // What went wrong first is what the administrator must know.
         let released = lock.release().await;
         let acted = acted?;
         released?;
-        Ok((acted, done))
+        Ok(acted)
     }
 
     /// Writes what `decide` makes of an object as it is; nothing when it makes nothing of it. Returns the object as it
@@ -81,7 +97,7 @@ impl Leased<'_> {
                 .await;
             match written {
                 Ok((applied, after)) => {
-                    self.note(reference, applied);
+                    self.note(reference, applied).await?;
                     return Ok(Some(after));
                 }
                 Err(deployer::Error::Changed { .. }) if decision < DECISIONS => {}
@@ -99,14 +115,16 @@ impl Leased<'_> {
         Ok(())
     }
 
-    fn note(&mut self, object: &ObjectRef, applied: Applied) {
-        if applied != Applied::Unchanged {
-            self.done.objects.push(object.to_string());
-        }
+    async fn note(&mut self, object: &ObjectRef, applied: Applied) -> Result<(), Error> {
         (self.tell)(Event::Object {
             object: object.clone(),
             applied,
         });
+        if applied == Applied::Unchanged {
+            return Ok(());
+        }
+        self.done.objects.push(object.to_string());
+        self.journal.begin().await
     }
 
     /// Deletes an object as long as `may` says of it as it is that it may go.
@@ -127,8 +145,7 @@ impl Leased<'_> {
                 .await;
             match deleted {
                 Ok(Deleted::Requested) => {
-                    self.gone(reference.clone());
-                    return Ok(());
+                    return self.gone(reference.clone()).await;
                 }
                 Ok(Deleted::WasAbsent) => return Ok(()),
                 Err(deployer::Error::Changed { .. }) if decision < DECISIONS => {}
@@ -158,9 +175,10 @@ impl Leased<'_> {
             .await
     }
 
-    fn gone(&mut self, object: ObjectRef) {
+    async fn gone(&mut self, object: ObjectRef) -> Result<(), Error> {
         self.done.removed.push(object.to_string());
         (self.tell)(Event::Removed(object));
+        self.journal.begin().await
     }
 
     /// Removes what an operator no longer has.
@@ -192,7 +210,7 @@ impl Leased<'_> {
             .prune(scope, keep, Propagation::Foreground)
             .await?;
         for object in removed {
-            self.gone(object);
+            self.gone(object).await?;
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use crate::model::inventory::inventory;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::owner_of;
+use crate::model::receipt::{Subject, Verb};
 use crate::model::record::Record;
 use crate::model::state::ClusterState;
 use crate::plan::default_account::DefaultAccount;
@@ -54,11 +55,15 @@ pub async fn undeploy(
     environment: &EnvironmentName,
     namespace: Option<&Namespace>,
 ) -> Result<Undone, Error> {
+    let wanted = |space: &&NamespaceRecord| {
+        space.solutions.contains_key(solution)
+            && namespace.is_none_or(|namespace| space.namespace == *namespace)
+    };
+    let about = |state: &ClusterState| {
+        let spaces = state.environment(environment).filter(wanted);
+        Subject::leaving(Verb::Undeploy, solution, state, spaces)
+    };
     let decide = async |state: &ClusterState| {
-        let wanted = |space: &&NamespaceRecord| {
-            space.solutions.contains_key(solution)
-                && namespace.is_none_or(|namespace| space.namespace == *namespace)
-        };
         let spaces = state.environment(environment).filter(wanted);
         let spaces = leaving(change.cluster, solution, spaces).await?;
         if spaces.is_empty() {
@@ -76,7 +81,7 @@ pub async fn undeploy(
     let act = async |leased: &mut Leased<'_>, spaces: &mut Spaces| {
         remove_operators(leased, solution, spaces, change.deadline).await
     };
-    let (spaces, removed) = change.make(decide, act).await?;
+    let (spaces, removed) = change.make(about, decide, act).await?;
     let objects = spaces.iter().flat_map(|(_, objects)| objects);
     let note =
         format!("custom resources of {solution} stay, and so does everything that belongs to them");
@@ -213,7 +218,11 @@ pub async fn deactivate(change: &Change<'_>, solution: &SolutionName) -> Result<
             .await?;
         leased.project().await
     };
-    let (definitions, removed) = change.make(decide, act).await?;
+    let about = |state: &ClusterState| {
+        let active = state.active.get(solution);
+        Subject::of_solution(Verb::Deactivate, solution, active, state)
+    };
+    let (definitions, removed) = change.make(about, decide, act).await?;
     Ok(Undone::of(removed, definitions.own(), definitions.notes()))
 }
 
@@ -232,7 +241,9 @@ pub async fn unimport(
     let act = async |leased: &mut Leased<'_>, record: &mut Record| {
         forget_versions(leased, std::slice::from_ref(record), change.deadline).await
     };
-    let (record, removed) = change.make(decide, act).await?;
+    let about =
+        |state: &ClusterState| Subject::of_solution(Verb::Unimport, solution, Some(version), state);
+    let (record, removed) = change.make(about, decide, act).await?;
     let registry = &record.pushed_to;
     let note = format!("the images stay in the registry, under {registry}");
     Ok(Undone::of(removed, &[record.reference()], vec![note]))

@@ -1,11 +1,13 @@
 //! Does what a plan says: push, record, activate, deploy, wait. The cluster is touched only when every image is in
 //! place; running it again completes whatever an interruption left.
 
+mod announce;
 pub(crate) mod change;
 mod definitions;
 pub(crate) mod delete;
 mod deploy;
 pub(crate) mod environment;
+mod journal;
 mod leased;
 pub(crate) mod lifecycle;
 mod lock;
@@ -22,6 +24,7 @@ use crate::apply::leased::{Done, Leased};
 use crate::model::error::{Error, PushFailure};
 use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
+use crate::model::receipt::{Passage, Ran, Revision, Subject};
 use crate::model::request::{Asked, ForgetSigners};
 use crate::plan::Ready;
 use crate::plan::decision::{Decision, PlannedCrd};
@@ -54,6 +57,9 @@ pub struct Receipt {
     /// The id of what reaches beyond the environment and was accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
+    /// The number of the change in the cluster's history; none where nothing was changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Revision>,
     /// What was found of the archive though it was accepted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
@@ -87,9 +93,16 @@ impl Ready<'_> {
     ) -> Result<Receipt, Error> {
         let report = self.push(client, tell).await?;
         tell(Event::Pushed);
-        let write = async |leased: &mut Leased<'_>| self.write(leased).await;
-        let writer = &self.asked.request.writer;
-        let ((), done) = Leased::run(cluster, writer, tell, write).await?;
+        let decide = async || {
+            let decided = self.decide_again(cluster).await?;
+            let subject = self.subject(&decided);
+            Ok((decided, subject))
+        };
+        let write = async |leased: &mut Leased<'_>, decided: &mut Decision| {
+            self.write(decided, leased).await
+        };
+        let writing = (cluster, &self.asked.request.writer, tell);
+        let (_, done) = Leased::run(writing, decide, write).await?;
         Ok(self.receipt(&report, done))
     }
 
@@ -107,9 +120,37 @@ impl Ready<'_> {
         })))
     }
 
-    async fn write(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
-        let decided = self.decide_again(leased.cluster).await?;
-        self.remember(&decided, leased).await?;
+    /// What the receipt says that it is about.
+    fn subject(&self, decided: &Decision) -> Subject {
+        let Asked {
+            id,
+            record,
+            request,
+            ..
+        } = &self.asked;
+        let of_version =
+            Subject::of_solution(request.verb, id.name(), Some(id.version()), &decided.state);
+        let passage = |deployment: &Deployment| Passage {
+            environment: deployment.place.environment.clone(),
+            namespace: deployment.namespace.clone(),
+            from: deployment
+                .standing
+                .as_ref()
+                .map(|standing| Ran::of(&decided.state, id.name(), standing)),
+            to: Some(Ran::from_archive(
+                &deployment.deployed,
+                Some(record.archive_id),
+            )),
+        };
+        Subject {
+            archive_id: Some(record.archive_id),
+            places: decided.deployment.iter().map(passage).collect(),
+            ..of_version
+        }
+    }
+
+    async fn write(&self, decided: &Decision, leased: &mut Leased<'_>) -> Result<(), Error> {
+        self.remember(decided, leased).await?;
         let record = &self.asked.record;
         // A record that is the same stays as it is, with the time of the first import.
         let earlier = decided.state.record(&record.name, &record.version);
@@ -117,7 +158,7 @@ impl Ready<'_> {
             leased.keep(record.to_object()).await?;
             leased.project().await?;
         }
-        self.activate(&decided, leased).await?;
+        self.activate(decided, leased).await?;
         if let Some(deployment) = &decided.deployment {
             self.deploy(deployment, leased).await?;
         }
@@ -171,6 +212,7 @@ impl Ready<'_> {
             uploaded: report.uploaded.into(),
             mounted: report.mounted.into(),
             present: report.present.into(),
+            revision: done.revision,
             objects: done.objects,
             removed: done.removed,
             activated: activated.map(|crd| crd.name().to_owned()).collect(),

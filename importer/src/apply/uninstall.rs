@@ -16,6 +16,7 @@ use crate::apply::lifecycle::{
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
+use crate::model::receipt::{Subject, Verb};
 use crate::model::record::Record;
 use crate::model::state::ClusterState;
 use crate::plan::default_account::DefaultAccount;
@@ -115,7 +116,11 @@ impl Deletion {
             // The records are last: as long as there is one, running the command again finds what is left.
             forget_versions(leased, &going.records, change.deadline).await
         };
-        let (going, removed) = change.make(decide, act).await?;
+        let about = |state: &ClusterState| {
+            let spaces = state.deployments(solution).map(|(space, _)| space);
+            Subject::leaving(Verb::Delete, solution, state, spaces)
+        };
+        let (going, removed) = change.make(about, decide, act).await?;
         Ok(Undone::of(removed, going.removed(), self.notes.clone()))
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod inventory;
 pub(crate) mod namespace_record;
 pub(crate) mod obstacle;
 pub(crate) mod owner;
+pub(crate) mod receipt;
 pub(crate) mod record;
 pub(crate) mod request;
 pub(crate) mod signers;

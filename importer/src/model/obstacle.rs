@@ -184,6 +184,21 @@ pub enum Obstacle {
     /// A Solution runs in a namespace of an environment that should go.
     #[error("{0} {1} is deployed in `{2}`")]
     Inhabited(SolutionName, Version, Namespace, EnvironmentName),
+    /// Nothing else of the Solution ran in the namespace before what runs there, as far as the receipts go back.
+    #[error("the history knows nothing of {0} that ran in namespace `{1}` before")]
+    NothingBefore(SolutionName, Namespace),
+    /// There is no receipt of this number, or none that can be read.
+    #[error("there is no revision {0} in the history")]
+    NoRevision(u32),
+    /// A receipt is about something else than the Solution in the namespace.
+    #[error("revision {0} deployed no version of {1} in namespace `{2}`")]
+    OtherRevision(u32, SolutionName, Namespace),
+    /// A receipt says that its version did not come to run.
+    #[error("revision {0} did not end well, so {1} {2} may never have run")]
+    RevisionFailed(u32, SolutionName, Version),
+    /// A version was imported anew since it ran: the first archive ran, the second is recorded.
+    #[error("{0} {1} ran from archive {2}, and was imported from a different archive since, {3}")]
+    ImportedAnew(SolutionName, Version, Digest, Digest),
     /// The version is not imported.
     #[error("{0} {1} is not imported")]
     NotImported(SolutionName, Version),

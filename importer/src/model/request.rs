@@ -8,6 +8,7 @@ use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId, StatementT
 use validator::Accepted;
 
 use crate::model::obstacle::Obstacle;
+use crate::model::receipt::Verb;
 use crate::model::record::Record;
 use crate::model::writer::Writer;
 
@@ -25,6 +26,8 @@ pub struct Request {
     pub allowed: Allowed,
     /// Ids of what was accepted that reaches beyond the environment.
     pub accepted: BTreeSet<String>,
+    /// As what it is asked for.
+    pub verb: Verb,
     /// Who asks, for the record: user and host.
     pub by: String,
     /// The time to record.

@@ -29,6 +29,8 @@ pub(crate) const NAMESPACE: &str = "solutions.metalk8s.scality.com/namespace";
 pub(crate) const CONFIG_HASH: &str = "solutions.metalk8s.scality.com/config-hash";
 /// On records.
 pub(crate) const RECORD: &str = "solutions.metalk8s.scality.com/record";
+/// On receipts, which are no records: the verb.
+pub(crate) const RECEIPT: &str = "solutions.metalk8s.scality.com/receipt";
 
 /// On CRDs that were there before a Solution took them over, and so stay when it goes.
 pub(crate) const ADOPTED: &str = "solutions.metalk8s.scality.com/adopted";
@@ -37,6 +39,9 @@ pub(crate) const PULL_SECRET: &str = "solutions.metalk8s.scality.com/pull-secret
 
 /// The one field manager of everything that is applied.
 pub(crate) const FIELD_MANAGER: &str = "solution";
+
+/// Which controller reports Events.
+pub(crate) const EVENT_CONTROLLER: &str = "solutions.metalk8s.scality.com/solution";
 
 /// The label that says which tool keeps an object.
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";

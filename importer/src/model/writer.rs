@@ -10,6 +10,8 @@ use deployer::{Clock, Gone, Leases};
 pub struct Writer {
     /// A name by which others recognise who is at work: user, host, process.
     pub name: String,
+    /// Who it is, for people: user and host.
+    pub person: String,
     /// The clock.
     pub clock: Clock,
     /// Which other writers are known to have ended without giving the Lease back.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use importer::{
     Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal,
-    Replace, Request, Target,
+    Replace, Request, Target, Verb,
 };
 use registry::{Client, RegistryAddress};
 use validator::{Accepted, Depth, Finding, Report};
@@ -146,6 +146,7 @@ pub(crate) fn of_goal(
         goal,
         allowed: Allowed::NOTHING,
         accepted: BTreeSet::new(),
+        verb: Verb::Import,
         by: environment::person(),
         now: environment::now().map_err(Failure::unknown)?,
         writer: cluster::writer(turn),

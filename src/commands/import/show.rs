@@ -62,4 +62,7 @@ pub(super) fn receipt(receipt: &Receipt) {
     if let Some([environment, namespace]) = &receipt.deployed {
         render::line!("its operator is ready in environment {environment}, namespace {namespace}");
     }
+    if let Some(revision) = receipt.revision {
+        render::line!("this is revision {revision} of the cluster's history");
+    }
 }

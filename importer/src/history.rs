@@ -1,0 +1,350 @@
+//! What was changed in a cluster, by its receipts, and the way back from there.
+
+use deployer::Cluster;
+use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, Version};
+use serde::Serialize;
+
+use crate::model::error::Error;
+use crate::model::namespace_record::NamespaceRecord;
+use crate::model::obstacle::Obstacle;
+use crate::model::receipt::{ChangeReceipt, Outcome, Passage, Ran, Receipts, Revision};
+use crate::model::state::ClusterState;
+
+/// What was changed in a cluster.
+#[derive(Clone, Debug, Serialize)]
+pub struct History {
+    /// The changes, the newest first.
+    pub revisions: Vec<ChangeReceipt>,
+    /// The receipts that cannot be read: of a later program, or damaged.
+    pub unreadable: Vec<String>,
+}
+
+/// Which changes are asked for: those to which everything applies that is given.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Of this Solution.
+    pub solution: Option<SolutionName>,
+    /// In this environment.
+    pub environment: Option<EnvironmentName>,
+    /// In this namespace.
+    pub namespace: Option<Namespace>,
+    /// At most so many, the newest.
+    pub limit: Option<usize>,
+}
+
+impl Wanted {
+    fn is(&self, receipt: &ChangeReceipt) -> bool {
+        let subject = &receipt.subject;
+        let here = |place: &Passage| {
+            let environment = self.environment.as_ref();
+            let namespace = self.namespace.as_ref();
+            environment.is_none_or(|it| *it == place.environment)
+                && namespace.is_none_or(|it| *it == place.namespace)
+        };
+        let anywhere = self.environment.is_none() && self.namespace.is_none();
+        let solution = self.solution.as_ref();
+        solution.is_none_or(|it| subject.solution.as_ref() == Some(it))
+            && (anywhere || subject.places.iter().any(here))
+    }
+}
+
+/// Reads what was changed in a cluster.
+pub async fn history(cluster: &Cluster, wanted: &Wanted) -> Result<History, Error> {
+    let Receipts {
+        all, unreadable, ..
+    } = Receipts::read(cluster).await?;
+    let found = all.into_iter().rev().filter(|it| wanted.is(it));
+    Ok(History {
+        revisions: found.take(wanted.limit.unwrap_or(usize::MAX)).collect(),
+        unreadable,
+    })
+}
+
+/// What ran in a namespace, and can run there again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WayBack {
+    /// The version.
+    pub version: Version,
+    /// The namespace.
+    pub namespace: Namespace,
+    /// The Secret that nodes logged in with.
+    pub pull_secret: Option<KubernetesName>,
+    /// How it is known.
+    pub known: Known,
+}
+
+/// How it is known that a version ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// This change ended it.
+    Before(Revision),
+    /// This change brought it.
+    By(Revision),
+}
+
+/// Finds what to go back to in an environment: what a change brought, or what ran before that which runs now. Refused
+/// where nothing is known of it, or where it is no longer what was imported.
+pub async fn way_back(
+    cluster: &Cluster,
+    solution: &SolutionName,
+    (environment, namespace): (&EnvironmentName, Option<&Namespace>),
+    to: Option<Revision>,
+) -> Result<WayBack, Error> {
+    let state = ClusterState::read(cluster).await?;
+    let namespace = only_namespace(&state, environment, namespace)?;
+    let receipts = Receipts::read(cluster).await?;
+    let found = match to {
+        Some(revision) => brought(&receipts, solution, &namespace, revision)?,
+        None => {
+            let now = state.deployed(&namespace, solution);
+            let now = now.map(|deployed| Ran::of(&state, solution, deployed));
+            before(&receipts, solution, &namespace, now.as_ref())?
+        }
+    };
+    let (ran, known) = found;
+    check_imported(&state, solution, ran)?;
+    Ok(WayBack {
+        version: ran.version.clone(),
+        pull_secret: ran.pull_secret.clone(),
+        namespace,
+        known,
+    })
+}
+
+/// The namespace that is meant: the one that is named, else the only one of the environment.
+fn only_namespace(
+    state: &ClusterState,
+    environment: &EnvironmentName,
+    named: Option<&Namespace>,
+) -> Result<Namespace, Obstacle> {
+    let spaces: Vec<&NamespaceRecord> = state.environment(environment).collect();
+    match (named, spaces.as_slice()) {
+        (_, []) => Err(Obstacle::NoEnvironment(environment.clone())),
+        (Some(named), _) => Ok(named.clone()),
+        (None, [only]) => Ok(only.namespace.clone()),
+        (None, several) => {
+            let names = several.iter().map(|space| space.namespace.as_str());
+            let names: Vec<&str> = names.collect();
+            Err(Obstacle::SeveralNamespaces(
+                environment.clone(),
+                names.join(", "),
+            ))
+        }
+    }
+}
+
+/// What ran before that which runs now: the newest that a change began with and that is something else.
+fn before<'a>(
+    receipts: &'a Receipts,
+    solution: &SolutionName,
+    namespace: &Namespace,
+    now: Option<&Ran>,
+) -> Result<(&'a Ran, Known), Obstacle> {
+    let ran = |receipt: &'a ChangeReceipt| {
+        let from = receipt.place(solution, namespace)?.from.as_ref()?;
+        let other = now.is_none_or(|now| !now.is_like(from));
+        other.then_some((from, Known::Before(receipt.revision)))
+    };
+    let found = receipts.all.iter().rev().find_map(ran);
+    found.ok_or_else(|| Obstacle::NothingBefore(solution.clone(), namespace.clone()))
+}
+
+/// What a change brought.
+fn brought<'a>(
+    receipts: &'a Receipts,
+    solution: &SolutionName,
+    namespace: &Namespace,
+    revision: Revision,
+) -> Result<(&'a Ran, Known), Obstacle> {
+    let mut all = receipts.all.iter();
+    let receipt = all.find(|receipt| receipt.revision == revision);
+    let receipt = receipt.ok_or(Obstacle::NoRevision(revision))?;
+    let place = receipt.place(solution, namespace);
+    let Some(to) = place.and_then(|place| place.to.as_ref()) else {
+        let (solution, namespace) = (solution.clone(), namespace.clone());
+        return Err(Obstacle::OtherRevision(revision, solution, namespace));
+    };
+    if receipt.outcome != Outcome::Done {
+        let (solution, version) = (solution.clone(), to.version.clone());
+        return Err(Obstacle::RevisionFailed(revision, solution, version));
+    }
+    Ok((to, Known::By(revision)))
+}
+
+/// That the version is imported, from the archive that ran.
+fn check_imported(
+    state: &ClusterState,
+    solution: &SolutionName,
+    ran: &Ran,
+) -> Result<(), Obstacle> {
+    let Some(record) = state.record(solution, &ran.version) else {
+        return Err(Obstacle::NotImported(solution.clone(), ran.version.clone()));
+    };
+    match ran.archive_id {
+        Some(archive_id) if archive_id != record.archive_id => {
+            let (solution, version) = (solution.clone(), ran.version.clone());
+            let now = record.archive_id;
+            Err(Obstacle::ImportedAnew(solution, version, archive_id, now))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::receipt::tests::{ran, receipt, receipts};
+    use crate::model::record::Record;
+    use crate::model::record::tests::record;
+
+    fn back(receipts: &Receipts, now: Option<&str>) -> Result<(String, Known), Obstacle> {
+        let (shop, prod) = ("shop".parse().unwrap(), "prod".parse().unwrap());
+        let now = now.map(ran);
+        let (ran, known) = before(receipts, &shop, &prod, now.as_ref())?;
+        Ok((ran.version.to_string(), known))
+    }
+
+    #[test]
+    fn what_ran_before_is_what_the_last_other_change_began_with() {
+        let [old, new] = ["1.0.0", "1.1.0"].map(|version| Some(ran(version)));
+        let failed = || Outcome::RolledBack("why".to_owned());
+        let before_revision =
+            |version: &str, revision| Ok((version.to_owned(), Known::Before(revision)));
+        let mut all = vec![
+            receipt(1, [None, old.clone()], Outcome::Done),
+            receipt(2, [old.clone(), new.clone()], Outcome::Done),
+        ];
+        assert_eq!(
+            back(&receipts(&all), Some("1.1.0")),
+            before_revision("1.0.0", 2)
+        );
+        // The same version again, and one that did not become ready, change nothing of that.
+        all.push(receipt(3, [new.clone(), new.clone()], Outcome::Done));
+        all.push(receipt(4, [new.clone(), Some(ran("1.2.0"))], failed()));
+        assert_eq!(
+            back(&receipts(&all), Some("1.1.0")),
+            before_revision("1.0.0", 2)
+        );
+        // An upgrade that was killed after its record said what runs.
+        all.push(receipt(
+            5,
+            [new.clone(), Some(ran("1.2.0"))],
+            Outcome::Begun,
+        ));
+        assert_eq!(
+            back(&receipts(&all), Some("1.2.0")),
+            before_revision("1.1.0", 5)
+        );
+        all.pop();
+        // Back and forth, and an operator that was removed.
+        all.push(receipt(5, [new.clone(), old], Outcome::Done));
+        assert_eq!(
+            back(&receipts(&all), Some("1.0.0")),
+            before_revision("1.1.0", 5)
+        );
+        all.push(receipt(6, [new, None], Outcome::Done));
+        assert_eq!(back(&receipts(&all), None), before_revision("1.1.0", 6));
+    }
+
+    #[test]
+    fn without_anything_before_there_is_no_way_back() {
+        let first = receipt(1, [None, Some(ran("1.0.0"))], Outcome::Done);
+        let nothing = Obstacle::NothingBefore("shop".parse().unwrap(), "prod".parse().unwrap());
+        assert_eq!(back(&receipts(&[first]), Some("1.0.0")), Err(nothing));
+    }
+
+    #[test]
+    fn another_pull_secret_is_another_thing_that_ran() {
+        let with = |secret: &str| {
+            let pull_secret = Some(secret.parse().unwrap());
+            Some(Ran {
+                pull_secret,
+                ..ran("1.0.0")
+            })
+        };
+        let receipts = receipts(&[
+            receipt(1, [None, with("a")], Outcome::Done),
+            receipt(2, [with("a"), with("b")], Outcome::Done),
+        ]);
+        let (shop, prod) = ("shop".parse().unwrap(), "prod".parse().unwrap());
+        let (ran, _) = before(&receipts, &shop, &prod, with("b").as_ref()).unwrap();
+        assert_eq!(Some(ran), with("a").as_ref());
+    }
+
+    #[test]
+    fn only_what_a_change_brought_there_is_gone_back_to() {
+        let why = || Outcome::Failed("why".to_owned());
+        let [old, new] = ["1.0.0", "1.1.0"].map(|version| Some(ran(version)));
+        let receipts = receipts(&[
+            receipt(1, [None, old.clone()], Outcome::Done),
+            receipt(2, [old.clone(), new.clone()], why()),
+            receipt(3, [old, None], Outcome::Done),
+        ]);
+        let of = |solution: &str, namespace: &str, revision| {
+            let (solution, namespace) = (solution.parse().unwrap(), namespace.parse().unwrap());
+            let found = brought(&receipts, &solution, &namespace, revision);
+            found.map(|(ran, known)| (ran.version.to_string(), known))
+        };
+        assert_eq!(
+            of("shop", "prod", 1),
+            Ok(("1.0.0".to_owned(), Known::By(1)))
+        );
+        assert_eq!(of("shop", "prod", 9), Err(Obstacle::NoRevision(9)));
+        let (shop, version) = ("shop".parse().unwrap(), "1.1.0".parse().unwrap());
+        let failed = Obstacle::RevisionFailed(2, shop, version);
+        assert_eq!(of("shop", "prod", 2), Err(failed));
+        for (solution, namespace, revision) in [
+            ("shop", "prod", 3),
+            ("cart", "prod", 1),
+            ("shop", "test", 1),
+        ] {
+            let names = (solution.parse().unwrap(), namespace.parse().unwrap());
+            let other = Obstacle::OtherRevision(revision, names.0, names.1);
+            assert_eq!(of(solution, namespace, revision), Err(other));
+        }
+    }
+
+    #[test]
+    fn what_ran_must_be_what_is_imported() {
+        let shop = "shop".parse().unwrap();
+        let check = |records: &[Record], ran: &Ran| {
+            let state = ClusterState {
+                records: records.to_vec(),
+                ..ClusterState::default()
+            };
+            check_imported(&state, &shop, ran)
+        };
+        let known = record("1.0.0");
+        let (version, archive_id) = (known.version.clone(), known.archive_id);
+        assert_eq!(check(std::slice::from_ref(&known), &ran("1.0.0")), Ok(()));
+        let absent = Obstacle::NotImported(shop.clone(), version.clone());
+        assert_eq!(check(&[], &ran("1.0.0")), Err(absent));
+        let other = schemas::Digest::new([9; 32]);
+        let anew = Record {
+            archive_id: other,
+            ..known
+        };
+        let refused = Obstacle::ImportedAnew(shop.clone(), version, archive_id, other);
+        assert_eq!(check(&[anew], &ran("1.0.0")), Err(refused));
+    }
+
+    #[test]
+    fn changes_are_chosen_by_solution_and_place() {
+        let receipt = receipt(1, [None, Some(ran("1.0.0"))], Outcome::Done);
+        let wanted =
+            |solution: Option<&str>, environment: Option<&str>, namespace: Option<&str>| {
+                let wanted = Wanted {
+                    solution: solution.map(|it| it.parse().unwrap()),
+                    environment: environment.map(|it| it.parse().unwrap()),
+                    namespace: namespace.map(|it| it.parse().unwrap()),
+                    limit: None,
+                };
+                wanted.is(&receipt)
+            };
+        assert!(wanted(None, None, None));
+        assert!(wanted(Some("shop"), Some("prod"), Some("prod")));
+        assert!(!wanted(Some("cart"), None, None));
+        assert!(!wanted(None, Some("test"), None));
+        assert!(!wanted(None, Some("prod"), Some("test")));
+    }
+}

@@ -1,0 +1,574 @@
+//! What a cluster remembers of each change that was made to it: one ConfigMap for each, numbered in the order of the
+//! changes.
+//!
+//! Receipts lie beside the records and without their label: what a plan reads does not grow with the history, and nothing
+//! is decided by a receipt but what to go back to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::mem::{Discriminant, discriminant};
+
+use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
+use schemas::{
+    Digest, EnvironmentName, KubernetesName, Namespace, SolutionName, StatementTime, Version,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::limits;
+use crate::model::config_map;
+use crate::model::error::Error;
+use crate::model::namespace_record::{Deployed, NamespaceRecord};
+use crate::model::state::ClusterState;
+use crate::model::vocabulary as v;
+
+/// The key of a receipt in its ConfigMap.
+const KEY: &str = "receipt.json";
+/// What the names of their ConfigMaps begin with. No record has such a name: theirs begin with other words.
+const PREFIX: &str = "receipt-";
+/// The shape of receipts. It rises when a field changes its meaning; one of a later shape is not read.
+const SCHEMA_VERSION: u32 = 1;
+
+/// The number of a change: each change of a cluster has the next one.
+pub type Revision = u32;
+
+/// What became of a change of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangeReceipt {
+    schema_version: u32,
+    /// Its number.
+    pub revision: Revision,
+    /// When it began.
+    pub at: StatementTime,
+    /// Who made it: user and host.
+    pub by: String,
+    /// What it was about.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// The objects that were created or changed, as many as there is room for.
+    pub written: Vec<String>,
+    /// The objects that were removed, likewise.
+    pub removed: Vec<String>,
+    /// How many more there were of both.
+    #[serde(default)]
+    pub unnamed: usize,
+}
+
+/// What a change is about, as it is known before the first write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Subject {
+    /// What was asked for.
+    pub verb: Verb,
+    /// The Solution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub solution: Option<SolutionName>,
+    /// Its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<Version>,
+    /// The archive of the version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archive_id: Option<Digest>,
+    /// The namespaces that it is about.
+    pub places: Vec<Passage>,
+}
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Verb {
+    /// A version was imported, perhaps activated and deployed.
+    Import,
+    /// The CRDs of an imported version.
+    Activate,
+    /// An imported version was deployed.
+    Deploy,
+    /// A version that ran before was deployed again.
+    Rollback,
+    /// An operator was removed.
+    Undeploy,
+    /// CRDs were removed.
+    Deactivate,
+    /// A version was forgotten.
+    Unimport,
+    /// All of a Solution was removed.
+    Delete,
+    /// An environment got a namespace.
+    CreateEnvironment,
+    /// An environment was removed.
+    DeleteEnvironment,
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Import => "import",
+            Self::Activate => "activate",
+            Self::Deploy => "deploy",
+            Self::Rollback => "rollback",
+            Self::Undeploy => "undeploy",
+            Self::Deactivate => "deactivate",
+            Self::Unimport => "unimport",
+            Self::Delete => "delete",
+            Self::CreateEnvironment => "environment create",
+            Self::DeleteEnvironment => "environment delete",
+        })
+    }
+}
+
+/// What a change is to do in a namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Passage {
+    /// The environment.
+    pub environment: EnvironmentName,
+    /// The namespace.
+    pub namespace: Namespace,
+    /// What ran of the Solution before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Ran>,
+    /// What was to run afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Ran>,
+}
+
+/// A version that runs somewhere, and what was chosen for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ran {
+    /// The version.
+    pub version: Version,
+    /// The archive that it was imported from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archive_id: Option<Digest>,
+    /// The Secret that nodes log in to the registry with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_secret: Option<KubernetesName>,
+    /// The id of what reaches beyond the environment and was accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<String>,
+}
+
+/// What became of a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", content = "reason", rename_all = "camelCase")]
+pub enum Outcome {
+    /// It goes on, or was interrupted and nothing was changed since.
+    Begun,
+    /// It was interrupted: the next change found that it had not ended.
+    Interrupted,
+    /// It was made.
+    Done,
+    /// Only a part of it was made, for this reason.
+    Failed(String),
+    /// The new version did not become ready for this reason, and the one before runs again.
+    RolledBack(String),
+}
+
+impl Ran {
+    /// What runs of a Solution, by the records.
+    pub(crate) fn of(state: &ClusterState, solution: &SolutionName, deployed: &Deployed) -> Self {
+        let record = state.record(solution, &deployed.version);
+        Self::from_archive(deployed, record.map(|record| record.archive_id))
+    }
+
+    /// What runs of an archive.
+    pub(crate) fn from_archive(deployed: &Deployed, archive_id: Option<Digest>) -> Self {
+        Self {
+            version: deployed.version.clone(),
+            archive_id,
+            pull_secret: deployed.pull_secret.clone(),
+            accepted: deployed.accepted.as_ref().map(|it| it.id.clone()),
+        }
+    }
+
+    /// Whether the same archive runs with the same choices. What was accepted is no choice: it follows from the archive.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        (&self.version, self.archive_id, &self.pull_secret)
+            == (&other.version, other.archive_id, &other.pull_secret)
+    }
+}
+
+impl Passage {
+    /// One that runs nothing.
+    fn through(space: &NamespaceRecord) -> Self {
+        Self {
+            environment: space.environment.clone(),
+            namespace: space.namespace.clone(),
+            from: None,
+            to: None,
+        }
+    }
+
+    /// What ran before, if it was to end.
+    pub(crate) fn ends(&self) -> Option<&Ran> {
+        let stays = |from: &&Ran| self.to.as_ref().is_some_and(|to| to.is_like(from));
+        self.from.as_ref().filter(|from| !stays(from))
+    }
+}
+
+impl Subject {
+    /// About CRDs or records of a Solution.
+    pub(crate) fn of_solution(
+        verb: Verb,
+        solution: &SolutionName,
+        version: Option<&Version>,
+        state: &ClusterState,
+    ) -> Self {
+        let record = version.and_then(|version| state.record(solution, version));
+        Self {
+            verb,
+            solution: Some(solution.clone()),
+            version: version.cloned(),
+            archive_id: record.map(|record| record.archive_id),
+            places: Vec::new(),
+        }
+    }
+
+    /// About the operators of a Solution that go from these namespaces.
+    pub(crate) fn leaving<'a>(
+        verb: Verb,
+        solution: &SolutionName,
+        state: &ClusterState,
+        spaces: impl IntoIterator<Item = &'a NamespaceRecord>,
+    ) -> Self {
+        let leave = |space: &NamespaceRecord| Passage {
+            from: space
+                .solutions
+                .get(solution)
+                .map(|deployed| Ran::of(state, solution, deployed)),
+            ..Passage::through(space)
+        };
+        let places: Vec<Passage> = spaces.into_iter().map(leave).collect();
+        let mut versions = places.iter().filter_map(|place| place.from.as_ref());
+        let first = versions.next().cloned();
+        let one = first.filter(|first| versions.all(|other| other.version == first.version));
+        Self {
+            places,
+            ..Self::of_solution(verb, solution, one.as_ref().map(|it| &it.version), state)
+        }
+    }
+
+    /// About the namespaces of an environment.
+    pub(crate) fn of_spaces<'a>(
+        verb: Verb,
+        spaces: impl IntoIterator<Item = &'a NamespaceRecord>,
+    ) -> Self {
+        Self {
+            verb,
+            solution: None,
+            version: None,
+            archive_id: None,
+            places: spaces.into_iter().map(Passage::through).collect(),
+        }
+    }
+}
+
+impl ChangeReceipt {
+    /// The receipt of a change that begins.
+    pub(crate) fn new(
+        revision: Revision,
+        at: StatementTime,
+        by: String,
+        mut subject: Subject,
+    ) -> Self {
+        subject.places.truncate(limits::RECEIPT_PLACES);
+        Self {
+            schema_version: SCHEMA_VERSION,
+            revision,
+            at,
+            by,
+            subject,
+            outcome: Outcome::Begun,
+            written: Vec::new(),
+            removed: Vec::new(),
+            unnamed: 0,
+        }
+    }
+
+    /// The receipt once the change has ended.
+    pub(crate) fn ended(self, outcome: Outcome, written: &[String], removed: &[String]) -> Self {
+        let (written, more_written) = first_names(written);
+        let (removed, more_removed) = first_names(removed);
+        Self {
+            outcome,
+            written,
+            removed,
+            unnamed: more_written + more_removed,
+            ..self
+        }
+    }
+
+    /// What it says of a Solution in a namespace.
+    pub(crate) fn place(&self, solution: &SolutionName, namespace: &Namespace) -> Option<&Passage> {
+        let about = self.subject.solution.as_ref() == Some(solution);
+        let mut places = self.subject.places.iter().filter(|_| about);
+        places.find(|place| place.namespace == *namespace)
+    }
+
+    /// The receipt as its ConfigMap.
+    pub(crate) fn to_object(&self) -> Value {
+        let labels = json!({ v::RECEIPT: self.subject.verb });
+        config_map::record(&config_map_name(self.revision), labels, KEY, self)
+    }
+
+    /// Reads a receipt out of its ConfigMap; none if it is not one that this program understands.
+    fn from_object(object: &Object) -> Option<Self> {
+        let receipt: Self = config_map::parse(object, KEY).ok()?;
+        let known = receipt.schema_version == SCHEMA_VERSION;
+        (known && numbered(object) == Some(receipt.revision)).then_some(receipt)
+    }
+}
+
+/// Each name once, as many as there is room for, and how many more there are.
+fn first_names(names: &[String]) -> (Vec<String>, usize) {
+    let mut seen = BTreeSet::new();
+    let once = names.iter().filter(|name| seen.insert(*name));
+    let mut once: Vec<String> = once.cloned().collect();
+    let more = once.len().saturating_sub(limits::RECEIPT_OBJECTS);
+    once.truncate(limits::RECEIPT_OBJECTS);
+    (once, more)
+}
+
+/// With zeros, so that `kubectl get` sorts them.
+fn config_map_name(revision: Revision) -> String {
+    format!("{PREFIX}{revision:06}")
+}
+
+fn numbered(object: &Object) -> Option<Revision> {
+    let revision = object.name().strip_prefix(PREFIX)?.parse().ok()?;
+    (config_map_name(revision) == object.name()).then_some(revision)
+}
+
+/// The receipts of a cluster.
+#[derive(Debug, Default)]
+pub(crate) struct Receipts {
+    /// Those that can be read, the oldest first.
+    pub(crate) all: Vec<ChangeReceipt>,
+    /// Those that cannot, by name. They keep nobody from changing the cluster.
+    pub(crate) unreadable: Vec<String>,
+    last: Revision,
+}
+
+impl Receipts {
+    pub(crate) async fn read(cluster: &Cluster) -> Result<Self, Error> {
+        let maps = Gvk::new("v1", "ConfigMap");
+        let ours = Selector::has(v::RECEIPT);
+        let maps = cluster.list(&maps, Some(v::RECORDS_NAMESPACE), Some(&ours));
+        Ok(Self::of(&maps.await?))
+    }
+
+    fn of(maps: &[Object]) -> Self {
+        let mut receipts = Self::default();
+        for map in maps {
+            let number = numbered(map).unwrap_or_default();
+            receipts.last = receipts.last.max(number);
+            match ChangeReceipt::from_object(map) {
+                Some(receipt) => receipts.all.push(receipt),
+                None => receipts.unreadable.push(map.reference().to_string()),
+            }
+        }
+        receipts.all.sort_by_key(|receipt| receipt.revision);
+        receipts
+    }
+
+    /// Those of changes that had begun and not ended, as the next change leaves them.
+    pub(crate) fn interrupted(&self) -> impl Iterator<Item = ChangeReceipt> {
+        let open = self.all.iter();
+        let open = open.filter(|receipt| receipt.outcome == Outcome::Begun);
+        open.map(|receipt| ChangeReceipt {
+            outcome: Outcome::Interrupted,
+            ..receipt.clone()
+        })
+    }
+
+    /// The number of the next change.
+    pub(crate) fn next(&self) -> Revision {
+        self.last.saturating_add(1)
+    }
+
+    /// The oldest of those that are more than are kept, when there is one more. What a rollback of a Solution in a
+    /// namespace may need stays: the newest change there of what runs. One that failed or was interrupted may have come
+    /// to that or not, so that the newest of each outcome stays.
+    pub(crate) fn surplus(&self) -> Vec<ObjectRef> {
+        let mut needed: BTreeMap<_, Vec<(Discriminant<Outcome>, Revision)>> = BTreeMap::new();
+        for receipt in self.all.iter().rev() {
+            let ends = receipt
+                .subject
+                .places
+                .iter()
+                .filter(|it| it.ends().is_some());
+            for place in ends {
+                let kind = discriminant(&receipt.outcome);
+                let here = needed.entry((&receipt.subject.solution, &place.namespace));
+                let here = here.or_default();
+                if !here.iter().any(|(known, _)| *known == kind) {
+                    here.push((kind, receipt.revision));
+                }
+            }
+        }
+        let needed = needed.into_values().flatten();
+        let needed: BTreeSet<Revision> = needed.map(|(_, revision)| revision).collect();
+        let count = (self.all.len() + 1).saturating_sub(limits::RECEIPTS);
+        let oldest = self.all.iter().map(|receipt| receipt.revision);
+        let oldest = oldest.filter(|revision| !needed.contains(revision));
+        oldest
+            .take(count)
+            .map(|revision| config_map::reference(&config_map_name(revision)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn ran(version: &str) -> Ran {
+        Ran {
+            version: version.parse().unwrap(),
+            archive_id: Some(Digest::new([1; 32])),
+            pull_secret: None,
+            accepted: None,
+        }
+    }
+
+    /// A receipt of a change in the namespace `prod`, of the Solution `shop`.
+    pub(crate) fn receipt(
+        revision: Revision,
+        [from, to]: [Option<Ran>; 2],
+        outcome: Outcome,
+    ) -> ChangeReceipt {
+        let subject = Subject {
+            verb: Verb::Deploy,
+            solution: Some("shop".parse().unwrap()),
+            version: to.as_ref().map(|to| to.version.clone()),
+            archive_id: None,
+            places: vec![Passage {
+                environment: "prod".parse().unwrap(),
+                namespace: "prod".parse().unwrap(),
+                from,
+                to,
+            }],
+        };
+        let begun = ChangeReceipt::new(revision, StatementTime::DEFAULT, "me@here".into(), subject);
+        begun.ended(outcome, &[], &[])
+    }
+
+    fn objects(receipts: &[ChangeReceipt]) -> Vec<Object> {
+        let objects = receipts.iter().map(|it| Object::new(it.to_object()));
+        objects.map(Result::unwrap).collect()
+    }
+
+    pub(crate) fn receipts(receipts: &[ChangeReceipt]) -> Receipts {
+        Receipts::of(&objects(receipts))
+    }
+
+    #[test]
+    fn a_receipt_comes_back_from_its_config_map() {
+        let why = || "no\nimage".to_owned();
+        for outcome in [
+            Outcome::Begun,
+            Outcome::Interrupted,
+            Outcome::Done,
+            Outcome::Failed(why()),
+            Outcome::RolledBack(why()),
+        ] {
+            let receipt = receipt(7, [None, Some(ran("1.0.0"))], outcome);
+            let object = objects(std::slice::from_ref(&receipt)).remove(0);
+            assert_eq!(object.name(), "receipt-000007");
+            assert!(!object.labels().contains_key(v::RECORD));
+            assert_eq!(ChangeReceipt::from_object(&object), Some(receipt));
+        }
+    }
+
+    #[test]
+    fn what_is_no_receipt_is_named_and_counts_for_the_numbers() {
+        let good = receipt(3, [None, Some(ran("1.0.0"))], Outcome::Done);
+        let mut later = good.to_object();
+        later["data"][KEY] = json!(r#"{"schemaVersion":2}"#);
+        later["metadata"]["name"] = json!("receipt-000009");
+        let mut renamed = good.to_object();
+        renamed["metadata"]["name"] = json!("receipt-000004");
+        let mut foreign = good.to_object();
+        foreign["metadata"]["name"] = json!("receipt-99");
+        let maps = [good.to_object(), later, renamed, foreign];
+        let maps: Vec<Object> = maps.map(|map| Object::new(map).unwrap()).into();
+        let receipts = Receipts::of(&maps);
+        assert_eq!(receipts.all, [good]);
+        let names = ["000009", "000004", "99"];
+        let names = names.map(|it| format!("ConfigMap metalk8s-solutions/receipt-{it}"));
+        assert_eq!(receipts.unreadable, names);
+        assert_eq!(receipts.next(), 10);
+    }
+
+    #[test]
+    fn a_receipt_fits_a_config_map_whatever_was_written() {
+        let long = "x".repeat(400);
+        let names: Vec<String> = (0..1000).map(|n| format!("{long}{n}")).collect();
+        let twice = [&names[..], &names[..]].concat();
+        let mut receipt = receipt(1, [Some(ran("1.0.0")), None], Outcome::Begun);
+        let place = receipt.subject.places.remove(0);
+        let subject = Subject {
+            places: vec![place; 5000],
+            ..receipt.subject
+        };
+        let by = "me@here".to_owned();
+        let begun = ChangeReceipt::new(1, StatementTime::DEFAULT, by, subject);
+        let why = Outcome::Failed("x".repeat(limits::RECEIPT_REASON));
+        let ended = begun.ended(why, &twice, &names);
+        assert_eq!(ended.written, names[..limits::RECEIPT_OBJECTS]);
+        assert_eq!(ended.unnamed, 2 * (1000 - limits::RECEIPT_OBJECTS));
+        assert!(ended.to_object().to_string().len() < 1_000_000);
+    }
+
+    #[test]
+    fn the_oldest_go_but_not_those_that_a_rollback_needs() {
+        let upgrade = |revision| {
+            receipt(
+                revision,
+                [Some(ran("1.0.0")), Some(ran("1.1.0"))],
+                Outcome::Done,
+            )
+        };
+        let again = |revision| {
+            receipt(
+                revision,
+                [Some(ran("1.1.0")), Some(ran("1.1.0"))],
+                Outcome::Done,
+            )
+        };
+        let last = Revision::try_from(limits::RECEIPTS).unwrap() + 2;
+        let mut all: Vec<ChangeReceipt> = (1..=last).map(again).collect();
+        assert_eq!(receipts(&all[..limits::RECEIPTS - 1]).surplus(), []);
+        let surplus = |all: &[ChangeReceipt]| {
+            let names = receipts(all).surplus().into_iter();
+            let names = names.map(|it| it.name.trim_start_matches("receipt-").to_owned());
+            names.map(|it| it.parse().unwrap()).collect::<Vec<u32>>()
+        };
+        assert_eq!(surplus(&all), [1, 2, 3]);
+        all[1] = upgrade(2);
+        assert_eq!(surplus(&all), [1, 3, 4]);
+        // A later one of the same kind takes its place, and one that may not have come so far does not.
+        all[9] = upgrade(10);
+        assert_eq!(surplus(&all), [1, 2, 3]);
+        all[9].outcome = Outcome::Interrupted;
+        assert_eq!(surplus(&all), [1, 3, 4]);
+    }
+
+    #[test]
+    fn a_change_that_did_not_end_is_noted_by_the_next_one() {
+        let begun = receipt(1, [None, Some(ran("1.0.0"))], Outcome::Begun);
+        let done = receipt(2, [None, Some(ran("1.0.0"))], Outcome::Done);
+        let noted: Vec<ChangeReceipt> = receipts(&[begun.clone(), done]).interrupted().collect();
+        let interrupted = Outcome::Interrupted;
+        let outcome = ChangeReceipt {
+            outcome: interrupted,
+            ..begun
+        };
+        assert_eq!(noted, [outcome]);
+    }
+}

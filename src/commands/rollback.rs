@@ -1,0 +1,98 @@
+//! `solution rollback`: runs again what ran in an environment before.
+
+use clap::Args;
+use importer::{Downgrade, Goal, Known, PullLogin, Request, Revision, Target, Verb, WayBack};
+use schemas::{EnvironmentName, Namespace, SolutionName};
+
+use super::import::{self, PlanArguments};
+use super::kept::{Kept, kept};
+use crate::args::{ClusterArguments, Output, RegistryArguments, WaitArguments};
+use crate::failure::{Failure, Outcome};
+use crate::{cluster, render};
+
+/// Run again what ran in an environment before, without its medium
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Without --to it goes back to what ran there before that which runs now, with its pull secret: a
+second rollback takes the first one back. The plan, the consent and the way back if it fails are
+those of `solution deploy`. CRDs stay as they are. `solution history` shows the revisions.
+
+Examples:
+  solution rollback example -e prod --dry-run --diff
+  solution rollback example -e prod
+  solution rollback example -e prod --to 3")]
+pub(crate) struct Arguments {
+    /// The Solution's name
+    solution: SolutionName,
+
+    /// The environment
+    #[arg(short, long, value_name = "NAME")]
+    environment: EnvironmentName,
+
+    /// The namespace of the environment [default: the only one that it has]
+    #[arg(short, long, value_name = "NAME")]
+    namespace: Option<Namespace>,
+
+    /// The revision whose version is to run again
+    #[arg(long, value_name = "REVISION")]
+    to: Option<Revision>,
+
+    /// Accept what the plan says reaches beyond the environment, by the id shown there
+    #[arg(long, value_name = "ID")]
+    accept: Vec<String>,
+
+    #[command(flatten)]
+    reach: RegistryArguments,
+
+    #[command(flatten)]
+    planning: PlanArguments,
+
+    #[command(flatten)]
+    cluster: ClusterArguments,
+
+    #[command(flatten)]
+    turn: WaitArguments,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let choices = arguments.planning.choices();
+    let (solution, environment) = (&arguments.solution, &arguments.environment);
+    cluster::block_on(async {
+        let cluster = cluster::connect(&arguments.cluster).await?;
+        let place = (environment, arguments.namespace.as_ref());
+        let back = importer::way_back(&cluster, solution, place, arguments.to).await?;
+        if output == Output::Human {
+            show(solution, &back);
+        }
+        let version = (solution, Some(&back.version));
+        let Some(kept) = kept(&cluster, version, &arguments.reach, output).await? else {
+            return Ok(Outcome::No);
+        };
+        let request = request(arguments, back, &kept)?;
+        let reached = (&kept.client, &cluster);
+        import::carry_out(&kept.accepted, request, reached, choices, output).await
+    })
+}
+
+fn request(arguments: &Arguments, back: WayBack, kept: &Kept) -> Result<Request, Failure> {
+    let secret = back.pull_secret;
+    let goal = Goal::Deployed(Target {
+        environment: arguments.environment.clone(),
+        namespace: Some(back.namespace),
+        pull_login: secret.map_or(PullLogin::None, PullLogin::Secret),
+    });
+    let pull_registry = Some(kept.pull_registry.clone());
+    let mut request = import::of_goal(goal, &kept.registry, pull_registry, &arguments.turn)?;
+    request.verb = Verb::Rollback;
+    request.accepted = arguments.accept.iter().cloned().collect();
+    request.allowed.downgrade = Downgrade::Allow;
+    Ok(request)
+}
+
+fn show(solution: &SolutionName, back: &WayBack) {
+    let why = match back.known {
+        Known::Before(revision) => format!("it ran before revision {revision}"),
+        Known::By(revision) => format!("revision {revision} deployed it"),
+    };
+    render::line!("rollback  to {solution} {} ({why})", back.version);
+}

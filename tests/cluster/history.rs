@@ -1,0 +1,243 @@
+//! What was changed stands in the history, and an environment goes back to what ran there, by the receipts of the changes.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::common::Answer;
+use crate::site::{Site, eventually, variable};
+
+/// A site into which both versions were imported, with an environment `back`, and without the archives.
+fn site(prefix: &str) -> Site {
+    let site = Site::new(prefix);
+    for version in ["1.0.0", "1.1.0"] {
+        let archive = format!("{version}.iso");
+        site.import(&archive, &[]).success();
+        fs::remove_file(site.desk.path(&archive)).unwrap();
+    }
+    site.environment("back");
+    site
+}
+
+/// Runs a verb that reads the archive of an imported version.
+fn with_kept(site: &Site, arguments: &[&str]) -> Answer {
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    site.solution(&[arguments, &["-e", "back", "--ca-file", &ca]].concat())
+}
+
+fn deploy(site: &Site, more: &[&str]) -> Answer {
+    with_kept(site, &[&["deploy", "example"], more].concat())
+}
+
+fn rollback(site: &Site, more: &[&str]) -> Answer {
+    with_kept(site, &[&["rollback", "example"], more].concat())
+}
+
+fn history(site: &Site) -> Vec<Value> {
+    let arguments = ["history", "example", "-e", "back", "--output", "json"];
+    let answer = site.solution(&arguments);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    answer.json()["revisions"].as_array().unwrap().clone()
+}
+
+/// What the newest changes were: verb, version, what ran before, outcome.
+fn newest(site: &Site, count: usize) -> Value {
+    let history = history(site);
+    let shown = history[..count].iter().map(|receipt| {
+        let before = &receipt["places"][0]["from"]["version"];
+        json!([
+            receipt["verb"],
+            receipt["version"],
+            before,
+            receipt["outcome"]
+        ])
+    });
+    shown.collect()
+}
+
+/// The version whose image the operator's pods run, and whether there are such pods.
+fn running(site: &Site) -> String {
+    let of_pods = "{range .items[*]}{.spec.containers[0].image}{end}";
+    let output = format!("--output=jsonpath={of_pods}");
+    let get = ["get", "pods", "--selector=app=example-operator", &output];
+    let image = site.kubectl("back", &get).success();
+    let mut versions = ["1.0.0", "1.1.0"].into_iter();
+    let of = |version: &&str| image.contains(&format!("/example-{version}/example-operator@"));
+    let found = versions.find(of).unwrap_or_else(|| panic!("{image}"));
+    found.to_owned()
+}
+
+/// Waits until only the pods of this version are there.
+fn runs(site: &Site, version: &str) {
+    eventually("the operator's pods are those of the version", || {
+        (running(site) == version).then_some(())
+    });
+}
+
+#[test]
+fn an_environment_goes_back_to_what_ran_there() {
+    let site = site("history");
+    deploy(&site, &["1.0.0", "--pull-secret", "login"]).success();
+    let first = history(&site)[0]["revision"].to_string();
+    deploy(&site, &["1.1.0"]).success();
+    let both = json!([
+        ["deploy", "1.1.0", "1.0.0", "done"],
+        ["deploy", "1.0.0", null, "done"]
+    ]);
+    assert_eq!(newest(&site, 2), both);
+    let table = site.solution(&["history", "--limit", "1"]).success();
+    for words in ["REVISION", "example 1.1.0", " back ", " 1.0.0 ", " done "] {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+    assert_eq!(table.lines().count(), 2, "{table}");
+    // Shown, and not done.
+    let before = site.snapshot();
+    let plan = rollback(&site, &["--dry-run", "--diff"]).success();
+    for words in [
+        "rollback  to example 1.0.0 (it ran before revision ",
+        "runs 1.1.0 now",
+        "-    app.kubernetes.io/version: '1.1.0'",
+    ] {
+        assert!(plan.contains(words), "{words}: {plan}");
+    }
+    assert_eq!(site.snapshot(), before);
+    // Back, with the pull secret that was chosen then.
+    let receipt = rollback(&site, &["--output", "json"]).json();
+    assert_eq!(receipt["deployed"], json!(["back", "back"]));
+    runs(&site, "1.0.0");
+    let back = &history(&site)[0];
+    assert_eq!(back["revision"], receipt["revision"]);
+    assert_eq!(back["places"][0]["to"]["pullSecret"], "login", "{back}");
+    assert_eq!(
+        newest(&site, 1)[0],
+        json!(["rollback", "1.0.0", "1.1.0", "done"])
+    );
+    // A second one takes the first back, and any revision can be named.
+    rollback(&site, &[]).success();
+    runs(&site, "1.1.0");
+    rollback(&site, &["--to", &first]).success();
+    runs(&site, "1.0.0");
+    // What changes nothing leaves no receipt.
+    let before = site.snapshot();
+    rollback(&site, &["--to", &first]).success();
+    assert_eq!(site.snapshot(), before);
+}
+
+#[test]
+fn what_is_no_way_back_is_refused_with_the_reason() {
+    let site = site("history-refused");
+    let none = rollback(&site, &[]).failure(1);
+    let words = "the history knows nothing of example that ran in namespace `back` before";
+    assert!(none.contains(words), "{none}");
+    deploy(&site, &["1.0.0", "--pull-secret", "login"]).success();
+    let first = history(&site)[0]["revision"].to_string();
+    let made = site.solution(&["history", "--output", "json"]).json();
+    let made = made["revisions"].as_array().unwrap();
+    let made = made.iter().find(|it| it["verb"] == "createEnvironment");
+    let made = made.unwrap()["revision"].to_string();
+    deploy(&site, &["1.1.0"]).success();
+    let before = site.snapshot();
+    for (to, words) in [
+        ("999", "there is no revision 999".to_owned()),
+        (
+            &made,
+            format!("revision {made} deployed no version of example in namespace `back`"),
+        ),
+    ] {
+        let refused = rollback(&site, &["--to", to]).failure(1);
+        assert!(refused.contains(&words), "{words}: {refused}");
+    }
+    assert_eq!(site.snapshot(), before);
+    // The archive that ran is not the one that is imported now.
+    let receipt = format!("configmap/receipt-{:0>6}", first);
+    let text = site.field("metalk8s-solutions", &receipt, r"{.data.receipt\.json}");
+    let mut other: Value = serde_json::from_str(&text).unwrap();
+    other["places"][0]["to"]["archiveId"] = json!(format!("sha256:{}", "0".repeat(64)));
+    let data = json!({ "data": { "receipt.json": other.to_string() } }).to_string();
+    let patch = ["patch", &receipt, "--type=merge", "--patch", &data];
+    site.kubectl("metalk8s-solutions", &patch).success();
+    let refused = rollback(&site, &["--to", &first]).failure(1);
+    assert!(
+        refused.contains("was imported from a different archive since"),
+        "{refused}"
+    );
+    // A receipt that nobody can read is said, and keeps nobody from anything.
+    let data = json!({ "data": { "receipt.json": "{" } }).to_string();
+    let patch = ["patch", &receipt, "--type=merge", "--patch", &data];
+    site.kubectl("metalk8s-solutions", &patch).success();
+    let text = site.solution(&["history"]).success();
+    assert!(text.contains("cannot be read as a receipt"), "{text}");
+    site.solution(&["unimport", "example", "1.0.0"]).success();
+    let refused = rollback(&site, &[]).failure(1);
+    assert!(
+        refused.contains("example 1.0.0 is not imported"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_failed_upgrade_stands_in_the_history_with_its_reason() {
+    let site = site("history-failed");
+    deploy(&site, &["1.0.0", "--pull-secret", "login"]).success();
+    let wrong = r#"{"auths":{"registry.nodes.test:5443":{"auth":"bm9kZTp3cm9uZw=="}}}"#;
+    site.desk.write("wrong.json", wrong);
+    let create = [
+        "create",
+        "secret",
+        "generic",
+        "wrong",
+        "--type=kubernetes.io/dockerconfigjson",
+        "--from-file=.dockerconfigjson=wrong.json",
+    ];
+    site.kubectl("back", &create).success();
+    deploy(&site, &["1.1.0", "--pull-secret", "wrong"]).failure(1);
+    let failed = json!([["deploy", "1.1.0", "1.0.0", "rolledBack"]]);
+    assert_eq!(newest(&site, 1), failed);
+    let receipt = &history(&site)[0];
+    let reason = receipt["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("does not accept the credentials"),
+        "{receipt}"
+    );
+    let revision = receipt["revision"].to_string();
+    let refused = rollback(&site, &["--to", &revision]).failure(1);
+    assert!(refused.contains("did not end well"), "{refused}");
+    // Nothing else ran before that which runs again.
+    let none = rollback(&site, &[]).failure(1);
+    assert!(none.contains("the history knows nothing"), "{none}");
+    site.solution(&["undeploy", "example", "-e", "back"])
+        .success();
+    let columns = "--output=custom-columns=:.type,:.reason,:.regarding.kind,:.note";
+    let get = ["get", "events.events.k8s.io", "--no-headers", columns];
+    let events = site.kubectl("back", &get).success();
+    for [severity, reason, kind, note] in [
+        [
+            "Normal",
+            "Deployed",
+            "Deployment",
+            "example 1.0.0 is deployed (revision ",
+        ],
+        [
+            "Warning",
+            "RolledBack",
+            "Deployment",
+            "example 1.1.0 did not become ready and 1.0.0 runs again (revision ",
+        ],
+        [
+            "Normal",
+            "Undeployed",
+            "Namespace",
+            "example 1.0.0 is undeployed (revision ",
+        ],
+    ] {
+        let mut lines = events.lines();
+        let told = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().take(3).collect();
+            words == [severity, reason, kind] && line.contains(note)
+        };
+        assert!(lines.any(told), "{reason}: {events}");
+    }
+    // An undeploy can be taken back too.
+    rollback(&site, &[]).success();
+    runs(&site, "1.0.0");
+}
