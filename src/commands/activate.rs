@@ -63,6 +63,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         request.verb = Verb::Activate;
         let adopt = arguments.adopt.is_some();
         request.allowed.adopt.crds = choose(adopt, Adopt::Allow, Adopt::Refuse);
+        request.allowed.conflicts = arguments.planning.conflicts();
         let reached = (&kept.client, &cluster);
         import::carry_out(&kept.accepted, request, reached, choices, output).await
     })

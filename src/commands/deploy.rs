@@ -58,6 +58,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let place = &arguments.place;
         let mut request = import::of_place(place, &kept.registry, pull_registry, &arguments.turn)?;
         request.verb = Verb::Deploy;
+        request.allowed.conflicts = arguments.planning.conflicts();
         let reached = (&kept.client, &cluster);
         import::carry_out(&kept.accepted, request, reached, choices, output).await
     })

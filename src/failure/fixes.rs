@@ -24,6 +24,8 @@ const ONLY_NEWER: &str = "an older version can be deployed with newer CRDs that 
 const OLDER: &str = "operators rarely understand newer data: `--allow-downgrade` deploys it anyway";
 const NOT_OURS: &str =
     "choose another namespace with `--namespace`, or remove the object if nobody needs it";
+const FIELDS_OWNED: &str =
+    "find out who set them, and why; `--force-conflicts` takes these fields over";
 const CLUSTER_RULES: &str =
     "the cluster's own rules refuse it: see its message, or ask whoever runs the cluster";
 const POD_RULES: &str = "change the namespace's PodSecurity level or quota, or ask the publisher for an operator that fits";
@@ -94,6 +96,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::Older(..) => OLDER,
         O::TooOld(..) => "import a version in that range first",
         O::Owned(..) => NOT_OURS,
+        O::FieldsOwned(..) => FIELDS_OWNED,
         O::SameName(_) => "ask the publisher for roles with other names",
         O::Refused(..) => CLUSTER_RULES,
         O::PodRefused(_) => POD_RULES,

@@ -219,8 +219,9 @@ fn endpoint_is_followed(site: &Site) {
         pods.stdout.contains(&to).then_some(())
     });
     assert!(serve(site, "prod", "1.0.0").contains("1.0.0"));
-    // Importing again puts back what the archive says.
-    let receipt = deploy(site, "1.0.0", "prod").json();
+    // Importing again puts back what the archive says, when told to take it from whoever changed it.
+    let force = ["-e", "prod", "--force-conflicts", "--output=json"];
+    let receipt = site.import("1.0.0.iso", &force).json();
     assert!(
         receipt["objects"]
             .to_string()

@@ -10,6 +10,7 @@ mod activate;
 mod book;
 mod choices;
 mod configuration;
+mod conflicts;
 mod consent;
 mod delete;
 mod environments;

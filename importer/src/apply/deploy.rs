@@ -160,7 +160,10 @@ impl Ready<'_> {
             check_owner(object, live, solution)?;
             Ok(Some(object.clone()))
         };
-        leased.put(object.reference(), decide).await?;
+        let conflicts = self.asked.conflicts(object);
+        leased
+            .put_with(conflicts, object.reference(), decide)
+            .await?;
         Ok(())
     }
 }

@@ -19,6 +19,7 @@ use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::model::writer::Writer;
 use crate::plan::login;
+use crate::plan::summary::fields_owned;
 
 /// How often an object is decided about when others keep changing it.
 const DECISIONS: u32 = 5;
@@ -78,10 +79,20 @@ impl Leased<'_> {
         Ok(acted)
     }
 
-    /// Writes what `decide` makes of an object as it is; nothing when it makes nothing of it. Returns the object as it
-    /// is then.
+    /// Writes what `decide` makes of an object as it is; nothing when it makes nothing of it. Fields that others own are
+    /// taken over. Returns the object as it is then.
     pub(crate) async fn put(
         &mut self,
+        reference: &ObjectRef,
+        decide: impl Fn(Option<&Object>) -> Result<Option<Object>, Error>,
+    ) -> Result<Option<Object>, Error> {
+        self.put_with(Conflicts::Force, reference, decide).await
+    }
+
+    /// The same, with this choice about fields that others own.
+    pub(crate) async fn put_with(
+        &mut self,
+        conflicts: Conflicts,
         reference: &ObjectRef,
         decide: impl Fn(Option<&Object>) -> Result<Option<Object>, Error>,
     ) -> Result<Option<Object>, Error> {
@@ -93,7 +104,7 @@ impl Leased<'_> {
             };
             let written = self
                 .cluster
-                .put(&wanted, live.as_ref(), &v::manager(), Conflicts::Force)
+                .put(&wanted, live.as_ref(), &v::manager(), conflicts)
                 .await;
             match written {
                 Ok((applied, after)) => {
@@ -101,6 +112,9 @@ impl Leased<'_> {
                     return Ok(Some(after));
                 }
                 Err(deployer::Error::Changed { .. }) if decision < DECISIONS => {}
+                Err(deployer::Error::Conflict { conflicts, .. }) => {
+                    return Err(fields_owned(&wanted, &conflicts).into());
+                }
                 Err(error) => return Err(error.into()),
             }
         }

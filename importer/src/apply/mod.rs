@@ -190,7 +190,8 @@ impl Ready<'_> {
                 }
                 Ok(crd.written().cloned())
             };
-            leased.put(planned.object.reference(), decide).await?;
+            let (conflicts, crd) = (planned.conflicts(&self.asked), planned.object.reference());
+            leased.put_with(conflicts, crd, decide).await?;
         }
         for planned in &decided.crds {
             leased

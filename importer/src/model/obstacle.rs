@@ -159,6 +159,9 @@ pub enum Obstacle {
     /// An object of this name is somebody else's.
     #[error("{0} already exists and belongs to {owner}", owner = .1.as_deref().unwrap_or("no Solution"))]
     Owned(String, Option<String>),
+    /// Other field managers own fields of an object, with other values.
+    #[error("{0} has fields that other field managers set: {1}")]
+    FieldsOwned(String, String),
     /// Two objects would be one.
     #[error("two objects of the operator would have the same name: {0}")]
     SameName(String),

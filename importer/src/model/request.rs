@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use deployer::Conflicts;
 use registry::{Credentials, RegistryAddress, Secret};
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId, StatementTime};
 use validator::Accepted;
@@ -123,6 +124,8 @@ pub struct Allowed {
     pub downgrade: Downgrade,
     /// An environment that is not there yet.
     pub create: CreateEnvironment,
+    /// Fields of the Solution's objects that others set to something else.
+    pub conflicts: Conflicts,
 }
 
 impl Allowed {
@@ -137,6 +140,7 @@ impl Allowed {
         forget: ForgetSigners::Refuse,
         downgrade: Downgrade::Refuse,
         create: CreateEnvironment::Refuse,
+        conflicts: Conflicts::Refuse,
     };
 }
 

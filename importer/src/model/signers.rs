@@ -96,7 +96,6 @@ mod tests {
 
     use super::*;
     use crate::model::record::tests::record;
-    use crate::model::request::{Adopt, Adoption, CreateEnvironment, Downgrade, Replace};
 
     fn key(number: u8) -> KeyId {
         KeyId::new(Digest::new([number; 32]))
@@ -125,15 +124,9 @@ mod tests {
 
     fn allowing(signers: ChangeSigners, forget: ForgetSigners) -> Allowed {
         Allowed {
-            adopt: Adoption {
-                namespace: Adopt::Refuse,
-                crds: Adopt::Refuse,
-            },
-            replace: Replace::Refuse,
             signers,
             forget,
-            downgrade: Downgrade::Refuse,
-            create: CreateEnvironment::Refuse,
+            ..Allowed::NOTHING
         }
     }
 

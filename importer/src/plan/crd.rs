@@ -17,6 +17,8 @@ pub(crate) enum CrdChange {
     Create,
     /// It is ours and is written anew: of the same or an older version, or of a newer one to go back from.
     Update,
+    /// It was there before any Solution, and becomes this one's.
+    Adopt,
     /// A newer version of the Solution wrote it, and it serves all that this one needs.
     KeepNewer(Version),
 }
@@ -64,7 +66,8 @@ pub(crate) fn decide(
         return Err(Obstacle::CrdDrops(crd, missing, version.clone()));
     }
     match stored_and_gone(active.as_value(), wanted) {
-        None => Ok(CrdChange::Update),
+        None if active.labels().contains_key(v::SOLUTION) => Ok(CrdChange::Update),
+        None => Ok(CrdChange::Adopt),
         Some(stored) => Err(Obstacle::CrdStored(crd, stored, version.clone())),
     }
 }
@@ -313,7 +316,7 @@ mod tests {
         );
         assert_eq!(
             decided(v1, Some(unowned), Adopt::Allow, Newer::Keep),
-            Ok(CrdChange::Update)
+            Ok(CrdChange::Adopt)
         );
     }
 }

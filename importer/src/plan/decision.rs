@@ -1,7 +1,7 @@
 //! What an import decides from the cluster as it is: which CRDs, which objects, which rights. A plan shows it. Pushing
 //! takes time, so it is decided again under the Lease, and carried out only if it comes out the same.
 
-use deployer::{Cluster, Object, ObjectRef};
+use deployer::{Cluster, Conflicts, Object, ObjectRef};
 use serde_json::Value;
 
 use crate::model::error::Error;
@@ -9,6 +9,7 @@ use crate::model::obstacle::Obstacle;
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, Goal, Replace};
 use crate::model::state::ClusterState;
+use crate::model::vocabulary as v;
 use crate::plan::back;
 use crate::plan::crd::{self, CrdChange, Newer};
 use crate::plan::deployment::{Deployment, Planner};
@@ -30,6 +31,16 @@ impl PlannedCrd {
     /// What is written of it; nothing where a newer version's stays.
     pub(crate) fn written(&self) -> Option<&Object> {
         (!matches!(self.change, CrdChange::KeepNewer(_))).then_some(&self.object)
+    }
+
+    /// What becomes of fields of it that others own. Whoever has it taken over has said so of all of it.
+    pub(crate) fn conflicts(&self, asked: &Asked<'_>) -> Conflicts {
+        match self.change {
+            CrdChange::Adopt => Conflicts::Force,
+            CrdChange::Create | CrdChange::Update | CrdChange::KeepNewer(_) => {
+                asked.request.allowed.conflicts
+            }
+        }
     }
 }
 
@@ -87,6 +98,23 @@ impl Decision {
         Ok(decision)
     }
 
+    /// Everything that is written, CRDs first, and what becomes of fields in it that others own.
+    pub(crate) fn written(&self, asked: &Asked<'_>) -> Result<Vec<(Object, Conflicts)>, Error> {
+        let crds = self.crds.iter();
+        let crds = crds.filter_map(|crd| Some((crd.written()?.clone(), crd.conflicts(asked))));
+        let mut written: Vec<(Object, Conflicts)> = crds.collect();
+        if let Some(deployment) = &self.deployment {
+            let space = Object::new(deployment.place.space())?;
+            let objects = deployment.objects.iter().cloned();
+            let objects = [space].into_iter().chain(objects);
+            written.extend(objects.map(|object| {
+                let conflicts = asked.conflicts(&object);
+                (object, conflicts)
+            }));
+        }
+        Ok(written)
+    }
+
     /// Whether another decision about the same request would do the same.
     pub(crate) fn is_same(&self, other: &Self, asked: &Asked<'_>) -> bool {
         let solution = asked.id.name();
@@ -100,6 +128,16 @@ impl Decision {
 }
 
 impl Asked<'_> {
+    /// What becomes of fields that others own in one of an operator's objects. A namespace and its default account are
+    /// shared: what is written there is only what a deployment adds.
+    pub(crate) fn conflicts(&self, object: &Object) -> Conflicts {
+        if object.labels().contains_key(v::SOLUTION) {
+            self.request.allowed.conflicts
+        } else {
+            Conflicts::Force
+        }
+    }
+
     async fn crds(
         &self,
         cluster: &Cluster,

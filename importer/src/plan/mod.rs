@@ -30,7 +30,7 @@ use crate::model::request::{Asked, Goal, PullLogin, Request};
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::plan::crd::CrdChange;
-use crate::plan::decision::{Decision, PlannedCrd};
+use crate::plan::decision::Decision;
 use crate::plan::deployment::Deployment;
 use crate::plan::images::PlannedImages;
 use crate::plan::notes::{notes, uncollected};
@@ -238,19 +238,16 @@ impl<'a> Plan<'a> {
             crds, deployment, ..
         } = decision;
         let obstacles = &mut self.obstacles;
-        let written = crds.iter().filter_map(PlannedCrd::written);
-        let mut all: Vec<Object> = written.cloned().collect();
-        let definitions = all.len();
-        if let Some(deployment) = deployment {
-            all.push(Object::new(deployment.place.space())?);
-            all.extend(deployment.objects.iter().cloned());
-        }
+        let (all, conflicts): (Vec<Object>, Vec<Conflicts>) =
+            decision.written(&self.asked)?.into_iter().unzip();
+        let definitions = crds.iter().filter(|crd| crd.written().is_some()).count();
         let mut tried = Vec::new();
+        // What is taken over is found out for all of them, and refused below.
         let trials = cluster
             .dry_run(&all, &v::manager(), Conflicts::Force)
             .await?;
-        for (object, (_, trial)) in all.iter().zip(trials) {
-            match planned(object, trial) {
+        for ((object, conflicts), (_, trial)) in all.iter().zip(conflicts).zip(trials) {
+            match planned(object, trial, conflicts) {
                 Ok(object) => tried.push(object),
                 Err(obstacle) => obstacles.push(obstacle),
             }
@@ -266,7 +263,7 @@ impl<'a> Plan<'a> {
         }
         let kept = crds.iter().filter_map(|crd| match &crd.change {
             CrdChange::KeepNewer(newer) => Some(kept(&crd.object, newer)),
-            CrdChange::Create | CrdChange::Update => None,
+            CrdChange::Create | CrdChange::Update | CrdChange::Adopt => None,
         });
         self.summary.crds.extend(kept);
         if obstacles.is_empty() {

@@ -1,12 +1,14 @@
 //! A plan in words, for people and for programs.
 
-use deployer::{Applied, Cluster, Difference, FieldChange, Object, Trial};
+use deployer::{
+    Applied, Cluster, Conflicts, Difference, FieldChange, FieldConflict, Object, Trial,
+};
 use schemas::Version;
 use serde::Serialize;
 use validator::Finding;
 use validator::rules::{Right, When};
 
-use crate::model::obstacle::Obstacle;
+use crate::model::obstacle::{Obstacle, named};
 use crate::model::record::Record;
 use crate::model::request::Request;
 use crate::plan::deployment::Deployment;
@@ -116,7 +118,8 @@ pub struct PlannedLine {
 }
 
 /// An object, and what would become of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PlannedObject {
     /// Which.
     pub object: String,
@@ -128,9 +131,27 @@ pub struct PlannedObject {
     /// Those of them by which something goes: a field, a version that is served, or what was taken so far.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<String>,
+    /// The fields that are taken over from other field managers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub taken_over: Vec<PlannedField>,
     /// A unified diff of it in YAML; empty if nothing changes.
     #[serde(skip)]
     pub diff: String,
+}
+
+/// A field that somebody else set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedField {
+    /// Which, for example `.spec.replicas`.
+    pub field: String,
+    /// Who set it, by the name under which the API server knows him.
+    pub manager: String,
+}
+
+impl From<FieldConflict> for PlannedField {
+    fn from(FieldConflict { field, manager }: FieldConflict) -> Self {
+        Self { field, manager }
+    }
 }
 
 /// Where the operator would run.
@@ -177,22 +198,32 @@ pub(crate) fn summary(
     }
 }
 
-pub(crate) fn planned(object: &Object, trial: Trial) -> Result<PlannedObject, Obstacle> {
-    let (applied, changes, diff) = match trial {
+/// What would become of an object, or what is in its way.
+pub(crate) fn planned(
+    object: &Object,
+    trial: Trial,
+    conflicts: Conflicts,
+) -> Result<PlannedObject, Obstacle> {
+    let (applied, changes, diff, taken) = match trial {
         Trial::Would(difference) => {
             let Difference {
                 applied,
                 changes,
                 before,
                 after,
+                taken,
             } = *difference;
+            if conflicts == Conflicts::Refuse && !taken.is_empty() {
+                return Err(fields_owned(object, &taken));
+            }
             let diff = diff::unified(before.as_ref(), Some(&after));
-            (applied, changes, diff)
+            (applied, changes, diff, taken)
         }
         Trial::Later { .. } => (
             Applied::Created,
             Vec::new(),
             diff::unified(None, Some(object)),
+            Vec::new(),
         ),
         Trial::Refused(error) => {
             let object = object.reference().to_string();
@@ -211,7 +242,14 @@ pub(crate) fn planned(object: &Object, trial: Trial) -> Result<PlannedObject, Ob
         diff,
         losses: losses.map(|change| change.path.clone()).collect(),
         changes: changes.into_iter().map(|change| change.path).collect(),
+        taken_over: taken.into_iter().map(PlannedField::from).collect(),
     })
+}
+
+/// That others set fields of an object to something else.
+pub(crate) fn fields_owned(object: &Object, owned: &[FieldConflict]) -> Obstacle {
+    let fields = owned.iter().map(ToString::to_string).collect();
+    Obstacle::FieldsOwned(object.reference().to_string(), named(fields))
 }
 
 /// Whether something that was there or was allowed is not any more.
@@ -229,9 +267,7 @@ pub(crate) fn kept(crd: &Object, newer: &Version) -> PlannedObject {
     PlannedObject {
         object: crd.reference().to_string(),
         action: format!("keep version {newer} of"),
-        changes: Vec::new(),
-        losses: Vec::new(),
-        diff: String::new(),
+        ..PlannedObject::default()
     }
 }
 
@@ -239,9 +275,8 @@ fn removed(object: &Object) -> PlannedObject {
     PlannedObject {
         object: object.reference().to_string(),
         action: "remove".to_owned(),
-        changes: Vec::new(),
-        losses: Vec::new(),
         diff: diff::unified(Some(object), None),
+        ..PlannedObject::default()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use deployer::Conflicts;
 use importer::Run;
 use registry::RegistryAddress;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
@@ -148,6 +149,10 @@ pub(crate) struct PlanArguments {
     /// Show what changes in each object, as a diff; values of Secrets are left out
     #[arg(long)]
     diff: bool,
+
+    /// Take over fields of the Solution's objects that others set to something else
+    #[arg(long)]
+    force_conflicts: bool,
 }
 
 impl PlanArguments {
@@ -157,6 +162,11 @@ impl PlanArguments {
             choose(self.dry_run, Run::Dry, Run::Real),
             choose(self.diff, Shown::WithDiff, Shown::Plain),
         )
+    }
+
+    /// What becomes of fields that others own.
+    pub(crate) fn conflicts(&self) -> Conflicts {
+        choose(self.force_conflicts, Conflicts::Force, Conflicts::Refuse)
     }
 }
 

@@ -1,6 +1,9 @@
 //! The plan, for people.
 
-use importer::{PlanSummary, PlannedBeyond, PlannedDefault, PlannedRight, PlannedTarget};
+use importer::{
+    PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedObject, PlannedRight,
+    PlannedTarget,
+};
 
 use super::show::flag;
 use crate::args::choose;
@@ -27,6 +30,7 @@ pub(super) fn show(plan: &PlanSummary) {
             let mark = choose(crd.losses.contains(change), "!", " ");
             render::line!("        {mark} {change}");
         }
+        taken_over(crd);
     }
     if let Some(target) = &plan.target {
         self::target(target);
@@ -62,11 +66,19 @@ fn target(target: &PlannedTarget) {
             format!(" ({})", object.changes.join(", "))
         };
         render::line!("          {} {}{fields}", object.action, object.object);
+        taken_over(object);
     }
     rights("gained", &target.rights_gained);
     rights("lost", &target.rights_lost);
     if let Some(beyond) = &target.beyond {
         self::beyond(beyond);
+    }
+}
+
+/// The fields of an object that somebody else set.
+fn taken_over(object: &PlannedObject) {
+    for PlannedField { field, manager } in &object.taken_over {
+        render::line!("        ! takes over {field} from {manager}");
     }
 }
 

@@ -81,6 +81,7 @@ pub(super) fn request(arguments: &Arguments) -> Result<Request, Failure> {
         registries,
         signers,
         place,
+        planning,
         turn,
         ..
     } = arguments;
@@ -96,6 +97,7 @@ pub(crate) fn allow(
     signers: &SignerArguments,
 ) -> Request {
     let allowed = &mut request.allowed;
+    allowed.conflicts = planning.conflicts();
     allowed.replace = choose(registries.replace, Replace::Allow, Replace::Refuse);
     allowed.signers = choose(
         signers.change_signers,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::diff::{FieldChange, changes};
 use crate::cluster::Cluster;
 use crate::cluster::wire::{Call, escape};
-use crate::error::Error;
+use crate::error::{Error, FieldConflict};
 use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::object_in;
@@ -94,6 +94,8 @@ pub struct Difference {
     pub before: Option<Object>,
     /// What would be there, with the server's defaults; without them where an admission webhook cannot be tried.
     pub after: Object,
+    /// The fields that would be taken over from other managers.
+    pub taken: Vec<FieldConflict>,
 }
 
 /// Whether the server keeps the result.
@@ -152,22 +154,34 @@ impl Cluster {
         conflicts: Conflicts,
     ) -> Result<Difference, Error> {
         let before = self.get(object.reference()).await?;
-        match self
-            .patch(
-                object,
-                object.as_value(),
-                before.as_ref(),
-                manager,
-                conflicts,
-                Run::Dry,
-            )
-            .await
+        let body = object.as_value();
+        let run = async |conflicts| {
+            self.patch(object, body, before.as_ref(), manager, conflicts, Run::Dry)
+                .await
+        };
+        let mut tried = run(Conflicts::Refuse).await;
+        let mut taken = Vec::new();
+        if let Err(Error::Conflict {
+            doing,
+            conflicts: owned,
+        }) = tried
         {
+            taken = owned;
+            // What a creation left that was cut off before its fields were claimed is its own.
+            taken.retain(|field| field.manager != manager.as_str());
+            if conflicts == Conflicts::Refuse && !taken.is_empty() {
+                let conflicts = taken;
+                return Err(Error::Conflict { doing, conflicts });
+            }
+            tried = run(Conflicts::Force).await;
+        }
+        match tried {
             Ok((applied, after)) => Ok(Difference {
                 applied,
                 changes: changes(before.as_ref(), &after),
                 before,
                 after,
+                taken,
             }),
             Err(Error::Invalid { message, .. }) if message.contains(NO_DRY_RUN) => {
                 Ok(estimate(before, object))
@@ -282,6 +296,7 @@ fn estimate(before: Option<Object>, object: &Object) -> Difference {
         changes: mentioned,
         before,
         after: object.clone(),
+        taken: Vec::new(),
     }
 }
 
@@ -508,6 +523,41 @@ mod tests {
                 .unwrap();
             assert_eq!((found, changes.len()), (applied, count));
         }
+    }
+
+    /// A server on which this manager has an object's field.
+    async fn owned_by(owner: &'static str) -> Cluster {
+        let (cluster, _) = cluster(move |request| match request.method.as_str() {
+            "GET" => Answer::json(200, &map("1")),
+            _ if request.path.contains("force=true") => Answer::json(200, &map("2")),
+            _ => {
+                let message = format!("conflict with \"{owner}\" using v1");
+                let cause = json!({"reason": "FieldManagerConflict", "field": ".data.x", "message": message});
+                Answer::json(409, &json!({"details": {"causes": [cause]}}))
+            }
+        })
+        .await;
+        cluster
+    }
+
+    #[tokio::test]
+    async fn what_would_be_taken_over_is_told_and_what_this_manager_created_is_its_own() {
+        let (object, us) = (
+            Object::new(map("")).unwrap(),
+            FieldManager::new("us").unwrap(),
+        );
+        let theirs = owned_by("them").await;
+        let refused = theirs.diff(&object, &us, Conflicts::Refuse).await;
+        assert!(
+            matches!(refused, Err(Error::Conflict { .. })),
+            "{refused:?}"
+        );
+        let forced = theirs.diff(&object, &us, Conflicts::Force).await.unwrap();
+        assert_eq!(forced.taken.len(), 1);
+        assert_eq!(forced.taken[0].to_string(), ".data.x (them)");
+        let ours = owned_by("us").await;
+        let own = ours.diff(&object, &us, Conflicts::Refuse).await.unwrap();
+        assert_eq!(own.taken, []);
     }
 
     #[test]

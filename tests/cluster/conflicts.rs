@@ -1,0 +1,115 @@
+//! Fields of a Solution's objects that somebody else set: named, with who set them, and taken over only when told.
+
+use serde_json::{Value, json};
+
+use crate::common::Answer;
+use crate::gate::Gate;
+use crate::site::Site;
+
+const CRD: &str = "crd/versionservers.example.metalk8s.test";
+
+/// An environment of the same name as its namespace, in which 1.0.0 runs.
+fn running(name: &str) -> Site {
+    let site = Site::new(name);
+    site.environment(name);
+    site.import("1.0.0.iso", &["-e", name, "--pull-secret", "login"])
+        .success();
+    site
+}
+
+/// Sets fields of an object as a manager of this name.
+fn set(site: &Site, namespace: &str, object: &str, manager: &str, fields: &Value) {
+    let (manager, fields) = (format!("--field-manager={manager}"), fields.to_string());
+    let patch = [
+        "patch",
+        object,
+        "--type=merge",
+        &manager,
+        "--patch",
+        &fields,
+    ];
+    site.kubectl(namespace, &patch).success();
+}
+
+fn upgrade(site: &Site, more: &[&str]) -> Answer {
+    site.import("1.1.0.iso", &[&["-e", "fields"], more].concat())
+}
+
+fn short_name(site: &Site) -> String {
+    site.field("default", CRD, "{.spec.names.shortNames[0]}")
+}
+
+fn scale(site: &Site, replicas: &str) {
+    let scale = ["scale", "deployment/example-operator", replicas];
+    site.kubectl("fields", &scale).success();
+}
+
+#[test]
+fn fields_of_others_are_named_with_their_managers_and_taken_over_when_told() {
+    let site = running("fields");
+    scale(&site, "--replicas=2");
+    let config = json!({"data": {"operator.yaml": "tuned"}});
+    set(
+        &site,
+        "fields",
+        "configmap/example-operator-config",
+        "tuner",
+        &config,
+    );
+    let names = json!({"spec": {"names": {"shortNames": ["vsr"]}}});
+    set(&site, "default", CRD, "definer", &names);
+
+    let before = site.snapshot();
+    let text = upgrade(&site, &[]).failure(1);
+    for words in [
+        "error: CustomResourceDefinition versionservers.example.metalk8s.test has fields that other field managers set: .spec.names.shortNames (definer)\n",
+        "error: ConfigMap fields/example-operator-config has fields that other field managers set: .data.operator.yaml (tuner)\n",
+        "error: Deployment fields/example-operator has fields that other field managers set: .spec.replicas (kubectl)\n",
+        "`--force-conflicts` takes these fields over",
+        "3 obstacles in the way",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in: {text}");
+    }
+    let dry = upgrade(&site, &["--force-conflicts", "--dry-run", "--output=json"]).json();
+    let taken = json!([{"field": ".spec.names.shortNames", "manager": "definer"}]);
+    assert_eq!(dry["crds"][0]["takenOver"], taken, "{dry:#}");
+    assert_eq!(site.snapshot(), before);
+
+    let answer = upgrade(&site, &["--force-conflicts"]);
+    let text = answer.success();
+    let words = "! takes over .spec.replicas from kubectl\n";
+    assert!(text.contains(words), "{text}");
+    assert_eq!(short_name(&site), "vs");
+    let replicas = site.field("fields", "deployment/example-operator", "{.spec.replicas}");
+    assert_eq!(replicas, "1");
+    // Whoever sets what we set too, or what we do not set, is in nobody's way.
+    scale(&site, "--replicas=1");
+    let note = json!({"metadata": {"annotations": {"noted": "by others"}}});
+    set(
+        &site,
+        "fields",
+        "deployment/example-operator",
+        "noter",
+        &note,
+    );
+    upgrade(&site, &[]).success();
+}
+
+#[test]
+fn what_others_set_while_images_are_pushed_stays_theirs() {
+    let site = running("fields");
+    let gate = Gate::before(&site, "/leases");
+    let mut command = site.import_command("1.1.0.iso", &["-e", "fields"]);
+    let answer = gate.during(&mut command, || {
+        let names = json!({"spec": {"names": {"shortNames": ["vsr"]}}});
+        set(&site, "default", CRD, "definer", &names);
+    });
+    let text = answer.failure(1);
+    assert!(
+        text.contains(".spec.names.shortNames (definer)") && text.contains("--force-conflicts"),
+        "{text}"
+    );
+    assert_eq!(short_name(&site), "vsr");
+    upgrade(&site, &["--force-conflicts"]).success();
+    assert_eq!(short_name(&site), "vs");
+}
