@@ -38,8 +38,8 @@ pub use model::request::{
 pub use model::writer::{Turn, Writer};
 pub use plan::place::default_namespace;
 pub use plan::summary::{
-    LeftOpen, PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedLine, PlannedObject,
-    PlannedRight, PlannedTarget,
+    LeftOpen, PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedLine,
+    PlannedNarrowing, PlannedObject, PlannedRight, PlannedTarget,
 };
 pub use plan::{Plan, Ready};
 pub use status::describe::{

@@ -20,3 +20,10 @@ pub const RECEIPT_REASON: usize = deployer::limits::MAX_MESSAGE;
 
 /// Bytes of an Event's note that the API server takes (events.k8s.io/v1).
 pub const EVENT_NOTE: usize = 1024;
+
+/// Deepest nesting of a CRD's schema that is compared: the API server's own parser takes less (a field is two levels of
+/// JSON, and it ends at 128).
+pub const SCHEMA_DEPTH: usize = 100;
+
+/// Most things that a CRD takes away that are told apart, so that looking at every object for each of them ends.
+pub const NARROWINGS: usize = 1000;

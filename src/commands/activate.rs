@@ -15,10 +15,10 @@ use crate::failure::{Failure, Outcome};
 #[command(after_help = "\
 The archive is read from the registry that it was pushed to, and must be the one that was accepted
 when it was imported. CRDs are the whole cluster's: a version that drops what is served or stored
-is refused.
+is refused, and so is one by which an existing object would lose a field, or no longer be valid.
 
 Deploying leaves CRDs of a newer version as they are. This command goes back to those of an older
-one, if no operator of a newer version is deployed and no custom resource exists.
+one, if no operator of a newer version is deployed and no custom resource loses anything.
 `solution deactivate` removes the CRDs.
 
 Examples:

@@ -19,7 +19,9 @@ const NO_LOGIN: &str =
     "write one with `solution login HOST --authfile FILE`, with the host as nodes know it";
 const DROPPED: &str =
     "objects and operators that use it would break: import a version that still serves it";
-const GO_BACK: &str = "an older version can be deployed with newer CRDs that serve what it needs; to go back, delete the objects first";
+const FIXED: &str =
+    "ask the publisher; `solution deactivate` removes the CRD once no object of its kind is left";
+const LOSES: &str = "change these objects so that they fit, or delete them; an older version can also be deployed with newer CRDs that serve what it needs";
 const ONLY_NEWER: &str = "an older version can be deployed with newer CRDs that serve what it needs; `solution deactivate` removes them once nothing uses them";
 const OLDER: &str = "operators rarely understand newer data: `--allow-downgrade` deploys it anyway";
 const NOT_OURS: &str =
@@ -77,7 +79,8 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::CrdTooNew { .. } => "import a version whose API the cluster still serves",
         O::CrdDrops(..) => DROPPED,
         O::CrdStored(..) => "migrate the stored objects first (status.storedVersions of the CRD)",
-        O::CrdHolds(..) => GO_BACK,
+        O::CrdFixed(..) => FIXED,
+        O::CrdLoses(..) => LOSES,
         O::CrdOnlyNewer(..) => ONLY_NEWER,
         O::CrdOwned(..) => "two Solutions cannot own one CRD: remove the other Solution first",
         O::CrdUnowned(_) => "find out who installed it; `--adopt crds` takes it over",

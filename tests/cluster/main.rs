@@ -12,6 +12,7 @@ mod choices;
 mod configuration;
 mod conflicts;
 mod consent;
+mod definitions;
 mod delete;
 mod environments;
 mod flags;

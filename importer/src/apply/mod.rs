@@ -185,7 +185,7 @@ impl Ready<'_> {
         for planned in &decided.crds {
             let decide = |live: Option<&Object>| {
                 let crd = self.asked.crd(&planned.definition, live)?;
-                if crd.change != planned.change {
+                if (&crd.change, &crd.narrowings) != (&planned.change, &planned.narrowings) {
                     return Err(Obstacle::Changed.into());
                 }
                 Ok(crd.written().cloned())

@@ -82,12 +82,12 @@ pub enum Obstacle {
     /// A newer version's CRD has no place in the version to go back to.
     #[error("CRD `{0}` of version {1} is in the cluster, and version {2} does not have it")]
     CrdOnlyNewer(String, Version, Version),
-    /// So many objects of a newer version's CRD, the first of them this one, may have fields that the version to go back
-    /// to does not know.
-    #[error(
-        "CRD `{0}` has objects ({1} in total; the first is {2}), and version {3} may not know all their fields"
-    )]
-    CrdHolds(String, usize, String, Version),
+    /// Something of a CRD is another in this version that the API server never changes.
+    #[error("CRD `{0}`: version {2} has another `{1}`, which the API server cannot change")]
+    CrdFixed(String, String, Version),
+    /// Objects of a CRD lose something by the one of this version.
+    #[error("CRD `{0}`: existing objects do not fit version {1}: {2}")]
+    CrdLoses(String, Version, String),
     /// A CRD is another Solution's.
     #[error("CRD `{0}` belongs to another Solution, `{1}`")]
     CrdOwned(String, String),

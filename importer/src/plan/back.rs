@@ -1,18 +1,20 @@
 //! Going back to the CRDs of an older version: only where a person asks for it, and nothing needs those of the newer one.
+//! That no object loses anything is asked of every CRD that takes the place of another one.
 
-use deployer::{Cluster, Object, Selector};
+use deployer::{Cluster, Selector};
 use schemas::Version;
+use serde_json::Value;
 
 use crate::model::error::Error;
-use crate::model::inventory::{self, custom_resources};
+use crate::model::inventory;
 use crate::model::obstacle::Obstacle;
 use crate::model::request::Asked;
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::plan::crd::written_by;
 
-/// What needs the CRDs of newer versions: operators of such versions, and custom resources. Nothing, where no CRD in the
-/// cluster is newer.
+/// What needs the CRDs of newer versions: operators of such versions; and CRDs that this version does not have. Nothing,
+/// where no CRD in the cluster is newer.
 pub(crate) async fn check(
     asked: &Asked<'_>,
     cluster: &Cluster,
@@ -22,11 +24,11 @@ pub(crate) async fn check(
     let (name, version) = (asked.id.name(), asked.id.version());
     let ours = Selector::label(v::SOLUTION, name.as_str());
     let crds = inventory::crds(cluster, &ours).await?;
-    let newer = crds.into_iter().filter_map(|crd| {
-        let newer = written_by(&crd).filter(|newer| newer > version)?;
-        Some((crd, newer))
+    let newer = crds.iter().filter_map(|crd| {
+        let newer = written_by(crd).filter(|newer| newer > version)?;
+        Some((crd.name(), newer))
     });
-    let newer: Vec<(Object, Version)> = newer.collect();
+    let newer: Vec<(&str, Version)> = newer.collect();
     if newer.is_empty() {
         return Ok(());
     }
@@ -40,32 +42,15 @@ pub(crate) async fn check(
     // An environment may have several namespaces; they are sorted by it.
     running.dedup();
     obstacles.append(&mut running);
-    for (crd, newer) in newer {
-        match needed(asked, cluster, &crd, newer).await {
-            Ok(needed) => obstacles.extend(needed),
-            Err(Error::Refused(obstacle)) => obstacles.push(obstacle),
-            Err(error) => return Err(error),
-        }
-    }
+    let definitions = asked.accepted.crds().iter();
+    let known: Vec<&Value> = definitions
+        .map(|it| &it.document["metadata"]["name"])
+        .collect();
+    let gone = newer
+        .into_iter()
+        .filter(|(crd, _)| !known.iter().any(|known| *known == crd));
+    obstacles.extend(
+        gone.map(|(crd, newer)| Obstacle::CrdOnlyNewer(crd.to_owned(), newer, version.clone())),
+    );
     Ok(())
-}
-
-/// What needs a newer version's CRD as it is. The older one may lack fields of the objects that exist, and the API
-/// server drops what it does not know.
-async fn needed(
-    asked: &Asked<'_>,
-    cluster: &Cluster,
-    crd: &Object,
-    newer: Version,
-) -> Result<Option<Obstacle>, Error> {
-    let (name, version) = (crd.name().to_owned(), asked.id.version().clone());
-    let mut definitions = asked.accepted.crds().iter();
-    if !definitions.any(|known| known.document["metadata"]["name"] == name.as_str()) {
-        return Ok(Some(Obstacle::CrdOnlyNewer(name, newer, version)));
-    }
-    let resources = custom_resources(cluster, crd).await?;
-    Ok(resources.first().map(|first| {
-        let first = first.reference().to_string();
-        Obstacle::CrdHolds(name, resources.len(), first, version)
-    }))
 }

@@ -32,6 +32,9 @@ pub(crate) enum Newer {
     Replace,
 }
 
+/// What the API server never changes of a CRD: its objects are stored under it.
+const FIXED: [&str; 4] = ["scope", "group", "names/kind", "names/plural"];
+
 /// The version of the Solution that wrote a CRD.
 pub(crate) fn written_by(crd: &Object) -> Option<Version> {
     crd.labels().get(v::VERSION)?.parse().ok()
@@ -50,6 +53,9 @@ pub(crate) fn decide(
     };
     let crd = active.name().to_owned();
     check_owner(solution, active, adopt)?;
+    if let Some(fixed) = changed(active.as_value(), wanted) {
+        return Err(Obstacle::CrdFixed(crd, fixed, version.clone()));
+    }
     let kept = written_by(active).filter(|written| written > version && newer == Newer::Keep);
     if let Some(newer) = kept {
         return match missing(wanted, active.as_value()) {
@@ -83,6 +89,16 @@ fn check_owner(solution: &SolutionName, active: &Object, adopt: Adopt) -> Result
     }
 }
 
+/// What differs that cannot be changed.
+fn changed(active: &Value, wanted: &Value) -> Option<String> {
+    let differs = |field: &&str| {
+        let [is, would] = [active, wanted].map(|crd| crd["spec"].pointer(&format!("/{field}")));
+        is != would
+    };
+    let field = FIXED.into_iter().find(differs)?;
+    Some(field.replace('/', "."))
+}
+
 /// A version that the first CRD serves and the second does not.
 fn missing(needed: &Value, serving: &Value) -> Option<String> {
     let serving = served(serving);
@@ -111,7 +127,8 @@ fn served(crd: &Value) -> Vec<String> {
         .collect()
 }
 
-fn versions(crd: &Value) -> impl Iterator<Item = &Value> {
+/// The versions that a CRD lists.
+pub(crate) fn versions(crd: &Value) -> impl Iterator<Item = &Value> {
     crd["spec"]["versions"].as_array().into_iter().flatten()
 }
 
@@ -284,6 +301,36 @@ mod tests {
             &["v1", "v2"],
         );
         assert!(refused(&[("v2", true)], stored).contains("stored as `v1`"));
+    }
+
+    #[test]
+    fn what_the_api_server_cannot_change_is_refused() {
+        let with = |fields: &Value| {
+            let mut crd = crd(&[("v1", true)], &ours("1.0.0"), &["v1"]);
+            for (field, value) in fields.as_object().unwrap() {
+                crd["spec"][field] = value.clone();
+            }
+            crd
+        };
+        let decided = |before: &Value, after: &Value| {
+            let (solution, version) = ("example".parse().unwrap(), "1.1.0".parse().unwrap());
+            let active = Object::new(with(before)).unwrap();
+            let choices = (Adopt::Refuse, Newer::Keep);
+            let decided = decide(&solution, &version, &with(after), Some(&active), choices);
+            decided.map_err(|obstacle| obstacle.to_string())
+        };
+        let names = |kind: &str, short: &str| json!({ "scope": "Cluster", "names": { "kind": kind, "shortNames": [short] } });
+        let cluster = names("App", "a");
+        assert_eq!(decided(&cluster, &names("App", "b")), Ok(CrdChange::Update));
+        for (after, field) in [
+            (names("Other", "a"), "names.kind"),
+            (json!({ "scope": "Namespaced" }), "scope"),
+        ] {
+            let words = format!(
+                "CRD `apps.example.test`: version 1.1.0 has another `{field}`, which the API server cannot change"
+            );
+            assert_eq!(decided(&cluster, &after), Err(words));
+        }
     }
 
     #[test]

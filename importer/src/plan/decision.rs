@@ -13,6 +13,9 @@ use crate::model::vocabulary as v;
 use crate::plan::back;
 use crate::plan::crd::{self, CrdChange, Newer};
 use crate::plan::deployment::{Deployment, Planner};
+use crate::plan::losses;
+use crate::plan::narrowing::Narrowing;
+use crate::plan::schema;
 
 /// Bytes that a ConfigMap may hold, with room for its metadata.
 const RECORD_SIZE: usize = 1_000_000;
@@ -25,6 +28,8 @@ pub(crate) struct PlannedCrd {
     /// As it is applied.
     pub(crate) object: Object,
     pub(crate) change: CrdChange,
+    /// What it takes away of the one that is there.
+    pub(crate) narrowings: Vec<Narrowing>,
 }
 
 impl PlannedCrd {
@@ -148,11 +153,19 @@ impl Asked<'_> {
             let definition = &definition.document;
             let reference: ObjectRef = Object::new(definition.clone())?.reference().clone();
             let live = cluster.get(&reference).await?;
-            match self.crd(definition, live.as_ref()) {
-                Ok(crd) => crds.push(crd),
-                Err(Error::Refused(obstacle)) => obstacles.push(obstacle),
+            let crd = match self.crd(definition, live.as_ref()) {
+                Ok(crd) => crd,
+                Err(Error::Refused(obstacle)) => {
+                    obstacles.push(obstacle);
+                    continue;
+                }
                 Err(error) => return Err(error),
+            };
+            if let Some(live) = &live {
+                let lost = losses::check(cluster, live, &crd.narrowings, self.id.version());
+                obstacles.extend(lost.await?);
             }
+            crds.push(crd);
         }
         Ok(crds)
     }
@@ -171,10 +184,13 @@ impl Asked<'_> {
         };
         let change = crd::decide(name, version, definition, live, (adopt, newer))?;
         let before = crd::was_there_before(live);
+        let replaced = live.filter(|_| matches!(change, CrdChange::Update | CrdChange::Adopt));
+        let narrowings = replaced.map(|live| schema::narrowings(live.as_value(), definition));
         Ok(PlannedCrd {
             definition: definition.clone(),
             object: Object::new(crd::labelled(name, version, definition, before))?,
             change,
+            narrowings: narrowings.unwrap_or_default(),
         })
     }
 }

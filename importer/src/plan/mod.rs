@@ -10,11 +10,14 @@ mod diff;
 mod expand;
 mod images;
 pub(crate) mod login;
+mod losses;
+mod narrowing;
 mod metrics;
 mod notes;
 pub(crate) mod operator;
 pub(crate) mod place;
 pub(crate) mod rights;
+mod schema;
 pub(crate) mod summary;
 mod trial;
 
@@ -35,7 +38,8 @@ use crate::plan::deployment::Deployment;
 use crate::plan::images::PlannedImages;
 use crate::plan::notes::{notes, uncollected};
 use crate::plan::summary::{
-    LeftOpen, PlanSummary, PlannedDefault, kept, planned, planned_beyond, planned_target, summary,
+    LeftOpen, PlanSummary, PlannedDefault, PlannedNarrowing, kept, planned, planned_beyond,
+    planned_target, summary,
 };
 
 /// The oldest Kubernetes that has everything an import uses (server-side apply, stable).
@@ -268,6 +272,10 @@ impl<'a> Plan<'a> {
         self.summary.crds.extend(kept);
         if obstacles.is_empty() {
             let objects = tried.split_off(definitions);
+            let written = crds.iter().filter(|crd| crd.written().is_some());
+            for (planned, crd) in tried.iter_mut().zip(written) {
+                planned.narrowed = crd.narrowings.iter().map(PlannedNarrowing::from).collect();
+            }
             self.summary.crds.extend(tried);
             if let Some(target) = &mut self.summary.target {
                 target.objects = objects;

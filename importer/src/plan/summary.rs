@@ -14,6 +14,7 @@ use crate::model::request::Request;
 use crate::plan::deployment::Deployment;
 use crate::plan::diff;
 use crate::plan::images::PlannedImages;
+use crate::plan::narrowing::Narrowing;
 
 /// What an import would do, for people and for programs.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -131,6 +132,9 @@ pub struct PlannedObject {
     /// Those of them by which something goes: a field, a version that is served, or what was taken so far.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<String>,
+    /// What a CRD takes away of the one that is there. No object is seen to lose anything by it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub narrowed: Vec<PlannedNarrowing>,
     /// The fields that are taken over from other field managers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub taken_over: Vec<PlannedField>,
@@ -151,6 +155,31 @@ pub struct PlannedField {
 impl From<FieldConflict> for PlannedField {
     fn from(FieldConflict { field, manager }: FieldConflict) -> Self {
         Self { field, manager }
+    }
+}
+
+/// Something that a CRD takes away.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedNarrowing {
+    /// The version of the API.
+    pub api_version: String,
+    /// Where in its objects, for example `.spec.ports[].name`.
+    pub path: String,
+    /// What is taken away.
+    pub problem: String,
+    /// Whether objects were looked at: it takes a program to tell whether they keep a rule or a pattern.
+    pub checked: bool,
+}
+
+impl From<&Narrowing> for PlannedNarrowing {
+    fn from(narrowing: &Narrowing) -> Self {
+        Self {
+            api_version: narrowing.api.clone(),
+            path: narrowing.path(),
+            problem: narrowing.to_string(),
+            checked: narrowing.can_be_told(),
+        }
     }
 }
 
@@ -243,6 +272,7 @@ pub(crate) fn planned(
         losses: losses.map(|change| change.path.clone()).collect(),
         changes: changes.into_iter().map(|change| change.path).collect(),
         taken_over: taken.into_iter().map(PlannedField::from).collect(),
+        narrowed: Vec::new(),
     })
 }
 

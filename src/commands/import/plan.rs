@@ -30,6 +30,7 @@ pub(super) fn show(plan: &PlanSummary) {
             let mark = choose(crd.losses.contains(change), "!", " ");
             render::line!("        {mark} {change}");
         }
+        narrowed(crd);
         taken_over(crd);
     }
     if let Some(target) = &plan.target {
@@ -72,6 +73,20 @@ fn target(target: &PlannedTarget) {
     rights("lost", &target.rights_lost);
     if let Some(beyond) = &target.beyond {
         self::beyond(beyond);
+    }
+}
+
+/// What a CRD takes away, and that no object was found to lose anything.
+fn narrowed(crd: &PlannedObject) {
+    for narrowing in &crd.narrowed {
+        let looked = "no existing object is affected";
+        let looked = choose(
+            narrowing.checked,
+            looked,
+            "existing objects were not checked",
+        );
+        let (path, api, problem) = (&narrowing.path, &narrowing.api_version, &narrowing.problem);
+        render::line!("        ! {path} of {api}: {problem} ({looked})");
     }
 }
 

@@ -1,0 +1,179 @@
+//! Whether objects that exist lose something when a CRD takes the place of the one before it: each of them is looked at
+//! for each thing that the new one takes away.
+
+use std::collections::BTreeMap;
+
+use deployer::{Access, Cluster, Gvk, Object};
+use schemas::Version;
+
+use crate::model::error::Error;
+use crate::model::obstacle::{Obstacle, named};
+use crate::plan::narrowing::Narrowing;
+
+/// What is in the way of a CRD that takes these things away: objects that lose something, or that nobody may look at.
+pub(crate) async fn check(
+    cluster: &Cluster,
+    active: &Object,
+    narrowings: &[Narrowing],
+    version: &Version,
+) -> Result<Option<Obstacle>, Error> {
+    let mut of_api: BTreeMap<&str, Vec<&Narrowing>> = BTreeMap::new();
+    for narrowing in narrowings.iter().filter(|it| it.can_be_told()) {
+        of_api.entry(&narrowing.api).or_default().push(narrowing);
+    }
+    let spec = &active.as_value()["spec"];
+    let text = |field: &str| spec.pointer(field).and_then(|it| it.as_str());
+    let [group, kind, plural] = ["/group", "/names/kind", "/names/plural"].map(text);
+    let [group, kind, plural] = [group, kind, plural].map(Option::unwrap_or_default);
+    let mut lost = Vec::new();
+    for (api, narrowings) in of_api {
+        let listed = Gvk::new(&format!("{group}/{api}"), kind);
+        let objects = match cluster.list(&listed, None, None).await {
+            Err(deployer::Error::Forbidden { .. }) => {
+                let right = Access::new("list", group, plural).to_string();
+                return Ok(Some(Obstacle::Denied(right)));
+            }
+            objects => objects?,
+        };
+        lost.extend(narrowings.iter().filter_map(|it| told(it, &objects)));
+    }
+    let name = active.name().to_owned();
+    Ok((!lost.is_empty()).then(|| Obstacle::CrdLoses(name, version.clone(), named(lost))))
+}
+
+/// How many objects lose something, and the first of them; none if there are none.
+fn told(narrowing: &Narrowing, objects: &[Object]) -> Option<String> {
+    let mut losing = objects.iter().filter(|object| narrowing.hits(object));
+    let first = losing.next()?.reference();
+    let count = 1 + losing.count();
+    let objects = if count == 1 { "object" } else { "objects" };
+    let (path, api) = (narrowing.path(), &narrowing.api);
+    Some(format!(
+        "{path} of {api}: {narrowing} ({count} {objects}; the first is {first})"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::plan::schema::narrowings;
+
+    fn crd(schema: &Value) -> Value {
+        let schema = json!({ "openAPIV3Schema": schema });
+        let version = json!({ "name": "v1", "served": true, "schema": schema });
+        json!({ "spec": { "versions": [version] } })
+    }
+
+    fn object(name: &str, spec: &Value) -> Object {
+        let metadata = json!({ "name": name, "namespace": "n" });
+        let object =
+            json!({ "apiVersion": "a.test/v1", "kind": "App", "metadata": metadata, "spec": spec });
+        Object::new(object).unwrap()
+    }
+
+    /// What objects with these specifications lose when the schema of the specification changes.
+    fn lost(before: &Value, after: &Value, specs: &[Value]) -> Vec<String> {
+        let [before, after] =
+            [before, after].map(|spec| crd(&json!({ "properties": { "spec": spec } })));
+        let objects: Vec<Object> = specs.iter().map(|spec| object("a", spec)).collect();
+        let narrowings = narrowings(&before, &after);
+        narrowings
+            .iter()
+            .filter_map(|it| told(it, &objects))
+            .collect()
+    }
+
+    #[test]
+    fn objects_that_lose_something_are_counted_and_the_first_is_named() {
+        let before = json!({ "properties": { "a": {}, "b": {} } });
+        let after = json!({ "properties": { "b": {} } });
+        let specs = [
+            json!({ "b": 1 }),
+            json!({ "a": 1 }),
+            json!({ "a": {} }),
+            json!({ "a": null }),
+        ];
+        assert_eq!(
+            lost(&before, &after, &specs),
+            [".spec.a of v1: the field is removed (2 objects; the first is App n/a)"]
+        );
+        assert_eq!(lost(&before, &after, &specs[..1]), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn an_object_loses_something_if_its_value_is_no_longer_taken() {
+        let any = json!({});
+        for (keyword, fits, breaks) in [
+            (json!({ "type": "string" }), json!("1"), json!(1)),
+            (json!({ "type": "integer" }), json!(1), json!(1.5)),
+            (
+                json!({ "x-kubernetes-int-or-string": true }),
+                json!("1"),
+                json!(true),
+            ),
+            (json!({ "enum": ["a", "b"] }), json!("b"), json!("c")),
+            (json!({ "maximum": 3 }), json!(3), json!(4)),
+            (
+                json!({ "maximum": 3, "exclusiveMaximum": true }),
+                json!(2),
+                json!(3),
+            ),
+            (json!({ "minimum": 3 }), json!(3), json!(2)),
+            (
+                json!({ "minimum": 3, "exclusiveMinimum": true }),
+                json!(4),
+                json!(3),
+            ),
+            (json!({ "maxLength": 2 }), json!("éé"), json!("eee")),
+            (json!({ "minItems": 1 }), json!([1]), json!([])),
+            (
+                json!({ "maxProperties": 1 }),
+                json!({ "a": 1 }),
+                json!({ "a": 1, "b": 2 }),
+            ),
+            (
+                json!({ "required": ["a"] }),
+                json!({ "a": 1 }),
+                json!({ "b": 2 }),
+            ),
+        ] {
+            let breaking = lost(&any, &keyword, std::slice::from_ref(&breaks));
+            assert!(!breaking.is_empty(), "{keyword}: {breaks}");
+            let fitting = lost(&any, &keyword, std::slice::from_ref(&fits));
+            assert_eq!(fitting, [] as [&str; 0], "{keyword}: {fits}");
+        }
+    }
+
+    #[test]
+    fn values_inside_lists_and_maps_are_looked_at() {
+        let bound = |bound: u32| {
+            let size = json!({ "properties": { "size": { "maximum": bound } } });
+            let map = json!({ "additionalProperties": size });
+            json!({ "properties": { "list": { "items": size }, "map": map } })
+        };
+        let spec = |list: u32, map: u32| json!({ "list": [{ "size": 1 }, { "size": list }], "map": { "a": { "size": map } } });
+        assert_eq!(lost(&bound(9), &bound(5), &[spec(5, 5)]), [] as [&str; 0]);
+        assert_eq!(
+            lost(&bound(9), &bound(5), &[spec(6, 5), spec(6, 7)]),
+            [
+                ".spec.list[].size of v1: maximum is now 5 (2 objects; the first is App n/a)",
+                ".spec.map[*].size of v1: maximum is now 5 (1 object; the first is App n/a)",
+            ]
+        );
+    }
+
+    #[test]
+    fn unknown_fields_are_lost_where_they_are_no_longer_kept() {
+        let kept =
+            json!({ "x-kubernetes-preserve-unknown-fields": true, "properties": { "a": {} } });
+        let pruned = json!({ "properties": { "a": {} } });
+        let words =
+            [".spec of v1: unknown fields are no longer kept (1 object; the first is App n/a)"];
+        assert_eq!(lost(&kept, &pruned, &[json!({ "a": 1 })]), [] as [&str; 0]);
+        assert_eq!(lost(&kept, &pruned, &[json!({ "b": 1 })]), words);
+        let map = json!({ "additionalProperties": { "type": "string" } });
+        assert_eq!(lost(&map, &pruned, &[json!({ "b": "1" })]), words);
+    }
+}

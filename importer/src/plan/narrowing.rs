@@ -1,0 +1,183 @@
+//! What a CRD takes away compared with the one before it: fields that go, and values that are no longer taken; and
+//! what an object that exists loses by it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use deployer::Object;
+use serde_json::{Map, Value};
+
+use crate::model::obstacle::named;
+
+/// What the value of a field must be at most, and at least.
+pub(super) const UPPER: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
+pub(super) const LOWER: [&str; 4] = ["minimum", "minLength", "minItems", "minProperties"];
+/// What is either an integer or a text.
+pub(super) const INT_OR_STRING_TYPE: &str = "integer or string";
+
+/// A step from a value to those inside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The field of this name.
+    Field(String),
+    /// Every item of a list.
+    Items,
+    /// Every value of a map.
+    Values,
+}
+
+/// One thing that a schema takes away.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Narrowing {
+    /// The version of the API.
+    pub(crate) api: String,
+    /// Where in its objects.
+    pub(super) path: Vec<Step>,
+    pub(super) lost: Lost,
+}
+
+/// What is taken away.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Lost {
+    /// The field, which is no longer known.
+    Field,
+    /// Fields besides these.
+    Unknown(BTreeSet<String>),
+    /// Values of another type than this one.
+    Type(String),
+    /// Values besides these.
+    Enum(Vec<Value>),
+    /// The value null.
+    Null,
+    /// Values without this field.
+    Required(String),
+    /// Values beyond this bound.
+    Bound(&'static str, f64),
+    /// What a keyword says that is only compared as text.
+    Text(&'static str),
+    /// What a rule of a program refuses.
+    Rule(String),
+    /// Whatever is nested so deeply, or comes after so many other things, that it is not compared.
+    Uncompared,
+}
+
+impl Narrowing {
+    /// Where it is, for example `.spec.ports[].name`.
+    pub(crate) fn path(&self) -> String {
+        let step = |step: &Step| match step {
+            Step::Field(name) if name.contains(['.', '/', '[']) => format!("[{name}]"),
+            Step::Field(name) => format!(".{name}"),
+            Step::Items => "[]".to_owned(),
+            Step::Values => "[*]".to_owned(),
+        };
+        let path: String = self.path.iter().map(step).collect();
+        if path.is_empty() {
+            ".".to_owned()
+        } else {
+            path
+        }
+    }
+
+    /// Whether looking at an object tells if it loses something; else it takes a program.
+    pub(crate) fn can_be_told(&self) -> bool {
+        !matches!(self.lost, Lost::Text(_) | Lost::Rule(_))
+    }
+
+    /// Whether an object is seen to lose something by it.
+    pub(crate) fn hits(&self, object: &Object) -> bool {
+        let mut found = vec![object.as_value()];
+        for step in &self.path {
+            let inner = found.into_iter().flat_map(|value| inside(value, step));
+            found = inner.collect();
+        }
+        found.into_iter().any(|value| self.lost.hits(value))
+    }
+}
+
+/// In plain words, after where it is.
+impl fmt::Display for Narrowing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.lost {
+            Lost::Field => write!(f, "the field is removed"),
+            Lost::Unknown(_) => write!(f, "unknown fields are no longer kept"),
+            Lost::Type(wanted) => write!(f, "the type is now {wanted}"),
+            Lost::Enum(values) => write!(f, "only {} are taken now", list(values)),
+            Lost::Null => write!(f, "null is no longer taken"),
+            Lost::Required(field) => write!(f, "the field {field} is required now"),
+            Lost::Bound(keyword, bound) => write!(f, "{keyword} is now {bound}"),
+            Lost::Text(keyword) => write!(f, "{keyword} is new or another one"),
+            Lost::Rule(rule) => write!(f, "a rule is new: {rule}"),
+            Lost::Uncompared => write!(f, "what is deeper or follows was not compared"),
+        }
+    }
+}
+
+/// The first values of a list.
+fn list(values: &[Value]) -> String {
+    let values = values.iter().map(Value::to_string).collect();
+    named(values)
+}
+
+/// The values inside another one.
+fn inside<'a>(value: &'a Value, step: &Step) -> Vec<&'a Value> {
+    match (step, value) {
+        (Step::Field(name), Value::Object(fields)) => fields.get(name).into_iter().collect(),
+        (Step::Items, Value::Array(items)) => items.iter().collect(),
+        (Step::Values, Value::Object(fields)) => fields.values().collect(),
+        _ => Vec::new(),
+    }
+}
+
+impl Lost {
+    /// Whether a value that is there is lost, or no longer taken. Null is as good as absent.
+    fn hits(&self, value: &Value) -> bool {
+        let fields = value.as_object();
+        match self {
+            Self::Null => value.is_null(),
+            Self::Uncompared => true,
+            _ if value.is_null() => false,
+            Self::Field => true,
+            Self::Unknown(known) => {
+                let mut fields = fields.into_iter().flat_map(Map::keys);
+                fields.any(|field| !known.contains(field))
+            }
+            Self::Type(wanted) => !is_of(value, wanted),
+            Self::Enum(values) => !values.contains(value),
+            Self::Required(field) => fields.is_some_and(|it| !it.contains_key(field)),
+            Self::Bound(keyword, bound) => {
+                measured(value, keyword).is_some_and(|measured| match *keyword {
+                    "exclusiveMaximum" => measured >= *bound,
+                    "exclusiveMinimum" => measured <= *bound,
+                    upper if UPPER.contains(&upper) => measured > *bound,
+                    _ => measured < *bound,
+                })
+            }
+            Self::Text(_) | Self::Rule(_) => false,
+        }
+    }
+}
+
+/// What a bound is about: a number, the characters of a text, the items of a list, the fields of a map.
+fn measured(value: &Value, keyword: &str) -> Option<f64> {
+    let counted = match value {
+        Value::Number(number) if keyword.ends_with("imum") => return number.as_f64(),
+        Value::String(text) if keyword.ends_with("Length") => text.chars().count(),
+        Value::Array(items) if keyword.ends_with("Items") => items.len(),
+        Value::Object(fields) if keyword.ends_with("Properties") => fields.len(),
+        _ => return None,
+    };
+    u32::try_from(counted).ok().map(f64::from)
+}
+
+fn is_of(value: &Value, wanted: &str) -> bool {
+    match wanted {
+        "string" => value.is_string(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        INT_OR_STRING_TYPE => value.is_string() || value.is_i64() || value.is_u64(),
+        _ => true,
+    }
+}
