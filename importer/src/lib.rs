@@ -36,6 +36,7 @@ pub use model::request::{
     Login, PullLogin, Replace, Request, Target,
 };
 pub use model::writer::{Turn, Writer};
+pub use plan::compare::{Comparison, Running, Since, running};
 pub use plan::place::default_namespace;
 pub use plan::summary::{
     LeftOpen, PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedLine,

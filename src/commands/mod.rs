@@ -7,6 +7,7 @@ mod change;
 mod completion;
 mod delete;
 mod deploy;
+mod diff;
 mod done;
 mod environment;
 #[cfg(test)]
@@ -89,6 +90,7 @@ pub(crate) enum Command {
     Apply(Box<apply::Arguments>),
     Deploy(Box<deploy::Arguments>),
     Rollback(rollback::Arguments),
+    Diff(Box<diff::Arguments>),
     Unimport(undo::Unimport),
     Status(status::Arguments),
     History(history::Arguments),
@@ -129,6 +131,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Apply(arguments) => apply::run(&arguments, output),
         Command::Deploy(arguments) => deploy::run(&arguments, output),
         Command::Rollback(arguments) => rollback::run(&arguments, output),
+        Command::Diff(arguments) => diff::run(&arguments, output),
         Command::Unimport(arguments) => arguments.run(output),
         Command::Status(arguments) => status::run(&arguments, output),
         Command::History(arguments) => history::run(&arguments, output),

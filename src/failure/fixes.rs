@@ -88,6 +88,11 @@ pub(crate) fn fix(obstacle: &O) -> String {
             "deploy it in an environment with `solution deploy`: it does not need to be active"
         }
         O::NoOperator(_) => "leave out `--environment`: the images become available without it",
+        O::OtherNamespace(_, environment) => {
+            return format!(
+                "`solution environment describe {environment}` shows those that it has"
+            );
+        }
         O::NoEnvironment(_) => "`solution environment list` shows all",
         O::SeveralNamespaces(..) => "choose one with `--namespace`",
         O::NamespaceReserved(_) | O::NamespaceTaken(..) => OTHER_NAMESPACE,

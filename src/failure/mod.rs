@@ -161,6 +161,14 @@ impl Failure {
         }
     }
 
+    /// The same where a no is an answer to something else: it was not found out.
+    pub(crate) fn untold(mut self) -> Self {
+        if self.outcome == Outcome::No {
+            self.outcome = Outcome::Unknown;
+        }
+        self
+    }
+
     /// Says what was being done.
     pub(crate) fn context(mut self, context: impl fmt::Display + Send + Sync + 'static) -> Self {
         self.error = self.error.context(context);

@@ -14,6 +14,7 @@ mod conflicts;
 mod consent;
 mod definitions;
 mod delete;
+mod diff;
 mod environments;
 mod flags;
 mod future;

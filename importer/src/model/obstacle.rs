@@ -106,6 +106,9 @@ pub enum Obstacle {
     /// There is no environment of this name to delete.
     #[error("there is no environment `{0}`")]
     NoEnvironment(EnvironmentName),
+    /// A namespace that the environment does not have.
+    #[error("namespace `{0}` is not one of the environment `{1}`")]
+    OtherNamespace(Namespace, EnvironmentName),
     /// It is not known which namespace of the environment is meant.
     #[error("environment `{0}` has several namespaces: {1}")]
     SeveralNamespaces(EnvironmentName, String),

@@ -1,6 +1,7 @@
 //! What an import would do: everything that can be known before the first byte is written. Reading only.
 
 mod back;
+pub(crate) mod compare;
 mod consent;
 pub(crate) mod crd;
 pub(crate) mod decision;
@@ -21,7 +22,7 @@ mod schema;
 pub(crate) mod summary;
 mod trial;
 
-use deployer::{Cluster, Conflicts, Object};
+use deployer::Cluster;
 use registry::{Client, RegistryAddress};
 use schemas::SolutionId;
 use validator::{Accepted, Finding};
@@ -31,16 +32,15 @@ use crate::model::obstacle::Obstacle;
 use crate::model::record::{Record, RecordedImage};
 use crate::model::request::{Asked, Goal, PullLogin, Request};
 use crate::model::state::ClusterState;
-use crate::model::vocabulary as v;
 use crate::plan::crd::CrdChange;
 use crate::plan::decision::Decision;
 use crate::plan::deployment::Deployment;
 use crate::plan::images::PlannedImages;
 use crate::plan::notes::{notes, uncollected};
 use crate::plan::summary::{
-    LeftOpen, PlanSummary, PlannedDefault, PlannedNarrowing, kept, planned, planned_beyond,
-    planned_target, summary,
+    LeftOpen, PlanSummary, PlannedDefault, kept, planned_beyond, planned_target, summary,
 };
+use crate::plan::trial::Tried;
 
 /// The oldest Kubernetes that has everything an import uses (server-side apply, stable).
 const OLDEST_MINOR: u32 = 22;
@@ -108,9 +108,7 @@ impl<'a> Plan<'a> {
         } else {
             None
         };
-        let before = || pulled_before(state.as_ref()?, &request, &id);
-        let pull_registry = request.pull_registry.clone().or_else(before);
-        let pull_registry = pull_registry.unwrap_or_else(|| request.registry.clone());
+        let pull_registry = pull_registry(state.as_ref(), &request, &id);
         let record = record_of(accepted, &request, &pull_registry, &id);
         let summary = PlanSummary {
             pull_registry: pull_registry.to_string(),
@@ -241,21 +239,9 @@ impl<'a> Plan<'a> {
         let Decision {
             crds, deployment, ..
         } = decision;
+        let tried = Tried::make(&self.asked, decision, cluster).await?;
         let obstacles = &mut self.obstacles;
-        let (all, conflicts): (Vec<Object>, Vec<Conflicts>) =
-            decision.written(&self.asked)?.into_iter().unzip();
-        let definitions = crds.iter().filter(|crd| crd.written().is_some()).count();
-        let mut tried = Vec::new();
-        // What is taken over is found out for all of them, and refused below.
-        let trials = cluster
-            .dry_run(&all, &v::manager(), Conflicts::Force)
-            .await?;
-        for ((object, conflicts), (_, trial)) in all.iter().zip(conflicts).zip(trials) {
-            match planned(object, trial, conflicts) {
-                Ok(object) => tried.push(object),
-                Err(obstacle) => obstacles.push(obstacle),
-            }
-        }
+        obstacles.extend(tried.obstacles);
         if let Some(deployment) = deployment {
             obstacles.extend(trial::pod(cluster, deployment).await?);
             if deployment.place.uid.is_none() {
@@ -271,14 +257,9 @@ impl<'a> Plan<'a> {
         });
         self.summary.crds.extend(kept);
         if obstacles.is_empty() {
-            let objects = tried.split_off(definitions);
-            let written = crds.iter().filter(|crd| crd.written().is_some());
-            for (planned, crd) in tried.iter_mut().zip(written) {
-                planned.narrowed = crd.narrowings.iter().map(PlannedNarrowing::from).collect();
-            }
-            self.summary.crds.extend(tried);
+            self.summary.crds.extend(tried.crds);
             if let Some(target) = &mut self.summary.target {
-                target.objects = objects;
+                target.objects = tried.objects;
             }
         }
         Ok(())
@@ -315,6 +296,17 @@ fn record_of(
         imported: request.now,
         manifest: accepted.manifest().clone(),
     }
+}
+
+/// Where nodes pull from: what was asked for, else what they pulled from before, else where it is pushed.
+fn pull_registry(
+    state: Option<&ClusterState>,
+    request: &Request,
+    id: &SolutionId,
+) -> RegistryAddress {
+    let before = || pulled_before(state?, request, id);
+    let asked = request.pull_registry.clone().or_else(before);
+    asked.unwrap_or_else(|| request.registry.clone())
 }
 
 /// Where nodes pulled from what was pushed to the same registry before, of the newest version.

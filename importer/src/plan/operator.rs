@@ -17,6 +17,8 @@ use crate::plan::metrics::Served;
 
 /// Names of objects that upstream cuts; longer ones end in a hash, so that two never become one.
 const NAME_LENGTH: usize = 63;
+/// The key of an operator's configuration in its ConfigMap.
+pub(crate) const CONFIG: &str = "operator.yaml";
 /// Hex digits of that hash: 128 bits, so that nobody finds two names that come to one.
 const HASH_LENGTH: usize = 32;
 
@@ -168,8 +170,8 @@ impl Rendering<'_> {
         json!({
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": self.metadata(&format!("{}-config", self.operator_name())),
-            "data": { "operator.yaml": self.config_text() },
+            "metadata": self.metadata(&config_name(&self.operator_name())),
+            "data": { CONFIG: self.config_text() },
         })
     }
 
@@ -198,7 +200,7 @@ impl Rendering<'_> {
                         "containers": [self.container(&name)?],
                         "volumes": [{
                             "name": "operator-config",
-                            "configMap": { "name": format!("{name}-config") },
+                            "configMap": { "name": config_name(&name) },
                         }],
                     },
                 },
@@ -277,6 +279,11 @@ impl Rendering<'_> {
 /// The name of a Solution's operator and its objects.
 pub(crate) fn operator_name(solution: &str) -> String {
     format!("{solution}-operator")
+}
+
+/// The name of the ConfigMap with its configuration.
+pub(crate) fn config_name(operator: &str) -> String {
+    format!("{operator}-config")
 }
 
 fn kind(object: &Value) -> &str {

@@ -143,6 +143,14 @@ pub struct PlannedObject {
     pub diff: String,
 }
 
+impl PlannedObject {
+    /// Whether it would be another one than it is, or not be there.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        ["create", "change", "remove"].contains(&self.action.as_str())
+    }
+}
+
 /// A field that somebody else set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedField {
@@ -301,7 +309,7 @@ pub(crate) fn kept(crd: &Object, newer: &Version) -> PlannedObject {
     }
 }
 
-fn removed(object: &Object) -> PlannedObject {
+pub(crate) fn removed(object: &Object) -> PlannedObject {
     PlannedObject {
         object: object.reference().to_string(),
         action: "remove".to_owned(),

@@ -1,13 +1,62 @@
-//! Tries the operator's pod before its Deployment exists: a Deployment is taken by every API server, and only its pods
-//! meet PodSecurity, quotas and admission webhooks.
+//! Tries what would be written: every object, as the API server would store it, with its admission rules; and the
+//! operator's pod before its Deployment exists, since a Deployment is taken by every API server, and only its pods meet
+//! PodSecurity, quotas and admission webhooks.
 
 use deployer::{Access, Cluster, Conflicts, Object, Trial};
 use serde_json::json;
 
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
+use crate::model::request::Asked;
 use crate::model::vocabulary as v;
+use crate::plan::decision::{Decision, PlannedCrd};
 use crate::plan::deployment::Deployment;
+use crate::plan::summary::{PlannedNarrowing, PlannedObject, planned};
+
+/// What would become of every object that is written.
+#[derive(Debug)]
+pub(crate) struct Tried {
+    pub(crate) crds: Vec<PlannedObject>,
+    pub(crate) objects: Vec<PlannedObject>,
+    /// What keeps others from being written.
+    pub(crate) obstacles: Vec<Obstacle>,
+}
+
+impl Tried {
+    /// Asks the API server about each of them.
+    pub(crate) async fn make(
+        asked: &Asked<'_>,
+        decision: &Decision,
+        cluster: &Cluster,
+    ) -> Result<Self, Error> {
+        let written = |crd: &&PlannedCrd| crd.written().is_some();
+        let definitions: Vec<&PlannedCrd> = decision.crds.iter().filter(written).collect();
+        let (all, conflicts): (Vec<Object>, Vec<Conflicts>) =
+            decision.written(asked)?.into_iter().unzip();
+        // What is taken over is found out for all of them, and refused below.
+        let trials = cluster
+            .dry_run(&all, &v::manager(), Conflicts::Force)
+            .await?;
+        let (mut crds, mut objects, mut obstacles) = (Vec::new(), Vec::new(), Vec::new());
+        let trials = all.iter().zip(conflicts).zip(trials);
+        for (index, ((object, conflicts), (_, trial))) in trials.enumerate() {
+            match (planned(object, trial, conflicts), definitions.get(index)) {
+                (Err(obstacle), _) => obstacles.push(obstacle),
+                (Ok(object), None) => objects.push(object),
+                (Ok(mut object), Some(crd)) => {
+                    let narrowings = crd.narrowings.iter();
+                    object.narrowed = narrowings.map(PlannedNarrowing::from).collect();
+                    crds.push(object);
+                }
+            }
+        }
+        Ok(Self {
+            crds,
+            objects,
+            obstacles,
+        })
+    }
+}
 
 /// What the cluster would say to the operator's pod. Nothing is known where the namespace does not exist yet, or where
 /// this user may not make pods himself: Kubernetes lets him make Deployments all the same.

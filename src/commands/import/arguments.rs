@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use deployer::Conflicts;
-use importer::Run;
+use importer::{Allowed, ChangeSigners, ForgetSigners, Run};
 use registry::RegistryAddress;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
 
@@ -66,6 +66,19 @@ pub(crate) struct SignerArguments {
     /// Accept an unsigned archive although this Solution was signed before, and forget who signed it
     #[arg(long, requires = "allow_unsigned")]
     pub(super) forget_signers: bool,
+}
+
+impl SignerArguments {
+    /// What is allowed of signers, and nothing else.
+    pub(crate) fn allowed(&self) -> Allowed {
+        let change = self.change_signers;
+        let forget = self.forget_signers;
+        Allowed {
+            signers: choose(change, ChangeSigners::Allow, ChangeSigners::Refuse),
+            forget: choose(forget, ForgetSigners::Allow, ForgetSigners::Refuse),
+            ..Allowed::NOTHING
+        }
+    }
 }
 
 /// Where the images go.

@@ -20,14 +20,16 @@ pub(crate) use self::arguments::{
     Arguments, Place, PlanArguments, Registries, Shown, SignerArguments,
 };
 pub(crate) use self::one_of_several::{as_shown, look};
-pub(crate) use self::request::{allow, client, judge, of_goal, of_place};
+pub(crate) use self::plan::{diff_of, warnings};
+pub(crate) use self::request::{accept, allow, client, judge, of_goal, of_place};
 use super::give;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let Some(accepted) = request::accept(arguments, output)? else {
+    let (archive, signers) = (&arguments.archive, &arguments.signers);
+    let Some(accepted) = request::accept(archive, signers, "nothing was imported", output)? else {
         return Ok(Outcome::No);
     };
     let registries = &arguments.registries;

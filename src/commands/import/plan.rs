@@ -30,8 +30,7 @@ pub(super) fn show(plan: &PlanSummary) {
             let mark = choose(crd.losses.contains(change), "!", " ");
             render::line!("        {mark} {change}");
         }
-        narrowed(crd);
-        taken_over(crd);
+        warnings(crd);
     }
     if let Some(target) = &plan.target {
         self::target(target);
@@ -46,10 +45,14 @@ pub(super) fn show(plan: &PlanSummary) {
 
 /// What changes in each object.
 pub(super) fn diff(plan: &PlanSummary) {
-    for object in plan.objects().filter(|object| !object.diff.is_empty()) {
-        render::line!("diff      {} {}", object.action, object.object);
-        object.diff.lines().for_each(render::diff_line);
-    }
+    let objects = plan.objects();
+    objects.filter(|it| !it.diff.is_empty()).for_each(diff_of);
+}
+
+/// What changes in an object.
+pub(crate) fn diff_of(object: &PlannedObject) {
+    render::line!("diff      {} {}", object.action, object.object);
+    object.diff.lines().for_each(render::diff_line);
 }
 
 /// The part of the plan about the environment.
@@ -67,7 +70,7 @@ fn target(target: &PlannedTarget) {
             format!(" ({})", object.changes.join(", "))
         };
         render::line!("          {} {}{fields}", object.action, object.object);
-        taken_over(object);
+        warnings(object);
     }
     rights("gained", &target.rights_gained);
     rights("lost", &target.rights_lost);
@@ -76,9 +79,9 @@ fn target(target: &PlannedTarget) {
     }
 }
 
-/// What a CRD takes away, and that no object was found to lose anything.
-fn narrowed(crd: &PlannedObject) {
-    for narrowing in &crd.narrowed {
+/// What an object takes: from existing ones of its kind, though none was found to lose anything, and from somebody else.
+pub(crate) fn warnings(object: &PlannedObject) {
+    for narrowing in &object.narrowed {
         let looked = "no existing object is affected";
         let looked = choose(
             narrowing.checked,
@@ -88,10 +91,6 @@ fn narrowed(crd: &PlannedObject) {
         let (path, api, problem) = (&narrowing.path, &narrowing.api_version, &narrowing.problem);
         render::line!("        ! {path} of {api}: {problem} ({looked})");
     }
-}
-
-/// The fields of an object that somebody else set.
-fn taken_over(object: &PlannedObject) {
     for PlannedField { field, manager } in &object.taken_over {
         render::line!("        ! takes over {field} from {manager}");
     }

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use importer::{
-    Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal,
-    Replace, Request, Target, Verb,
+    Adopt, Adoption, Allowed, CreateEnvironment, Downgrade, Goal, Replace, Request, Target, Verb,
 };
 use registry::{Client, RegistryAddress};
 use validator::{Accepted, Depth, Finding, Report};
@@ -20,15 +19,19 @@ use crate::{cluster, environment, registries, render};
 /// An accepted archive, and what was found of it though it is accepted.
 type Found = (Accepted, Vec<Finding>);
 
-/// Verifies the archive that is to be imported. None if it is not accepted, which is said.
-pub(super) fn accept(arguments: &Arguments, output: Output) -> Result<Option<Found>, Failure> {
-    let archive = &arguments.archive;
-    let judged = judge(archive, &arguments.signers, output)?;
+/// Verifies an archive as [`judge`] does. Of one that is not accepted it is said that it is not, and what follows.
+pub(crate) fn accept(
+    archive: &Path,
+    signers: &SignerArguments,
+    follows: &str,
+    output: Output,
+) -> Result<Option<Found>, Failure> {
+    let judged = judge(archive, signers, output)?;
     judged.map(Some).or_else(|report| {
         words::talk_of(&report, output);
         render::result(output, &report, |_| {
             let archive = archive.display();
-            render::note!("error: `{archive}` is not accepted, so nothing was imported");
+            render::note!("error: `{archive}` is not accepted, so {follows}");
         });
         Ok(None)
     })
@@ -86,7 +89,8 @@ pub(super) fn request(arguments: &Arguments) -> Result<Request, Failure> {
         ..
     } = arguments;
     let pull_registry = registries.pull_registry.clone();
-    let request = of_place(place, &registries.registry, pull_registry, turn)?;
+    let mut request = of_place(place, &registries.registry, pull_registry, turn)?;
+    request.allowed.conflicts = planning.conflicts();
     Ok(allow(request, registries, signers))
 }
 
@@ -97,18 +101,11 @@ pub(crate) fn allow(
     signers: &SignerArguments,
 ) -> Request {
     let allowed = &mut request.allowed;
-    allowed.conflicts = planning.conflicts();
     allowed.replace = choose(registries.replace, Replace::Allow, Replace::Refuse);
-    allowed.signers = choose(
-        signers.change_signers,
-        ChangeSigners::Allow,
-        ChangeSigners::Refuse,
-    );
-    allowed.forget = choose(
-        signers.forget_signers,
-        ForgetSigners::Allow,
-        ForgetSigners::Refuse,
-    );
+    let Allowed {
+        signers, forget, ..
+    } = signers.allowed();
+    (allowed.signers, allowed.forget) = (signers, forget);
     request
 }
 

@@ -1,0 +1,170 @@
+//! What a deployment would change in a namespace, or what others have changed since one was made: every object that
+//! would be another one, as the API server would store it. Reading only, and no registry is asked.
+
+use deployer::{Cluster, ObjectRef};
+use schemas::{EnvironmentName, Namespace, SolutionId, SolutionName, Version, yaml};
+use serde_json::Value;
+use validator::Accepted;
+
+use crate::model::error::Error;
+use crate::model::namespace_record::NamespaceRecord;
+use crate::model::obstacle::Obstacle;
+use crate::model::owner::look;
+use crate::model::request::{Asked, Request};
+use crate::model::state::ClusterState;
+use crate::plan::decision::Decision;
+use crate::plan::operator::{CONFIG, config_name, operator_name};
+use crate::plan::summary::{PlannedObject, removed};
+use crate::plan::trial::Tried;
+use crate::plan::{check_version, pull_registry, record_of, rights};
+
+/// A Solution that runs in a namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// The namespace.
+    pub namespace: Namespace,
+    /// The Solution.
+    pub solution: SolutionName,
+    /// The version.
+    pub version: Version,
+}
+
+/// What runs in the namespaces of an environment, or in one of them.
+pub async fn running(
+    cluster: &Cluster,
+    environment: &EnvironmentName,
+    namespace: Option<&Namespace>,
+) -> Result<Vec<Running>, Error> {
+    let state = ClusterState::read(cluster).await?;
+    let spaces: Vec<&NamespaceRecord> = state.environment(environment).collect();
+    if spaces.is_empty() {
+        return Err(Obstacle::NoEnvironment(environment.clone()).into());
+    }
+    if let Some(namespace) = namespace
+        && spaces.iter().all(|space| space.namespace != *namespace)
+    {
+        let (namespace, environment) = (namespace.clone(), environment.clone());
+        return Err(Obstacle::OtherNamespace(namespace, environment).into());
+    }
+    let meant = |space: &&NamespaceRecord| namespace.is_none_or(|it| *it == space.namespace);
+    let deployed = spaces.into_iter().filter(meant).flat_map(|space| {
+        let solutions = space.solutions.iter();
+        solutions.map(|(solution, deployed)| Running {
+            namespace: space.namespace.clone(),
+            solution: solution.clone(),
+            version: deployed.version.clone(),
+        })
+    });
+    Ok(deployed.collect())
+}
+
+/// What a request is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// The cluster as it is: what the request would change.
+    Now,
+    /// The deployment that was made in this namespace: what others have changed.
+    Deployed(Namespace),
+}
+
+/// What differs.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// The Solution id.
+    pub solution: String,
+    /// The namespace; none if it is not known which one is meant.
+    pub namespace: Option<Namespace>,
+    /// The version that runs there.
+    pub running: Option<Version>,
+    /// Every object that would be made, changed or removed, in order.
+    pub objects: Vec<PlannedObject>,
+    /// What keeps others from being known.
+    pub obstacles: Vec<Obstacle>,
+}
+
+impl Comparison {
+    /// Compares what a request asks for with a cluster.
+    pub async fn make(
+        accepted: &Accepted,
+        cluster: &Cluster,
+        request: Request,
+        since: &Since,
+    ) -> Result<Self, Error> {
+        let id = accepted.statement().predicate.id.clone();
+        let mut comparison = Self {
+            solution: id.to_string(),
+            namespace: None,
+            running: None,
+            objects: Vec::new(),
+            obstacles: Vec::new(),
+        };
+        check_version(cluster, &mut comparison.obstacles);
+        rights::check_reading(cluster, &mut comparison.obstacles).await?;
+        if !comparison.obstacles.is_empty() {
+            return Ok(comparison);
+        }
+        let mut state = ClusterState::read(cluster).await?;
+        if let Since::Deployed(namespace) = since {
+            as_told(&mut state, cluster, &id, namespace).await?;
+        }
+        let pull_registry = pull_registry(Some(&state), &request, &id);
+        let record = record_of(accepted, &request, &pull_registry, &id);
+        let asked = Asked {
+            accepted,
+            request,
+            id,
+            record,
+        };
+        let decision = Decision::make(&asked, state, cluster).await?;
+        comparison.take(&asked, decision, cluster).await?;
+        Ok(comparison)
+    }
+
+    async fn take(
+        &mut self,
+        asked: &Asked<'_>,
+        decision: Decision,
+        cluster: &Cluster,
+    ) -> Result<(), Error> {
+        let deployment = decision.deployment.as_ref();
+        self.namespace = deployment.map(|it| it.namespace.clone());
+        let standing = deployment.and_then(|it| it.standing.as_ref());
+        self.running = standing.map(|standing| standing.version.clone());
+        self.obstacles.clone_from(&decision.obstacles);
+        if !self.obstacles.is_empty() {
+            return Ok(());
+        }
+        let tried = Tried::make(asked, &decision, cluster).await?;
+        self.obstacles = tried.obstacles;
+        let stale = deployment.into_iter().flat_map(|it| &it.stale);
+        let written = tried.crds.into_iter().chain(tried.objects);
+        let all = written.chain(stale.map(removed));
+        self.objects = all.filter(PlannedObject::differs).collect();
+        Ok(())
+    }
+}
+
+/// Leaves out the versions of which the operator in a namespace was not told: they were imported after it was deployed,
+/// and nobody wrote them there.
+async fn as_told(
+    state: &mut ClusterState,
+    cluster: &Cluster,
+    id: &SolutionId,
+    namespace: &Namespace,
+) -> Result<(), Error> {
+    let name = config_name(&operator_name(id.name().as_str()));
+    let reference = ObjectRef::namespaced("v1", "ConfigMap", namespace.as_str(), &name);
+    let live = look(cluster, &reference).await?;
+    let text = live
+        .as_ref()
+        .and_then(|live| live.as_value()["data"][CONFIG].as_str());
+    // One that cannot be read is another one whatever is left out.
+    let Some(Ok(told)) = text.map(|text| yaml::from_slice::<Value>(text.as_bytes())) else {
+        return Ok(());
+    };
+    state.records.retain(|record| {
+        let was_told = || !told["repositories"][record.version.to_string()].is_null();
+        record.name != *id.name() || record.version == *id.version() || was_told()
+    });
+    Ok(())
+}

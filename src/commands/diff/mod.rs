@@ -1,0 +1,103 @@
+//! `solution diff`: what a deployment would change in an environment, or what others have changed there.
+
+mod arguments;
+mod request;
+mod show;
+
+use deployer::Cluster;
+use importer::{Comparison, Running, Since};
+use schemas::{Namespace, SolutionName, Version};
+use validator::Accepted;
+
+pub(crate) use self::arguments::Arguments;
+use self::request::{Compared, compared, registries, request};
+use super::kept::kept;
+use crate::args::Output;
+use crate::cluster;
+use crate::failure::{Failure, Outcome};
+
+/// What was found out; nothing where an archive is not accepted, which was said.
+type Found = Result<Option<Vec<Comparison>>, Failure>;
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    // A no would say that something differs.
+    let found = find(arguments, output).map_err(Failure::untold)?;
+    let shown = found.map(|found| show::all(&arguments.environment, &found, output));
+    Ok(shown.unwrap_or(Outcome::Unknown))
+}
+
+fn find(arguments: &Arguments, output: Output) -> Found {
+    let Some(compared) = compared(arguments, output)? else {
+        return Ok(None);
+    };
+    cluster::block_on(async {
+        let cluster = &cluster::connect(&arguments.cluster).await?;
+        let (environment, namespace) = (&arguments.environment, arguments.namespace.as_ref());
+        let diff = Diff {
+            arguments,
+            cluster,
+            output,
+        };
+        // A version may be deployed into a namespace that the environment does not have yet.
+        let known = namespace.filter(|_| matches!(compared, Compared::Deployed));
+        let running = importer::running(cluster, environment, known).await?;
+        match compared {
+            Compared::Deployed => diff.deployed(running).await,
+            Compared::Imported(name, version) => {
+                let to = namespace.cloned();
+                let found = diff.kept((&name, version), to, Since::Now).await?;
+                Ok(found.map(|it| vec![it]))
+            }
+            Compared::Archive(accepted) => diff.archive(&accepted).await,
+        }
+    })
+}
+
+struct Diff<'a> {
+    arguments: &'a Arguments,
+    cluster: &'a Cluster,
+    output: Output,
+}
+
+impl Diff<'_> {
+    /// Everything that runs, against what was deployed.
+    async fn deployed(&self, running: Vec<Running>) -> Found {
+        let mut found = Vec::new();
+        for it in running {
+            let wanted = (&it.solution, Some(&it.version));
+            let since = Since::Deployed(it.namespace.clone());
+            let Some(comparison) = self.kept(wanted, Some(it.namespace), since).await? else {
+                return Ok(None);
+            };
+            found.push(comparison);
+        }
+        Ok(Some(found))
+    }
+
+    /// An imported version, as the site keeps it.
+    async fn kept(
+        &self,
+        wanted: (&SolutionName, Option<&Version>),
+        namespace: Option<Namespace>,
+        since: Since,
+    ) -> Result<Option<Comparison>, Failure> {
+        let reach = &self.arguments.reach;
+        let Some(kept) = kept(self.cluster, wanted, reach, self.output).await? else {
+            return Ok(None);
+        };
+        let registries = (kept.registry, Some(kept.pull_registry));
+        let request = request(self.arguments, namespace, registries)?;
+        let (accepted, _) = &kept.accepted;
+        let found = Comparison::make(accepted, self.cluster, request, &since).await?;
+        Ok(Some(found))
+    }
+
+    async fn archive(&self, accepted: &Accepted) -> Found {
+        let id = &accepted.statement().predicate.id;
+        let registries = registries(self.arguments, self.cluster, id).await?;
+        let namespace = self.arguments.namespace.clone();
+        let request = request(self.arguments, namespace, registries)?;
+        let found = Comparison::make(accepted, self.cluster, request, &Since::Now).await?;
+        Ok(Some(vec![found]))
+    }
+}

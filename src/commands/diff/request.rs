@@ -1,0 +1,103 @@
+//! What `solution diff` asks for.
+
+use std::time::Duration;
+
+use deployer::{Cluster, Conflicts};
+use importer::{
+    Adopt, Adoption, Allowed, Downgrade, Error, Goal, Obstacle, PullLogin, Replace, Request, Target,
+};
+use registry::RegistryAddress;
+use schemas::{Namespace, SolutionId, SolutionName, Version};
+use validator::Accepted;
+
+use super::arguments::{Arguments, Meant};
+use crate::args::{Output, WaitArguments};
+use crate::commands::import;
+use crate::failure::Failure;
+
+/// What is compared with the environment.
+pub(super) enum Compared<'a> {
+    /// What was deployed.
+    Deployed,
+    /// An imported version; the newest if none is named.
+    Imported(SolutionName, Option<&'a Version>),
+    /// An archive that is accepted.
+    Archive(Box<Accepted>),
+}
+
+/// What is compared; nothing where an archive is not accepted, which was said.
+pub(super) fn compared(
+    arguments: &Arguments,
+    output: Output,
+) -> Result<Option<Compared<'_>>, Failure> {
+    let path = match arguments.meant()? {
+        Meant::Deployed => return Ok(Some(Compared::Deployed)),
+        Meant::Imported(name, version) => return Ok(Some(Compared::Imported(name, version))),
+        Meant::Archive(path) => path,
+    };
+    let follows = "nothing was compared";
+    let accepted = import::accept(path, &arguments.signers, follows, output)?;
+    Ok(accepted.map(|(accepted, _)| Compared::Archive(Box::new(accepted))))
+}
+
+/// A registry, and the same as nodes know it if that is known.
+pub(super) type Registries = (RegistryAddress, Option<RegistryAddress>);
+
+/// Where an archive's images would be pushed: as it was said, else where the same version was, else the newest one of the
+/// Solution.
+pub(super) async fn registries(
+    arguments: &Arguments,
+    cluster: &Cluster,
+    id: &SolutionId,
+) -> Result<Registries, Failure> {
+    if let Some(registry) = &arguments.registry {
+        return Ok((registry.clone(), None));
+    }
+    let found = match importer::imported(cluster, id.name(), Some(id.version())).await {
+        Err(Error::Refused(Obstacle::NotImported(..))) => {
+            importer::imported(cluster, id.name(), None).await
+        }
+        found => found,
+    };
+    let record = match found {
+        Err(Error::Refused(obstacle @ Obstacle::NothingImported(_))) => {
+            let hint = "say with `--registry` where it would be pushed";
+            return Err(Failure::unknown(obstacle).hint(hint));
+        }
+        found => found?,
+    };
+    Ok((record.registry()?, Some(record.pull_registry()?)))
+}
+
+/// The request of one who wants to know and not to do.
+pub(super) fn request(
+    arguments: &Arguments,
+    namespace: Option<Namespace>,
+    (registry, pull_registry): Registries,
+) -> Result<Request, Failure> {
+    let goal = Goal::Deployed(Target {
+        environment: arguments.environment.clone(),
+        namespace,
+        pull_login: PullLogin::Keep,
+        wait: Duration::ZERO,
+    });
+    let nobody = WaitArguments { wait: None };
+    Ok(Request {
+        allowed: allowed(arguments),
+        ..import::of_goal(goal, &registry, pull_registry, &nobody)?
+    })
+}
+
+/// Whatever an administrator may allow is no reason not to show what it would come to; but whose archive it is.
+fn allowed(arguments: &Arguments) -> Allowed {
+    Allowed {
+        adopt: Adoption {
+            namespace: Adopt::Allow,
+            crds: Adopt::Allow,
+        },
+        replace: Replace::Allow,
+        downgrade: Downgrade::Allow,
+        conflicts: Conflicts::Force,
+        ..arguments.signers.allowed()
+    }
+}

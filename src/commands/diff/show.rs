@@ -1,0 +1,98 @@
+//! What differs, for people and for programs.
+
+use importer::{Comparison, PlannedObject};
+use schemas::{EnvironmentName, Namespace, Version};
+use serde::Serialize;
+
+use crate::args::{Output, choose};
+use crate::commands::import::{diff_of, warnings};
+use crate::commands::refusal::InTheWay;
+use crate::failure::Outcome;
+use crate::render;
+
+#[derive(Serialize)]
+struct All<'a> {
+    environment: &'a EnvironmentName,
+    differs: bool,
+    comparisons: Vec<One<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct One<'a> {
+    solution: &'a str,
+    namespace: Option<&'a Namespace>,
+    running: Option<&'a Version>,
+    objects: Vec<Different<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    obstacles: Vec<InTheWay>,
+}
+
+#[derive(Serialize)]
+struct Different<'a> {
+    #[serde(flatten)]
+    object: &'a PlannedObject,
+    diff: &'a str,
+}
+
+impl<'a> From<&'a Comparison> for One<'a> {
+    fn from(comparison: &'a Comparison) -> Self {
+        let objects = comparison.objects.iter();
+        let different = |object: &'a PlannedObject| Different {
+            diff: &object.diff,
+            object,
+        };
+        Self {
+            solution: &comparison.solution,
+            namespace: comparison.namespace.as_ref(),
+            running: comparison.running.as_ref(),
+            objects: objects.map(different).collect(),
+            obstacles: comparison.obstacles.iter().map(InTheWay::from).collect(),
+        }
+    }
+}
+
+/// Shows what differs, and says how the command ends.
+pub(super) fn all(environment: &EnvironmentName, found: &[Comparison], output: Output) -> Outcome {
+    let comparisons: Vec<One> = found.iter().map(One::from).collect();
+    let differs = comparisons.iter().any(|one| !one.objects.is_empty());
+    let untold = comparisons.iter().any(|one| !one.obstacles.is_empty());
+    let all = All {
+        environment,
+        differs,
+        comparisons,
+    };
+    render::result(output, &all, |all| {
+        if all.comparisons.is_empty() {
+            render::line!("nothing is deployed in environment {environment}");
+        }
+        all.comparisons.iter().for_each(one);
+    });
+    if untold {
+        return Outcome::Unknown;
+    }
+    choose(differs, Outcome::No, Outcome::Yes)
+}
+
+fn one(one: &One) {
+    let namespace = one
+        .namespace
+        .map_or(String::new(), |it| format!(" in namespace {it}"));
+    let solution = one.solution;
+    for Different { object, .. } in &one.objects {
+        diff_of(object);
+        warnings(object);
+    }
+    for obstacle in &one.obstacles {
+        render::note!("error: {}", obstacle.message);
+        render::note!("hint: {}", obstacle.fix);
+    }
+    if !one.obstacles.is_empty() {
+        return render::note!("{solution}{namespace}: what differs cannot be told");
+    }
+    match one.objects.len() {
+        0 => render::line!("{solution}{namespace}: nothing differs"),
+        1 => render::line!("{solution}{namespace}: 1 object differs"),
+        many => render::line!("{solution}{namespace}: {many} objects differ"),
+    }
+}

@@ -1,0 +1,178 @@
+//! What a deployment would change, and what others have changed since one was made: told without a write, and by the
+//! exit code as diff(1) does.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::common::Answer;
+use crate::site::{Site, variable};
+
+/// An environment of that name in which 1.0.0 runs; 1.1.0 was imported later.
+fn running(name: &str) -> Site {
+    let site = Site::new(name);
+    site.environment(name);
+    site.import("1.0.0.iso", &["-e", name, "--pull-secret", "login"])
+        .success();
+    site.import("1.1.0.iso", &[]).success();
+    site
+}
+
+fn with_ca(site: &Site, arguments: &[&str]) -> Answer {
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    site.solution(&[arguments, &["--ca-file", &ca]].concat())
+}
+
+fn diff(site: &Site, more: &[&str]) -> Answer {
+    with_ca(site, &[&["diff", "-e", "diff"], more].concat())
+}
+
+/// What becomes of each object of these, unless it stays as it is.
+fn actions(objects: &Value) -> BTreeMap<String, String> {
+    let objects = objects.as_array().unwrap().iter();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let each = objects.map(|it| (text(&it["object"]), text(&it["action"])));
+    each.filter(|(_, action)| action != "keep").collect()
+}
+
+/// The one comparison of an answer, and its exit code.
+fn compared(site: &Site, more: &[&str]) -> (i32, Value) {
+    let before = site.snapshot();
+    let answer = diff(site, &[more, &["--output=json"]].concat());
+    assert_eq!(site.snapshot(), before);
+    let mut all = answer.json();
+    assert_eq!(all["differs"], answer.code == 1, "{all:#}");
+    assert_eq!(
+        all["comparisons"].as_array().map(Vec::len),
+        Some(1),
+        "{all:#}"
+    );
+    (answer.code, all["comparisons"][0].take())
+}
+
+#[test]
+fn a_diff_is_what_a_deployment_would_change() {
+    let site = running("diff");
+    let (code, found) = compared(&site, &["example"]);
+    assert_eq!(code, 1, "{found:#}");
+    assert_eq!(found["solution"], "example-1.1.0");
+    assert_eq!(found["running"], "1.0.0");
+    let deploy = [
+        "deploy",
+        "example",
+        "-e",
+        "diff",
+        "--dry-run",
+        "--output=json",
+    ];
+    let plan = with_ca(&site, &deploy).json();
+    let mut planned = actions(&plan["crds"]);
+    planned.extend(actions(&plan["target"]["objects"]));
+    assert!(planned.len() > 3, "{planned:?}");
+    assert_eq!(actions(&found["objects"]), planned);
+    let crd = found["objects"][0]["diff"].as_str().unwrap();
+    assert!(crd.contains("\n+              greeting:\n"), "{crd}");
+
+    // The archive is known by the registry that the site has.
+    let archive = ["./1.1.0.iso", "--key", "publisher.pub"];
+    let (code, again) = compared(&site, &archive);
+    assert_eq!((code, &again), (1, &found));
+    let (code, same) = compared(&site, &["example", "1.0.0"]);
+    // Its operator is to be told of 1.1.0, which was imported later.
+    let told = [
+        "ConfigMap diff/example-operator-config",
+        "Deployment diff/example-operator",
+    ];
+    let changed = told.map(|object| (object.to_owned(), "change".to_owned()));
+    assert_eq!((code, actions(&same["objects"])), (1, changed.into()));
+}
+
+#[test]
+fn what_others_changed_since_a_deployment_is_shown_for_every_solution() {
+    let site = running("diff");
+    let text = diff(&site, &[]).success();
+    assert_eq!(text, "example-1.0.0 in namespace diff: nothing differs\n");
+
+    let kubectl = |arguments: &[&str]| site.kubectl("diff", arguments).success();
+    kubectl(&["scale", "deployment/example-operator", "--replicas=2"]);
+    kubectl(&["delete", "serviceaccount", "example-operator"]);
+    kubectl(&["create", "configmap", "more"]);
+    let ours = "solutions.metalk8s.scality.com/solution=example";
+    kubectl(&["label", "configmap", "more", ours]);
+    // Nobody deployed this.
+    kubectl(&["annotate", "deployment/example-operator", "noted=by-others"]);
+    let (code, found) = compared(&site, &[]);
+    assert_eq!((code, &found["namespace"]), (1, &json!("diff")));
+    let expected = [
+        ("ConfigMap diff/more", "remove"),
+        ("Deployment diff/example-operator", "change"),
+        ("ServiceAccount diff/example-operator", "create"),
+    ];
+    let expected = expected.map(|(object, action)| (object.to_owned(), action.to_owned()));
+    assert_eq!(actions(&found["objects"]), expected.into());
+    let text = diff(&site, &["--namespace", "diff"]);
+    assert_eq!(text.code, 1, "{text:?}");
+    for words in [
+        "diff      change Deployment diff/example-operator\n",
+        "\n-  replicas: 2\n+  replicas: 1\n",
+        "! takes over .spec.replicas from kubectl\n",
+        "example-1.0.0 in namespace diff: 3 objects differ\n",
+    ] {
+        assert!(text.stdout.contains(words), "`{words}` is not in: {text:?}");
+    }
+    let deploy = [
+        "deploy",
+        "example",
+        "1.0.0",
+        "-e",
+        "diff",
+        "--force-conflicts",
+    ];
+    with_ca(&site, &deploy).success();
+    diff(&site, &[]).success();
+}
+
+#[test]
+fn what_cannot_be_told_is_no_difference() {
+    let site = Site::new("diff");
+    let unknown = diff(&site, &[]).failure(3);
+    assert!(
+        unknown.contains("there is no environment `diff`"),
+        "{unknown}"
+    );
+    site.environment("diff");
+    let text = diff(&site, &[]).success();
+    assert_eq!(text, "nothing is deployed in environment diff\n");
+    let other = diff(&site, &["--namespace", "other"]).failure(3);
+    assert!(
+        other.contains("namespace `other` is not one of the environment `diff`"),
+        "{other}"
+    );
+    let nothing = diff(&site, &["example"]).failure(3);
+    assert!(
+        nothing.contains("no version of example is imported"),
+        "{nothing}"
+    );
+    let archive = ["./1.0.0.iso", "--key", "publisher.pub"];
+    let nowhere = diff(&site, &archive).failure(3);
+    assert!(nowhere.contains("`--registry`"), "{nowhere}");
+    let registry = ["--registry", &site.registry()];
+    let (code, found) = compared(&site, &[&archive[..], &registry].concat());
+    assert_eq!((code, &found["running"]), (1, &Value::Null));
+    let actions = actions(&found["objects"]);
+    assert!(
+        actions.values().all(|action| action == "create"),
+        "{actions:?}"
+    );
+    let version = diff(&site, &["./1.0.0.iso", "1.0.0"]).failure(2);
+    assert!(
+        version.contains("is not the name of a Solution"),
+        "{version}"
+    );
+    site.desk.solution(&["keygen", "other"]).success();
+    let signed = diff(&site, &["./1.0.0.iso", "--key", "other.pub"]).failure(3);
+    assert!(
+        signed.contains("is not accepted, so nothing was compared"),
+        "{signed}"
+    );
+}
