@@ -38,6 +38,7 @@ pub use model::request::{
 pub use model::writer::{Turn, Writer};
 pub use plan::compare::{Comparison, Running, Since, running};
 pub use plan::place::default_namespace;
+pub use plan::rights::manifests::{Subject, Verb as RightsVerb, Wanted as WantedRights};
 pub use plan::summary::{
     LeftOpen, PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedLine,
     PlannedNarrowing, PlannedObject, PlannedRight, PlannedTarget,

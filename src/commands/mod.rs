@@ -23,6 +23,7 @@ mod logout;
 mod man;
 mod pack;
 mod question;
+mod rbac;
 mod refusal;
 mod rollback;
 mod sign;
@@ -99,6 +100,7 @@ pub(crate) enum Command {
     Delete(delete::Arguments),
     #[command(subcommand)]
     Environment(environment::Command),
+    Rbac(rbac::Arguments),
     Completion(completion::Arguments),
     Man(man::Arguments),
 }
@@ -139,6 +141,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Deactivate(arguments) => arguments.run(output),
         Command::Delete(arguments) => delete::run(&arguments, output),
         Command::Environment(command) => environment::run(command, output),
+        Command::Rbac(arguments) => rbac::run(&arguments, output),
         Command::Completion(arguments) => completion::run(&arguments, output),
         Command::Man(arguments) => man::run(&arguments, output),
     }

@@ -8,6 +8,9 @@ use super::registry::MAY_NOT_PUSH;
 const OTHER_NAMESPACE: &str = "choose another namespace with `--namespace`";
 const ADOPT_NAMESPACE: &str =
     "choose another with `--namespace`, or take it over with `--adopt namespace`";
+const HAVE_IT_GRANTED: &str =
+    "have it granted (`solution rbac` prints the roles), or use another context with `--context`";
+const HOLD_IT: &str = "have it granted (`solution rbac ARCHIVE` prints the roles), or import as a user who may `escalate` and `bind` roles";
 const SHORTER: &str = "remove versions that nobody needs with `solution unimport`, or have the publisher shorten the manifest";
 const UNSIGNED: &str = "ask the publisher for a signed archive; `--forget-signers` accepts this one, and forgets who signed before";
 const OTHER_SIGNERS: &str = "ask the publisher, through another channel, whether the keys changed; `--change-signers` accepts the new ones";
@@ -67,8 +70,8 @@ pub(crate) fn fix(obstacle: &O) -> String {
         }
         O::Changed => PLAN_AGAIN,
         O::MadeAnew(_) | O::Unplanned(_) => "run the same command again",
-        O::Denied(_) => "have it granted, or use another context with `--context`",
-        O::Grant(..) => "import as a user who holds it, or who may `escalate` and `bind` roles",
+        O::Denied(_) => HAVE_IT_GRANTED,
+        O::Grant(..) => HOLD_IT,
         O::RecordSize(..) => SHORTER,
         O::OtherArchive(..) => "ask the publisher which is right; `--replace` accepts this one",
         O::NoSigners(..) => UNSIGNED,

@@ -18,6 +18,7 @@ mod nonsense;
 mod output;
 mod packing;
 mod releases;
+mod rights;
 mod signals;
 mod signing;
 mod sources;

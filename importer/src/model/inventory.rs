@@ -7,10 +7,15 @@ use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::vocabulary as v;
 
+/// The kind that tells Prometheus what to collect. Not every cluster has it.
+pub(crate) fn service_monitor() -> Gvk {
+    Gvk::new("monitoring.coreos.com/v1", "ServiceMonitor")
+}
+
 /// The namespaced kinds of an operator's objects.
 pub(crate) fn namespaced_kinds() -> Vec<Gvk> {
     vec![
-        Gvk::new("monitoring.coreos.com/v1", "ServiceMonitor"),
+        service_monitor(),
         Gvk::new("v1", "Service"),
         Gvk::new("apps/v1", "Deployment"),
         Gvk::new("v1", "ConfigMap"),

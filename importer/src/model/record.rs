@@ -94,7 +94,7 @@ impl Record {
 
     /// The ConfigMap of the record.
     pub(crate) fn reference(&self) -> ObjectRef {
-        config_map::reference(&config_map_name(&self.name, &self.version))
+        reference(&self.name, &self.version)
     }
 
     /// Reads a record out of its ConfigMap.
@@ -118,6 +118,11 @@ impl Record {
 }
 
 /// The name of a record's ConfigMap.
+/// The ConfigMap of a version's record.
+pub(crate) fn reference(name: &SolutionName, version: &Version) -> ObjectRef {
+    config_map::reference(&config_map_name(name, version))
+}
+
 fn config_map_name(name: &SolutionName, version: &Version) -> String {
     format!("solution-{name}-{version}")
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
+use crate::model::owner::look;
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, Goal, Replace};
 use crate::model::state::ClusterState;
@@ -152,7 +153,7 @@ impl Asked<'_> {
         for definition in self.accepted.crds() {
             let definition = &definition.document;
             let reference: ObjectRef = Object::new(definition.clone())?.reference().clone();
-            let live = cluster.get(&reference).await?;
+            let live = look(cluster, &reference).await?;
             let crd = match self.crd(definition, live.as_ref()) {
                 Ok(crd) => crd,
                 Err(Error::Refused(obstacle)) => {

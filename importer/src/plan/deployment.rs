@@ -7,7 +7,7 @@ use schemas::{EnvironmentName, KubernetesName, Namespace, Operator, Version};
 use validator::rules::Compared;
 
 use crate::model::error::Error;
-use crate::model::inventory::inventory;
+use crate::model::inventory::{inventory, service_monitor};
 use crate::model::namespace_record::{Consent, Deployed, NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{check_distinct, check_owner, look};
@@ -18,7 +18,7 @@ use crate::plan::consent::{self, Beyond};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::expand::Addresses;
 use crate::plan::login;
-use crate::plan::metrics::{self, Collector, Served};
+use crate::plan::metrics::{Collector, Served};
 use crate::plan::operator::{Rendering, operator_name};
 use crate::plan::place;
 
@@ -124,7 +124,7 @@ impl Planner<'_> {
         let Some(namespace) = self.namespace(target, obstacles) else {
             return Ok(None);
         };
-        let space = self.cluster.get(&namespace_reference(&namespace)).await?;
+        let space = look(self.cluster, &namespace_reference(&namespace)).await?;
         obstacles.extend(place::check_reserved(&namespace).err());
         let place = self.place(target, &namespace, space.as_ref(), obstacles);
         let standing = self.state.deployed(&namespace, id.name()).cloned();
@@ -219,15 +219,12 @@ impl Planner<'_> {
 
     /// The metrics that the operator serves, and whether the cluster has something to collect them.
     async fn metrics<'o>(&self, operator: &'o Operator) -> Result<Option<Served<'o>>, Error> {
-        let Some(metrics) = operator.metrics.as_ref().filter(|metrics| metrics.enabled) else {
-            return Ok(None);
-        };
-        let collector = if self.cluster.serves(&metrics::service_monitor()).await? {
+        let collector = if self.cluster.serves(&service_monitor()).await? {
             Collector::ServiceMonitor
         } else {
             Collector::Unknown
         };
-        Ok(Some(Served { metrics, collector }))
+        Ok(Served::by(operator, collector))
     }
 
     fn images(&self) -> Addresses<'_> {

@@ -1,8 +1,7 @@
 //! What collects an operator's metrics, as upstream since 133.0: a Service, and a `ServiceMonitor` where the cluster has
 //! that kind. With TLS the operator asks the API server who wants to read them, which takes a right in the whole cluster.
 
-use deployer::Gvk;
-use schemas::{Metrics, MetricsScheme};
+use schemas::{Metrics, MetricsScheme, Operator};
 use serde_json::{Value, json};
 
 /// The label by which MetalK8s' Prometheus finds what to collect.
@@ -13,11 +12,6 @@ const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 /// The flag that says where an operator serves metrics, by the convention of controller-runtime's scaffolding.
 const BIND: &str = "--metrics-bind-address";
-
-/// The kind that tells Prometheus what to collect.
-pub(crate) fn service_monitor() -> Gvk {
-    Gvk::new("monitoring.coreos.com/v1", "ServiceMonitor")
-}
 
 /// Metrics that an operator serves, and what the cluster has to collect them.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +29,14 @@ pub(crate) enum Collector {
     Unknown,
 }
 
-impl Served<'_> {
+impl<'a> Served<'a> {
+    /// The metrics of an operator that serves any.
+    pub(crate) fn by(operator: &'a Operator, collector: Collector) -> Option<Self> {
+        let metrics = operator.metrics.as_ref();
+        let metrics = metrics.filter(|metrics| metrics.enabled)?;
+        Some(Self { metrics, collector })
+    }
+
     fn scheme(&self) -> &'static str {
         match self.metrics.scheme {
             MetricsScheme::Https => "https",

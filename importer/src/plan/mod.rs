@@ -156,7 +156,7 @@ impl<'a> Plan<'a> {
             .await?;
         let (crds, deployment) = (&decision.crds, decision.deployment.as_ref());
         let obstacles = &mut self.obstacles;
-        rights::check_writing(cluster, id.name(), crds, deployment, obstacles).await?;
+        rights::check_writing(cluster, crds, deployment, obstacles).await?;
         self.summary.recorded = state.record(id.name(), id.version()).is_some();
         self.summary.notes = notes(accepted, client, cluster, state, id).await?;
         self.summary.notes.extend(deployment.and_then(uncollected));

@@ -14,16 +14,29 @@ pub struct PolicyRule {
     /// What may be done; `*` is everything.
     pub verbs: Vec<String>,
     /// In which API groups; empty text is the core group, `*` all.
-    #[serde(deserialize_with = "null_as_empty")]
+    #[serde(
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub api_groups: Vec<String>,
     /// With which resources, `pods` or `pods/log`; `*` is all, `*/scale` one subresource of all.
-    #[serde(deserialize_with = "null_as_empty")]
+    #[serde(
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub resources: Vec<String>,
     /// Only with objects of these names; all when empty.
-    #[serde(deserialize_with = "null_as_empty")]
+    #[serde(
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub resource_names: Vec<String>,
     /// Paths of the server that are no resources; a last `*` is any rest.
-    #[serde(rename = "nonResourceURLs", deserialize_with = "null_as_empty")]
+    #[serde(
+        rename = "nonResourceURLs",
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub non_resource_urls: Vec<String>,
 }
 

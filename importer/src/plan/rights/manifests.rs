@@ -1,0 +1,505 @@
+//! The rights of each verb as the roles that give them to a person, for an administrator to apply. No cluster is asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use deployer::{Access, Object, PolicyRule};
+use schemas::{EnvironmentName, KubernetesName, Namespace, OperatorConfig};
+use serde_json::{Value, json};
+use validator::Accepted;
+
+use crate::model::error::Error;
+use crate::model::vocabulary as v;
+use crate::model::{namespace_record, record};
+use crate::plan::expand::Addresses;
+use crate::plan::login;
+use crate::plan::metrics::{Collector, Served};
+use crate::plan::operator::Rendering;
+use crate::plan::rights::needs::Needs;
+use crate::plan::rights::rules_of;
+
+/// Every name of what is made here begins so.
+const PREFIX: &str = "solution-user";
+const RBAC: &str = "rbac.authorization.k8s.io";
+/// What stands for the environment and its namespace where they may be any.
+const ANY: &str = "any";
+
+/// What a person wants to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verb {
+    /// Make versions available.
+    Import,
+    /// Put CRDs in the cluster.
+    Activate,
+    /// Run operators in environments; that activates what they need, and imports.
+    Deploy,
+    /// Remove operators from environments.
+    Undeploy,
+    /// Remove CRDs.
+    Deactivate,
+    /// Forget versions.
+    Unimport,
+    /// Create and delete environments.
+    Environment,
+    /// See what is imported and what runs where.
+    Status,
+}
+
+impl Verb {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Import,
+        Self::Activate,
+        Self::Deploy,
+        Self::Undeploy,
+        Self::Deactivate,
+        Self::Unimport,
+        Self::Environment,
+        Self::Status,
+    ];
+
+    /// As it stands in the names of roles.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Import => "import",
+            Self::Activate => "activate",
+            Self::Deploy => "deploy",
+            Self::Undeploy => "undeploy",
+            Self::Deactivate => "deactivate",
+            Self::Unimport => "unimport",
+            Self::Environment => "environment",
+            Self::Status => "status",
+        }
+    }
+}
+
+/// Who gets rights.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A user.
+    User(String),
+    /// Everybody in a group.
+    Group(String),
+    /// A `ServiceAccount`, by namespace and name.
+    ServiceAccount(Namespace, KubernetesName),
+}
+
+/// Whose rights for what.
+#[derive(Debug)]
+pub struct Wanted<'a> {
+    /// What is to be done.
+    pub verbs: BTreeSet<Verb>,
+    /// The version that it is to be done with; without one, only what every Solution takes is given.
+    pub archive: Option<&'a Accepted>,
+    /// The only environment and namespace in which it may be done, which must exist.
+    pub place: Option<(EnvironmentName, Namespace)>,
+    /// Who is to be bound.
+    pub subjects: Vec<Subject>,
+}
+
+impl Wanted<'_> {
+    /// The namespace of the records, roles for exactly this, and their bindings if somebody is to be bound.
+    pub fn manifests(&self) -> Result<Vec<Value>, Error> {
+        let objects = self.objects()?;
+        let mut rules = Rules::default();
+        let needs = self.needs(&objects);
+        rules.add(needs.wanted());
+        if self.verbs.contains(&Verb::Deploy) {
+            for role in &objects {
+                rules.grant(role, self.place.is_some())?;
+            }
+        }
+        let mut manifests = vec![record::namespace()];
+        for (namespace, rules) in rules.all() {
+            let scope = if namespace.is_some() { "" } else { "Cluster" };
+            let mut metadata = json!({ "name": self.name() });
+            if let Some(namespace) = namespace {
+                metadata["namespace"] = json!(namespace);
+            }
+            manifests.push(json!({
+                "apiVersion": format!("{RBAC}/v1"),
+                "kind": format!("{scope}Role"),
+                "metadata": &metadata,
+                "rules": rules,
+            }));
+            if !self.subjects.is_empty() {
+                manifests.push(self.binding(scope, &metadata));
+            }
+        }
+        Ok(manifests)
+    }
+
+    /// Everything that is wanted is in the name, so that no two grants have the same one.
+    fn name(&self) -> String {
+        let mut parts = vec![PREFIX.to_owned()];
+        if self.verbs.len() < Verb::ALL.len() {
+            parts.extend(self.verbs.iter().map(|verb| verb.name().to_owned()));
+        }
+        let id = self.archive.map(|it| &it.statement().predicate.id);
+        parts.extend(id.map(ToString::to_string));
+        if let Some((environment, namespace)) = &self.place {
+            parts.extend([environment.to_string(), namespace.to_string()]);
+        }
+        parts.join(":")
+    }
+
+    fn binding(&self, scope: &str, metadata: &Value) -> Value {
+        let subjects: Vec<Value> = self.subjects.iter().map(Subject::manifest).collect();
+        json!({
+            "apiVersion": format!("{RBAC}/v1"),
+            "kind": format!("{scope}RoleBinding"),
+            "roleRef": { "apiGroup": RBAC, "kind": format!("{scope}Role"), "name": metadata["name"] },
+            "metadata": metadata,
+            "subjects": subjects,
+        })
+    }
+
+    /// The objects of the version's operator; none without one.
+    fn objects(&self) -> Result<Vec<Object>, Error> {
+        let Some(accepted) = self.archive else {
+            return Ok(Vec::new());
+        };
+        let Some(operator) = &accepted.manifest().spec.operator else {
+            return Ok(Vec::new());
+        };
+        let any = (
+            ANY.parse().expect("the name of an environment"),
+            ANY.parse().expect("the name of a namespace"),
+        );
+        let (environment, namespace) = self.place.as_ref().unwrap_or(&any);
+        let images = accepted.images().iter();
+        let rendering = Rendering {
+            id: &accepted.statement().predicate.id,
+            operator,
+            roles: accepted.roles(),
+            environment,
+            namespace,
+            config: &OperatorConfig::new(BTreeMap::new()),
+            // Where images come from changes no right.
+            images: &Addresses::new(ANY, images.map(|image| (&image.place, image.root.digest))),
+            pull_secret: None,
+            metrics: Served::by(operator, Collector::ServiceMonitor),
+        };
+        let objects = rendering.objects()?.into_iter().map(Object::new);
+        Ok(objects.collect::<Result<_, _>>()?)
+    }
+
+    fn needs(&self, objects: &[Object]) -> Needs {
+        let mut needs = self.namespace().map_or_else(Needs::default, Needs::at);
+        for verb in &self.verbs {
+            self.add(*verb, objects, &mut needs);
+        }
+        needs
+    }
+
+    /// The only namespace of environments in which something is done.
+    fn namespace(&self) -> Option<&str> {
+        let (_, namespace) = self.place.as_ref()?;
+        Some(namespace.as_str())
+    }
+
+    /// What a verb takes.
+    fn add(&self, verb: Verb, objects: &[Object], needs: &mut Needs) {
+        if verb == Verb::Status {
+            return self.add_status(needs);
+        }
+        needs.state();
+        needs.records();
+        match verb {
+            Verb::Import => needs.nodes(),
+            Verb::Activate => {
+                needs.nodes();
+                needs.definitions(self.names());
+                needs.resources(self.definitions());
+            }
+            Verb::Deploy => self.add_deploy(objects, needs),
+            Verb::Undeploy => {
+                needs.left(self.namespace());
+                needs.found();
+                needs.monitors();
+                needs.taken_back(objects);
+                needs.login(self.login().as_ref());
+            }
+            Verb::Deactivate => {
+                needs.no_definitions(self.names());
+                needs.resources(self.definitions());
+            }
+            Verb::Unimport => needs.forgetting(),
+            Verb::Environment => {
+                needs.space();
+                needs.new_namespace();
+                needs.no_space();
+                needs.forgetting();
+                needs.found();
+                needs.monitors();
+                needs.taken_back(objects);
+                needs.resources_here(self.definitions());
+            }
+            Verb::Status => unreachable!("it writes nothing"),
+        }
+    }
+
+    fn add_deploy(&self, objects: &[Object], needs: &mut Needs) {
+        needs.nodes();
+        needs.definitions(self.names());
+        needs.resources(self.definitions());
+        needs.space();
+        if self.place.is_none() {
+            needs.new_namespace();
+        }
+        needs.operator();
+        needs.monitors();
+        needs.written(objects);
+        needs.taken_back(objects);
+        needs.login(self.login().as_ref());
+        needs.diagnosis();
+        needs.trial();
+    }
+
+    /// The CRDs of the version.
+    fn definitions(&self) -> impl Iterator<Item = &Value> {
+        let definitions = self.archive.map(Accepted::crds).unwrap_or_default();
+        definitions.iter().map(|definition| &definition.document)
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.definitions()
+            .filter_map(|definition| definition["metadata"]["name"].as_str())
+    }
+
+    /// The login that may be made for the Solution.
+    fn login(&self) -> Option<KubernetesName> {
+        let statement = self.archive?.statement();
+        Some(login::secret_name(statement.predicate.id.name()))
+    }
+
+    /// Seeing. Of one environment, no right outside of its namespace is needed but to its own records.
+    fn add_status(&self, needs: &mut Needs) {
+        match &self.place {
+            None => needs.state(),
+            Some((_, namespace)) => needs.record(&namespace_record::reference(namespace)),
+        }
+        if let Some(accepted) = self.archive {
+            let id = &accepted.statement().predicate.id;
+            needs.record(&record::reference(id.name(), id.version()));
+        }
+        needs.claims();
+        needs.diagnosis();
+    }
+}
+
+impl Subject {
+    fn manifest(&self) -> Value {
+        match self {
+            Self::User(name) => json!({ "apiGroup": RBAC, "kind": "User", "name": name }),
+            Self::Group(name) => json!({ "apiGroup": RBAC, "kind": "Group", "name": name }),
+            Self::ServiceAccount(namespace, name) => {
+                json!({ "kind": "ServiceAccount", "namespace": namespace, "name": name })
+            }
+        }
+    }
+}
+
+/// Rules by the namespace in which they hold; without one they hold in the whole cluster.
+#[derive(Debug, Default)]
+struct Rules(BTreeMap<Option<String>, Vec<PolicyRule>>);
+
+impl Rules {
+    /// Adds single rights: those that differ only in their verbs, or else only in their resources, become one rule.
+    fn add<'a>(&mut self, wanted: impl Iterator<Item = &'a Access>) {
+        let mut verbs: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
+        for access in wanted {
+            let Access {
+                verb,
+                group,
+                resource,
+                subresource,
+                name,
+                namespace,
+            } = access;
+            let below = subresource.iter().map(|it| format!("/{it}"));
+            let resource = format!("{resource}{}", below.collect::<String>());
+            let of = verbs.entry((namespace, group, name, resource));
+            of.or_default().insert(verb);
+        }
+        let mut resources: BTreeMap<_, Vec<String>> = BTreeMap::new();
+        for ((namespace, group, name, resource), verbs) in verbs {
+            let alike = resources.entry((namespace, group, name, verbs));
+            alike.or_default().push(resource);
+        }
+        for ((namespace, group, name, verbs), resources) in resources {
+            self.0
+                .entry(namespace.clone())
+                .or_default()
+                .push(PolicyRule {
+                    verbs: verbs.into_iter().map(str::to_owned).collect(),
+                    api_groups: vec![group.clone()],
+                    resources,
+                    resource_names: name.iter().cloned().collect(),
+                    non_resource_urls: Vec::new(),
+                });
+        }
+    }
+
+    /// Adds the rules of a role of an operator: only who holds them may give them away. Those of a `ClusterRole` must
+    /// be held in the whole cluster, wherever it is bound.
+    fn grant(&mut self, role: &Object, in_place: bool) -> Result<(), Error> {
+        let namespace = match role.gvk().kind.as_str() {
+            "Role" => role.namespace().filter(|_| in_place),
+            "ClusterRole" => None,
+            _ => return Ok(()),
+        };
+        let rules = self.0.entry(namespace.map(str::to_owned)).or_default();
+        rules.extend(rules_of(role)?);
+        Ok(())
+    }
+
+    /// The whole cluster's first, and those of the records' namespace next.
+    fn all(self) -> Vec<(Option<String>, Vec<PolicyRule>)> {
+        let mut all: Vec<_> = self.0.into_iter().collect();
+        all.sort_by_key(|(namespace, _)| namespace.as_ref().map(|it| it != v::RECORDS_NAMESPACE));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(verbs: &[Verb], place: Option<&str>) -> Wanted<'static> {
+        let place = place.map(|it| (it.parse().unwrap(), it.parse().unwrap()));
+        Wanted {
+            verbs: verbs.iter().copied().collect(),
+            archive: None,
+            place,
+            subjects: Vec::new(),
+        }
+    }
+
+    /// The rules of the roles that lie in a namespace, or in none, as `verbs group/resources`.
+    fn rules(wanted: &Wanted<'_>, namespace: Option<&str>) -> Vec<String> {
+        let manifests = wanted.manifests().unwrap();
+        let here = |it: &&Value| it["metadata"]["namespace"].as_str() == namespace;
+        let there = manifests.iter().filter(here);
+        let rules = there.filter_map(|it| it["rules"].as_array()).flatten();
+        let words = |list: &Value| {
+            let words = list.as_array().unwrap().iter();
+            words
+                .map(|it| it.as_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+                .join(",")
+        };
+        rules
+            .map(|rule| {
+                let [verbs, group, resources] =
+                    ["verbs", "apiGroups", "resources"].map(|field| words(&rule[field]));
+                format!("{verbs} {group}/{resources}")
+            })
+            .collect()
+    }
+
+    #[test]
+    fn in_one_environment_only_what_has_no_namespace_is_given_in_the_cluster() {
+        let expected = [
+            "list /nodes",
+            "list apiextensions.k8s.io/customresourcedefinitions",
+            "list rbac.authorization.k8s.io/clusterrolebindings,clusterroles",
+        ];
+        let deploy = wanted(&[Verb::Deploy], Some("prod"));
+        assert_eq!(rules(&deploy, None), expected);
+        assert!(rules(&deploy, Some("prod")).len() > 3);
+        let anywhere = wanted(&[Verb::Deploy], None);
+        let all = rules(&anywhere, None).join("\n");
+        assert!(
+            all.contains("deployments") && all.contains("create"),
+            "{all}"
+        );
+        assert_eq!(rules(&anywhere, Some("prod")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn who_only_sees_writes_nothing() {
+        for place in [None, Some("prod")] {
+            let status = wanted(&[Verb::Status], place);
+            for namespace in [None, Some("prod"), Some(v::RECORDS_NAMESPACE)] {
+                for rule in rules(&status, namespace) {
+                    let mut verbs = rule.split(' ').next().unwrap().split(',');
+                    assert!(verbs.all(|verb| ["get", "list"].contains(&verb)), "{rule}");
+                    assert!(!rule.contains("secrets"), "{rule}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn who_sees_one_environment_has_no_right_in_the_cluster_and_one_to_a_record() {
+        let status = wanted(&[Verb::Status], Some("prod"));
+        assert_eq!(rules(&status, None), Vec::<String>::new());
+        let records = rules(&status, Some(v::RECORDS_NAMESPACE));
+        assert_eq!(records, ["get /configmaps"]);
+        let manifests = status.manifests().unwrap();
+        let role = &manifests[1];
+        assert_eq!(role["rules"][0]["resourceNames"], json!(["namespace-prod"]));
+    }
+
+    #[test]
+    fn records_are_written_in_their_namespace_and_forgotten_only_by_who_unimports() {
+        let of = |verb| rules(&wanted(&[verb], None), Some(v::RECORDS_NAMESPACE));
+        let import = [
+            "create,get,list,patch /configmaps",
+            "get,patch /namespaces",
+            "create,get,update coordination.k8s.io/leases",
+        ];
+        assert_eq!(of(Verb::Import), import);
+        assert_eq!(
+            of(Verb::Unimport)[0],
+            "create,delete,get,list,patch /configmaps"
+        );
+    }
+
+    #[test]
+    fn different_rights_have_different_names() {
+        let some = [
+            wanted(&Verb::ALL, None),
+            wanted(&Verb::ALL, Some("prod")),
+            wanted(&[Verb::Import], None),
+            wanted(&[Verb::Import, Verb::Status], None),
+            wanted(&[Verb::Import], Some("prod")),
+        ];
+        let names: BTreeSet<String> = some.iter().map(Wanted::name).collect();
+        assert_eq!(names.len(), some.len(), "{names:?}");
+    }
+
+    #[test]
+    fn who_is_named_is_bound_in_every_place() {
+        let subjects = vec![
+            Subject::User("alice".to_owned()),
+            Subject::Group("admins".to_owned()),
+            Subject::ServiceAccount("ci".parse().unwrap(), "importer".parse().unwrap()),
+        ];
+        let wanted = Wanted {
+            subjects,
+            ..wanted(&[Verb::Import], None)
+        };
+        let manifests = wanted.manifests().unwrap();
+        let kinds: Vec<&str> = manifests
+            .iter()
+            .map(|it| it["kind"].as_str().unwrap())
+            .collect();
+        let expected = [
+            "Namespace",
+            "ClusterRole",
+            "ClusterRoleBinding",
+            "Role",
+            "RoleBinding",
+        ];
+        assert_eq!(kinds, expected);
+        let [cluster, here] = [2, 4].map(|at| &manifests[at]);
+        for (binding, role) in [(cluster, "ClusterRole"), (here, "Role")] {
+            assert_eq!(binding["roleRef"]["kind"], role);
+            let names = binding["subjects"].as_array().unwrap().iter();
+            let names: Vec<&str> = names.map(|it| it["name"].as_str().unwrap()).collect();
+            assert_eq!(names, ["alice", "admins", "importer"]);
+        }
+        assert_eq!(here["metadata"]["namespace"], v::RECORDS_NAMESPACE);
+    }
+}

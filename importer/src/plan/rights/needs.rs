@@ -1,0 +1,318 @@
+//! What each step takes of rights: the one list. Preflight asks for it, and it is printed as roles.
+
+use std::collections::BTreeSet;
+
+use deployer::{Access, Object, ObjectRef};
+use schemas::KubernetesName;
+use serde_json::Value;
+
+use crate::model::inventory::{cluster_kinds, namespaced_kinds, service_monitor};
+use crate::model::vocabulary as v;
+
+/// What writing an object takes.
+const PUT: [&str; 3] = ["get", "create", "patch"];
+/// What holding the Lease takes.
+const LEASE: [&str; 3] = ["get", "create", "update"];
+/// What removing an object takes.
+const REMOVE: [&str; 2] = ["get", "delete"];
+/// What finding objects of ours and removing them takes.
+const FIND: [&str; 3] = ["get", "list", "delete"];
+/// Verbs that Kubernetes does not grant for single objects: there is no name yet, or none in the request.
+const NAMELESS: [&str; 2] = ["create", "list"];
+
+const CORE: &str = "";
+const APPS: &str = "apps";
+const EXTENSIONS: &str = "apiextensions.k8s.io";
+
+/// Everything that is wanted of a cluster.
+#[derive(Debug, Default)]
+pub(crate) struct Needs {
+    /// The namespace of the environment; none where it may be any.
+    place: Option<String>,
+    wanted: BTreeSet<Access>,
+}
+
+impl Needs {
+    /// Nothing yet, in a namespace.
+    pub(crate) fn at(namespace: &str) -> Self {
+        Self {
+            place: Some(namespace.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// Each right once, sorted.
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = &Access> {
+        self.wanted.iter()
+    }
+
+    /// The records, and the CRDs that they are compared with: every verb decides from them.
+    pub(crate) fn state(&mut self) {
+        self.of_records(&["list"], CORE, "configmaps");
+        self.everywhere(&["list"], EXTENSIONS, "customresourcedefinitions", None);
+    }
+
+    /// What a plan compares the images with.
+    pub(crate) fn nodes(&mut self) {
+        self.everywhere(&["list"], CORE, "nodes", None);
+    }
+
+    /// Being the one who writes, and keeping records.
+    pub(crate) fn records(&mut self) {
+        self.of_records(&["get", "patch"], CORE, "namespaces");
+        self.of_records(&LEASE, "coordination.k8s.io", "leases");
+        self.of_records(&PUT, CORE, "configmaps");
+    }
+
+    /// Forgetting records.
+    pub(crate) fn forgetting(&mut self) {
+        self.of_records(&REMOVE, CORE, "configmaps");
+    }
+
+    /// Making a namespace.
+    pub(crate) fn new_namespace(&mut self) {
+        self.everywhere(&["create"], CORE, "namespaces", None);
+    }
+
+    /// Marking the namespace of an environment, and upstream's note there.
+    pub(crate) fn space(&mut self) {
+        self.here(&["get", "patch"], CORE, "namespaces", None);
+        self.here(&PUT, CORE, "configmaps", None);
+    }
+
+    /// Deleting the namespace of an environment, and looking for what would go with it.
+    pub(crate) fn no_space(&mut self) {
+        self.here(&["delete"], CORE, "namespaces", None);
+        self.here(&["delete"], CORE, "configmaps", None);
+        for (group, resource) in WORKLOADS {
+            self.here(&["list"], group, resource, None);
+        }
+    }
+
+    /// What every operator has, and looking for what a former version had.
+    pub(crate) fn operator(&mut self) {
+        for kind in ["ServiceAccount", "ConfigMap", "Deployment"] {
+            let (group, resource) = resource(kind);
+            self.here(&PUT, group, resource, None);
+        }
+        self.found();
+    }
+
+    /// Looking for what an operator has, and removing it from its namespace.
+    pub(crate) fn found(&mut self) {
+        let kinds = namespaced_kinds().into_iter();
+        for kind in kinds.filter(|kind| *kind != service_monitor()) {
+            let (group, resource) = resource(&kind.kind);
+            self.here(&FIND, group, resource, None);
+        }
+        for kind in cluster_kinds() {
+            let (group, resource) = resource(&kind.kind);
+            self.everywhere(&["list"], group, resource, None);
+        }
+    }
+
+    /// Looking for what tells Prometheus to collect an operator's metrics, and removing it. Not every cluster has it.
+    pub(crate) fn monitors(&mut self) {
+        let (group, resource) = resource(&service_monitor().kind);
+        self.here(&FIND, group, resource, None);
+    }
+
+    /// Writing the objects of an operator.
+    pub(crate) fn written(&mut self, objects: &[Object]) {
+        for object in objects {
+            let (group, resource) = resource(&object.gvk().kind);
+            match object.namespace() {
+                // A login is the only Secret that is written, and the others there are nobody's business.
+                Some(_) if resource == "secrets" => {
+                    self.here(&PUT, group, resource, Some(object.name()));
+                }
+                Some(_) => self.here(&PUT, group, resource, None),
+                None => self.named(&PUT, object),
+            }
+        }
+    }
+
+    /// Taking back those of the objects that are the whole cluster's; what lies in the namespace is found there.
+    pub(crate) fn taken_back(&mut self, objects: &[Object]) {
+        for object in objects.iter().filter(|it| it.namespace().is_none()) {
+            self.named(&REMOVE, object);
+        }
+    }
+
+    /// An object of the whole cluster. Its name holds that of the environment.
+    fn named(&mut self, verbs: &[&str], object: &Object) {
+        let (group, resource) = resource(&object.gvk().kind);
+        let name = self.place.is_some().then(|| object.name());
+        self.everywhere(verbs, group, resource, name);
+    }
+
+    /// Removing an object of an operator or of the records.
+    pub(crate) fn removed(&mut self, object: &ObjectRef) {
+        self.one(&REMOVE, object);
+    }
+
+    /// Putting back what a former version had.
+    pub(crate) fn put_back(&mut self, object: &ObjectRef) {
+        self.one(&["patch"], object);
+    }
+
+    /// An object that is there.
+    fn one(&mut self, verbs: &[&str], object: &ObjectRef) {
+        let (group, resource) = resource(&object.gvk.kind);
+        let namespace = object.namespace.as_deref();
+        let alone = namespace.is_none() || resource == "secrets";
+        let name = Some(object.name.as_str()).filter(|_| alone);
+        self.want(verbs, group, resource, namespace, name);
+    }
+
+    /// Noting that an operator has left a namespace; any where none is named.
+    pub(crate) fn left(&mut self, namespace: Option<&str>) {
+        self.want(&["get"], CORE, "namespaces", namespace, None);
+        self.want(&PUT, CORE, "configmaps", namespace, None);
+        self.want(&["get", "patch"], CORE, "serviceaccounts", namespace, None);
+    }
+
+    /// The login that is made for a Solution.
+    pub(crate) fn login(&mut self, secret: Option<&KubernetesName>) {
+        if let Some(secret) = secret {
+            self.here(&PUT, CORE, "secrets", Some(secret.as_str()));
+            self.here(&["delete"], CORE, "secrets", Some(secret.as_str()));
+        }
+    }
+
+    /// Writing the CRDs of these names.
+    pub(crate) fn definitions<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
+        for name in names {
+            self.everywhere(&PUT, EXTENSIONS, "customresourcedefinitions", Some(name));
+        }
+    }
+
+    /// Removing CRDs, or giving them back.
+    pub(crate) fn no_definitions<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
+        for name in names {
+            let verbs = ["get", "patch", "delete"];
+            self.everywhere(&verbs, EXTENSIONS, "customresourcedefinitions", Some(name));
+        }
+    }
+
+    /// Looking for custom resources of these CRDs, in the whole cluster.
+    pub(crate) fn resources<'a>(&mut self, definitions: impl Iterator<Item = &'a Value>) {
+        for (group, resource) in definitions.filter_map(defined) {
+            self.everywhere(&["list"], group, resource, None);
+        }
+    }
+
+    /// The same in the namespace of the environment.
+    pub(crate) fn resources_here<'a>(&mut self, definitions: impl Iterator<Item = &'a Value>) {
+        for (group, resource) in definitions.filter_map(defined) {
+            self.here(&["list"], group, resource, None);
+        }
+    }
+
+    /// What is said of environments that is not so. Of one namespace it stands in that namespace.
+    pub(crate) fn claims(&mut self) {
+        if self.place.is_none() {
+            self.everywhere(&["list"], CORE, "namespaces", None);
+        }
+        self.here(&["get"], CORE, "configmaps", Some(v::ENVIRONMENT_CONFIG));
+    }
+
+    /// One of the records.
+    pub(crate) fn record(&mut self, map: &ObjectRef) {
+        let (records, name) = (map.namespace.as_deref(), Some(map.name.as_str()));
+        self.want(&["get"], CORE, "configmaps", records, name);
+    }
+
+    /// Whether an operator runs, and why not. No verb fails for want of the latter, so preflight does not ask.
+    pub(crate) fn diagnosis(&mut self) {
+        self.here(&["get"], CORE, "namespaces", None);
+        self.here(&["get"], APPS, "deployments", None);
+        self.here(&["list"], APPS, "replicasets", None);
+        for resource in ["events", "pods", "resourcequotas"] {
+            self.here(&["list"], CORE, resource, None);
+        }
+        self.here(&["get"], CORE, "pods/log", None);
+    }
+
+    /// Trying an operator's pod and its pull secret beforehand, and starting anew those of its pods that wait for an
+    /// image. No verb fails for want of it.
+    pub(crate) fn trial(&mut self) {
+        self.here(&["get", "create", "patch", "delete"], CORE, "pods", None);
+        self.here(&["get"], CORE, "secrets", None);
+    }
+
+    /// In the namespace of the environment.
+    fn here(&mut self, verbs: &[&str], group: &str, resource: &str, name: Option<&str>) {
+        let place = self.place.clone();
+        self.want(verbs, group, resource, place.as_deref(), name);
+    }
+
+    fn of_records(&mut self, verbs: &[&str], group: &str, resource: &str) {
+        self.want(verbs, group, resource, Some(v::RECORDS_NAMESPACE), None);
+    }
+
+    /// In the whole cluster.
+    fn everywhere(&mut self, verbs: &[&str], group: &str, resource: &str, name: Option<&str>) {
+        self.want(verbs, group, resource, None, name);
+    }
+
+    fn want(
+        &mut self,
+        verbs: &[&str],
+        group: &str,
+        resource: &str,
+        namespace: Option<&str>,
+        name: Option<&str>,
+    ) {
+        let wanted = verbs.iter().map(|verb| {
+            let (resource, subresource) = match resource.split_once('/') {
+                Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
+                None => (resource, None),
+            };
+            let name = name.filter(|_| !NAMELESS.contains(verb));
+            Access {
+                namespace: namespace.map(str::to_owned),
+                name: name.map(str::to_owned),
+                subresource,
+                ..Access::new(verb, group, resource)
+            }
+        });
+        self.wanted.extend(wanted);
+    }
+}
+
+/// What runs and what keeps data, as group and resource: it is named before a namespace goes.
+const WORKLOADS: [(&str, &str); 7] = [
+    (APPS, "deployments"),
+    (APPS, "statefulsets"),
+    (APPS, "daemonsets"),
+    ("batch", "cronjobs"),
+    ("batch", "jobs"),
+    (CORE, "pods"),
+    (CORE, "persistentvolumeclaims"),
+];
+
+/// The group and resource of each kind that is written. Discovery would know too, but not without a request for each.
+fn resource(kind: &str) -> (&'static str, &'static str) {
+    const RBAC: &str = "rbac.authorization.k8s.io";
+    match kind {
+        "ServiceAccount" => (CORE, "serviceaccounts"),
+        "Role" => (RBAC, "roles"),
+        "RoleBinding" => (RBAC, "rolebindings"),
+        "ClusterRole" => (RBAC, "clusterroles"),
+        "ClusterRoleBinding" => (RBAC, "clusterrolebindings"),
+        "ConfigMap" => (CORE, "configmaps"),
+        "Secret" => (CORE, "secrets"),
+        "Deployment" => (APPS, "deployments"),
+        "Service" => (CORE, "services"),
+        "ServiceMonitor" => ("monitoring.coreos.com", "servicemonitors"),
+        "CustomResourceDefinition" => (EXTENSIONS, "customresourcedefinitions"),
+        other => unreachable!("an import writes no {other}"),
+    }
+}
+
+/// The group and resource that a CRD defines.
+fn defined(definition: &Value) -> Option<(&str, &str)> {
+    let spec = &definition["spec"];
+    Some((spec["group"].as_str()?, spec["names"]["plural"].as_str()?))
+}

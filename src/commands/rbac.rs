@@ -1,0 +1,180 @@
+//! `solution rbac`: the roles that give a person exactly what verbs need.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use importer::{RightsVerb, Subject, WantedRights};
+use schemas::{EnvironmentName, KubernetesName, Namespace, yaml};
+use serde_json::{Value, json};
+use validator::{Accepted, Depth};
+
+use super::give;
+use super::validate::{check, words};
+use crate::args::{Output, TrustArguments};
+use crate::failure::{Failure, Outcome};
+use crate::render;
+
+/// Print the roles that give a person exactly the rights that verbs need, for kubectl
+#[derive(Args, Debug)]
+#[command(after_help = "\
+No cluster is asked and nothing is changed: an administrator reads the roles and applies them.
+Kubernetes lets nobody grant rights that they do not hold, so for deploy the roles of an archive
+hold the rules of its operator, too. Undeploying and deactivating take those of the version that
+goes. Applying bindings again replaces their subjects: name them all at once.
+
+With --environment the rights end at its namespace, which must exist, wherever Kubernetes allows.
+
+Examples:
+  solution rbac
+  solution rbac app.iso --key publisher.pub --group importers | kubectl apply -f -
+  solution rbac app.iso --key publisher.pub -e prod --verb deploy --verb status --user alice
+  solution rbac --verb status --serviceaccount monitoring:probe --output json")]
+pub(crate) struct Arguments {
+    /// The archive that the verbs are for [default: only what every Solution takes]
+    archive: Option<PathBuf>,
+
+    #[command(flatten)]
+    trust: TrustArguments,
+
+    /// Only in this environment
+    #[arg(short, long, value_name = "NAME")]
+    environment: Option<EnvironmentName>,
+
+    /// The namespace of the environment [default: the environment's name]
+    #[arg(short, long, value_name = "NAME", requires = "environment")]
+    namespace: Option<Namespace>,
+
+    /// What the person is to do; may be repeated [default: all of it]
+    #[arg(long = "verb", value_name = "VERB", value_enum)]
+    verbs: Vec<Verb>,
+
+    /// Bind the roles to this user; may be repeated
+    #[arg(long = "user", value_name = "NAME")]
+    users: Vec<String>,
+
+    /// Bind the roles to this group; may be repeated
+    #[arg(long = "group", value_name = "NAME")]
+    groups: Vec<String>,
+
+    /// Bind the roles to this ServiceAccount; may be repeated
+    #[arg(long = "serviceaccount", value_name = "NAMESPACE:NAME", value_parser = account)]
+    accounts: Vec<(Namespace, KubernetesName)>,
+}
+
+/// A verb, or those of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Verb {
+    /// Make versions available
+    Import,
+    /// Put CRDs in the cluster
+    Activate,
+    /// Run operators in environments, and import what they run
+    Deploy,
+    /// Remove operators from environments
+    Undeploy,
+    /// Remove CRDs
+    Deactivate,
+    /// Forget versions
+    Unimport,
+    /// Undeploy, deactivate and unimport in one step
+    Delete,
+    /// Create, delete, list and describe environments
+    Environment,
+    /// Show what is imported and what runs where
+    Status,
+}
+
+impl Verb {
+    /// What it comes to.
+    fn steps(self) -> &'static [RightsVerb] {
+        use RightsVerb as R;
+        match self {
+            Self::Import => &[R::Import],
+            Self::Activate => &[R::Activate],
+            Self::Deploy => &[R::Deploy],
+            Self::Undeploy => &[R::Undeploy],
+            Self::Deactivate => &[R::Deactivate],
+            Self::Unimport => &[R::Unimport],
+            Self::Delete => &[R::Undeploy, R::Deactivate, R::Unimport],
+            Self::Environment => &[R::Environment],
+            Self::Status => &[R::Status],
+        }
+    }
+}
+
+fn account(text: &str) -> Result<(Namespace, KubernetesName), String> {
+    let parts = text.split_once(':').ok_or("it is not NAMESPACE:NAME")?;
+    let namespace = parts.0.parse().map_err(|error| format!("{error}"))?;
+    let name = parts.1.parse().map_err(|error| format!("{error}"))?;
+    Ok((namespace, name))
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let accepted = match &arguments.archive {
+        Some(archive) => match accept(archive, &arguments.trust, output)? {
+            Some(accepted) => Some(accepted),
+            None => return Ok(Outcome::No),
+        },
+        None => None,
+    };
+    let wanted = arguments.wanted(accepted.as_ref());
+    let manifests = wanted.manifests()?;
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": manifests });
+    Ok(give(output, &list, |_| show(&manifests)))
+}
+
+impl Arguments {
+    fn wanted<'a>(&self, archive: Option<&'a Accepted>) -> WantedRights<'a> {
+        let place = self.environment.as_ref().map(|environment| {
+            let usual = || importer::default_namespace(environment);
+            let namespace = self.namespace.clone().unwrap_or_else(usual);
+            (environment.clone(), namespace)
+        });
+        let users = self.users.iter().cloned().map(Subject::User);
+        let groups = self.groups.iter().cloned().map(Subject::Group);
+        let accounts = self.accounts.iter().cloned();
+        let accounts = accounts.map(|(namespace, name)| Subject::ServiceAccount(namespace, name));
+        WantedRights {
+            verbs: match self.verbs.as_slice() {
+                [] => RightsVerb::ALL.into(),
+                verbs => verbs
+                    .iter()
+                    .flat_map(|verb| verb.steps())
+                    .copied()
+                    .collect(),
+            },
+            archive,
+            place,
+            subjects: users.chain(groups).chain(accounts).collect(),
+        }
+    }
+}
+
+/// Checks the archive as an import would: nobody should be given rights that an unknown archive names.
+fn accept(
+    archive: &Path,
+    trust: &TrustArguments,
+    output: Output,
+) -> Result<Option<Accepted>, Failure> {
+    let (signatures, _) = check::whose(trust, None, output)?;
+    let report = check::check(archive, signatures, Depth::Documents, output)?;
+    words::talk_of(&report, output);
+    match report.accept() {
+        Ok(accepted) => Ok(Some(accepted)),
+        Err(report) => {
+            render::result(output, &report, |_| {
+                let archive = archive.display();
+                render::note!("error: `{archive}` is not accepted, so its rights are not shown");
+            });
+            Ok(None)
+        }
+    }
+}
+
+/// Each as a document of YAML.
+fn show(manifests: &[Value]) {
+    for manifest in manifests {
+        render::line("---");
+        yaml::to_string(manifest).lines().for_each(render::line);
+    }
+}

@@ -1,0 +1,96 @@
+//! `solution rbac`: which rights an archive takes, without a cluster.
+
+use serde_json::{Value, json};
+
+use crate::common::Desk;
+
+/// The rules of the printed roles that lie in a namespace, or in none.
+fn rules(list: &Value, namespace: &Value) -> Vec<Value> {
+    let items = list["items"].as_array().unwrap().iter();
+    let roles = items.filter(|it| it["metadata"]["namespace"] == *namespace);
+    roles
+        .filter_map(|role| role["rules"].as_array())
+        .flatten()
+        .cloned()
+        .collect()
+}
+
+#[test]
+fn an_archive_takes_its_own_rules_and_its_own_crds() {
+    let desk = Desk::with_archive();
+    let rbac = [
+        "rbac",
+        "example.iso",
+        "--key",
+        "publisher.pub",
+        "--output",
+        "json",
+    ];
+    let one = [&rbac[..], &["-e", "prod", "--verb", "deploy"]].concat();
+    let list = desk.solution(&one).json();
+    let of_role = json!({
+        "apiGroups": ["example.metalk8s.test"],
+        "resources": ["versionservers/status"],
+        "verbs": ["patch"],
+    });
+    assert!(rules(&list, &json!("prod")).contains(&of_role), "{list:#}");
+    let cluster = rules(&list, &Value::Null);
+    let crd = json!({
+        "apiGroups": ["apiextensions.k8s.io"],
+        "resources": ["customresourcedefinitions"],
+        "resourceNames": ["versionservers.example.metalk8s.test"],
+        "verbs": ["get", "patch"],
+    });
+    assert!(cluster.contains(&crd), "{list:#}");
+    assert!(!cluster.contains(&of_role), "{list:#}");
+    // In any environment there is no namespace to end at.
+    let any = desk.solution(&[&rbac[..], &["--verb", "deploy"]].concat());
+    assert!(rules(&any.json(), &Value::Null).contains(&of_role));
+    // Who only imports grants nothing.
+    let import = desk.solution(&[&rbac[..], &["--verb", "import"]].concat());
+    assert!(
+        !import.stdout.contains("example.metalk8s.test\""),
+        "{import:?}"
+    );
+}
+
+#[test]
+fn what_is_printed_for_people_is_what_programs_get() {
+    let desk = Desk::with_archive();
+    let rbac = [
+        "rbac",
+        "example.iso",
+        "--key",
+        "publisher.pub",
+        "--user",
+        "alice",
+    ];
+    let printed = desk.solution(&rbac).success();
+    let documents = schemas::yaml::documents(printed.as_bytes()).unwrap();
+    let list = desk.solution(&[&rbac[..], &["--output", "json"]].concat());
+    assert_eq!(list.json()["items"], Value::Array(documents));
+}
+
+#[test]
+fn an_archive_that_nobody_vouches_for_gives_nobody_rights() {
+    let desk = Desk::with_archive();
+    desk.solution(&["keygen", "other"]).success();
+    let answer = desk.solution(&["rbac", "example.iso", "--key", "other.pub"]);
+    assert_eq!((answer.code, answer.stdout.as_str()), (1, ""), "{answer:?}");
+    assert!(
+        answer
+            .stderr
+            .contains("is not accepted, so its rights are not shown")
+    );
+}
+
+#[test]
+fn a_subject_that_is_none_is_a_wrong_command_line() {
+    let desk = Desk::new();
+    for account in ["importer", "NS:importer", "ns:"] {
+        let text = desk
+            .solution(&["rbac", "--serviceaccount", account])
+            .failure(2);
+        assert!(text.contains("--serviceaccount"), "{text}");
+    }
+}
