@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use deployer::{Account, Cluster, Connect, Gone, Leases};
-use importer::{Status, Turn, Writer};
+use importer::{Turn, Writer};
 
 use crate::args::{ClusterArguments, WaitArguments};
 use crate::failure::Failure;
@@ -84,9 +84,4 @@ pub(crate) fn writer(wait: &WaitArguments) -> Writer {
         leases: LEASES.clone(),
         turn: longest.map_or(Turn::Refuse, Turn::Wait),
     }
-}
-
-/// What a cluster says of itself.
-pub(crate) fn status(arguments: &ClusterArguments) -> Result<Status, Failure> {
-    block_on(async { Ok(importer::status(&connect(arguments).await?).await?) })
 }

@@ -48,4 +48,5 @@ pub use status::describe::{
     DeployedOperator, Description, Identity, NamespaceDescription, Quota,
     describe as describe_environment,
 };
-pub use status::{Condition, OperatorStatus, Status, VersionStatus, status};
+pub use status::sight::{Hidden, Unseen};
+pub use status::{Condition, OperatorStatus, Status, VersionStatus, environments, status};

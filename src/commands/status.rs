@@ -1,7 +1,8 @@
 //! `solution status`: what is imported and what runs where.
 
 use clap::Args;
-use importer::{EnvironmentNamespace, OperatorStatus, VersionStatus};
+use importer::{EnvironmentNamespace, OperatorStatus, Unseen, VersionStatus};
+use schemas::Namespace;
 use serde::Serialize;
 
 use crate::args::{ClusterArguments, Output, choose};
@@ -12,12 +13,17 @@ use crate::{cluster, render};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Exits with 1 if an operator is not ready, or does not run the version that it should; it says why,
-and what to do.
+and what to do. What you may not see is named at the end; with 3 if an operator may be among it.
 
 Examples:
   solution status
+  solution status --namespace prod
   solution status --context site-b --output json")]
 pub(crate) struct Arguments {
+    /// Only this namespace of an environment: its administrator needs no rights beyond it
+    #[arg(short, long, value_name = "NAME")]
+    namespace: Option<Namespace>,
+
     #[command(flatten)]
     cluster: ClusterArguments,
 }
@@ -29,6 +35,8 @@ struct Shown<'a> {
     environments: &'a [EnvironmentNamespace],
     operators: Vec<Hinted<'a>>,
     notes: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    unseen: &'a [Unseen],
 }
 
 /// An operator, and what to do where it does not run as it should.
@@ -50,20 +58,28 @@ impl<'a> Hinted<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let status = cluster::status(&arguments.cluster)?;
+    let status = cluster::block_on(async {
+        let cluster = cluster::connect(&arguments.cluster).await?;
+        Ok(importer::status(&cluster, arguments.namespace.as_ref()).await?)
+    })?;
     let operators = status.operators.iter().map(Hinted::of);
     let shown = Shown {
         versions: &status.versions,
         environments: &status.environments,
         operators: operators.collect(),
         notes: &status.notes,
+        unseen: &status.unseen,
     };
     render::result(output, &shown, show);
-    Ok(choose(status.is_ready(), Outcome::Yes, Outcome::No))
+    Ok(match status.is_ready() {
+        Some(true) => Outcome::Yes,
+        Some(false) => Outcome::No,
+        None => Outcome::Unknown,
+    })
 }
 
 fn show(status: &Shown) {
-    if status.versions.is_empty() {
+    if status.versions.is_empty() && status.unseen.is_empty() {
         render::line("no Solution is imported");
     }
     for version in status.versions {
@@ -87,6 +103,19 @@ fn show(status: &Shown) {
     for note in status.notes {
         render::line!("note: {note}");
     }
+    show_unseen(status.unseen);
+}
+
+/// What this user may not see, all of it together.
+fn show_unseen(unseen: &[Unseen]) {
+    if unseen.is_empty() {
+        return;
+    }
+    render::line("not seen, for want of a right:");
+    for Unseen { what, right } in unseen {
+        render::line!("  {what} ({right})");
+    }
+    render::line("  hint: `solution rbac --verb status` prints the roles that give these rights");
 }
 
 pub(super) fn show_operator(Hinted { operator, hint }: &Hinted) {

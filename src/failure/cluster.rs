@@ -98,7 +98,7 @@ impl Judge for PullProblem {
 /// What to do about an operator that does not run as it should.
 pub(crate) fn of_operator(operator: &OperatorStatus) -> Option<&'static str> {
     match (operator.condition, &operator.awaited) {
-        (Condition::Ready, _) => None,
+        (Condition::Ready | Condition::Unseen, _) => None,
         (Condition::Gone | Condition::OtherVersion, _) => Some(AGAIN),
         (Condition::NotReady, None) => Some("scale it to one pod again with `kubectl scale`"),
         (Condition::NotReady, Some(awaited)) => match awaited {

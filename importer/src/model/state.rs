@@ -24,11 +24,14 @@ pub(crate) struct ClusterState {
 
 impl ClusterState {
     pub(crate) async fn read(cluster: &Cluster) -> Result<Self, Error> {
-        let maps = Gvk::new("v1", "ConfigMap");
-        let ours = Selector::has(v::RECORD);
-        let maps = cluster
-            .list(&maps, Some(v::RECORDS_NAMESPACE), Some(&ours))
-            .await?;
+        Ok(Self {
+            active: active(cluster).await?,
+            ..Self::of_records(&maps(cluster).await?)?
+        })
+    }
+
+    /// What these records say. They do not tell which CRDs are in the cluster.
+    pub(crate) fn of_records(maps: &[Object]) -> Result<Self, Error> {
         let of = |kind: &'static str| {
             let is = move |map: &&Object| map.labels().get(v::RECORD) == Some(&kind);
             maps.iter().filter(is)
@@ -45,7 +48,7 @@ impl ClusterState {
         Ok(Self {
             records,
             namespaces,
-            active: active(cluster).await?,
+            active: BTreeMap::new(),
             signers: signers.unwrap_or_default(),
         })
     }
@@ -120,9 +123,17 @@ impl ClusterState {
     }
 }
 
+/// The records.
+pub(crate) async fn maps(cluster: &Cluster) -> Result<Vec<Object>, Error> {
+    let maps = Gvk::new("v1", "ConfigMap");
+    let ours = Selector::has(v::RECORD);
+    let records = Some(v::RECORDS_NAMESPACE);
+    Ok(cluster.list(&maps, records, Some(&ours)).await?)
+}
+
 /// The versions that wrote the CRDs of each Solution; the newest where they differ, as after an interrupted import.
 /// Operators may write CRDs, so what is no label of ours counts for nothing.
-async fn active(cluster: &Cluster) -> Result<BTreeMap<SolutionName, Version>, Error> {
+pub(crate) async fn active(cluster: &Cluster) -> Result<BTreeMap<SolutionName, Version>, Error> {
     let found = inventory::crds(cluster, &Selector::has(v::SOLUTION)).await?;
     let mut active = BTreeMap::new();
     for definition in &found {

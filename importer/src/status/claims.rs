@@ -2,11 +2,11 @@
 //! for people to know, and nothing is decided by it.
 
 use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
-use schemas::EnvironmentName;
+use schemas::{EnvironmentName, Namespace};
 use serde_json::{Value, json};
 
 use crate::model::error::Error;
-use crate::model::namespace_record::NamespaceRecord;
+use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::owner::look;
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
@@ -14,26 +14,55 @@ use crate::model::vocabulary as v;
 /// Claims that are told; a cluster may have any number of labels.
 const TOLD: usize = 50;
 
-/// Everything that labels and upstream's ConfigMaps say and the records do not, of one environment or of all; at most
-/// [`TOLD`] of it.
+/// What claims are about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum About<'a> {
+    /// All environments.
+    Everything,
+    /// One.
+    Environment(&'a EnvironmentName),
+    /// One namespace, whatever is said of others.
+    Namespace(&'a Namespace),
+}
+
+impl About<'_> {
+    /// The namespaces that are labelled as an environment's.
+    async fn labelled(self, cluster: &Cluster) -> Result<Vec<Object>, Error> {
+        let labels = match self {
+            Self::Everything => Selector::has(v::ENVIRONMENT),
+            Self::Environment(it) => Selector::label(v::ENVIRONMENT, it.as_str()),
+            Self::Namespace(namespace) => {
+                let space = look(cluster, &namespace_reference(namespace)).await?;
+                let labelled = |it: &Object| it.labels().contains_key(v::ENVIRONMENT);
+                return Ok(space.into_iter().filter(labelled).collect());
+            }
+        };
+        let spaces = Gvk::new("v1", "Namespace");
+        Ok(cluster.list(&spaces, None, Some(&labels)).await?)
+    }
+
+    fn concerns(self, record: &NamespaceRecord) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Environment(environment) => record.environment == *environment,
+            Self::Namespace(namespace) => record.namespace == *namespace,
+        }
+    }
+}
+
+/// Everything that labels and upstream's ConfigMaps say and the records do not; at most [`TOLD`] of it.
 pub(crate) async fn claims(
     cluster: &Cluster,
     state: &ClusterState,
-    environment: Option<&EnvironmentName>,
+    about: About<'_>,
 ) -> Result<Vec<String>, Error> {
-    let labelled = match environment {
-        Some(environment) => Selector::label(v::ENVIRONMENT, environment.as_str()),
-        None => Selector::has(v::ENVIRONMENT),
-    };
-    let spaces = cluster
-        .list(&Gvk::new("v1", "Namespace"), None, Some(&labelled))
-        .await?;
+    let spaces = about.labelled(cluster).await?;
     let mut told: Vec<String> = spaces
         .iter()
         .filter_map(|space| label(space, state))
         .collect();
-    let wanted = |record: &&NamespaceRecord| environment.is_none_or(|it| record.environment == *it);
-    for record in state.namespaces.iter().filter(wanted) {
+    let records = state.namespaces.iter();
+    for record in records.filter(|record| about.concerns(record)) {
         told.extend(missing(record, &spaces));
         told.extend(note(cluster, record).await?);
     }

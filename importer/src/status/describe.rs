@@ -12,7 +12,8 @@ use crate::model::namespace_record::{
 };
 use crate::model::obstacle::Obstacle;
 use crate::model::state::ClusterState;
-use crate::status::claims::claims;
+use crate::status::claims::{About, claims};
+use crate::status::sight::Sight;
 use crate::status::{OperatorStatus, operator};
 
 /// The label of a namespace that says what pods may do there.
@@ -122,7 +123,7 @@ pub async fn describe(
     Ok(Description {
         environment: environment.clone(),
         namespaces,
-        notes: claims(cluster, &state, Some(environment)).await?,
+        notes: claims(cluster, &state, About::Environment(environment)).await?,
     })
 }
 
@@ -133,6 +134,8 @@ async fn of_namespace(
 ) -> Result<NamespaceDescription, Error> {
     let live = cluster.get(&namespace_reference(&space.namespace)).await?;
     let mut operators = Vec::new();
+    // An operator that this user may not see says so itself.
+    let mut sight = Sight::default();
     for (solution, deployed) in &space.solutions {
         let Deployed {
             pull_secret,
@@ -140,7 +143,7 @@ async fn of_namespace(
             ..
         } = deployed.clone();
         operators.push(DeployedOperator {
-            operator: operator(cluster, state, space, solution, deployed).await?,
+            operator: operator(cluster, state, space, (solution, deployed), &mut sight).await?,
             pull_secret,
             accepted,
         });

@@ -2,17 +2,19 @@
 
 mod claims;
 pub(crate) mod describe;
+pub(crate) mod sight;
 
-use deployer::{Awaited, Cluster, Object, RolloutState};
+use deployer::{Access, Awaited, Cluster, Object, RolloutState};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
 
 use crate::model::error::Error;
 use crate::model::namespace_record::{Deployed, EnvironmentNamespace, NamespaceRecord};
 use crate::model::record::Record;
-use crate::model::state::ClusterState;
+use crate::model::state::{ClusterState, maps};
 use crate::plan::operator::operator_name;
-use crate::status::claims::claims;
+use crate::status::claims::{About, claims};
+use crate::status::sight::{Hidden, Sight, Unseen};
 
 /// The label of an operator's objects that says of which version they are.
 const VERSION_LABEL: &str = "app.kubernetes.io/version";
@@ -28,6 +30,8 @@ pub struct Status {
     pub operators: Vec<OperatorStatus>,
     /// What is said in the cluster about environments, and is not so.
     pub notes: Vec<String>,
+    /// What this user may not see.
+    pub unseen: Vec<Unseen>,
 }
 
 /// An imported version.
@@ -78,24 +82,38 @@ pub enum Condition {
     OtherVersion,
     /// There is no Deployment.
     Gone,
+    /// This user may not look.
+    Unseen,
 }
 
 impl Status {
-    /// Whether every operator runs as it should.
+    /// Whether every operator runs as it should; nothing where this user may not see enough to say yes.
     #[must_use]
-    pub fn is_ready(&self) -> bool {
-        let mut operators = self.operators.iter();
-        operators.all(OperatorStatus::is_ready)
+    pub fn is_ready(&self) -> Option<bool> {
+        let seen = |it: &&OperatorStatus| it.condition != Condition::Unseen;
+        let mut operators = self.operators.iter().filter(seen);
+        if !operators.all(OperatorStatus::is_ready) {
+            return Some(false);
+        }
+        let enough = !self.unseen.iter().any(|unseen| unseen.what.decides());
+        enough.then_some(true)
     }
 }
 
-/// Reads the status. Nothing is written.
-pub async fn status(cluster: &Cluster) -> Result<Status, Error> {
-    let state = ClusterState::read(cluster).await?;
+/// Every namespace of every environment. Nothing is written.
+pub async fn environments(cluster: &Cluster) -> Result<Vec<EnvironmentNamespace>, Error> {
+    let state = ClusterState::of_records(&maps(cluster).await?)?;
+    Ok(state.namespaces.iter().map(Into::into).collect())
+}
+
+/// Reads the status, of one namespace or of all, as far as this user may see it. Nothing is written.
+pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Status, Error> {
+    let mut sight = Sight::default();
+    let state = sight.state(cluster, only).await?;
     let mut operators = Vec::new();
     for space in &state.namespaces {
-        for (solution, deployed) in &space.solutions {
-            operators.push(operator(cluster, &state, space, solution, deployed).await?);
+        for deployed in &space.solutions {
+            operators.push(operator(cluster, &state, space, deployed, &mut sight).await?);
         }
     }
     let versions = state
@@ -107,8 +125,32 @@ pub async fn status(cluster: &Cluster) -> Result<Status, Error> {
         versions,
         environments: state.namespaces.iter().map(Into::into).collect(),
         operators,
-        notes: claims(cluster, &state, None).await?,
+        notes: notes(cluster, &state, only, &mut sight).await?,
+        unseen: sight.unseen(),
     })
+}
+
+/// What is said of environments, and is not so. Without the records nobody can tell.
+async fn notes(
+    cluster: &Cluster,
+    state: &ClusterState,
+    only: Option<&Namespace>,
+    sight: &mut Sight,
+) -> Result<Vec<String>, Error> {
+    let about = only.map_or(About::Everything, About::Namespace);
+    let hidden = only.map_or(Hidden::Records, |it| Hidden::Deployed(it.clone()));
+    if sight.hides(&hidden) {
+        return Ok(Vec::new());
+    }
+    let right = Access::new("list", "", "namespaces");
+    let claimed = claims(cluster, state, about).await;
+    let mut notes = sight
+        .of(claimed, Hidden::Labels, &right)?
+        .unwrap_or_default();
+    if let (Some(namespace), []) = (only, state.namespaces.as_slice()) {
+        notes.push(format!("namespace {namespace} belongs to no environment"));
+    }
+    Ok(notes)
 }
 
 /// Whether an operator runs as the record of its namespace says.
@@ -116,14 +158,15 @@ async fn operator(
     cluster: &Cluster,
     state: &ClusterState,
     space: &NamespaceRecord,
-    solution: &SolutionName,
-    deployed: &Deployed,
+    (solution, deployed): (&SolutionName, &Deployed),
+    sight: &mut Sight,
 ) -> Result<OperatorStatus, Error> {
     let name = operator_name(solution.as_str());
-    let found = cluster
-        .rollout_state(space.namespace.as_str(), &name)
-        .await?;
-    let operator = OperatorStatus {
+    let namespace = space.namespace.as_str();
+    let found = cluster.rollout_state(namespace, &name).await;
+    let right = Access::new("get", "apps", "deployments").namespace(namespace);
+    let found = sight.of(found, Hidden::Operators(space.namespace.clone()), &right)?;
+    let mut operator = OperatorStatus {
         solution: solution.clone(),
         version: deployed.version.clone(),
         environment: space.environment.clone(),
@@ -132,6 +175,11 @@ async fn operator(
         condition: Condition::Gone,
         why: None,
         awaited: None,
+    };
+    let Some(found) = found else {
+        operator.condition = Condition::Unseen;
+        operator.why = Some("this user may not read its Deployment".to_owned());
+        return Ok(operator);
     };
     let record = state.record(solution, &deployed.version);
     Ok(operator.judged(found.as_ref(), record))

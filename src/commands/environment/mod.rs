@@ -90,8 +90,11 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
 }
 
 fn list(arguments: &ListArguments, output: Output) -> Result<Outcome, Failure> {
-    let status = cluster::status(&arguments.cluster)?;
-    Ok(give(output, &status.environments, |spaces| {
+    let environments = cluster::block_on(async {
+        let cluster = cluster::connect(&arguments.cluster).await?;
+        Ok(importer::environments(&cluster).await?)
+    })?;
+    Ok(give(output, &environments, |spaces| {
         if spaces.is_empty() {
             render::line("no environment; `solution environment create NAME` creates one");
         }
