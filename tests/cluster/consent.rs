@@ -137,7 +137,10 @@ fn a_terminal_asks_and_only_yes_is_yes() {
         site.pull_registry(),
         variable("SOLUTION_TEST_REGISTRY_CA"),
     );
-    let variables = ["KUBECONFIG", "REGISTRY_AUTH_FILE"].map(|name| (name, variable(name)));
+    site.grant("wide.iso");
+    let config = ("KUBECONFIG", site.kubeconfig().to_owned());
+    let login = "REGISTRY_AUTH_FILE";
+    let variables = [config, (login, variable(login))];
     let before = site.snapshot();
     let question = "Type `yes` to continue:";
     let text = Terminal::run(&site.desk, &line, &variables)

@@ -239,7 +239,7 @@ fn a_terminal_asks_before_anything_is_deleted() {
     let site = Site::new("delete-asked");
     site.import("1.0.0.iso", &[]).success();
     let before = site.snapshot();
-    let variables = [("KUBECONFIG", variable("KUBECONFIG"))];
+    let variables = [("KUBECONFIG", site.kubeconfig().to_owned())];
     let asked = || Terminal::run(&site.desk, "solution delete example", &variables);
     let question = "delete all of this of example? Type `yes` to continue:";
     asked().at(question, "y\n").ended(1);

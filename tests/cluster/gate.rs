@@ -49,7 +49,7 @@ impl Gate {
     /// A gate that closes before the first request that holds these bytes, for example `POST /apis/apps/v1/`.
     pub(crate) fn before(site: &Site, request: &'static str) -> Self {
         let mut proxy = Command::new("kubectl")
-            .args(["proxy", "--port=0"])
+            .args(["proxy", "--port=0", "--kubeconfig", site.kubeconfig()])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

@@ -358,7 +358,8 @@ fn ctrl_c_at_a_terminal_takes_the_spinner_away_and_says_what_is_done() {
         variable("SOLUTION_TEST_REGISTRY_CA"),
         silent.local_addr().unwrap(),
     );
-    let [config, login] = ["KUBECONFIG", "REGISTRY_AUTH_FILE"].map(|name| (name, variable(name)));
+    let config = ("KUBECONFIG", site.kubeconfig().to_owned());
+    let login = ("REGISTRY_AUTH_FILE", variable("REGISTRY_AUTH_FILE"));
     let variables = [config, login, ("TERM", "xterm".to_owned())];
     let shown = Terminal::run(&site.desk, &line, &variables)
         .at(

@@ -22,6 +22,7 @@ mod gate;
 mod history;
 mod judgement;
 mod kept;
+mod least;
 mod lifecycle;
 mod metadata;
 mod metrics;

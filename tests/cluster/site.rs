@@ -2,10 +2,14 @@
 //!
 //! The tests of this suite share one cluster, one after the other, and what a Solution leaves in it is there for all.
 //! So each begins with a cluster as it was when it came up, and leaves it so, whatever became of the test.
+//!
+//! The program works as a user who has exactly the rights that `solution rbac` prints for the archives that are imported,
+//! kubectl as the cluster's administrator.
 
 use std::collections::BTreeSet;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
+use std::time::{Duration, Instant, SystemTime};
 
 use fixtures::example::{Programs, Release};
 use serde_json::Value;
@@ -23,11 +27,21 @@ const LEFT: &str =
 /// Every kind of which the program writes objects.
 const WRITTEN: &str = "configmaps,services,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,deployments,namespaces,customresourcedefinitions";
 
+/// The ServiceAccount of the namespace `default` that the program works as.
+const USER: &str = "importer";
+
+/// What the names of its roles begin with.
+const ROLE: &str = "site:";
+
 /// A site, and the archives of the example in both versions.
 pub(crate) struct Site {
     pub(crate) desk: Desk,
     /// Keeps the repositories of one test apart from those of others, and of other runs.
     prefix: String,
+    /// The kubeconfig of the user whom the program works as.
+    user: String,
+    /// The archives for which it has rights, as they were then.
+    granted: Mutex<BTreeSet<(String, SystemTime)>>,
 }
 
 impl Site {
@@ -52,12 +66,62 @@ impl Site {
             desk.solution(&["pack", &version, "-o", &archive, "--key", "publisher.key"])
                 .success();
         }
-        let site = Self {
+        let mut site = Self {
             desk,
             prefix: format!("{prefix}-{}", std::process::id()),
+            user: String::new(),
+            granted: Mutex::default(),
         };
         site.clear().success();
+        site.kubectl("default", &["create", "serviceaccount", USER])
+            .success();
+        site.user = site.account(USER);
+        for release in Release::ALL {
+            site.grant(&format!("{release}.iso"));
+        }
+        eventually("the user's rights hold", || {
+            let may = ["auth", "can-i", "list", "nodes", "--kubeconfig", &site.user];
+            (site.kubectl("default", &may).code == 0).then_some(())
+        });
         site
+    }
+
+    /// Gives the user what `solution rbac` prints for an archive. One that is not accepted gives nobody rights.
+    pub(crate) fn grant(&self, archive: &str) {
+        let Ok(metadata) = std::fs::metadata(self.desk.path(archive)) else {
+            return;
+        };
+        let state = (archive.to_owned(), metadata.modified().unwrap());
+        if !self.granted.lock().unwrap().insert(state) {
+            return;
+        }
+        let account = format!("default:{USER}");
+        let rbac = ["rbac", archive, "--key", "publisher.pub"];
+        let rbac = [&rbac[..], &["--serviceaccount", &account]].concat();
+        let printed = self.desk.solution(&rbac);
+        if printed.code != 0 {
+            return;
+        }
+        // An archive of the same version takes nothing away that another one gave.
+        let name = format!("name: '{ROLE}{archive}");
+        let roles = printed.stdout.replace("name: 'solution-user", &name);
+        self.apply(&roles).success();
+    }
+
+    /// Has kubectl apply objects that say themselves where they lie.
+    pub(crate) fn apply(&self, objects: &str) -> Answer {
+        self.desk.write("objects.yaml", objects);
+        let apply = ["apply", "--filename", "objects.yaml"];
+        Answer::of(
+            Command::new("kubectl")
+                .args(apply)
+                .current_dir(self.desk.path(".")),
+        )
+    }
+
+    /// The kubeconfig of the user whom the program works as.
+    pub(crate) fn kubeconfig(&self) -> &str {
+        &self.user
     }
 
     /// Removes what was not there when the cluster came up.
@@ -109,7 +173,8 @@ impl Site {
     /// The program, with the site's cluster and login.
     pub(crate) fn command(&self) -> Command {
         let mut command = self.desk.command();
-        for name in ["KUBECONFIG", "REGISTRY_AUTH_FILE", "PATH"] {
+        command.env("KUBECONFIG", &self.user);
+        for name in ["REGISTRY_AUTH_FILE", "PATH"] {
             command.env(name, variable(name));
         }
         command
@@ -125,8 +190,9 @@ impl Site {
         Answer::of(&mut self.import_command(archive, more))
     }
 
-    /// The command of [`Self::import`].
+    /// The command of [`Self::import`], and the rights to run it.
     pub(crate) fn import_command(&self, archive: &str, more: &[&str]) -> Command {
+        self.grant(archive);
         let mut command = self.command();
         command.args(["import", archive, "--key", "publisher.pub"]);
         command.args([
@@ -226,7 +292,7 @@ impl Site {
         let objects = all["items"].as_array_mut().unwrap();
         objects
             .iter_mut()
-            .filter(|object| !is_kubernetes_own(object))
+            .filter(|object| !is_kubernetes_own(object) && !is_right(object))
             .map(|object| as_asked_for(object.take()).to_string())
             .collect::<Vec<_>>()
             .join("\n")
@@ -252,6 +318,12 @@ fn is_kubernetes_own(object: &Value) -> bool {
         && metadata["annotations"].is_null()
         && object["imagePullSecrets"].is_null();
     own(&metadata["name"]) || own(&metadata["namespace"]) || plain_default
+}
+
+/// A role of the user, or its binding: they come with each archive.
+fn is_right(object: &Value) -> bool {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    name.starts_with(ROLE)
 }
 
 /// An object without what the server and its controllers keep in it.

@@ -219,12 +219,18 @@ impl Planner<'_> {
 
     /// The metrics that the operator serves, and whether the cluster has something to collect them.
     async fn metrics<'o>(&self, operator: &'o Operator) -> Result<Option<Served<'o>>, Error> {
+        let Some(served) = Served::by(operator, Collector::Unknown) else {
+            return Ok(None);
+        };
         let collector = if self.cluster.serves(&service_monitor()).await? {
             Collector::ServiceMonitor
         } else {
             Collector::Unknown
         };
-        Ok(Served::by(operator, collector))
+        Ok(Some(Served {
+            collector,
+            ..served
+        }))
     }
 
     fn images(&self) -> Addresses<'_> {
