@@ -9,7 +9,11 @@ use super::{Answer, Judge, NO, UNKNOWN, no, unknown};
 /// Where somebody may not push.
 pub(super) const MAY_NOT_PUSH: &str =
     "ask the registry's administrator for the right to push there, or to create the project";
+/// Where somebody may not delete.
+const MAY_NOT_DELETE: &str = "ask the registry's administrator for the right to delete there, or log in as somebody who has it";
+const KEEPS_ALL: &str = "have deleting allowed in the registry's configuration (docker-registry: `storage.delete.enabled: true`), then run the same command again";
 const PULL_AGAIN: &str = "run the same command again: only what is missing is downloaded";
+const DELETE_AGAIN: &str = "run the same command again: what is left is deleted then";
 const PUSH_AGAIN: &str = "run the same command again: only what is missing is pushed";
 const ROOM: &str = "free some space, or choose another place for downloads";
 const TAMPERED: &str = "copy again from the source; if it fails again, treat it as tampering";
@@ -45,7 +49,9 @@ impl Judge for Error {
             Self::Denied { operation, .. } if operation.is_pull() => no(
                 "ask the registry's administrator for the right to pull from there, or log in as somebody who has it",
             ),
+            Self::Denied { operation, .. } if operation.is_deletion() => no(MAY_NOT_DELETE),
             Self::Denied { .. } => no(MAY_NOT_PUSH),
+            Self::KeepsAll { .. } => no(KEEPS_ALL),
             Self::Missing { .. } => no(
                 "check the name and the tag; some registries also say this of what your login may not see",
             ),
@@ -57,6 +63,8 @@ impl Judge for Error {
             | Self::TimedOut { operation, .. }
             | Self::CutShort { operation, .. } => unknown(if operation.is_pull() {
                 PULL_AGAIN
+            } else if operation.is_deletion() {
+                DELETE_AGAIN
             } else {
                 PUSH_AGAIN
             }),

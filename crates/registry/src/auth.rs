@@ -28,6 +28,7 @@ use crate::{limits, origin};
 pub(crate) enum Access {
     Pull,
     PullPush,
+    PullDelete,
 }
 
 /// The repositories that a request touches, and how; the first is its target.
@@ -47,6 +48,7 @@ impl Scope {
         let actions = match access {
             Access::Pull => "pull",
             Access::PullPush => "pull,push",
+            Access::PullDelete => "pull,delete",
         };
         self.0.push(format!("repository:{repository}:{actions}"));
         self

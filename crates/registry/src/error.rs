@@ -34,6 +34,7 @@ pub(crate) enum Verb {
     FindManifest(Reference),
     ReadManifest(Reference),
     PushManifest(Reference),
+    DeleteManifest(Digest),
 }
 
 impl Operation {
@@ -41,6 +42,12 @@ impl Operation {
     #[must_use]
     pub fn is_pull(&self) -> bool {
         matches!(self.verb, Verb::ReadBlob(_) | Verb::ReadManifest(_))
+    }
+
+    /// Whether something was to go from the registry.
+    #[must_use]
+    pub fn is_deletion(&self) -> bool {
+        matches!(self.verb, Verb::DeleteManifest(_))
     }
 }
 
@@ -66,6 +73,7 @@ impl fmt::Display for Operation {
             Verb::FindManifest(reference) => write!(f, "look for manifest {reference} in ")?,
             Verb::ReadManifest(reference) => write!(f, "read manifest {reference} from ")?,
             Verb::PushManifest(reference) => write!(f, "push manifest {reference} to ")?,
+            Verb::DeleteManifest(digest) => write!(f, "delete manifest {digest} from ")?,
         }
         f.write_str(&self.host)?;
         match &self.repository {
@@ -200,6 +208,12 @@ pub enum Error {
         /// The registry's own words, shortened.
         message: String,
     },
+    /// The registry deletes nothing: it is not configured to, or cannot.
+    #[error("could not {operation}: the registry does not allow deleting")]
+    KeepsAll {
+        /// What was being done.
+        operation: Box<Operation>,
+    },
     /// An answer that the protocol does not allow, or that is not safe to follow.
     #[error("could not {operation}: {reason}")]
     BadAnswer {
@@ -326,6 +340,7 @@ impl Error {
             | Self::LoginUnsupported { .. }
             | Self::Denied { .. }
             | Self::Refused { .. }
+            | Self::KeepsAll { .. }
             | Self::BadAnswer { .. }
             | Self::AnswerTooLong { .. }
             | Self::OtherDigest { .. }

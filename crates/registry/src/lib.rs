@@ -57,7 +57,7 @@ pub use job::{
 pub use known::Known;
 pub use login_document::{Keeper, LoginDocument};
 pub use logins::Logins;
-pub use manifests::Manifest;
+pub use manifests::{Deletion, Manifest};
 pub use pace::LeastRate;
 pub use pull::{BlobPull, BlobSink, FailedPull, OpenSink, Unfit, pull};
 pub use push::push;

@@ -1,8 +1,8 @@
 //! The requests about manifests and indexes, each sent once.
 
 use bytes::Bytes;
-use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use reqwest::{Method, StatusCode};
 use schemas::{Digest, MediaType};
 use sha2::{Digest as _, Sha256};
 
@@ -22,6 +22,15 @@ pub struct Manifest {
     pub media_type: String,
     /// Computed from the bytes.
     pub digest: Digest,
+}
+
+/// What became of a manifest that was to be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    /// It is gone, with every tag that pointed to it.
+    Done,
+    /// It was not there.
+    WasAbsent,
 }
 
 pub(crate) fn digest_of(bytes: &[u8]) -> Digest {
@@ -114,6 +123,38 @@ impl Client {
             Some(actual) if actual != digest => Err(Error::other_digest(operation, digest, actual)),
             // 201 by the specification; 202 from some registries.
             _ => Ok(()),
+        }
+    }
+
+    /// Deletes a manifest or index and every tag that points to it ("Deleting Manifests").
+    pub(crate) async fn remove_manifest(
+        &self,
+        repository: &Repository,
+        digest: Digest,
+    ) -> Result<Deletion, Error> {
+        let operation = self.operation(Verb::DeleteManifest(digest), Some(repository));
+        let path = format!("{repository}/manifests/{digest}");
+        let url = self.url(&operation, &path).await?;
+        let scope = Scope::of(repository, Access::PullDelete);
+        let answer = self
+            .send(&operation, Ask::new(Method::DELETE, url, scope))
+            .await?;
+        match answer.status() {
+            StatusCode::NOT_FOUND => {
+                answer.pass_over(&operation).await;
+                Ok(Deletion::WasAbsent)
+            }
+            // The specification's word for it; 501 from registries that have no such operation.
+            StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {
+                answer.pass_over(&operation).await;
+                let operation = Box::new(operation);
+                Err(Error::KeepsAll { operation })
+            }
+            _ => {
+                let answer = answer.success(&operation).await?;
+                answer.pass_over(&operation).await;
+                Ok(Deletion::Done)
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The questions about blobs and manifests that others ask, each again where that may help.
+//! What others ask about manifests, and have deleted, each again where that may help.
 
 use schemas::Digest;
 use watch::Tell;
@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::error::{Error, Verb};
 use crate::events::Event;
 use crate::limits;
-use crate::manifests::Manifest;
+use crate::manifests::{Deletion, Manifest};
 use crate::several::Several;
 
 impl Client {
@@ -40,6 +40,17 @@ impl Client {
             found.push(read?);
         }
         Ok(found)
+    }
+
+    /// Deletes a manifest or index, and with it every tag that points to it. Blobs stay until the registry's own garbage
+    /// collector finds that nothing names them. [`Error::KeepsAll`] if the registry allows no deleting.
+    pub async fn delete_manifest(
+        &self,
+        repository: &Repository,
+        digest: Digest,
+    ) -> Result<Deletion, Error> {
+        self.retrying(|| self.remove_manifest(repository, digest))
+            .await
     }
 
     /// As [`Client::manifest`], where it is an error that there is none.

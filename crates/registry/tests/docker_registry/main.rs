@@ -9,6 +9,7 @@
 mod access;
 mod counting;
 mod damage;
+mod deleting;
 mod faults;
 mod images;
 mod login;

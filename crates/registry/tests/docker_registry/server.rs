@@ -34,11 +34,20 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(protection: &Protection) -> Self {
+        Self::start_with(protection, "delete: {enabled: true}")
+    }
+
+    /// As it comes with no word about deleting in its configuration.
+    pub(crate) fn start_without_deleting() -> Self {
+        Self::start_with(&Protection::None, "delete: {enabled: false}")
+    }
+
+    fn start_with(protection: &Protection, delete: &str) -> Self {
         let directory = TempDir::new().unwrap();
         let port = free_port();
         let path = directory.path();
         let mut config = format!(
-            "version: 0.1\nlog: {{level: error}}\nstorage:\n  filesystem: {{rootdirectory: {}}}\n  delete: {{enabled: true}}\n  cache: {{blobdescriptor: inmemory}}\nhttp:\n  addr: 127.0.0.1:{port}\n  secret: of-the-test\n",
+            "version: 0.1\nlog: {{level: error}}\nstorage:\n  filesystem: {{rootdirectory: {}}}\n  {delete}\n  cache: {{blobdescriptor: inmemory}}\nhttp:\n  addr: 127.0.0.1:{port}\n  secret: of-the-test\n",
             path.join("data").display(),
         );
         if matches!(protection, Protection::TlsAndLogin) {
