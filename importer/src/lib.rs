@@ -19,7 +19,8 @@ mod status;
 pub use apply::change::{Change, Run};
 pub use apply::delete::{DeletedEnvironment, Left, Resources, delete as delete_environment};
 pub use apply::environment::create as create_environment;
-pub use apply::lifecycle::{Undone, deactivate, undeploy, unimport};
+pub use apply::lifecycle::{Undone, deactivate, undeploy};
+pub use apply::unimport::unimport;
 pub use apply::uninstall::{Deletion, Leaving};
 pub use apply::{Count, Receipt};
 pub use configuration::{Difference, Unlisted};
@@ -35,6 +36,7 @@ pub use model::request::{
     Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal,
     Login, PullLogin, Replace, Request, Target,
 };
+pub use model::uses::{EvenIfUsed, Hindered, Use};
 pub use model::writer::{Turn, Writer};
 pub use plan::compare::{Comparison, Running, Since, running};
 pub use plan::place::default_namespace;

@@ -1,6 +1,6 @@
-//! What is in the way of a plan, all of it at once.
+//! What is in the way, all of it at once.
 
-use importer::Obstacle;
+use importer::{Hindered, Obstacle, Use};
 use serde::Serialize;
 
 use crate::args::Output;
@@ -11,6 +11,16 @@ use crate::render;
 struct Refused<P> {
     plan: P,
     obstacles: Vec<InTheWay>,
+}
+
+/// The same of a removal, with what any failure says.
+#[derive(Serialize)]
+struct Kept<'a> {
+    error: String,
+    hints: Vec<&'a str>,
+    answer: &'static str,
+    obstacles: &'a [InTheWay],
+    uses: &'a [Use],
 }
 
 /// An obstacle, and how to get it out of the way.
@@ -46,13 +56,46 @@ pub(super) fn refuse<P: Serialize>(
 ) -> Outcome {
     let obstacles = obstacles.into_iter().map(Into::into).collect();
     let refused = Refused { plan, obstacles };
-    render::result(output, &refused, |refused| {
-        for obstacle in &refused.obstacles {
-            render::note!("error: {}", obstacle.message);
-            render::note!("hint: {}", obstacle.fix);
-        }
-        let obstacles = render::count(refused.obstacles.len(), "obstacle");
-        render::note!("nothing was changed: {obstacles} in the way");
-    });
+    render::result(output, &refused, |refused| show(&refused.obstacles));
     Outcome::No
+}
+
+/// What came of a removal, with what is in its way as a result of its own.
+pub(super) fn free<T>(
+    removed: Result<T, importer::Error>,
+) -> Result<Result<T, Box<Hindered>>, importer::Error> {
+    match removed {
+        Err(importer::Error::Hindered(hindered)) => Ok(Err(hindered)),
+        removed => removed.map(Ok),
+    }
+}
+
+/// Says what keeps something from being removed, and with which flag it goes all the same.
+pub(super) fn hindered(output: Output, hindered: &Hindered, forced: &str) -> Outcome {
+    let in_the_way = |obstacle: &Obstacle| {
+        let mut in_the_way = InTheWay::from(obstacle);
+        if obstacle.is_use() {
+            in_the_way.fix = format!("{}; {forced}", in_the_way.fix);
+        }
+        in_the_way
+    };
+    let obstacles: Vec<InTheWay> = hindered.obstacles.iter().map(in_the_way).collect();
+    let kept = Kept {
+        error: hindered.to_string(),
+        hints: obstacles.iter().map(|it| it.fix.as_str()).collect(),
+        answer: "no",
+        obstacles: &obstacles,
+        uses: &hindered.uses,
+    };
+    render::result(output, &kept, |kept| show(kept.obstacles));
+    Outcome::No
+}
+
+fn show(obstacles: &[InTheWay]) {
+    for obstacle in obstacles {
+        render::note!("error: {}", obstacle.message);
+        render::note!("hint: {}", obstacle.fix);
+    }
+    let obstacles = render::count(obstacles.len(), "obstacle");
+    render::note!("nothing was changed: {obstacles} in the way");
 }

@@ -1,12 +1,13 @@
 //! `solution undeploy`, `deactivate` and `unimport`: each takes one step of an import back.
 
 use clap::Args;
-use importer::{Change, Run, Undone};
+use importer::{Change, EvenIfUsed, Run, Undone};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 
 use super::change::change;
 use super::give;
-use crate::args::{Output, RemovalArguments};
+use super::refusal::{free, hindered};
+use crate::args::{Output, RemovalArguments, choose};
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
@@ -37,11 +38,19 @@ pub(crate) struct Undeploy {
 /// Remove a Solution's CRDs, once it is deployed nowhere and no custom resource is left
 #[derive(Args, Debug)]
 #[command(after_help = "\
+Refused while custom resources exist, and while anything in any namespace runs with images of the
+Solution: all of it is listed. With --even-if-used, custom resources are deleted with their CRDs.
+
 Examples:
-  solution deactivate example")]
+  solution deactivate example --dry-run
+  solution deactivate example
+  solution deactivate example --even-if-used example")]
 pub(crate) struct Deactivate {
     /// The Solution's name
     solution: SolutionName,
+
+    #[command(flatten)]
+    uses: UseArguments,
 
     #[command(flatten)]
     removal: RemovalArguments,
@@ -50,10 +59,14 @@ pub(crate) struct Deactivate {
 /// Forget an imported version that is deployed nowhere
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The images stay in the registry; the command says where.
+Refused while anything in any namespace runs with its images, or custom resources of its CRDs
+exist: all of it is listed, and stays with --even-if-used. The images stay in the registry; the
+command says where.
 
 Examples:
-  solution unimport example 1.0.0")]
+  solution unimport example 1.0.0 --dry-run
+  solution unimport example 1.0.0
+  solution unimport example 1.0.0 --even-if-used example-1.0.0")]
 pub(crate) struct Unimport {
     /// The Solution's name
     solution: SolutionName,
@@ -62,14 +75,40 @@ pub(crate) struct Unimport {
     version: Version,
 
     #[command(flatten)]
+    uses: UseArguments,
+
+    #[command(flatten)]
     removal: RemovalArguments,
+}
+
+/// What may still use what goes.
+#[derive(Args, Debug)]
+struct UseArguments {
+    /// Remove it although objects in the cluster use it; NAME is that of what goes, as the refusal shows it
+    #[arg(long, value_name = "NAME")]
+    even_if_used: Option<String>,
+}
+
+impl UseArguments {
+    /// Whether what uses this keeps it.
+    fn choice(&self, name: &str) -> Result<EvenIfUsed, Failure> {
+        match &self.even_if_used {
+            Some(other) if other != name => Err(Failure::usage(format!(
+                "`--even-if-used {other}` does not name what goes: {name}"
+            ))),
+            given => {
+                let (allow, refuse) = (EvenIfUsed::Allow, EvenIfUsed::Refuse);
+                Ok(choose(given.is_some(), allow, refuse))
+            }
+        }
+    }
 }
 
 impl Undeploy {
     pub(crate) fn run(&self, output: Output) -> Result<Outcome, Failure> {
         let done = format!("{} is undeployed", self.solution);
         let namespace = self.namespace.as_ref();
-        undo(&self.removal, output, &done, async |change| {
+        undo(&self.removal, output, (&done, ""), async |change| {
             importer::undeploy(change, &self.solution, &self.environment, namespace).await
         })
     }
@@ -78,8 +117,11 @@ impl Undeploy {
 impl Deactivate {
     pub(crate) fn run(&self, output: Output) -> Result<Outcome, Failure> {
         let done = format!("{} is deactivated", self.solution);
-        undo(&self.removal, output, &done, async |change| {
-            importer::deactivate(change, &self.solution).await
+        let name = self.solution.as_str();
+        let even_if_used = self.uses.choice(name)?;
+        let forced = format!("`--even-if-used {name}` deletes custom resources with their CRDs");
+        undo(&self.removal, output, (&done, &forced), async |change| {
+            importer::deactivate(change, &self.solution, even_if_used).await
         })
     }
 }
@@ -87,8 +129,11 @@ impl Deactivate {
 impl Unimport {
     pub(crate) fn run(&self, output: Output) -> Result<Outcome, Failure> {
         let done = format!("{} {} is forgotten", self.solution, self.version);
-        undo(&self.removal, output, &done, async |change| {
-            importer::unimport(change, &self.solution, &self.version).await
+        let id = format!("{}-{}", self.solution, self.version);
+        let even_if_used = self.uses.choice(&id)?;
+        let forced = format!("`--even-if-used {id}` forgets it all the same");
+        undo(&self.removal, output, (&done, &forced), async |change| {
+            importer::unimport(change, &self.solution, &self.version, even_if_used).await
         })
     }
 }
@@ -97,12 +142,16 @@ impl Unimport {
 fn undo(
     arguments: &RemovalArguments,
     output: Output,
-    done: &str,
+    (done, forced): (&str, &str),
     undo: impl AsyncFnOnce(&Change<'_>) -> Result<Undone, importer::Error>,
 ) -> Result<Outcome, Failure> {
     let run = arguments.dry_run.run();
-    let undone = change((&arguments.cluster, &arguments.wait), run, output, undo)?;
-    Ok(give(output, &undone, |undone| show(undone, done, run)))
+    let place = (&arguments.cluster, &arguments.wait);
+    let undone = change(place, run, output, async |change| free(undo(change).await))?;
+    Ok(match undone {
+        Ok(undone) => give(output, &undone, |undone| show(undone, done, run)),
+        Err(it) => hindered(output, &it, forced),
+    })
 }
 
 /// What was removed and what stays, for people.
@@ -114,6 +163,9 @@ pub(super) fn show(undone: &Undone, done: &str, run: Run) {
     } else {
         let removed = render::count(undone.removed.len(), "object");
         render::line!("{done}: {removed} removed");
+    }
+    for used in &undone.uses {
+        render::line!("note: {used} used it");
     }
     for note in &undone.notes {
         render::line!("note: {note}");

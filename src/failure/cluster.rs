@@ -150,7 +150,8 @@ impl From<importer::Error> for Failure {
             | E::Name { .. }
             | E::Rules { .. }
             | E::Repository(_)
-            | E::Expand(_) => Self::no(error),
+            | E::Expand(_)
+            | E::Hindered(_) => Self::no(error),
         }
     }
 }

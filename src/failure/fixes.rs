@@ -119,6 +119,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::NotActive(_) => "`solution status` shows what is active",
         O::ServesNothing(_) => "serve a version again, or delete the CRD yourself",
         O::InUse(..) => "deleting the CRD would delete them: delete them yourself first",
+        O::Used(..) => "remove what uses it first",
         O::WouldDelete(..) => DELETE_FIRST,
         O::LoginUsed(..) => OWN_LOGIN,
     };

@@ -35,3 +35,4 @@ mod tenants;
 #[path = "../common/terminal.rs"]
 mod terminal;
 mod trust;
+mod uses;

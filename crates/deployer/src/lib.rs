@@ -7,7 +7,7 @@
 //! | question | answer |
 //! |---|---|
 //! | which cluster | [`Cluster::connect`], [`Cluster::context`], [`Cluster::server`], [`Cluster::version`], [`Cluster::nodes`] |
-//! | what is there | [`Cluster::get`], [`Cluster::list`] |
+//! | what is there | [`Cluster::get`], [`Cluster::list`], [`Cluster::visit`] |
 //! | may we | [`Cluster::denied`], [`Cluster::missing_grants`] |
 //! | what would happen | [`Cluster::diff`], [`Cluster::dry_run`], [`Cluster::stale`] |
 //! | do it | [`Cluster::put`], [`Cluster::apply`], [`Cluster::delete`], [`Cluster::prune`], [`Cluster::restart_unpulled`] |

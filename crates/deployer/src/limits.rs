@@ -21,6 +21,10 @@ pub const PAGE: usize = 250;
 /// Most objects of one list. A cluster has at most some ten thousand of anything this crate lists.
 pub const MAX_LISTED: usize = 50_000;
 
+/// Most objects that are looked at one after the other without being kept. Kubernetes is made for 150,000 pods in a
+/// cluster.
+pub const MAX_VISITED: usize = 300_000;
+
 /// Bytes of a server's message that are kept: a few lines for a person.
 pub const MAX_MESSAGE: usize = 2048;
 

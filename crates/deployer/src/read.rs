@@ -83,6 +83,30 @@ impl Cluster {
         namespace: Option<&str>,
         selector: Option<&Selector>,
     ) -> Result<Vec<Object>, Error> {
+        let (query, doing) = self.listing(gvk, namespace, selector).await?;
+        self.all_pages(gvk, &query, &doing).await
+    }
+
+    /// Shows the same objects one after the other, and keeps none: for kinds of which a cluster has very many.
+    pub async fn visit(
+        &self,
+        gvk: &Gvk,
+        namespace: Option<&str>,
+        selector: Option<&Selector>,
+        show: impl FnMut(Object),
+    ) -> Result<(), Error> {
+        let (query, doing) = self.listing(gvk, namespace, selector).await?;
+        self.each_page(gvk, &query, &doing, limits::MAX_VISITED, show)
+            .await
+    }
+
+    /// What asks for the first page, and what is being done.
+    async fn listing(
+        &self,
+        gvk: &Gvk,
+        namespace: Option<&str>,
+        selector: Option<&Selector>,
+    ) -> Result<(String, String), Error> {
         let doing = format!(
             "list {gvk}{}",
             namespace
@@ -98,7 +122,7 @@ impl Cluster {
             write!(query, "&labelSelector={}", escape(&selector.0))
                 .expect("writing to a string never fails");
         }
-        self.all_pages(gvk, &query, &doing).await
+        Ok((query, doing))
     }
 
     pub(crate) async fn all_pages(
@@ -108,21 +132,36 @@ impl Cluster {
         doing: &str,
     ) -> Result<Vec<Object>, Error> {
         let mut objects = Vec::new();
+        let keep = |object| objects.push(object);
+        self.each_page(gvk, query, doing, limits::MAX_LISTED, keep)
+            .await?;
+        Ok(objects)
+    }
+
+    async fn each_page(
+        &self,
+        gvk: &Gvk,
+        query: &str,
+        doing: &str,
+        limit: usize,
+        mut show: impl FnMut(Object),
+    ) -> Result<(), Error> {
         let mut path = query.to_owned();
+        let mut shown = 0;
         loop {
             let page: Page = self.read_json(&path, doing).await?;
-            for item in page.items.unwrap_or_default() {
-                objects.push(known(with_type(item, gvk), doing)?);
+            let items = page.items.unwrap_or_default();
+            shown += items.len();
+            if shown > limit {
+                let doing = doing.to_owned();
+                return Err(Error::TooMany { doing, limit });
             }
-            if objects.len() > limits::MAX_LISTED {
-                return Err(Error::TooMany {
-                    doing: doing.to_owned(),
-                    limit: limits::MAX_LISTED,
-                });
+            for item in items {
+                show(known(with_type(item, gvk), doing)?);
             }
             match page.metadata.next.filter(|next| !next.is_empty()) {
                 Some(next) => path = format!("{query}&continue={}", escape(&next)),
-                None => return Ok(objects),
+                None => return Ok(()),
             }
         }
     }
@@ -227,6 +266,11 @@ mod tests {
         let (cluster, _) = cluster(move |_| page.clone()).await;
         let result = cluster.list(&Gvk::new("v1", "Node"), None, None).await;
         assert!(matches!(result, Err(Error::TooMany { .. })));
+        let mut shown = 0;
+        let visited = cluster.visit(&Gvk::new("v1", "Node"), None, None, |_| shown += 1);
+        let result = visited.await;
+        assert!(matches!(result, Err(Error::TooMany { .. })));
+        assert_eq!(shown, limits::MAX_VISITED);
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use deployer::{Cluster, Object, ObjectRef, Selector};
-use schemas::SolutionName;
+use schemas::{SolutionName, Version};
 use serde_json::Value;
 
 use crate::apply::leased::Leased;
@@ -13,7 +13,9 @@ use crate::model::error::Error;
 use crate::model::inventory::{self, custom_resources};
 use crate::model::obstacle::{Obstacle, named};
 use crate::model::owner::owner_of;
+use crate::model::uses::Use;
 use crate::model::vocabulary as v;
+use crate::plan::crd;
 
 /// The CRDs of a Solution.
 #[derive(Debug)]
@@ -52,13 +54,42 @@ impl Definitions {
         self.adopted().map(stays).collect()
     }
 
+    /// Those that a version of the Solution wrote.
+    pub(crate) fn written_by(mut self, version: &Version) -> Self {
+        let wrote = |crd: &Object| crd::written_by(crd).as_ref() == Some(version);
+        self.adopted.retain(wrote);
+        self.own.retain(wrote);
+        self
+    }
+
+    /// The custom resources of all of them.
+    pub(crate) async fn uses(&self, cluster: &Cluster) -> Result<Vec<Use>, Error> {
+        let mut uses = Vec::new();
+        for crd in self.own.iter().chain(&self.adopted) {
+            uses.extend(resources(cluster, crd).await?.iter().map(Use::of));
+        }
+        Ok(uses)
+    }
+
     /// Everything that uses those that go: it would go too.
     pub(crate) async fn in_use(&self, cluster: &Cluster) -> Result<Vec<Obstacle>, Error> {
-        let mut obstacles = Vec::new();
+        Ok(self.used(cluster).await?.0)
+    }
+
+    /// The same, and each object by itself.
+    pub(crate) async fn used(&self, cluster: &Cluster) -> Result<(Vec<Obstacle>, Vec<Use>), Error> {
+        let (mut obstacles, mut uses) = (Vec::new(), Vec::new());
         for crd in &self.own {
-            obstacles.extend(used(cluster, crd).await?);
+            match resources(cluster, crd).await {
+                Err(Error::Refused(obstacle)) => obstacles.push(obstacle),
+                found => {
+                    let found: Vec<Use> = found?.iter().map(Use::of).collect();
+                    obstacles.extend(in_use(&found));
+                    uses.extend(found);
+                }
+            }
         }
-        Ok(obstacles)
+        Ok((obstacles, uses))
     }
 
     /// Refuses as long as anything uses those that go.
@@ -110,21 +141,16 @@ fn released(crd: Object) -> Value {
     crd
 }
 
-async fn used(cluster: &Cluster, crd: &Object) -> Result<Option<Obstacle>, Error> {
-    // One that goes already takes its objects with it, and serves nobody.
+/// The objects of a CRD. One that goes already takes them with it, and serves nobody.
+async fn resources(cluster: &Cluster, crd: &Object) -> Result<Vec<Object>, Error> {
     if crd.is_being_deleted() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    let resources = match custom_resources(cluster, crd).await {
-        Err(Error::Refused(obstacle)) => return Ok(Some(obstacle)),
-        resources => resources?,
-    };
-    let Some(first) = resources.first() else {
-        return Ok(None);
-    };
-    let (count, kind) = (resources.len(), first.gvk().kind.clone());
-    let names = resources
-        .iter()
-        .map(|object| object.reference().to_string());
-    Ok(Some(Obstacle::InUse(count, kind, named(names.collect()))))
+    custom_resources(cluster, crd).await
+}
+
+fn in_use(resources: &[Use]) -> Option<Obstacle> {
+    let kind = resources.first()?.kind.clone();
+    let names = resources.iter().map(ToString::to_string).collect();
+    Some(Obstacle::InUse(resources.len(), kind, named(names)))
 }

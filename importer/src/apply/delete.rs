@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use deployer::{Cluster, Gvk, Object, ObjectRef, Scope, Selector};
-use schemas::{EnvironmentName, Namespace};
+use schemas::{EnvironmentName, Namespace, SolutionName};
 use serde_json::json;
 
 use crate::apply::change::{Change, Run};
@@ -15,6 +15,7 @@ use crate::model::namespace_record::{self, NamespaceRecord, Origin, namespace_re
 use crate::model::obstacle::{Obstacle, named};
 use crate::model::receipt::{Subject, Verb};
 use crate::model::state::ClusterState;
+use crate::model::uses::{Use, check_free};
 use crate::model::vocabulary as v;
 
 /// What runs, and what keeps data: it goes with a namespace.
@@ -56,6 +57,22 @@ pub struct DeletedEnvironment {
     pub namespaces: Vec<Left>,
     /// Custom resources and workloads that went, or would go, with them.
     pub resources: Vec<String>,
+    /// The same, one by one.
+    #[serde(skip)]
+    pub uses: Vec<Use>,
+}
+
+/// What is deployed in the namespaces, each of it in the way.
+fn inhabited(spaces: &[NamespaceRecord]) -> Vec<Obstacle> {
+    let of = |space: &NamespaceRecord| {
+        let (namespace, environment) = (space.namespace.clone(), space.environment.clone());
+        let solutions = space.solutions.clone().into_iter();
+        solutions.map(move |(solution, deployed)| {
+            let (namespace, environment) = (namespace.clone(), environment.clone());
+            Obstacle::Inhabited(solution, deployed.version, namespace, environment)
+        })
+    };
+    spaces.iter().flat_map(of).collect()
 }
 
 /// Removes an environment. Refused while a Solution is deployed in it, and while custom resources of Solutions or
@@ -68,12 +85,13 @@ pub async fn delete(
     let decide = async |state: &ClusterState| {
         let spaces: Vec<NamespaceRecord> = state.environment(environment).cloned().collect();
         let deleted = DeletedEnvironment::of(change.cluster, environment, &spaces).await?;
+        let mut obstacles = inhabited(&spaces);
         // A dry run shows what would go, whether it may or not.
-        let refused = change.run == Run::Real && resources == Resources::Keep;
-        match deleted.refusal().filter(|_| refused) {
-            Some(obstacle) => Err(obstacle.into()),
-            None => Ok((spaces, deleted)),
+        if change.run == Run::Real && resources == Resources::Keep {
+            obstacles.extend(deleted.refusal());
         }
+        check_free(obstacles, &deleted.uses)?;
+        Ok((spaces, deleted))
     };
     let act = async |leased: &mut Leased<'_>, decided: &mut (Vec<_>, DeletedEnvironment)| {
         let (spaces, deleted) = decided;
@@ -95,20 +113,15 @@ impl DeletedEnvironment {
         environment: &EnvironmentName,
         spaces: &[NamespaceRecord],
     ) -> Result<Self, Error> {
-        let (mut namespaces, mut resources) = (Vec::new(), Vec::new());
+        let (mut namespaces, mut uses) = (Vec::new(), Vec::new());
         for space in spaces {
             let namespace = space.namespace.clone();
-            if let Some((solution, deployed)) = space.solutions.iter().next() {
-                let (solution, version) = (solution.clone(), deployed.version.clone());
-                let environment = environment.clone();
-                return Err(Obstacle::Inhabited(solution, version, namespace, environment).into());
-            }
             let live = cluster.get(&namespace_reference(&namespace)).await?;
             namespaces.push(match &live {
                 None => Left::Gone(namespace),
                 // One of the same name that somebody made since is his.
                 Some(live) if space.origin == Origin::Created && space.is_of(live) => {
-                    resources.extend(used(cluster, &namespace).await?);
+                    uses.extend(used(cluster, space).await?);
                     Left::Deleted(namespace)
                 }
                 Some(_) => Left::Released(namespace),
@@ -119,7 +132,8 @@ impl DeletedEnvironment {
         }
         Ok(Self {
             namespaces,
-            resources,
+            resources: uses.iter().map(ToString::to_string).collect(),
+            uses,
         })
     }
 
@@ -130,8 +144,9 @@ impl DeletedEnvironment {
     }
 }
 
-/// Custom resources of Solutions in a namespace, and what runs or keeps data there for itself.
-async fn used(cluster: &Cluster, namespace: &Namespace) -> Result<Vec<String>, Error> {
+/// Custom resources of Solutions in a namespace, and what runs or keeps data there for itself. The operators that are
+/// deployed there are named as such.
+async fn used(cluster: &Cluster, space: &NamespaceRecord) -> Result<Vec<Use>, Error> {
     let mut kinds: Vec<Gvk> = Vec::new();
     for crd in inventory::crds(cluster, &Selector::has(v::SOLUTION)).await? {
         if crd.as_value()["spec"]["scope"] == "Namespaced" {
@@ -141,16 +156,25 @@ async fn used(cluster: &Cluster, namespace: &Namespace) -> Result<Vec<String>, E
     kinds.extend(WORKLOADS.map(|(api, kind)| Gvk::new(api, kind)));
     let mut used = Vec::new();
     for kind in &kinds {
-        let found = match cluster.list(kind, Some(namespace.as_str()), None).await {
+        let namespace = Some(space.namespace.as_str());
+        let found = match cluster.list(kind, namespace, None).await {
             Err(deployer::Error::NoSuchKind(_)) => continue,
             other => other?,
         };
-        let own = found
-            .iter()
-            .filter(|object| !is_controlled(object) && !object.is_being_deleted());
-        used.extend(own.map(|object| object.reference().to_string()));
+        let own = found.iter().filter(|object| {
+            let kept = is_controlled(object) || is_operators(object, space);
+            !kept && !object.is_being_deleted()
+        });
+        used.extend(own.map(Use::of));
     }
     Ok(used)
+}
+
+/// Whether it belongs to an operator that is deployed there.
+fn is_operators(object: &Object, space: &NamespaceRecord) -> bool {
+    let labels = object.labels();
+    let owner = labels.get(v::SOLUTION).and_then(|owner| owner.parse().ok());
+    owner.is_some_and(|owner| space.solutions.contains_key::<SolutionName>(&owner))
 }
 
 /// Whether another object keeps it, which is named itself.

@@ -1,4 +1,4 @@
-//! The undo of each step of an import: undeploy, deactivate, unimport.
+//! The undo of deploying and of activating, and what the undo of importing has in common with them.
 
 use std::time::Duration;
 
@@ -17,8 +17,11 @@ use crate::model::owner::owner_of;
 use crate::model::receipt::{Subject, Verb};
 use crate::model::record::Record;
 use crate::model::state::ClusterState;
+use crate::model::uses::{EvenIfUsed, Use, check_free};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::login;
+use crate::plan::rights::check_removing;
+use crate::plan::uses::{Images, workloads};
 
 /// What an undo removed and what it left, for people and programs. Of a dry run: what it would.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -27,6 +30,9 @@ pub struct Undone {
     pub removed: Vec<String>,
     /// What stays behind, and how to remove it.
     pub notes: Vec<String>,
+    /// What used it all the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub uses: Vec<Use>,
 }
 
 impl Undone {
@@ -40,6 +46,7 @@ impl Undone {
         Self {
             removed: removed.unwrap_or_else(would),
             notes,
+            uses: Vec::new(),
         }
     }
 }
@@ -200,19 +207,31 @@ async fn release_default_account(
     Ok(())
 }
 
-/// Removes the CRDs of a Solution, and gives back those that were there before it. Refused while it is deployed, or
-/// while custom resources exist: they would go too.
-pub async fn deactivate(change: &Change<'_>, solution: &SolutionName) -> Result<Undone, Error> {
+/// Removes the CRDs of a Solution, and gives back those that were there before it. Refused while it is deployed, and, if
+/// a person does not say otherwise, while anything runs with its images or custom resources exist: they would go too.
+pub async fn deactivate(
+    change: &Change<'_>,
+    solution: &SolutionName,
+    even_if_used: EvenIfUsed,
+) -> Result<Undone, Error> {
+    let cluster = change.cluster;
     let decide = async |state: &ClusterState| {
-        refuse_deployed(state, solution, None)?;
-        let definitions = Definitions::of(change.cluster, solution).await?;
+        let definitions = Definitions::of(cluster, solution).await?;
         if definitions.is_empty() {
             return Err(Obstacle::NotActive(solution.clone()).into());
         }
-        definitions.check_unused(change.cluster).await?;
-        Ok(definitions)
+        let mut obstacles = deployed(state, solution, None);
+        let (in_use, mut uses) = definitions.used(cluster).await?;
+        obstacles.extend(in_use);
+        let images = Images::of(&state.records, |record| record.name == *solution);
+        let running = workloads(cluster, &images, &mut obstacles).await?;
+        obstacles.extend(Obstacle::used(solution.as_str(), &running));
+        uses.extend(running);
+        check_removing(cluster, definitions.own(), &mut obstacles).await?;
+        check_free(even_if_used.without(obstacles), &uses)?;
+        Ok((definitions, uses))
     };
-    let act = async |leased: &mut Leased<'_>, definitions: &mut Definitions| {
+    let act = async |leased: &mut Leased<'_>, (definitions, _): &mut (Definitions, _)| {
         definitions
             .remove(leased, solution, change.deadline)
             .await?;
@@ -222,31 +241,9 @@ pub async fn deactivate(change: &Change<'_>, solution: &SolutionName) -> Result<
         let active = state.active.get(solution);
         Subject::of_solution(Verb::Deactivate, solution, active, state)
     };
-    let (definitions, removed) = change.make(about, decide, act).await?;
-    Ok(Undone::of(removed, definitions.own(), definitions.notes()))
-}
-
-/// Forgets an imported version. Refused while it is deployed. Its images stay in the registry.
-pub async fn unimport(
-    change: &Change<'_>,
-    solution: &SolutionName,
-    version: &Version,
-) -> Result<Undone, Error> {
-    let decide = async |state: &ClusterState| {
-        refuse_deployed(state, solution, Some(version))?;
-        let record = state.record(solution, version).cloned();
-        let absent = || Obstacle::NotImported(solution.clone(), version.clone());
-        record.ok_or_else(|| absent().into())
-    };
-    let act = async |leased: &mut Leased<'_>, record: &mut Record| {
-        forget_versions(leased, std::slice::from_ref(record), change.deadline).await
-    };
-    let about =
-        |state: &ClusterState| Subject::of_solution(Verb::Unimport, solution, Some(version), state);
-    let (record, removed) = change.make(about, decide, act).await?;
-    let registry = &record.pushed_to;
-    let note = format!("the images stay in the registry, under {registry}");
-    Ok(Undone::of(removed, &[record.reference()], vec![note]))
+    let ((definitions, uses), removed) = change.make(about, decide, act).await?;
+    let undone = Undone::of(removed, definitions.own(), definitions.notes());
+    Ok(Undone { uses, ..undone })
 }
 
 /// Forgets versions. Upstream's list loses them first: nothing would tell of one without a record that it is still listed.
@@ -263,18 +260,23 @@ pub(crate) async fn forget_versions(
     Ok(leased.cluster.wait_gone(&records, deadline).await?)
 }
 
-fn refuse_deployed(
+/// Where a Solution is deployed, in any version or in this one.
+pub(crate) fn deployed(
     state: &ClusterState,
     solution: &SolutionName,
     version: Option<&Version>,
-) -> Result<(), Error> {
+) -> Vec<Obstacle> {
     let wanted = |running: &Version| version.is_none_or(|version| running == version);
-    let mut deployments = state.deployments(solution);
-    let Some((space, running)) = deployments.find(|(_, running)| wanted(running)) else {
-        return Ok(());
-    };
-    let (running, environment) = (running.clone(), space.environment.clone());
-    Err(Obstacle::Deployed(solution.clone(), running, environment).into())
+    let deployments = state.deployments(solution);
+    let mut deployed: Vec<Obstacle> = deployments
+        .filter(|(_, running)| wanted(running))
+        .map(|(space, running)| {
+            Obstacle::Deployed(solution.clone(), running.clone(), space.environment.clone())
+        })
+        .collect();
+    // An environment may have several namespaces; they are sorted by it.
+    deployed.dedup();
+    deployed
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod leased;
 pub(crate) mod lifecycle;
 mod lock;
 mod rollback;
+pub(crate) mod unimport;
 pub(crate) mod uninstall;
 
 use deployer::{Cluster, Object};

@@ -85,6 +85,9 @@ pub enum Error {
         /// Why the new version failed.
         source: Box<deployer::Error>,
     },
+    /// The answer is no, for several reasons perhaps.
+    #[error("{0}")]
+    Hindered(Box<crate::Hindered>),
     /// The answer is no.
     #[error(transparent)]
     Refused(#[from] crate::Obstacle),

@@ -15,5 +15,6 @@ pub(crate) mod record;
 pub(crate) mod request;
 pub(crate) mod signers;
 pub(crate) mod state;
+pub(crate) mod uses;
 pub(crate) mod vocabulary;
 pub(crate) mod writer;

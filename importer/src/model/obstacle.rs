@@ -5,6 +5,8 @@ use schemas::{
     VersionRange,
 };
 
+use crate::model::uses::Use;
+
 /// Objects that an obstacle names; of more it says how many there are.
 const NAMED: usize = 20;
 
@@ -220,6 +222,9 @@ pub enum Obstacle {
     /// A CRD still has so many objects of its kind.
     #[error("objects of kind {1} still exist ({0} in total): {2}")]
     InUse(usize, String, String),
+    /// So many objects use something that has this name.
+    #[error("{0} is used by objects in the cluster ({1} in total): {2}")]
+    Used(String, usize, String),
     /// So many objects would go with their namespaces.
     #[error("custom resources and workloads would be deleted ({0} in total): {1}")]
     WouldDelete(usize, String),
@@ -232,6 +237,21 @@ pub enum Obstacle {
     /// Somebody made an object anew while it was to be deleted.
     #[error("{0} was deleted and created again by someone else in the meantime")]
     MadeAnew(String),
+}
+
+impl Obstacle {
+    /// That something is used by these objects; nothing if there are none.
+    pub(crate) fn used(name: &str, uses: &[Use]) -> Option<Self> {
+        let names = uses.iter().map(ToString::to_string).collect();
+        let used = || Self::Used(name.to_owned(), uses.len(), named(names));
+        (!uses.is_empty()).then(used)
+    }
+
+    /// Whether it is only that something is used: a person can say that it goes all the same.
+    #[must_use]
+    pub fn is_use(&self) -> bool {
+        matches!(self, Self::InUse(..) | Self::Used(..))
+    }
 }
 
 #[cfg(test)]

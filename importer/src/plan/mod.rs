@@ -21,6 +21,7 @@ pub(crate) mod rights;
 mod schema;
 pub(crate) mod summary;
 mod trial;
+pub(crate) mod uses;
 
 use deployer::Cluster;
 use registry::{Client, RegistryAddress};

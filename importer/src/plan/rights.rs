@@ -89,6 +89,18 @@ pub(crate) async fn check_removing<'a>(
     deny(cluster, &needs, obstacles).await
 }
 
+/// Whether looking for what runs is denied.
+pub(crate) async fn check_looking(
+    cluster: &Cluster,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<bool, Error> {
+    let mut needs = Needs::default();
+    needs.running();
+    let before = obstacles.len();
+    deny(cluster, &needs, obstacles).await?;
+    Ok(obstacles.len() > before)
+}
+
 async fn deny(
     cluster: &Cluster,
     needs: &Needs,

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::args::{Output, RemovalArguments, choose};
 use crate::commands::change::change;
 use crate::commands::give;
+use crate::commands::refusal::{free, hindered};
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
@@ -50,14 +51,14 @@ pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome
     );
     let removal = &arguments.removal;
     let run = removal.dry_run.run();
-    let environment = change(
-        (&removal.cluster, &removal.wait),
-        run,
-        output,
-        async |change| {
-            importer::delete_environment(change, &arguments.environment, resources).await
-        },
-    )?;
+    let place = (&removal.cluster, &removal.wait);
+    let deleted = change(place, run, output, async |change| {
+        free(importer::delete_environment(change, &arguments.environment, resources).await)
+    })?;
+    let environment = match deleted {
+        Ok(environment) => environment,
+        Err(it) => return Ok(hindered(output, &it, "")),
+    };
     let deleted = Deleted {
         environment,
         dry_run: run == Run::Dry,
@@ -94,6 +95,7 @@ mod tests {
             environment: DeletedEnvironment {
                 namespaces: vec![Left::Deleted("prod".parse().unwrap())],
                 resources: vec!["Pod prod/app".to_owned()],
+                uses: Vec::new(),
             },
             dry_run: true,
         };

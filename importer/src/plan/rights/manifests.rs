@@ -222,8 +222,13 @@ impl Wanted<'_> {
             Verb::Deactivate => {
                 needs.no_definitions(self.names());
                 needs.resources(self.definitions());
+                needs.running();
             }
-            Verb::Unimport => needs.forgetting(),
+            Verb::Unimport => {
+                needs.forgetting();
+                needs.resources(self.definitions());
+                needs.running();
+            }
             Verb::Environment => {
                 needs.space();
                 needs.new_namespace();

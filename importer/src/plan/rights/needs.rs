@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::model::inventory::{cluster_kinds, namespaced_kinds, service_monitor};
 use crate::model::vocabulary as v;
+use crate::plan::uses;
 
 /// What writing an object takes.
 const PUT: [&str; 3] = ["get", "create", "patch"];
@@ -202,7 +203,14 @@ impl Needs {
         }
     }
 
-    /// The same in the namespace of the environment.
+    /// Looking for what runs, in the whole cluster.
+    pub(crate) fn running(&mut self) {
+        for (group, resource) in uses::running() {
+            self.everywhere(&["list"], group, resource, None);
+        }
+    }
+
+    /// Looking for custom resources of these CRDs in the namespace of the environment.
     pub(crate) fn resources_here<'a>(&mut self, definitions: impl Iterator<Item = &'a Value>) {
         for (group, resource) in definitions.filter_map(defined) {
             self.here(&["list"], group, resource, None);

@@ -1,0 +1,86 @@
+//! What uses something that is to go, and whether that counts.
+
+use deployer::Object;
+use serde::Serialize;
+
+use crate::model::error::Error;
+use crate::model::obstacle::Obstacle;
+
+/// An object that uses something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Use {
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// The image that it runs; none if it is used otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+}
+
+impl Use {
+    pub(crate) fn of(object: &Object) -> Self {
+        Self {
+            kind: object.gvk().kind.clone(),
+            namespace: object.namespace().map(str::to_owned),
+            name: object.name().to_owned(),
+            image: None,
+        }
+    }
+}
+
+impl std::fmt::Display for Use {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ", self.kind)?;
+        if let Some(namespace) = &self.namespace {
+            write!(f, "{namespace}/")?;
+        }
+        f.write_str(&self.name)
+    }
+}
+
+/// Whether what uses something keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvenIfUsed {
+    /// It does.
+    Refuse,
+    /// It does not: a person has said so, by the name of what goes.
+    Allow,
+}
+
+impl EvenIfUsed {
+    /// What is in the way then.
+    pub(crate) fn without(self, mut obstacles: Vec<Obstacle>) -> Vec<Obstacle> {
+        obstacles.retain(|obstacle| self == Self::Refuse || !obstacle.is_use());
+        obstacles
+    }
+}
+
+/// Everything that is in the way of a removal. Nothing was removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hindered {
+    /// What is in the way; never empty.
+    pub obstacles: Vec<Obstacle>,
+    /// Every object that uses what was to go.
+    pub uses: Vec<Use>,
+}
+
+impl std::fmt::Display for Hindered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let words: Vec<String> = self.obstacles.iter().map(ToString::to_string).collect();
+        f.write_str(&words.join("; "))
+    }
+}
+
+/// Refuses if anything is in the way.
+pub(crate) fn check_free(obstacles: Vec<Obstacle>, uses: &[Use]) -> Result<(), Error> {
+    if obstacles.is_empty() {
+        return Ok(());
+    }
+    let uses = uses.to_vec();
+    Err(Error::Hindered(Box::new(Hindered { obstacles, uses })))
+}

@@ -1,0 +1,301 @@
+//! What runs with the images of imported versions, in any namespace: found by what the objects ask for, whoever made
+//! them.
+
+use std::collections::BTreeSet;
+
+use deployer::{Cluster, Gvk, Object};
+use serde_json::Value;
+
+use crate::model::error::Error;
+use crate::model::obstacle::Obstacle;
+use crate::model::record::Record;
+use crate::model::uses::Use;
+use crate::plan::rights::check_looking;
+
+/// What runs images, whoever keeps others first: API, kind, resource, and where its pods are described.
+const WORKLOADS: [(&str, &str, &str, &str); 8] = [
+    ("apps/v1", "Deployment", "deployments", TEMPLATE),
+    ("apps/v1", "StatefulSet", "statefulsets", TEMPLATE),
+    ("apps/v1", "DaemonSet", "daemonsets", TEMPLATE),
+    (
+        "batch/v1",
+        "CronJob",
+        "cronjobs",
+        "/spec/jobTemplate/spec/template/spec",
+    ),
+    ("apps/v1", "ReplicaSet", "replicasets", TEMPLATE),
+    (
+        "v1",
+        "ReplicationController",
+        "replicationcontrollers",
+        TEMPLATE,
+    ),
+    ("batch/v1", "Job", "jobs", TEMPLATE),
+    ("v1", "Pod", "pods", "/spec"),
+];
+const TEMPLATE: &str = "/spec/template/spec";
+
+/// The groups and resources of what runs images.
+pub(crate) fn running() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let group = |api: &'static str| api.split_once('/').map_or("", |(group, _)| group);
+    let workloads = WORKLOADS.into_iter();
+    workloads.map(move |(api, _, resource, _)| (group(api), resource))
+}
+
+/// Where a pod names images.
+const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
+
+/// Which images are those of certain versions.
+#[derive(Debug)]
+pub(crate) struct Images {
+    places: Vec<String>,
+    digests: BTreeSet<String>,
+    /// Where images of other versions lie.
+    others: Vec<String>,
+}
+
+impl Images {
+    /// Those of the versions that are chosen, of all that are recorded.
+    pub(crate) fn of(records: &[Record], is_chosen: impl Fn(&Record) -> bool) -> Self {
+        let (chosen, others): (Vec<&Record>, Vec<&Record>) =
+            records.iter().partition(|record| is_chosen(record));
+        let other_digests: BTreeSet<String> = digests(&others).collect();
+        Self {
+            places: places(&chosen).collect(),
+            digests: digests(&chosen)
+                .filter(|digest| !other_digests.contains(digest))
+                .collect(),
+            others: places(&others).collect(),
+        }
+    }
+
+    /// Whether an image is one of these: it lies among them, or it is asked for elsewhere by a digest that only they
+    /// have, as a mirror lets it.
+    fn has(&self, image: &str) -> bool {
+        let is_below = |places: &[String]| places.iter().any(|place| image.starts_with(place));
+        if is_below(&self.places) || is_below(&self.others) {
+            return is_below(&self.places);
+        }
+        let digest = image.split_once('@').map(|(_, digest)| digest);
+        digest.is_some_and(|digest| self.digests.contains(digest))
+    }
+}
+
+/// Below which images lie, for those who push and for those who pull.
+fn places(records: &[&Record]) -> impl Iterator<Item = String> {
+    let of = |record: &&Record| [&record.endpoint, &record.pushed_to].map(|it| format!("{it}/"));
+    records.iter().flat_map(of)
+}
+
+fn digests(records: &[&Record]) -> impl Iterator<Item = String> {
+    let images = records.iter().flat_map(|record| &record.images);
+    images.map(|image| image.digest.to_string())
+}
+
+/// Everything that runs these images or would run them. What keeps others is named alone. Not being allowed to look is
+/// in the way.
+pub(crate) async fn workloads(
+    cluster: &Cluster,
+    images: &Images,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<Vec<Use>, Error> {
+    if check_looking(cluster, obstacles).await? {
+        return Ok(Vec::new());
+    }
+    let mut found = Found::default();
+    for (api, kind, _, pods) in WORKLOADS {
+        let look = |object: Object| found.take(&object, images, pods);
+        let kind = Gvk::new(api, kind);
+        cluster.visit(&kind, None, None, look).await?;
+    }
+    Ok(found.uses)
+}
+
+#[derive(Default)]
+struct Found {
+    uses: Vec<Use>,
+    /// The uids of what is named, and of what that keeps.
+    named: BTreeSet<String>,
+}
+
+impl Found {
+    fn take(&mut self, object: &Object, images: &Images, pods: &str) {
+        let value = object.as_value();
+        let keeper = controller(value);
+        let is_kept = keeper.is_some_and(|keeper| self.named.contains(keeper));
+        if !is_kept {
+            let asked = value.pointer(pods).into_iter().flat_map(asked_for);
+            let image = asked.into_iter().find(|image| images.has(image));
+            let Some(image) = image.filter(|_| !is_over(object)) else {
+                return;
+            };
+            self.uses.push(Use {
+                image: Some(image.to_owned()),
+                ..Use::of(object)
+            });
+        }
+        self.named.extend(object.uid().map(str::to_owned));
+    }
+}
+
+/// The images that a pod asks for.
+fn asked_for(pod: &Value) -> Vec<&str> {
+    let containers = CONTAINERS
+        .iter()
+        .flat_map(|list| pod[*list].as_array().into_iter().flatten())
+        .filter_map(|container| container["image"].as_str());
+    let volumes = pod["volumes"].as_array().into_iter().flatten();
+    let volumes = volumes.filter_map(|volume| volume["image"]["reference"].as_str());
+    containers.chain(volumes).collect()
+}
+
+fn controller(object: &Value) -> Option<&str> {
+    let owners = object["metadata"]["ownerReferences"].as_array()?;
+    let controller = owners.iter().find(|owner| owner["controller"] == true)?;
+    controller["uid"].as_str()
+}
+
+/// Whether it runs nothing any more: it goes, it has ended, or a Deployment keeps it only to know what it was before.
+fn is_over(object: &Object) -> bool {
+    let value = object.as_value();
+    let ended = || {
+        let conditions = value["status"]["conditions"].as_array();
+        let ends = |condition: &Value| {
+            let kind = &condition["type"];
+            (kind == "Complete" || kind == "Failed") && condition["status"] == "True"
+        };
+        conditions.into_iter().flatten().any(ends)
+    };
+    object.is_being_deleted()
+        || match object.gvk().kind.as_str() {
+            "Pod" => {
+                let phase = &value["status"]["phase"];
+                phase == "Succeeded" || phase == "Failed"
+            }
+            "Job" => ended(),
+            "ReplicaSet" => controller(value).is_some() && value["spec"]["replicas"] == 0,
+            _ => false,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::record::tests::record;
+
+    fn images() -> Images {
+        let mut other = record("1.1.0");
+        other.images[0].digest = schemas::Digest::new([4; 32]);
+        Images::of(&[record("1.0.0"), other], |it| {
+            it.version.to_string() == "1.0.0"
+        })
+    }
+
+    #[test]
+    fn an_image_is_a_versions_by_its_place_or_by_a_digest_that_nobody_else_has() {
+        let images = images();
+        let [ours, theirs] = [3, 4].map(|byte| schemas::Digest::new([byte; 32]));
+        for (image, expected) in [
+            ("pull.test/shop-1.0.0/web:7".to_owned(), true),
+            ("push.test/shop-1.0.0/other@sha256:1".to_owned(), true),
+            ("pull.test/shop-1.0.0-rc.1/web:7".to_owned(), false),
+            (format!("pull.test/shop-1.1.0/web@{ours}"), false),
+            (format!("docker.io/library/web@{ours}"), true),
+            (format!("docker.io/library/web@{theirs}"), false),
+            ("docker.io/library/web:7".to_owned(), false),
+        ] {
+            assert_eq!(images.has(&image), expected, "{image}");
+        }
+        let shared = [record("1.0.0"), record("1.1.0")];
+        let images = Images::of(&shared, |it| it.version.to_string() == "1.0.0");
+        assert!(!images.has(&format!("docker.io/library/web@{ours}")));
+    }
+
+    fn object(kind: &str, name: &str, keeper: Option<&str>, fields: &Value) -> Object {
+        let owners = keeper.map(|uid| json!([{"controller": true, "uid": uid}]));
+        let mut object = json!({
+            "apiVersion": "v1", "kind": kind,
+            "metadata": {"name": name, "namespace": "n", "uid": name, "ownerReferences": owners},
+        });
+        for (field, value) in fields.as_object().unwrap() {
+            object[field] = value.clone();
+        }
+        Object::new(object).unwrap()
+    }
+
+    fn found(objects: &[(Object, &str)]) -> Vec<String> {
+        let mut found = Found::default();
+        for (object, pods) in objects {
+            found.take(object, &images(), pods);
+        }
+        found.uses.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_keeps_others_is_named_alone() {
+        let image = "pull.test/shop-1.0.0/web:7";
+        let pod = json!({"spec": {"initContainers": [{"image": image}]}});
+        let of = |replicas: u32, image: &str| json!({"spec": {"replicas": replicas, "template": {"spec": {"containers": [{"image": image}]}}}});
+        let newer = "pull.test/shop-1.1.0/web:7";
+        assert_eq!(
+            found(&[
+                (object("Deployment", "web", None, &of(0, image)), TEMPLATE),
+                (
+                    object("Deployment", "upgraded", None, &of(1, newer)),
+                    TEMPLATE
+                ),
+                (
+                    object("ReplicaSet", "web-1", Some("web"), &of(1, image)),
+                    TEMPLATE
+                ),
+                (
+                    object("ReplicaSet", "upgraded-1", Some("upgraded"), &of(0, image)),
+                    TEMPLATE
+                ),
+                (object("Pod", "web-1-a", Some("web-1"), &pod), "/spec"),
+                (object("Pod", "alone", None, &pod), "/spec"),
+                (
+                    object("Pod", "of-a-kind-nobody-knows", Some("unknown"), &pod),
+                    "/spec"
+                ),
+            ]),
+            [
+                "Deployment n/web",
+                "Pod n/alone",
+                "Pod n/of-a-kind-nobody-knows"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_has_ended_uses_nothing() {
+        let containers = json!([{"image": "pull.test/shop-1.0.0/web:7"}]);
+        let job = |status: &Value| {
+            let spec = json!({"template": {"spec": {"containers": containers}}});
+            object("Job", "job", None, &json!({"spec": spec, "status": status}))
+        };
+        let pod = |phase: &str| {
+            let fields = json!({"spec": {"containers": containers}, "status": {"phase": phase}});
+            object("Pod", "pod", None, &fields)
+        };
+        let complete = json!({"conditions": [{"type": "Complete", "status": "True"}]});
+        let over = [
+            (job(&complete), TEMPLATE),
+            (pod("Succeeded"), "/spec"),
+            (pod("Failed"), "/spec"),
+        ];
+        assert_eq!(found(&over), [""; 0]);
+        let suspended = json!({"conditions": [{"type": "Suspended", "status": "True"}]});
+        let going_on = [(job(&suspended), TEMPLATE), (pod("Pending"), "/spec")];
+        assert_eq!(found(&going_on), ["Job n/job", "Pod n/pod"]);
+    }
+
+    #[test]
+    fn images_of_volumes_count() {
+        let volumes = json!([{"image": {"reference": "push.test/shop-1.0.0/web:7"}}]);
+        let pod = object("Pod", "pod", None, &json!({"spec": {"volumes": volumes}}));
+        assert_eq!(found(&[(pod, "/spec")]), ["Pod n/pod"]);
+    }
+}

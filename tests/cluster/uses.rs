@@ -1,0 +1,212 @@
+//! What uses a version keeps it: whatever runs with its images, in any namespace and whoever made it, and custom
+//! resources. All of it is listed at once, and only a name said aloud removes the version all the same.
+
+use serde_json::{Value, json};
+
+use crate::common::Answer;
+use crate::site::{Site, variable};
+
+/// What somebody made by hand with an image of 1.0.0, and with its CRD.
+const USES: &str = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: IMAGE}]}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: nightly}
+spec:
+  schedule: '0 3 * * *'
+  jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: web, image: IMAGE}]}}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: alone}
+spec: {containers: [{name: web, image: IMAGE}]}
+---
+apiVersion: example.metalk8s.test/v1alpha1
+kind: VersionServer
+metadata: {name: served}
+spec: {replicas: 1, version: 1.0.0}
+";
+
+/// One who may read records and CRDs, and nothing else.
+const CLERK: &str = r#"
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: clerk, namespace: default}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: clerk}
+rules:
+- {apiGroups: [""], resources: [configmaps], verbs: [get, list]}
+- {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [get, list]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: clerk}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: clerk}
+subjects: [{kind: ServiceAccount, name: clerk, namespace: default}]
+"#;
+
+/// A site with both versions, the CRDs of 1.0.0, and what uses 1.0.0 in a namespace of nobody's environment.
+fn used(prefix: &str) -> Site {
+    let site = Site::new(prefix);
+    for archive in ["1.0.0.iso", "1.1.0.iso"] {
+        site.import(archive, &[]).success();
+    }
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let activate = ["activate", "example", "1.0.0", "--ca-file", &ca];
+    site.solution(&activate).success();
+    let kubectl = |arguments: &[&str]| site.kubectl("users", arguments).success();
+    kubectl(&["create", "namespace", "users"]);
+    let image = format!(
+        "{}/example-1.0.0/example-server:1.0.0",
+        site.pull_registry()
+    );
+    let uses = USES.replace("IMAGE", &image);
+    site.desk.write("uses.yaml", uses);
+    kubectl(&["apply", "--filename", "uses.yaml"]);
+    // Its pods are not named: whoever keeps them is.
+    let made = [
+        "wait",
+        "--for=create",
+        "pod",
+        "--selector=app=web",
+        "--timeout=60s",
+    ];
+    kubectl(&made);
+    site
+}
+
+#[track_caller]
+fn refused(site: &Site, words: &[&str], act: impl Fn() -> Answer) {
+    let before = site.snapshot();
+    let answer = act();
+    for word in words {
+        assert!(answer.stderr.contains(word), "`{word}`: {answer:?}");
+    }
+    assert_eq!((answer.code, site.snapshot()), (1, before), "{answer:?}");
+}
+
+#[test]
+fn what_runs_anywhere_keeps_its_version() {
+    let site = used("uses");
+    let unimport = |more: &[&str]| site.solution(&[&["unimport", "example"], more].concat());
+    let words = [
+        "example-1.0.0 is used by objects in the cluster (4 in total): VersionServer users/served, \
+         Deployment users/web, CronJob users/nightly, Pod users/alone",
+        "`--even-if-used example-1.0.0` forgets it all the same",
+        "1 obstacle in the way",
+    ];
+    refused(&site, &words, || unimport(&["1.0.0"]));
+    refused(&site, &words, || unimport(&["1.0.0", "--dry-run"]));
+    let answer = unimport(&["1.0.0", "--output", "json"]);
+    let (code, answer) = (answer.code, answer.json());
+    assert_eq!((code, &answer["answer"]), (1, &json!("no")), "{answer:#}");
+    let image = format!(
+        "{}/example-1.0.0/example-server:1.0.0",
+        site.pull_registry()
+    );
+    assert_eq!(
+        answer["uses"][1],
+        json!({"kind": "Deployment", "namespace": "users", "name": "web", "image": image})
+    );
+    assert_eq!(answer["uses"].as_array().map(Vec::len), Some(4));
+    let wrong = unimport(&["1.0.0", "--even-if-used", "example"]).failure(2);
+    assert!(
+        wrong.contains("does not name what goes: example-1.0.0"),
+        "{wrong}"
+    );
+
+    // The other version is used by nobody.
+    unimport(&["1.1.0"]).success();
+    let forced = [
+        "1.0.0",
+        "--even-if-used",
+        "example-1.0.0",
+        "--output",
+        "json",
+    ];
+    let gone = unimport(&forced).json();
+    assert_eq!(
+        gone["removed"],
+        json!(["ConfigMap metalk8s-solutions/solution-example-1.0.0"])
+    );
+    assert_eq!(gone["uses"].as_array().map(Vec::len), Some(4), "{gone:#}");
+    let alone = ["get", "pod/alone", "deployment/web", "versionserver/served"];
+    site.kubectl("users", &alone).success();
+}
+
+#[test]
+fn crds_stay_with_what_needs_them() {
+    let site = used("uses-crds");
+    let deactivate = |more: &[&str]| site.solution(&[&["deactivate", "example"], more].concat());
+    let words = [
+        "objects of kind VersionServer still exist (1 in total): VersionServer users/served",
+        "`--even-if-used example` deletes custom resources with their CRDs",
+        "example is used by objects in the cluster (3 in total): Deployment users/web, ",
+        "2 obstacles in the way",
+    ];
+    refused(&site, &words, || deactivate(&[]));
+    let gone = deactivate(&["--even-if-used", "example", "--output", "json"]).json();
+    let crd = "CustomResourceDefinition versionservers.example.metalk8s.test";
+    assert_eq!(gone["removed"], json!([crd]));
+    let kinds: Vec<&Value> = gone["uses"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["kind"])
+        .collect();
+    assert_eq!(kinds, ["VersionServer", "Deployment", "CronJob", "Pod"]);
+    site.kubectl("users", &["get", "deployment/web"]).success();
+}
+
+#[test]
+fn who_may_not_look_is_told_all_that_is_missing() {
+    let site = used("uses-clerk");
+    site.desk.write("clerk.yaml", CLERK);
+    let apply = ["apply", "--filename", "clerk.yaml"];
+    site.kubectl("default", &apply).success();
+    let clerk = site.account("clerk");
+    let words = [
+        "this user may not list pods",
+        "this user may not list deployments.apps",
+        "this user may not list cronjobs.batch",
+        "this user may not delete configmaps in namespace metalk8s-solutions",
+    ];
+    refused(&site, &words, || {
+        site.solution(&["unimport", "example", "1.1.0", "--kubeconfig", &clerk])
+    });
+}
+
+#[test]
+fn an_environment_says_at_once_what_is_in_it() {
+    let site = Site::new("uses-environment");
+    site.environment("full");
+    let into = ["-e", "full", "--pull-secret", "login"];
+    site.import("1.0.0.iso", &into).success();
+    let run = [
+        "create",
+        "deployment",
+        "mine",
+        "--image=nobody.test/mine",
+        "--replicas=0",
+    ];
+    site.kubectl("full", &run).success();
+    let delete = || site.solution(&["environment", "delete", "full"]);
+    let words = [
+        "example 1.0.0 is deployed in `full`",
+        "`solution undeploy example --environment full` first",
+        "workloads would be deleted (1 in total): Deployment full/mine",
+        "--delete-resources",
+        "2 obstacles in the way",
+    ];
+    refused(&site, &words, delete);
+}
