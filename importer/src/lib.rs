@@ -20,7 +20,7 @@ pub use apply::change::{Change, Run};
 pub use apply::delete::{DeletedEnvironment, Left, Resources, delete as delete_environment};
 pub use apply::environment::create as create_environment;
 pub use apply::lifecycle::{Undone, deactivate, undeploy};
-pub use apply::unimport::unimport;
+pub use apply::unimport::{Images, unimport};
 pub use apply::uninstall::{Deletion, Leaving};
 pub use apply::{Count, Receipt};
 pub use configuration::{Difference, Unlisted};

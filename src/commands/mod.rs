@@ -30,6 +30,7 @@ mod sign;
 mod status;
 mod trust;
 mod undo;
+mod unimport;
 mod validate;
 mod watch;
 
@@ -92,7 +93,7 @@ pub(crate) enum Command {
     Deploy(Box<deploy::Arguments>),
     Rollback(rollback::Arguments),
     Diff(Box<diff::Arguments>),
-    Unimport(undo::Unimport),
+    Unimport(unimport::Arguments),
     Status(status::Arguments),
     History(history::Arguments),
     Undeploy(undo::Undeploy),

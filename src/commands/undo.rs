@@ -1,8 +1,8 @@
-//! `solution undeploy`, `deactivate` and `unimport`: each takes one step of an import back.
+//! `solution undeploy` and `deactivate`, and what all verbs share that take a step of an import back.
 
 use clap::Args;
-use importer::{Change, EvenIfUsed, Run, Undone};
-use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+use importer::{Change, EvenIfUsed, Hindered, Run, Undone};
+use schemas::{EnvironmentName, Namespace, SolutionName};
 
 use super::change::change;
 use super::give;
@@ -56,34 +56,9 @@ pub(crate) struct Deactivate {
     removal: RemovalArguments,
 }
 
-/// Forget an imported version that is deployed nowhere
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Refused while anything in any namespace runs with its images, or custom resources of its CRDs
-exist: all of it is listed, and stays with --even-if-used. The images stay in the registry; the
-command says where.
-
-Examples:
-  solution unimport example 1.0.0 --dry-run
-  solution unimport example 1.0.0
-  solution unimport example 1.0.0 --even-if-used example-1.0.0")]
-pub(crate) struct Unimport {
-    /// The Solution's name
-    solution: SolutionName,
-
-    /// The version
-    version: Version,
-
-    #[command(flatten)]
-    uses: UseArguments,
-
-    #[command(flatten)]
-    removal: RemovalArguments,
-}
-
 /// What may still use what goes.
 #[derive(Args, Debug)]
-struct UseArguments {
+pub(super) struct UseArguments {
     /// Remove it although objects in the cluster use it; NAME is that of what goes, as the refusal shows it
     #[arg(long, value_name = "NAME")]
     even_if_used: Option<String>,
@@ -91,7 +66,7 @@ struct UseArguments {
 
 impl UseArguments {
     /// Whether what uses this keeps it.
-    fn choice(&self, name: &str) -> Result<EvenIfUsed, Failure> {
+    pub(super) fn choice(&self, name: &str) -> Result<EvenIfUsed, Failure> {
         match &self.even_if_used {
             Some(other) if other != name => Err(Failure::usage(format!(
                 "`--even-if-used {other}` does not name what goes: {name}"
@@ -109,7 +84,7 @@ impl Undeploy {
         let done = format!("{} is undeployed", self.solution);
         let namespace = self.namespace.as_ref();
         undo(&self.removal, output, (&done, ""), async |change| {
-            importer::undeploy(change, &self.solution, &self.environment, namespace).await
+            free(importer::undeploy(change, &self.solution, &self.environment, namespace).await)
         })
     }
 }
@@ -121,33 +96,23 @@ impl Deactivate {
         let even_if_used = self.uses.choice(name)?;
         let forced = format!("`--even-if-used {name}` deletes custom resources with their CRDs");
         undo(&self.removal, output, (&done, &forced), async |change| {
-            importer::deactivate(change, &self.solution, even_if_used).await
-        })
-    }
-}
-
-impl Unimport {
-    pub(crate) fn run(&self, output: Output) -> Result<Outcome, Failure> {
-        let done = format!("{} {} is forgotten", self.solution, self.version);
-        let id = format!("{}-{}", self.solution, self.version);
-        let even_if_used = self.uses.choice(&id)?;
-        let forced = format!("`--even-if-used {id}` forgets it all the same");
-        undo(&self.removal, output, (&done, &forced), async |change| {
-            importer::unimport(change, &self.solution, &self.version, even_if_used).await
+            free(importer::deactivate(change, &self.solution, even_if_used).await)
         })
     }
 }
 
 /// Takes a step back, and shows what it removed and what stays.
-fn undo(
+pub(super) fn undo<E>(
     arguments: &RemovalArguments,
     output: Output,
     (done, forced): (&str, &str),
-    undo: impl AsyncFnOnce(&Change<'_>) -> Result<Undone, importer::Error>,
-) -> Result<Outcome, Failure> {
+    undo: impl AsyncFnOnce(&Change<'_>) -> Result<Result<Undone, Box<Hindered>>, E>,
+) -> Result<Outcome, Failure>
+where
+    Failure: From<E>,
+{
     let run = arguments.dry_run.run();
-    let place = (&arguments.cluster, &arguments.wait);
-    let undone = change(place, run, output, async |change| free(undo(change).await))?;
+    let undone = change((&arguments.cluster, &arguments.wait), run, output, undo)?;
     Ok(match undone {
         Ok(undone) => give(output, &undone, |undone| show(undone, done, run)),
         Err(it) => hindered(output, &it, forced),
@@ -160,9 +125,16 @@ pub(super) fn show(undone: &Undone, done: &str, run: Run) {
         for object in &undone.removed {
             render::line!("{object} would be removed");
         }
+        for manifest in &undone.freed {
+            render::line!("manifest {manifest} would be deleted");
+        }
     } else {
         let removed = render::count(undone.removed.len(), "object");
         render::line!("{done}: {removed} removed");
+        if !undone.freed.is_empty() {
+            let freed = render::count(undone.freed.len(), "manifest");
+            render::line!("{freed} deleted from the registry");
+        }
     }
     for used in &undone.uses {
         render::line!("note: {used} used it");

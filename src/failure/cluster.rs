@@ -132,6 +132,7 @@ impl From<importer::Error> for Failure {
             }
             E::Push(failure) => not_pushed(failure),
             E::Registry(cause) => Self::judged(cause.answer(), error),
+            E::NotFreed { source, .. } => Self::judged(source.answer(), error),
             E::Cluster(held @ Error::LeaseHeld { expires_in, .. }) => {
                 let free = expires_in.as_secs() + 1;
                 Self::unknown(anyhow::anyhow!(in_words(held))).hint(format!(

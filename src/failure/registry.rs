@@ -10,8 +10,8 @@ use super::{Answer, Judge, NO, UNKNOWN, no, unknown};
 pub(super) const MAY_NOT_PUSH: &str =
     "ask the registry's administrator for the right to push there, or to create the project";
 /// Where somebody may not delete.
-const MAY_NOT_DELETE: &str = "ask the registry's administrator for the right to delete there, or log in as somebody who has it";
-const KEEPS_ALL: &str = "have deleting allowed in the registry's configuration (docker-registry: `storage.delete.enabled: true`), then run the same command again";
+const MAY_NOT_DELETE: &str = "ask the registry's administrator for the right to delete there, or log in as somebody who has it; without `--images` the content stays";
+const KEEPS_ALL: &str = "have deleting allowed in the registry's configuration (docker-registry: `storage.delete.enabled: true`), then run the same command again; without `--images` the content stays";
 const PULL_AGAIN: &str = "run the same command again: only what is missing is downloaded";
 const DELETE_AGAIN: &str = "run the same command again: what is left is deleted then";
 const PUSH_AGAIN: &str = "run the same command again: only what is missing is pushed";

@@ -17,6 +17,7 @@ mod delete;
 mod diff;
 mod environments;
 mod flags;
+mod freeing;
 mod future;
 mod gate;
 mod history;
@@ -28,6 +29,9 @@ mod metadata;
 mod metrics;
 mod plugin;
 mod refusals;
+#[path = "../../crates/registry/tests/docker_registry/server.rs"]
+#[allow(dead_code, reason = "each test crate uses a part")]
+mod server;
 mod site;
 #[path = "../common/stages.rs"]
 mod stages;

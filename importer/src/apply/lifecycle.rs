@@ -33,6 +33,9 @@ pub struct Undone {
     /// What used it all the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<Use>,
+    /// Manifests that were deleted at the registry, as `HOST/REPOSITORY@DIGEST`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub freed: Vec<String>,
 }
 
 impl Undone {
@@ -47,6 +50,7 @@ impl Undone {
             removed: removed.unwrap_or_else(would),
             notes,
             uses: Vec::new(),
+            freed: Vec::new(),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! The end of an imported version at a site: its record goes, once nothing uses the version.
 
+use registry::Client;
 use schemas::{SolutionName, Version};
 
 use crate::apply::change::Change;
 use crate::apply::definitions::Definitions;
 use crate::apply::leased::Leased;
 use crate::apply::lifecycle::{Undone, deployed, forget_versions};
+use crate::kept::free::Pushed;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::receipt::{Subject, Verb};
@@ -13,33 +15,86 @@ use crate::model::record::Record;
 use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use, check_free};
 use crate::plan::rights::check_removing;
-use crate::plan::uses::{Images, workloads};
+use crate::plan::uses::{self, workloads};
+
+/// What becomes of a version's images at the registry.
+#[derive(Clone, Copy, Debug)]
+pub enum Images<'a> {
+    /// They stay.
+    Keep,
+    /// They are deleted at this registry, which must be the one that the version was pushed to.
+    Free(&'a Client),
+}
 
 /// Forgets an imported version. Refused while it is deployed, and, if a person does not say otherwise, while anything
-/// runs with its images or custom resources of its CRDs exist. Its images stay in the registry.
+/// runs with its images or custom resources of its CRDs exist. The record is last: as long as it is there, doing it
+/// again completes what was begun.
 pub async fn unimport(
     change: &Change<'_>,
-    solution: &SolutionName,
-    version: &Version,
+    (solution, version): (&SolutionName, &Version),
     even_if_used: EvenIfUsed,
+    images: Images<'_>,
 ) -> Result<Undone, Error> {
     let decide = async |state: &ClusterState| {
         let record = state.record(solution, version).cloned();
         let absent = || Obstacle::NotImported(solution.clone(), version.clone());
         let record = record.ok_or_else(absent)?;
         let uses = check(change, state, &record, even_if_used).await?;
-        Ok((record, uses))
+        let pushed = match images {
+            Images::Keep => Pushed::default(),
+            Images::Free(client) => Pushed::find(client, &record, &state.records).await?,
+        };
+        Ok(Going {
+            record,
+            uses,
+            pushed,
+            freed: None,
+        })
     };
-    let act = async |leased: &mut Leased<'_>, (record, _): &mut (Record, _)| {
-        forget_versions(leased, std::slice::from_ref(record), change.deadline).await
+    let act = async |leased: &mut Leased<'_>, going: &mut Going| {
+        if let Images::Free(client) = images {
+            let freed = going.pushed.free(client, || leased.lock.check()).await?;
+            going.freed = Some(freed);
+        }
+        forget_versions(leased, std::slice::from_ref(&going.record), change.deadline).await
     };
     let about =
         |state: &ClusterState| Subject::of_solution(Verb::Unimport, solution, Some(version), state);
-    let ((record, uses), removed) = change.make(about, decide, act).await?;
-    let registry = &record.pushed_to;
-    let note = format!("the images stay in the registry, under {registry}");
-    let undone = Undone::of(removed, &[record.reference()], vec![note]);
-    Ok(Undone { uses, ..undone })
+    let (going, removed) = change.make(about, decide, act).await?;
+    Ok(going.undone(removed, images))
+}
+
+/// A version that goes.
+struct Going {
+    record: Record,
+    uses: Vec<Use>,
+    pushed: Pushed,
+    /// What was deleted at the registry; none if that was not tried.
+    freed: Option<Vec<String>>,
+}
+
+impl Going {
+    fn undone(self, removed: Option<Vec<String>>, images: Images<'_>) -> Undone {
+        let registry = &self.record.pushed_to;
+        let (notes, freed) = match images {
+            Images::Keep => {
+                let note = format!("the images stay in the registry, under {registry}");
+                (vec![note], Vec::new())
+            }
+            Images::Free(client) => {
+                let others = self.pushed.others.iter();
+                let stays = |it| format!("{it} is not as this version pushed it, and stays");
+                let notes = others.map(stays);
+                let would = || self.pushed.names(client);
+                (notes.collect(), self.freed.unwrap_or_else(would))
+            }
+        };
+        Undone {
+            uses: self.uses,
+            freed,
+            ..Undone::of(removed, &[self.record.reference()], notes)
+        }
+    }
 }
 
 /// What uses the version, if it may go all the same.
@@ -53,7 +108,7 @@ async fn check(
     let mut obstacles = deployed(state, solution, Some(version));
     let definitions = Definitions::of(cluster, solution).await?;
     let mut uses = definitions.written_by(version).uses(cluster).await?;
-    let images = Images::of(&state.records, |known| known.id() == record.id());
+    let images = uses::Images::of(&state.records, |known| known.id() == record.id());
     uses.extend(workloads(cluster, &images, &mut obstacles).await?);
     obstacles.extend(Obstacle::used(&record.id(), &uses));
     check_removing(cluster, [&record.reference()].into_iter(), &mut obstacles).await?;

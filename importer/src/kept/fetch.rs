@@ -165,7 +165,7 @@ impl Fetching<'_> {
 }
 
 /// The head, as its artifact names it.
-fn only_layer(manifest: &Manifest) -> Option<Descriptor> {
+pub(super) fn only_layer(manifest: &Manifest) -> Option<Descriptor> {
     match ImageDocument::from_slice(&manifest.bytes).ok()? {
         ImageDocument::Manifest(manifest) => {
             let [layer] = <[Descriptor; 1]>::try_from(manifest.layers).ok()?;

@@ -3,6 +3,7 @@
 //! back goes through the stages of every archive, judged by the archive id of the record.
 
 mod fetch;
+pub(crate) mod free;
 mod sink;
 
 use std::sync::Arc;

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use schemas::ExpansionError;
 use schemas::NameError;
 
+use crate::model::obstacle::named;
+
 /// Why something could not be done.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -84,6 +86,14 @@ pub enum Error {
         restoring: Box<Error>,
         /// Why the new version failed.
         source: Box<deployer::Error>,
+    },
+    /// Not everything of a version could be deleted at the registry; its record stays.
+    #[error("the registry keeps {}", named(left.clone()))]
+    NotFreed {
+        /// Each manifest, as `HOST/REPOSITORY@DIGEST`; never empty.
+        left: Vec<String>,
+        /// Why, of the last of them.
+        source: Box<registry::Error>,
     },
     /// The answer is no, for several reasons perhaps.
     #[error("{0}")]

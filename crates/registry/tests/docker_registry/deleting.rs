@@ -61,7 +61,7 @@ async fn what_is_not_there_needs_no_deleting() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registry_that_deletes_nothing_says_so_once() {
-    let server = Server::start_without_deleting();
+    let mut server = Server::start_without_deleting();
     let proxy = Proxy::start(server.port, |_| Action::Forward);
     let client = client_for(&proxy.host(), Credentials::Anonymous);
     let (_, new, digest) = pushed(&client).await;
@@ -74,6 +74,9 @@ async fn a_registry_that_deletes_nothing_says_so_once() {
     assert_eq!(error.to_string(), words);
     assert_eq!(proxy.count("DELETE", "/manifests/"), 1);
     assert!(found(&client, &new, tag("1")).await);
+    server.allow_deleting();
+    let deleted = client.delete_manifest(&new, digest).await.unwrap();
+    assert_eq!(deleted, Deletion::Done);
 }
 
 #[tokio::test(flavor = "multi_thread")]

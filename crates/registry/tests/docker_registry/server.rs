@@ -91,6 +91,15 @@ impl Server {
         self.child = spawn(self.directory.path(), self.port);
     }
 
+    /// Starts it again with deleting allowed.
+    pub(crate) fn allow_deleting(&mut self) {
+        let config = self.directory().join("config.yml");
+        let text = fs::read_to_string(&config).unwrap();
+        let allowed = text.replace("delete: {enabled: false}", "delete: {enabled: true}");
+        fs::write(config, allowed).unwrap();
+        self.restart();
+    }
+
     /// Deletes a manifest of a registry without login, as its administrator would.
     pub(crate) fn delete_manifest(&self, repository: &Repository, digest: &Digest) {
         let (host, path) = (self.host(), format!("/v2/{repository}/manifests/{digest}"));
@@ -104,9 +113,7 @@ impl Server {
     /// Removes what no manifest needs, while the registry runs and remembers it.
     pub(crate) fn collect_garbage(&self) {
         let config = self.directory().join("config.yml");
-        run(Command::new("docker-registry")
-            .arg("garbage-collect")
-            .arg(config));
+        run(program().arg("garbage-collect").arg(config));
     }
 
     /// Every regular file in the storage whose path contains a text.
@@ -202,9 +209,16 @@ pub(crate) fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
+/// It takes variables that begin with `REGISTRY_` for parts of its configuration, and this one names a login file.
+fn program() -> Command {
+    let mut program = Command::new("docker-registry");
+    program.env_remove("REGISTRY_AUTH_FILE");
+    program
+}
+
 fn spawn(directory: &Path, port: u16) -> Child {
     let log = fs::File::create(directory.join("log")).unwrap();
-    let child = Command::new("docker-registry")
+    let child = program()
         .arg("serve")
         .arg(directory.join("config.yml"))
         .stdin(Stdio::null())

@@ -1,0 +1,147 @@
+//! Frees what a version has at the registry: the manifests of its images and its head, by digest, and in its own
+//! repositories only. Blobs are freed by the registry itself, once no manifest names them.
+
+use std::collections::BTreeSet;
+
+use registry::{Client, Deletion, Manifest, Reference, Repository};
+use schemas::{Digest, ImageDocument};
+
+use crate::kept::fetch::only_layer;
+use crate::kept::place;
+use crate::model::error::Error;
+use crate::model::record::Record;
+
+/// A manifest or index, and where it lies.
+type Place = (Repository, Digest);
+
+/// What a version has at the registry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pushed {
+    /// Its manifests and indexes, each before those that name it: as long as an index is there, what it names is found.
+    own: Vec<Place>,
+    /// What is not as it was recorded, or not this version's alone, and so stays.
+    pub(crate) others: Vec<String>,
+}
+
+impl Pushed {
+    /// Finds out what a version has there, of all that are recorded. Reading only.
+    pub(crate) async fn find(
+        client: &Client,
+        record: &Record,
+        records: &[Record],
+    ) -> Result<Self, Error> {
+        let others = records.iter().filter(|other| other.id() != record.id());
+        let others: BTreeSet<String> = others.flat_map(repositories).collect();
+        let address = client.address();
+        let (mut roots, mut foreign, mut found) = (Vec::new(), Vec::new(), Self::default());
+        for image in &record.images {
+            let (name, tag) = (&image.image.name, &image.image.tag);
+            let at = format!("{}/{name}", record.pushed_to);
+            if others.contains(&at) {
+                found.others.push(format!("{at}:{tag}"));
+                continue;
+            }
+            let repository = address.repository(&format!("{}/{name}", record.id()))?;
+            let tagged = Reference::Tag(tag.clone());
+            let tagged = client.manifest(&repository, &tagged).await?;
+            if let Some(other) = tagged.filter(|tagged| tagged.digest != image.digest) {
+                found.others.push(format!("{at}:{tag}"));
+                foreign.push((repository.clone(), other.digest));
+            }
+            roots.push((repository, image.digest));
+        }
+        let stays: BTreeSet<Place> = reachable(client, foreign).await?.into_iter().collect();
+        found.own = reachable(client, roots).await?;
+        found.own.retain(|place| !stays.contains(place));
+        found.own.reverse();
+        found.head(client, record).await?;
+        Ok(found)
+    }
+
+    /// Adds the head, if it is one.
+    async fn head(&mut self, client: &Client, record: &Record) -> Result<(), Error> {
+        let (repository, tag) = place(client.address(), &record.id(), &record.archive_id)?;
+        match client.manifest(&repository, &tag).await? {
+            Some(head) if only_layer(&head).is_some() => self.own.push((repository, head.digest)),
+            Some(_) => self.others.push(format!("{}:{tag}", record.pushed_to)),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Every manifest and index that goes, as `HOST/REPOSITORY@DIGEST`.
+    pub(crate) fn names(&self, client: &Client) -> Vec<String> {
+        let name = |place: &Place| name(client, place);
+        self.own.iter().map(name).collect()
+    }
+
+    /// Deletes all of them. Returns what was deleted; what is left is named by the error.
+    pub(crate) async fn free(
+        &self,
+        client: &Client,
+        check: impl Fn() -> Result<(), Error>,
+    ) -> Result<Vec<String>, Error> {
+        let mut freed = Vec::new();
+        let mut left: Vec<&Place> = self.own.iter().collect();
+        loop {
+            let (mut refused, mut why) = (Vec::new(), None);
+            let before = freed.len();
+            for place in left {
+                check()?;
+                match client.delete_manifest(&place.0, place.1).await {
+                    Ok(Deletion::Done) => freed.push(name(client, place)),
+                    Ok(Deletion::WasAbsent) => {}
+                    Err(error) if error.is_everywhere() => return Err(error.into()),
+                    Err(error) => {
+                        refused.push(place);
+                        why = Some(error);
+                    }
+                }
+            }
+            let Some(source) = why else {
+                return Ok(freed);
+            };
+            // Some registries delete nothing that an index names; once the index is gone, they do.
+            if freed.len() == before {
+                let left = refused.into_iter().map(|place| name(client, place));
+                let (left, source) = (left.collect(), Box::new(source));
+                return Err(Error::NotFreed { left, source });
+            }
+            left = refused;
+        }
+    }
+}
+
+fn name(client: &Client, (repository, digest): &Place) -> String {
+    format!("{}/{repository}@{digest}", client.address().host())
+}
+
+/// Where a version's images lie.
+fn repositories(record: &Record) -> impl Iterator<Item = String> {
+    let images = record.images.iter();
+    images.map(|image| format!("{}/{}", record.pushed_to, image.image.name))
+}
+
+/// These manifests and indexes and all that they name in their repositories, as far as they are there; what names others
+/// first.
+async fn reachable(client: &Client, roots: Vec<Place>) -> Result<Vec<Place>, Error> {
+    let mut room = validator::limits::IMAGE_DOCUMENTS;
+    let (mut seen, mut reached, mut wanted) = (BTreeSet::new(), Vec::new(), roots);
+    for _ in 0..=schemas::limits::INDEX_DEPTH {
+        wanted.retain(|place| seen.insert(place.clone()));
+        for (repository, found) in client.manifests(std::mem::take(&mut wanted)).await? {
+            let Some(Manifest { bytes, digest, .. }) = found else {
+                continue;
+            };
+            reached.push((repository.clone(), digest));
+            room = room.saturating_sub(bytes.len() as u64);
+            if let (1.., Ok(ImageDocument::Index(index))) =
+                (room, ImageDocument::from_slice(&bytes))
+            {
+                let below = index.manifests.iter();
+                wanted.extend(below.map(|it| (repository.clone(), it.digest)));
+            }
+        }
+    }
+    Ok(reached)
+}

@@ -1,0 +1,90 @@
+//! `solution unimport`: forgets an imported version, and frees what it has at the registry.
+
+use clap::Args;
+use importer::{Change, EvenIfUsed, Hindered, Images, Undone};
+use schemas::{SolutionName, Version};
+
+use super::import;
+use super::refusal::free;
+use super::undo::{UseArguments, undo};
+use crate::args::{Output, RegistryArguments, RemovalArguments};
+use crate::failure::{Failure, Outcome};
+
+/// How space at a registry becomes free.
+const COLLECT: &str = "blobs go when the registry collects its garbage (docker-registry: `docker-registry garbage-collect CONFIG`, while nobody pushes; then restart it)";
+/// What would have deleted the images.
+const NOT_FREED: &str = "`--images` deletes them there as well, as long as the version is imported";
+
+/// Forget an imported version that is deployed nowhere
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Refused while anything in any namespace runs with its images, or custom resources of its CRDs
+exist: all of it is listed, and stays with --even-if-used.
+
+The images stay in the registry, and the command says where. With --images they and the archive
+that is kept beside them are deleted there, before the version is forgotten: manifests by digest,
+in the version's own repositories only. A tag that was moved since stays, and is named. Space
+becomes free when the registry collects its garbage. If it is interrupted, or the registry refuses,
+running it again completes it.
+
+Examples:
+  solution unimport example 1.0.0 --dry-run
+  solution unimport example 1.0.0
+  solution unimport example 1.0.0 --images --ca-file ca.pem
+  solution unimport example 1.0.0 --even-if-used example-1.0.0")]
+pub(crate) struct Arguments {
+    /// The Solution's name
+    solution: SolutionName,
+
+    /// The version
+    version: Version,
+
+    /// Also delete its images at the registry
+    #[arg(long)]
+    images: bool,
+
+    #[command(flatten)]
+    reach: RegistryArguments,
+
+    #[command(flatten)]
+    uses: UseArguments,
+
+    #[command(flatten)]
+    removal: RemovalArguments,
+}
+
+impl Arguments {
+    pub(crate) fn run(&self, output: Output) -> Result<Outcome, Failure> {
+        let done = format!("{} {} is forgotten", self.solution, self.version);
+        let id = format!("{}-{}", self.solution, self.version);
+        let even_if_used = self.uses.choice(&id)?;
+        let forced = format!("`--even-if-used {id}` forgets it all the same");
+        undo(&self.removal, output, (&done, &forced), async |change| {
+            self.unimport(change, even_if_used).await
+        })
+    }
+
+    async fn unimport(
+        &self,
+        change: &Change<'_>,
+        even_if_used: EvenIfUsed,
+    ) -> Result<Result<Undone, Box<Hindered>>, Failure> {
+        let version = (&self.solution, &self.version);
+        if self.images {
+            let record = importer::imported(change.cluster, version.0, Some(version.1)).await?;
+            let client = import::client(&record.registry()?, &self.reach)?;
+            let images = Images::Free(&client);
+            let mut undone = free(importer::unimport(change, version, even_if_used, images).await)?;
+            if let Ok(undone) = &mut undone {
+                undone.notes.push(COLLECT.to_owned());
+            }
+            return Ok(undone);
+        }
+        let undone = importer::unimport(change, version, even_if_used, Images::Keep).await;
+        let mut undone = free(undone)?;
+        if let Ok(undone) = &mut undone {
+            undone.notes.push(NOT_FREED.to_owned());
+        }
+        Ok(undone)
+    }
+}

@@ -1,0 +1,173 @@
+//! What a version has at the registry goes with it when asked for: all that is its own, nothing else, and its record last.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::common::Answer;
+use crate::server::{Protection, Server};
+use crate::site::{Site, variable};
+
+fn unimport(site: &Site, more: &[&str]) -> Answer {
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let verb = ["unimport", "example", "1.0.0", "--images", "--ca-file", &ca];
+    site.solution(&[&verb[..], more].concat())
+}
+
+/// Copies an image over another tag at the registry.
+fn move_tag(site: &Site, from: &str, to: &str) {
+    let authority = PathBuf::from(variable("SOLUTION_TEST_REGISTRY_CA"));
+    let authority = authority.parent().unwrap().to_str().unwrap();
+    let [from, to] = [from, to].map(|it| format!("docker://{}/{it}", site.registry()));
+    let copy = ["--insecure-policy", "copy", "--src-cert-dir", authority];
+    let to = ["--dest-cert-dir", authority, &from, &to];
+    Answer::of(Command::new("skopeo").args(copy).args(to)).success();
+}
+
+/// Whether the registry has a tag.
+fn has(site: &Site, tag: &str) -> bool {
+    let authority = PathBuf::from(variable("SOLUTION_TEST_REGISTRY_CA"));
+    let inspect = Command::new("skopeo")
+        .args(["inspect", "--raw", "--cert-dir"])
+        .arg(authority.parent().unwrap())
+        .arg(format!("docker://{}/{tag}", site.registry()))
+        .output();
+    inspect.unwrap().status.success()
+}
+
+/// The tags of a version: those of its images, and that of its head.
+fn tags(site: &Site, version: &str) -> Vec<bool> {
+    let name = format!("configmap/solution-example-{version}");
+    let record = site.field("metalk8s-solutions", &name, r"{.data.record\.json}");
+    let record: Value = serde_json::from_str(&record).unwrap();
+    let id = record["archiveId"].as_str().unwrap();
+    let id = id.strip_prefix("sha256:").unwrap_or(id);
+    let tags = [
+        format!("example-{version}/example-operator:{version}"),
+        format!("example-{version}/example-server:{version}"),
+        format!("example-{version}:archive-{id}"),
+    ];
+    tags.iter().map(|tag| has(site, tag)).collect()
+}
+
+#[test]
+fn what_is_its_own_goes_and_what_was_moved_stays() {
+    let site = Site::new("freeing");
+    for archive in ["1.0.0.iso", "1.1.0.iso"] {
+        site.import(archive, &[]).success();
+    }
+    assert_eq!(
+        [tags(&site, "1.0.0"), tags(&site, "1.1.0")],
+        [[true; 3], [true; 3]]
+    );
+    move_tag(
+        &site,
+        "example-1.1.0/example-server:1.1.0",
+        "example-1.0.0/example-server:1.0.0",
+    );
+    let moved = site.tag("example-1.0.0/example-server", "1.0.0").unwrap();
+
+    let before = site.snapshot();
+    let plan = unimport(&site, &["--dry-run"]).success();
+    let host = variable("SOLUTION_TEST_PUSH_REGISTRY");
+    for words in [
+        &format!(
+            "manifest {}/example-1.0.0/example-operator@sha256:",
+            site.registry()
+        ),
+        "example-1.0.0/example-server:1.0.0 is not as this version pushed it, and stays",
+        "ConfigMap metalk8s-solutions/solution-example-1.0.0 would be removed",
+        "garbage-collect",
+    ] {
+        assert!(plan.contains(words), "`{words}`: {plan}");
+    }
+    assert_eq!(
+        (site.snapshot(), tags(&site, "1.0.0")),
+        (before, vec![true; 3])
+    );
+
+    let gone = unimport(&site, &["--output", "json"]).json();
+    let freed = gone["freed"].as_array().unwrap();
+    assert!(
+        freed
+            .iter()
+            .all(|it| it.as_str().unwrap().starts_with(&host)),
+        "{gone:#}"
+    );
+    // Both images as they were pushed, and the head.
+    assert_eq!(freed.len(), 3, "{gone:#}");
+    assert_eq!(
+        gone["removed"],
+        json!(["ConfigMap metalk8s-solutions/solution-example-1.0.0"])
+    );
+    assert_eq!(site.tag("example-1.0.0/example-operator", "1.0.0"), None);
+    assert_eq!(
+        site.tag("example-1.0.0/example-server", "1.0.0"),
+        Some(moved)
+    );
+    assert_eq!(tags(&site, "1.1.0"), [true; 3]);
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    site.solution(&["activate", "example", "--ca-file", &ca])
+        .success();
+}
+
+#[test]
+fn a_version_is_forgotten_only_when_its_images_are_gone() {
+    let site = Site::new("freeing-refused");
+    let mut server = Server::start_without_deleting();
+    let registry = format!("{}/refused", server.host());
+    let import = [
+        "import",
+        "1.0.0.iso",
+        "--key",
+        "publisher.pub",
+        "--registry",
+        &registry,
+    ];
+    site.solution(&import).success();
+    let before = site.snapshot();
+    let refused = unimport(&site, &[]);
+    for words in [
+        &format!("the registry keeps {registry}/example-1.0.0/"),
+        "the registry does not allow deleting",
+        "storage.delete.enabled",
+        "without `--images` the content stays",
+    ] {
+        assert!(refused.stderr.contains(words), "`{words}`: {refused:?}");
+    }
+    assert_eq!((refused.code, site.snapshot()), (1, before), "{refused:?}");
+
+    server.allow_deleting();
+    // As after an interruption: one of them is gone.
+    let image = format!("docker://{registry}/example-1.0.0/example-server:1.0.0");
+    let delete = ["delete", "--tls-verify=false", &image];
+    Answer::of(Command::new("skopeo").args(delete)).success();
+    let done = unimport(&site, &["--output", "json"]).json();
+    assert_eq!(done["freed"].as_array().map(Vec::len), Some(2), "{done:#}");
+    let status = site.solution(&["status", "--output", "json"]).json();
+    assert_eq!(status["versions"], json!([]));
+    server.collect_garbage();
+    assert!(server.stored("blobs/sha256").is_empty());
+}
+
+#[test]
+fn a_registry_that_is_away_costs_nothing() {
+    let site = Site::new("freeing-away");
+    let server = Server::start(&Protection::None);
+    let registry = format!("{}/away", server.host());
+    let import = [
+        "import",
+        "1.0.0.iso",
+        "--key",
+        "publisher.pub",
+        "--registry",
+        &registry,
+    ];
+    site.solution(&import).success();
+    drop(server);
+    let before = site.snapshot();
+    let failed = unimport(&site, &[]);
+    assert_eq!((failed.code, site.snapshot()), (3, before), "{failed:?}");
+    site.solution(&["unimport", "example", "1.0.0"]).success();
+}
