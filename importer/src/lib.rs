@@ -34,11 +34,12 @@ pub use model::receipt::{ChangeReceipt, Outcome, Passage, Ran, Revision, Subject
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{
     Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal,
-    Login, PullLogin, Replace, Request, Target,
+    Login, Migrate, PullLogin, Replace, Request, Target,
 };
 pub use model::uses::{EvenIfUsed, Hindered, Use};
 pub use model::writer::{Turn, Writer};
 pub use plan::compare::{Comparison, Running, Since, running};
+pub use plan::migration::PlannedMigration;
 pub use plan::place::default_namespace;
 pub use plan::rights::manifests::{Subject, Verb as RightsVerb, Wanted as WantedRights};
 pub use plan::summary::{

@@ -1,7 +1,7 @@
 //! `solution activate`: makes an imported version the one whose CRDs are in the cluster.
 
 use clap::Args;
-use importer::{Adopt, Goal, Verb};
+use importer::{Adopt, Goal, Migrate, Verb};
 use schemas::{SolutionName, Version};
 
 use super::import::{self, PlanArguments};
@@ -21,10 +21,15 @@ Deploying leaves CRDs of a newer version as they are. This command goes back to 
 one, if no operator of a newer version is deployed and no custom resource loses anything.
 `solution deactivate` removes the CRDs.
 
+With --migrate, a CRD may drop an API version: custom resources are stored anew in the new CRD's
+storage version first. Refused while an operator runs that may need what goes. Versions that need
+it cannot be returned to. If it is interrupted, running it again completes it.
+
 Examples:
   solution activate example
   solution activate example 1.0.0 --dry-run
-  solution activate example --adopt crds")]
+  solution activate example --adopt crds
+  solution activate example 2.0.0 --migrate --dry-run")]
 pub(crate) struct Arguments {
     /// The Solution's name
     solution: SolutionName,
@@ -35,6 +40,10 @@ pub(crate) struct Arguments {
     /// Take over CRDs that belong to no Solution; they stay when the Solution is deactivated
     #[arg(long, value_name = "WHAT", value_parser = ["crds"])]
     adopt: Option<String>,
+
+    /// Store custom resources anew, so that an API version in which they were stored can go
+    #[arg(long)]
+    migrate: bool,
 
     #[command(flatten)]
     planning: PlanArguments,
@@ -64,6 +73,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let adopt = arguments.adopt.is_some();
         request.allowed.adopt.crds = choose(adopt, Adopt::Allow, Adopt::Refuse);
         request.allowed.conflicts = arguments.planning.conflicts();
+        let migrate = arguments.migrate;
+        request.allowed.migrate = choose(migrate, Migrate::Allow, Migrate::Refuse);
         let reached = (&kept.client, &cluster);
         import::carry_out(&kept.accepted, request, reached, choices, output).await
     })

@@ -68,6 +68,8 @@ enum Verb {
     Import,
     /// Put CRDs in the cluster
     Activate,
+    /// Store objects anew when CRDs give up the version that they are stored in (`activate --migrate`)
+    Migrate,
     /// Run operators in environments, and import what they run
     Deploy,
     /// Remove operators from environments
@@ -91,6 +93,7 @@ impl Verb {
         match self {
             Self::Import => &[R::Import],
             Self::Activate => &[R::Activate],
+            Self::Migrate => &[R::Activate, R::Migrate],
             Self::Deploy => &[R::Deploy],
             Self::Undeploy => &[R::Undeploy],
             Self::Deactivate => &[R::Deactivate],

@@ -20,8 +20,8 @@ const OTHER_TAG: &str =
     "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it";
 const NO_LOGIN: &str =
     "write one with `solution login HOST --authfile FILE`, with the host as nodes know it";
-const DROPPED: &str =
-    "objects and operators that use it would break: import a version that still serves it";
+const DROPPED: &str = "objects and operators that use it would break: import a version that still serves it, or store its objects anew and let it go with `solution activate NAME VERSION --migrate`";
+const MIGRATE: &str = "`solution activate NAME VERSION --migrate` stores the objects anew first; versions that need what goes cannot be returned to then";
 const FIXED: &str =
     "ask the publisher; `solution deactivate` removes the CRD once no object of its kind is left";
 const LOSES: &str = "change these objects so that they fit, or delete them; an older version can also be deployed with newer CRDs that serve what it needs";
@@ -81,7 +81,10 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::NotKept(..) | O::ImagesGone(..) => FROM_MEDIUM,
         O::CrdTooNew { .. } => "import a version whose API the cluster still serves",
         O::CrdDrops(..) => DROPPED,
-        O::CrdStored(..) => "migrate the stored objects first (status.storedVersions of the CRD)",
+        O::CrdStored(..) => MIGRATE,
+        O::NeedsGone(..) => {
+            "upgrade it there to the version whose CRDs are active, or undeploy it; then run the same command again"
+        }
         O::CrdFixed(..) => FIXED,
         O::CrdLoses(..) => LOSES,
         O::CrdOnlyNewer(..) => ONLY_NEWER,

@@ -2,8 +2,6 @@
 //! interruption anywhere is no more than that.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -207,21 +205,8 @@ fn killed_anywhere_it_completes_when_it_is_run_again() {
         site.import("1.1.0.iso", &[]).success();
         site.import("1.0.0.iso", &into).success();
         let gate = Gate::before(&site, request);
-        let program = site.command();
-        let mut command = Command::new("sh");
-        let line = r#"echo $$ > pid && exec "$0" delete example --yes"#;
-        command.args(["-c", line]).arg(program.get_program());
-        command.current_dir(site.desk.path("")).env_clear();
-        let variables = program
-            .get_envs()
-            .filter_map(|(name, value)| Some((name, value?)));
-        command.envs(variables);
-        let killed = gate.during(&mut command, || {
-            let process = fs::read_to_string(site.desk.path("pid")).unwrap();
-            let kill = ["-s", "KILL", process.trim()];
-            Answer::of(Command::new("kill").args(kill)).success();
-        });
-        assert_eq!(killed.code, -1, "{request}: {killed:?}");
+        let mut command = site.command();
+        gate.kill(&site, command.args(["delete", "example", "--yes"]));
         drop(gate);
         delete(&site, &["--yes"]).success();
         assert_eq!((listing(&site), content(&site)), before, "{request}");

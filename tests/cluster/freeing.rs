@@ -2,10 +2,14 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use fixtures::image::{Format, ImageBuilder, Index, Platform};
+use fixtures::layout::OciLayout;
 use serde_json::{Value, json};
 
 use crate::common::Answer;
+use crate::proxy::{Action, Proxy};
 use crate::server::{Protection, Server};
 use crate::site::{Site, variable};
 
@@ -147,6 +151,59 @@ fn a_version_is_forgotten_only_when_its_images_are_gone() {
     assert_eq!(done["freed"].as_array().map(Vec::len), Some(2), "{done:#}");
     let status = site.solution(&["status", "--output", "json"]).json();
     assert_eq!(status["versions"], json!([]));
+    server.collect_garbage();
+    assert!(server.stored("blobs/sha256").is_empty());
+}
+
+const SHOP: &str = "
+apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionSource
+metadata: {name: shop}
+spec:
+  version: 1.0.0
+  images: [{name: app, tag: '1', source: 'oci:layout:1'}]
+";
+
+/// As the registry of zot does it.
+#[test]
+fn what_an_index_names_goes_after_it_where_the_registry_insists() {
+    let site = Site::new("freeing-index");
+    let image = |architecture: &str| {
+        let image = ImageBuilder::new().platform(Platform::linux(architecture));
+        image.file("/app", architecture, 0o755).build()
+    };
+    let index = Index::new(Format::Oci, vec![image("amd64"), image("arm64")]).into();
+    let layout = OciLayout::create(site.desk.path("shop").join("layout")).unwrap();
+    layout.add(&index, Some("1")).unwrap().finish().unwrap();
+    site.desk.write("shop/solution.yaml", SHOP);
+    let pack = ["pack", "shop", "-o", "shop.iso", "--key", "publisher.key"];
+    site.desk.solution(&pack).success();
+
+    let server = Server::start(&Protection::None);
+    let deletions = AtomicUsize::new(0);
+    let proxy = Proxy::start(server.port, move |seen| {
+        let is_child = seen.method == "DELETE" && deletions.fetch_add(1, Ordering::Relaxed) < 2;
+        if is_child {
+            Action::Answer("405 Method Not Allowed", String::new())
+        } else {
+            Action::Forward
+        }
+    });
+    let registry = format!("{}/zot", proxy.host());
+    let import = [
+        "import",
+        "shop.iso",
+        "--key",
+        "publisher.pub",
+        "--registry",
+        &registry,
+    ];
+    site.solution(&import).success();
+    let unimport = ["unimport", "shop", "1.0.0", "--images", "--output", "json"];
+    let done = site.solution(&unimport).json();
+    // The index, both images, and the head.
+    assert_eq!(done["freed"].as_array().map(Vec::len), Some(4), "{done:#}");
+    assert_eq!(proxy.count("DELETE", "/manifests/"), 6);
     server.collect_garbage();
     assert!(server.stored("blobs/sha256").is_empty());
 }

@@ -101,6 +101,22 @@ impl Gate {
             answer
         })
     }
+
+    /// Runs a command through the gate, and kills it while it waits there.
+    pub(crate) fn kill(&self, site: &Site, program: &Command) {
+        let mut command = Command::new("sh");
+        command.args(["-c", r#"echo $$ > pid && exec "$0" "$@""#]);
+        command.arg(program.get_program()).args(program.get_args());
+        command.current_dir(site.desk.path("")).env_clear();
+        let variables = program.get_envs();
+        command.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+        let killed = self.during(&mut command, || {
+            let process = std::fs::read_to_string(site.desk.path("pid")).unwrap();
+            let kill = ["-s", "KILL", process.trim()];
+            Answer::of(Command::new("kill").args(kill)).success();
+        });
+        assert_eq!(killed.code, -1, "{killed:?}");
+    }
 }
 
 impl Drop for Gate {

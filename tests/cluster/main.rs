@@ -27,7 +27,11 @@ mod least;
 mod lifecycle;
 mod metadata;
 mod metrics;
+mod migration;
 mod plugin;
+#[path = "../../crates/registry/tests/docker_registry/proxy.rs"]
+#[allow(dead_code, reason = "each test crate uses a part")]
+mod proxy;
 mod refusals;
 #[path = "../../crates/registry/tests/docker_registry/server.rs"]
 #[allow(dead_code, reason = "each test crate uses a part")]

@@ -4,3 +4,4 @@ pub(crate) mod apply;
 pub(crate) mod diff;
 pub(crate) mod put;
 pub(crate) mod remove;
+pub(crate) mod rewrite;

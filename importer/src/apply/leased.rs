@@ -22,7 +22,7 @@ use crate::plan::login;
 use crate::plan::summary::fields_owned;
 
 /// How often an object is decided about when others keep changing it.
-const DECISIONS: u32 = 5;
+pub(crate) const DECISIONS: u32 = 5;
 
 /// A cluster that is written under the Lease, and what was written.
 pub(crate) struct Leased<'a> {

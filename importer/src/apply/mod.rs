@@ -11,6 +11,7 @@ mod journal;
 mod leased;
 pub(crate) mod lifecycle;
 mod lock;
+mod migrate;
 mod rollback;
 pub(crate) mod unimport;
 pub(crate) mod uninstall;
@@ -22,6 +23,7 @@ use validator::Finding;
 use watch::Tell;
 
 use crate::apply::leased::{Done, Leased};
+use crate::apply::migrate::migrate;
 use crate::model::error::{Error, PushFailure};
 use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
@@ -184,15 +186,19 @@ impl Ready<'_> {
 
     async fn activate(&self, decided: &Decision, leased: &mut Leased<'_>) -> Result<(), Error> {
         for planned in &decided.crds {
+            let plan = |live: Option<&Object>| self.asked.crd(&planned.definition, live);
+            let conflicts = planned.conflicts(&self.asked);
+            let migrating = (planned, conflicts, self.asked.request.wait);
+            migrate(leased, migrating, plan).await?;
             let decide = |live: Option<&Object>| {
-                let crd = self.asked.crd(&planned.definition, live)?;
-                if (&crd.change, &crd.narrowings) != (&planned.change, &planned.narrowings) {
+                let crd = plan(live)?;
+                if !planned.is_followed_by(&crd) {
                     return Err(Obstacle::Changed.into());
                 }
                 Ok(crd.written().cloned())
             };
-            let (conflicts, crd) = (planned.conflicts(&self.asked), planned.object.reference());
-            leased.put_with(conflicts, crd, decide).await?;
+            let reference = planned.object.reference();
+            leased.put_with(conflicts, reference, decide).await?;
         }
         for planned in &decided.crds {
             leased

@@ -81,6 +81,9 @@ pub enum Obstacle {
     /// The CRD of this version lacks the API version that objects are stored as.
     #[error("CRD `{0}`: objects are stored as `{1}`, but version {2} does not list it")]
     CrdStored(String, String, Version),
+    /// A version runs in an environment, and may need these API versions, which go.
+    #[error("{0} {1} is deployed in the environment `{2}` and may need {3}, which is to go")]
+    NeedsGone(SolutionName, Version, EnvironmentName, String),
     /// A newer version's CRD has no place in the version to go back to.
     #[error("CRD `{0}` of version {1} is in the cluster, and version {2} does not have it")]
     CrdOnlyNewer(String, Version, Version),

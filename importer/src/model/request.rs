@@ -126,6 +126,8 @@ pub struct Allowed {
     pub create: CreateEnvironment,
     /// Fields of the Solution's objects that others set to something else.
     pub conflicts: Conflicts,
+    /// CRDs that give up an API version in which objects may be stored.
+    pub migrate: Migrate,
 }
 
 impl Allowed {
@@ -141,6 +143,7 @@ impl Allowed {
         downgrade: Downgrade::Refuse,
         create: CreateEnvironment::Refuse,
         conflicts: Conflicts::Refuse,
+        migrate: Migrate::Refuse,
     };
 }
 
@@ -204,6 +207,15 @@ pub enum CreateEnvironment {
     /// It is not: a mistyped name makes no namespace.
     Refuse,
     /// It is.
+    Allow,
+}
+
+/// Whether objects are stored anew, so that a CRD can give up the API version in which they were stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Migrate {
+    /// They are not.
+    Refuse,
+    /// They are, where a version is activated. Versions that need what goes cannot be returned to.
     Allow,
 }
 

@@ -9,6 +9,7 @@ use validator::rules::{self, SortedMetadata};
 use crate::model::obstacle::Obstacle;
 use crate::model::request::Adopt;
 use crate::model::vocabulary as v;
+use crate::plan::migration::Migration;
 
 /// What is to be done with one CRD.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +20,17 @@ pub(crate) enum CrdChange {
     Update,
     /// It was there before any Solution, and becomes this one's.
     Adopt,
+    /// It is ours and gives up API versions: its objects are stored in another one first, and then it is written anew.
+    Migrate(Migration),
     /// A newer version of the Solution wrote it, and it serves all that this one needs.
     KeepNewer(Version),
+}
+
+impl CrdChange {
+    /// Whether it takes the place of one that is there.
+    pub(crate) fn replaces(&self) -> bool {
+        matches!(self, Self::Update | Self::Adopt | Self::Migrate(_))
+    }
 }
 
 /// What becomes of a CRD that a newer version wrote.
@@ -120,7 +130,7 @@ fn stored_and_gone(active: &Value, wanted: &Value) -> Option<String> {
         .map(str::to_owned)
 }
 
-fn served(crd: &Value) -> Vec<String> {
+pub(crate) fn served(crd: &Value) -> Vec<String> {
     versions(crd)
         .filter(|version| version["served"] == true)
         .filter_map(|version| version["name"].as_str().map(str::to_owned))

@@ -4,17 +4,19 @@
 use deployer::{Cluster, Conflicts, Object, ObjectRef};
 use serde_json::Value;
 
+use crate::model::applied::without_server_fields;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::look;
 use crate::model::record::{self, Record};
-use crate::model::request::{Asked, Goal, Replace};
+use crate::model::request::{Asked, Goal, Migrate, Replace};
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::plan::back;
 use crate::plan::crd::{self, CrdChange, Newer};
 use crate::plan::deployment::{Deployment, Planner};
 use crate::plan::losses;
+use crate::plan::migration::{self, Migration};
 use crate::plan::narrowing::Narrowing;
 use crate::plan::schema;
 
@@ -31,6 +33,10 @@ pub(crate) struct PlannedCrd {
     pub(crate) change: CrdChange,
     /// What it takes away of the one that is there.
     pub(crate) narrowings: Vec<Narrowing>,
+    /// As it was asked for in the cluster, where it is migrated.
+    pub(crate) active: Option<Object>,
+    /// As it is applied while it is migrated, if it must be.
+    pub(crate) between: Option<Object>,
 }
 
 impl PlannedCrd {
@@ -43,9 +49,34 @@ impl PlannedCrd {
     pub(crate) fn conflicts(&self, asked: &Asked<'_>) -> Conflicts {
         match self.change {
             CrdChange::Adopt => Conflicts::Force,
-            CrdChange::Create | CrdChange::Update | CrdChange::KeepNewer(_) => {
-                asked.request.allowed.conflicts
-            }
+            CrdChange::Create
+            | CrdChange::Update
+            | CrdChange::Migrate(_)
+            | CrdChange::KeepNewer(_) => asked.request.allowed.conflicts,
+        }
+    }
+
+    /// What the server can try of it: what is migrated can only take its first step before its objects have moved.
+    pub(crate) fn tried(&self) -> Option<&Object> {
+        match self.change {
+            CrdChange::Migrate(_) => self.between.as_ref(),
+            _ => self.written(),
+        }
+    }
+
+    /// Whether this is what is left to do of it: what was migrated may no longer be a matter of what is stored.
+    pub(crate) fn is_followed_by(&self, next: &Self) -> bool {
+        match self.migration() {
+            Some(_) => self.change == next.change || next.change == CrdChange::Update,
+            None => (&self.change, &self.narrowings) == (&next.change, &next.narrowings),
+        }
+    }
+
+    /// What it gives up, if its objects must be stored anew.
+    pub(crate) fn migration(&self) -> Option<&Migration> {
+        match &self.change {
+            CrdChange::Migrate(migration) => Some(migration),
+            _ => None,
         }
     }
 }
@@ -90,6 +121,9 @@ impl Decision {
                 }
                 decision.crds = asked.crds(cluster, obstacles).await?;
                 back::check(asked, cluster, state, obstacles).await?;
+                let (name, version) = (asked.id.name(), asked.id.version());
+                let crds = &decision.crds;
+                migration::check(crds, (name, version), cluster, state, obstacles).await?;
             }
             Goal::Deployed(target) => {
                 decision.crds = asked.crds(cluster, obstacles).await?;
@@ -104,21 +138,21 @@ impl Decision {
         Ok(decision)
     }
 
-    /// Everything that is written, CRDs first, and what becomes of fields in it that others own.
-    pub(crate) fn written(&self, asked: &Asked<'_>) -> Result<Vec<(Object, Conflicts)>, Error> {
+    /// Everything that the server can try, CRDs first, and what becomes of fields in it that others own.
+    pub(crate) fn tried(&self, asked: &Asked<'_>) -> Result<Vec<(Object, Conflicts)>, Error> {
         let crds = self.crds.iter();
-        let crds = crds.filter_map(|crd| Some((crd.written()?.clone(), crd.conflicts(asked))));
-        let mut written: Vec<(Object, Conflicts)> = crds.collect();
+        let crds = crds.filter_map(|crd| Some((crd.tried()?.clone(), crd.conflicts(asked))));
+        let mut tried: Vec<(Object, Conflicts)> = crds.collect();
         if let Some(deployment) = &self.deployment {
             let space = Object::new(deployment.place.space())?;
             let objects = deployment.objects.iter().cloned();
             let objects = [space].into_iter().chain(objects);
-            written.extend(objects.map(|object| {
+            tried.extend(objects.map(|object| {
                 let conflicts = asked.conflicts(&object);
                 (object, conflicts)
             }));
         }
-        Ok(written)
+        Ok(tried)
     }
 
     /// Whether another decision about the same request would do the same.
@@ -183,15 +217,36 @@ impl Asked<'_> {
             Goal::Activated => Newer::Replace,
             Goal::Available | Goal::Deployed(_) => Newer::Keep,
         };
-        let change = crd::decide(name, version, definition, live, (adopt, newer))?;
-        let before = crd::was_there_before(live);
-        let replaced = live.filter(|_| matches!(change, CrdChange::Update | CrdChange::Adopt));
+        let decided = crd::decide(name, version, definition, live, (adopt, newer));
+        let change = match (decided, live, self.request.allowed.migrate) {
+            (
+                Err(refused @ (Obstacle::CrdStored(..) | Obstacle::CrdDrops(..))),
+                Some(live),
+                Migrate::Allow,
+            ) => CrdChange::Migrate(migration::of(live, definition).ok_or(refused)?),
+            (decided, ..) => decided?,
+        };
+        let replaced = live.filter(|_| change.replaces());
         let narrowings = replaced.map(|live| schema::narrowings(live.as_value(), definition));
+        let object = crd::labelled(name, version, definition, crd::was_there_before(live));
+        let (active, between) = match (&change, live) {
+            (CrdChange::Migrate(migration), Some(live)) => {
+                let between = migration::between(live, &object, migration);
+                let active = without_server_fields(live.clone().into_value());
+                (
+                    Some(Object::new(active)?),
+                    between.map(Object::new).transpose()?,
+                )
+            }
+            _ => (None, None),
+        };
         Ok(PlannedCrd {
             definition: definition.clone(),
-            object: Object::new(crd::labelled(name, version, definition, before))?,
+            object: Object::new(object)?,
             change,
             narrowings: narrowings.unwrap_or_default(),
+            active,
+            between,
         })
     }
 }

@@ -12,8 +12,9 @@ mod expand;
 mod images;
 pub(crate) mod login;
 mod losses;
-mod narrowing;
 mod metrics;
+pub(crate) mod migration;
+mod narrowing;
 mod notes;
 pub(crate) mod operator;
 pub(crate) mod place;
@@ -161,6 +162,8 @@ impl<'a> Plan<'a> {
         self.summary.recorded = state.record(id.name(), id.version()).is_some();
         self.summary.notes = notes(accepted, client, cluster, state, id).await?;
         self.summary.notes.extend(deployment.and_then(uncollected));
+        let version = (id.name(), id.version());
+        self.summary.migrations = migration::planned(crds, version, cluster, state).await?;
         self.summary.defaults = defaults(request, &decision, &self.summary.pull_registry);
         self.summary.target = deployment.map(planned_target);
         if self.obstacles.is_empty() && decision.obstacles.is_empty() {
@@ -254,7 +257,10 @@ impl<'a> Plan<'a> {
         }
         let kept = crds.iter().filter_map(|crd| match &crd.change {
             CrdChange::KeepNewer(newer) => Some(kept(&crd.object, newer)),
-            CrdChange::Create | CrdChange::Update | CrdChange::Adopt => None,
+            CrdChange::Create
+            | CrdChange::Update
+            | CrdChange::Adopt
+            | CrdChange::Migrate(_) => None,
         });
         self.summary.crds.extend(kept);
         if obstacles.is_empty() {

@@ -17,7 +17,7 @@ use crate::model::record;
 use crate::model::vocabulary as v;
 use crate::plan::decision::PlannedCrd;
 use crate::plan::deployment::Deployment;
-use crate::plan::rights::needs::Needs;
+pub(crate) use crate::plan::rights::needs::Needs;
 
 /// What the plan itself reads.
 pub(crate) async fn check_reading(
@@ -101,7 +101,7 @@ pub(crate) async fn check_looking(
     Ok(obstacles.len() > before)
 }
 
-async fn deny(
+pub(crate) async fn deny(
     cluster: &Cluster,
     needs: &Needs,
     obstacles: &mut Vec<Obstacle>,

@@ -14,6 +14,7 @@ use crate::model::request::Request;
 use crate::plan::deployment::Deployment;
 use crate::plan::diff;
 use crate::plan::images::PlannedImages;
+use crate::plan::migration::PlannedMigration;
 use crate::plan::narrowing::Narrowing;
 
 /// What an import would do, for people and for programs.
@@ -46,6 +47,9 @@ pub struct PlanSummary {
     pub recorded: bool,
     /// What becomes of each CRD.
     pub crds: Vec<PlannedObject>,
+    /// CRDs whose objects are stored anew.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub migrations: Vec<PlannedMigration>,
     /// The environment and namespace, when the operator is deployed.
     pub target: Option<PlannedTarget>,
     /// Worth knowing, and no reason to stop.

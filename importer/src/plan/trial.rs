@@ -29,10 +29,10 @@ impl Tried {
         decision: &Decision,
         cluster: &Cluster,
     ) -> Result<Self, Error> {
-        let written = |crd: &&PlannedCrd| crd.written().is_some();
-        let definitions: Vec<&PlannedCrd> = decision.crds.iter().filter(written).collect();
+        let tried = |crd: &&PlannedCrd| crd.tried().is_some();
+        let definitions: Vec<&PlannedCrd> = decision.crds.iter().filter(tried).collect();
         let (all, conflicts): (Vec<Object>, Vec<Conflicts>) =
-            decision.written(asked)?.into_iter().unzip();
+            decision.tried(asked)?.into_iter().unzip();
         // What is taken over is found out for all of them, and refused below.
         let trials = cluster
             .dry_run(&all, &v::manager(), Conflicts::Force)

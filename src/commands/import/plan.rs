@@ -1,8 +1,8 @@
 //! The plan, for people.
 
 use importer::{
-    PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedObject, PlannedRight,
-    PlannedTarget,
+    PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedMigration, PlannedObject,
+    PlannedRight, PlannedTarget,
 };
 
 use super::show::flag;
@@ -32,6 +32,7 @@ pub(super) fn show(plan: &PlanSummary) {
         }
         warnings(crd);
     }
+    plan.migrations.iter().for_each(migration);
     if let Some(target) = &plan.target {
         self::target(target);
     }
@@ -53,6 +54,22 @@ pub(super) fn diff(plan: &PlanSummary) {
 pub(crate) fn diff_of(object: &PlannedObject) {
     render::line!("diff      {} {}", object.action, object.object);
     object.diff.lines().for_each(render::diff_line);
+}
+
+/// What is stored anew, what goes, and what that costs.
+fn migration(migration: &PlannedMigration) {
+    let objects = render::count(migration.objects, "object");
+    let (crd, storage, gone) = (
+        &migration.crd,
+        &migration.storage,
+        render::list(&migration.gone),
+    );
+    render::line!("migrate   {objects} of {crd}, to be stored as {storage}; {gone} goes");
+    render::line!("        ! fields that {storage} does not have are dropped");
+    if !migration.lost.is_empty() {
+        let lost = render::list(&migration.lost);
+        render::line!("        ! of {lost}, those that need {gone} cannot be returned to");
+    }
 }
 
 /// The part of the plan about the environment.

@@ -30,6 +30,8 @@ pub enum Verb {
     Import,
     /// Put CRDs in the cluster.
     Activate,
+    /// Store objects anew when CRDs give up the version that they are stored in.
+    Migrate,
     /// Run operators in environments; that activates what they need, and imports.
     Deploy,
     /// Remove operators from environments.
@@ -46,9 +48,10 @@ pub enum Verb {
 
 impl Verb {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Import,
         Self::Activate,
+        Self::Migrate,
         Self::Deploy,
         Self::Undeploy,
         Self::Deactivate,
@@ -62,6 +65,7 @@ impl Verb {
         match self {
             Self::Import => "import",
             Self::Activate => "activate",
+            Self::Migrate => "migrate",
             Self::Deploy => "deploy",
             Self::Undeploy => "undeploy",
             Self::Deactivate => "deactivate",
@@ -211,6 +215,7 @@ impl Wanted<'_> {
                 needs.definitions(self.names());
                 needs.resources(self.definitions());
             }
+            Verb::Migrate => needs.migration(self.definitions()),
             Verb::Deploy => self.add_deploy(objects, needs),
             Verb::Undeploy => {
                 needs.left(self.namespace());

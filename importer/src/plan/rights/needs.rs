@@ -203,6 +203,17 @@ impl Needs {
         }
     }
 
+    /// Storing the custom resources of these CRDs anew, and noting that they are.
+    pub(crate) fn migration<'a>(&mut self, definitions: impl Iterator<Item = &'a Value>) {
+        for definition in definitions {
+            if let Some((group, resource)) = defined(definition) {
+                self.everywhere(&["list", "patch"], group, resource, None);
+            }
+            let name = definition["metadata"]["name"].as_str();
+            self.everywhere(&["patch"], EXTENSIONS, "customresourcedefinitions/status", name);
+        }
+    }
+
     /// Looking for what runs, in the whole cluster.
     pub(crate) fn running(&mut self) {
         for (group, resource) in uses::running() {

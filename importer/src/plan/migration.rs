@@ -1,0 +1,249 @@
+//! Giving up an API version of a CRD in which objects may be stored: they are stored anew in the new CRD's storage version
+//! first, while both CRDs' versions are there.
+
+use std::collections::BTreeSet;
+
+use deployer::{Cluster, Object};
+use schemas::{EnvironmentName, SolutionName, Version};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::model::error::Error;
+use crate::model::inventory::served_kind;
+use crate::model::obstacle::Obstacle;
+use crate::model::state::ClusterState;
+use crate::model::vocabulary as v;
+use crate::plan::crd::{served, versions, written_by};
+use crate::plan::decision::PlannedCrd;
+use crate::plan::rights::{Needs, deny};
+
+/// What a CRD gives up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Migration {
+    /// The API versions that go.
+    pub(crate) gone: BTreeSet<String>,
+    /// The one that objects are stored in then.
+    pub(crate) storage: String,
+}
+
+/// A CRD whose objects are stored anew.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedMigration {
+    /// The CRD.
+    pub crd: String,
+    /// Its objects.
+    pub objects: usize,
+    /// The API version that they are stored in then.
+    pub storage: String,
+    /// The API versions that go.
+    pub gone: Vec<String>,
+    /// Imported older versions: those that need what goes cannot be returned to.
+    pub lost: Vec<Version>,
+}
+
+/// How the active CRD can become the wanted one; none if it is not a matter of stored objects.
+pub(crate) fn of(active: &Object, wanted: &Value) -> Option<Migration> {
+    let active = active.as_value();
+    let listed: BTreeSet<String> = versions(wanted).filter_map(name).collect();
+    let stored = active["status"]["storedVersions"].as_array();
+    let stored = stored.into_iter().flatten().filter_map(Value::as_str);
+    let before = versions(active).filter_map(name);
+    let before = before.chain(stored.map(str::to_owned));
+    let gone: BTreeSet<String> = before.filter(|it| !listed.contains(it)).collect();
+    let storage = storage(wanted)?;
+    // What is still served by both needs no migration, and one that is listed and no longer served is no such matter.
+    let dropped = served(active).into_iter();
+    let mut dropped = dropped.filter(|it| listed.contains(it));
+    let serves_on = dropped.all(|it| served(wanted).contains(&it));
+    (!gone.is_empty() && serves_on).then_some(Migration { gone, storage })
+}
+
+/// The CRD with the new storage version and all that the active one has besides, if the active one stores in another. It
+/// counts as written by whoever wrote the active one until the migration is done.
+pub(crate) fn between(active: &Object, planned: &Value, migration: &Migration) -> Option<Value> {
+    let active = active.as_value();
+    if storage(active).as_ref() == Some(&migration.storage) {
+        return None;
+    }
+    let kept =
+        versions(active).filter(|it| name(it).is_some_and(|it| migration.gone.contains(&it)));
+    let kept = kept.cloned().map(|mut version| {
+        version["storage"] = json!(false);
+        version
+    });
+    let mut between = planned.clone();
+    let all: Vec<Value> = versions(planned).cloned().chain(kept).collect();
+    between["spec"]["versions"] = json!(all);
+    between["metadata"]["labels"][v::VERSION] = active["metadata"]["labels"][v::VERSION].clone();
+    Some(between)
+}
+
+fn name(version: &Value) -> Option<String> {
+    version["name"].as_str().map(str::to_owned)
+}
+
+fn storage(crd: &Value) -> Option<String> {
+    name(versions(crd).find(|version| version["storage"] == true)?)
+}
+
+/// What keeps the objects from being stored anew: operators that may need what goes, and missing rights.
+pub(crate) async fn check(
+    crds: &[PlannedCrd],
+    (solution, version): (&SolutionName, &Version),
+    cluster: &Cluster,
+    state: &ClusterState,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
+    let mut needs = Needs::default();
+    for (crd, active, migration) in migrating(crds) {
+        needs.migration([&crd.definition].into_iter());
+        let mut needing: Vec<Obstacle> = state
+            .deployments(solution)
+            .filter(|(_, runs)| *runs != version && !is_served_on(runs, active, crd))
+            .map(|(space, runs)| {
+                let at: EnvironmentName = space.environment.clone();
+                let gone = migration
+                    .gone
+                    .iter()
+                    .cloned()
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                Obstacle::NeedsGone(solution.clone(), runs.clone(), at, gone)
+            })
+            .collect();
+        needing.dedup();
+        obstacles.append(&mut needing);
+    }
+    deny(cluster, &needs, obstacles).await
+}
+
+/// Whether an operator that runs finds what it needs: it came with the active CRD, whose storage version it works with.
+/// Which API versions other operators work with is not known.
+fn is_served_on(runs: &Version, active: &Object, crd: &PlannedCrd) -> bool {
+    let storage = storage(active.as_value());
+    written_by(active).as_ref() == Some(runs)
+        && storage.is_some_and(|storage| served(crd.object.as_value()).contains(&storage))
+}
+
+/// The CRDs of which objects are stored anew.
+pub(crate) fn migrating(
+    crds: &[PlannedCrd],
+) -> impl Iterator<Item = (&PlannedCrd, &Object, &Migration)> {
+    crds.iter()
+        .filter_map(|crd| Some((crd, crd.active.as_ref()?, crd.migration()?)))
+}
+
+/// What migrating comes to.
+pub(crate) async fn planned(
+    crds: &[PlannedCrd],
+    (solution, version): (&SolutionName, &Version),
+    cluster: &Cluster,
+    state: &ClusterState,
+) -> Result<Vec<PlannedMigration>, Error> {
+    let older = state.records.iter().filter(|it| it.name == *solution);
+    let older = older.map(|record| &record.version);
+    let older: Vec<Version> = older.filter(|it| *it < version).cloned().collect();
+    let mut planned = Vec::new();
+    for (crd, active, migration) in migrating(crds) {
+        let mut objects = 0;
+        if let Some(kind) = served_kind(active) {
+            cluster.visit(&kind, None, None, |_| objects += 1).await?;
+        }
+        planned.push(PlannedMigration {
+            crd: crd.object.name().to_owned(),
+            objects,
+            storage: migration.storage.clone(),
+            gone: migration.gone.iter().cloned().collect(),
+            lost: older.clone(),
+        });
+    }
+    Ok(planned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::crd::CrdChange;
+
+    fn crd(versions: &[(&str, bool, bool)], stored: &[&str]) -> Object {
+        let version = |(name, served, storage): &(&str, bool, bool)| json!({"name": name, "served": served, "storage": storage});
+        let versions: Vec<Value> = versions.iter().map(version).collect();
+        let crd = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "apps.example.test", "labels": {v::VERSION: "1.0.0"}},
+            "spec": {"versions": versions}, "status": {"storedVersions": stored},
+        });
+        Object::new(crd).unwrap()
+    }
+
+    fn gone(active: &Object, wanted: &Object) -> Option<Vec<String>> {
+        let migration = of(active, wanted.as_value())?;
+        assert_eq!(migration.storage, "v2");
+        Some(migration.gone.into_iter().collect())
+    }
+
+    #[test]
+    fn what_is_listed_or_stored_and_wanted_no_more_goes() {
+        let wanted = crd(&[("v2", true, true)], &[]);
+        let [v1, v2] = [("v1", true, true), ("v2", true, true)];
+        let both = [("v1", true, false), v2];
+        for (active, expected) in [
+            (crd(&[v1], &["v1"]), Some(vec!["v1".to_owned()])),
+            (crd(&both, &["v1", "v2"]), Some(vec!["v1".to_owned()])),
+            (crd(&both, &["v2"]), Some(vec!["v1".to_owned()])),
+            (crd(&[v2], &["v2"]), None),
+        ] {
+            assert_eq!(gone(&active, &wanted), expected, "{active:?}");
+        }
+        // That a version is listed and served no more is for people to undo, not a matter of what is stored.
+        let unserved = crd(&[("v1", false, false), v2], &[]);
+        assert_eq!(
+            gone(&crd(&[("v0", true, false), v1], &["v1"]), &unserved),
+            None
+        );
+    }
+
+    #[test]
+    fn what_is_no_longer_stored_is_only_written() {
+        let wanted = crd(&[("v2", true, true)], &[]);
+        let active = crd(&[("v1", false, false), ("v2", true, true)], &["v1", "v2"]);
+        let planned = |change| PlannedCrd {
+            definition: wanted.as_value().clone(),
+            object: wanted.clone(),
+            change,
+            active: Some(active.clone()),
+            between: None,
+            narrowings: Vec::new(),
+        };
+        let migration = of(&active, wanted.as_value()).unwrap();
+        let migrates = planned(CrdChange::Migrate(migration.clone()));
+        for (change, expected) in [
+            (CrdChange::Migrate(migration), true),
+            (CrdChange::Update, true),
+            (CrdChange::Create, false),
+        ] {
+            let next = planned(change);
+            assert_eq!(migrates.is_followed_by(&next), expected, "{:?}", next.change);
+        }
+        assert!(!planned(CrdChange::Create).is_followed_by(&planned(CrdChange::Update)));
+    }
+
+    #[test]
+    fn between_both_everything_is_listed_and_stored_anew() {
+        let wanted = crd(&[("v2", true, true)], &[]);
+        let active = crd(&[("v1", true, true)], &["v1"]);
+        let migration = of(&active, wanted.as_value()).unwrap();
+        let mut planned = wanted.as_value().clone();
+        planned["metadata"]["labels"][v::VERSION] = json!("2.0.0");
+        let between = between(&active, &planned, &migration).unwrap();
+        assert_eq!(
+            between["spec"]["versions"],
+            json!([{"name": "v2", "served": true, "storage": true}, {"name": "v1", "served": true, "storage": false}])
+        );
+        assert_eq!(between["metadata"]["labels"][v::VERSION], "1.0.0");
+        let there = Object::new(between).unwrap();
+        assert_eq!(super::between(&there, &planned, &migration), None);
+        assert_eq!(of(&there, wanted.as_value()), Some(migration));
+    }
+}

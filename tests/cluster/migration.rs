@@ -1,0 +1,181 @@
+//! A version whose CRD drops the API version in which objects are stored: they are stored anew first, all of them,
+//! whatever interrupts it, and only where nobody needs what goes.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::common::Answer;
+use crate::gate::Gate;
+use crate::site::{Site, eventually, variable};
+
+const CRD: &str = "versionservers.example.metalk8s.test";
+
+/// Objects of the CRD.
+const OBJECTS: usize = 1000;
+
+/// A site with 1.0.0 and a 1.1.0 whose CRD has `v1` in the place of `v1alpha1`. The CRD of 1.0.0 is active.
+fn dropping(prefix: &str) -> Site {
+    let site = Site::new(prefix);
+    let crd = "1.1.0/operator/deploy/crds/versionservers_crd.yaml";
+    let text = String::from_utf8(site.desk.read(crd)).unwrap();
+    site.desk.write(crd, text.replace("v1alpha1", "v1"));
+    let pack = ["pack", "1.1.0", "-o", "v1.iso", "--key", "publisher.key"];
+    site.desk.solution(&pack).success();
+    for archive in ["1.0.0.iso", "v1.iso"] {
+        site.import(archive, &[]).success();
+    }
+    activate(&site, &["1.0.0"]).success();
+    site
+}
+
+fn activate(site: &Site, more: &[&str]) -> Answer {
+    Answer::of(command(site).args(more))
+}
+
+fn command(site: &Site) -> Command {
+    let mut command = site.command();
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    command.args(["activate", "example", "--ca-file", &ca]);
+    command
+}
+
+/// Makes the objects, in a namespace that nobody's operator watches.
+fn fill(site: &Site) {
+    let mut objects = String::new();
+    for number in 0..OBJECTS {
+        write!(
+            objects,
+            "apiVersion: example.metalk8s.test/v1alpha1\nkind: VersionServer\nmetadata: {{name: s{number}}}\nspec: {{replicas: 0, version: 1.0.0}}\n---\n"
+        )
+        .unwrap();
+    }
+    site.desk.write("objects.yaml", objects);
+    site.kubectl("default", &["create", "namespace", "many"])
+        .success();
+    let create = ["create", "--filename", "objects.yaml"];
+    site.kubectl("many", &create).success();
+}
+
+/// Each object's name with its uid, resource version and specification.
+fn objects(site: &Site) -> BTreeMap<String, [Value; 3]> {
+    let get = ["get", CRD, "--output=json"];
+    let list: Value = site.kubectl("many", &get).json();
+    let of = |object: &Value| {
+        let metadata = &object["metadata"];
+        let name = metadata["name"].as_str().unwrap().to_owned();
+        let seen = [
+            &metadata["uid"],
+            &metadata["resourceVersion"],
+            &object["spec"],
+        ];
+        (name, seen.map(Value::clone))
+    };
+    list["items"].as_array().unwrap().iter().map(of).collect()
+}
+
+fn crd(site: &Site, path: &str) -> String {
+    site.field("default", &format!("crd/{CRD}"), path)
+}
+
+fn versions(site: &Site) -> [String; 2] {
+    ["{.spec.versions[*].name}", "{.status.storedVersions}"].map(|path| crd(site, path))
+}
+
+#[track_caller]
+fn refused(site: &Site, words: &[&str], more: &[&str]) {
+    let before = site.snapshot();
+    let answer = activate(site, more);
+    for word in words {
+        assert!(answer.stderr.contains(word), "`{word}`: {answer:?}");
+    }
+    assert_eq!((answer.code, site.snapshot()), (1, before), "{answer:?}");
+}
+
+/// Kills the migration when it has sent a request with these bytes.
+fn killed(site: &Site, request: &'static str) {
+    let gate = Gate::before(site, request);
+    gate.kill(site, command(site).args(["1.1.0", "--migrate"]));
+}
+
+#[test]
+fn a_thousand_objects_move_whatever_interrupts_it() {
+    let site = dropping("migration");
+    fill(&site);
+    let before = objects(&site);
+    assert_eq!(before.len(), OBJECTS);
+    let words = ["the cluster serves `v1alpha1`", "--migrate"];
+    refused(&site, &words, &["1.1.0"]);
+    let snapshot = site.snapshot();
+    let plan = activate(
+        &site,
+        &["1.1.0", "--migrate", "--dry-run", "--output", "json"],
+    )
+    .json();
+    let migrations = json!([{
+        "crd": CRD, "objects": OBJECTS, "storage": "v1", "gone": ["v1alpha1"], "lost": ["1.0.0"],
+    }]);
+    assert_eq!(
+        (&plan["migrations"], site.snapshot()),
+        (&migrations, snapshot)
+    );
+    assert_eq!(objects(&site), before);
+
+    let some = "PATCH /apis/example.metalk8s.test/v1/namespaces/many/versionservers/s5";
+    killed(&site, some);
+    let both = ["v1 v1alpha1", r#"["v1alpha1","v1"]"#];
+    assert_eq!(versions(&site), both);
+    let trim = "PATCH /apis/apiextensions.k8s.io/v1/customresourcedefinitions/versionservers.example.metalk8s.test/status";
+    killed(&site, trim);
+    // What had left the killed program arrives all the same.
+    let trimmed = ["v1 v1alpha1", r#"["v1"]"#];
+    eventually("no object is stored in v1alpha1", || {
+        (versions(&site) == trimmed).then_some(())
+    });
+
+    activate(&site, &["1.1.0", "--migrate", "--wait=60"]).success();
+    assert_eq!(versions(&site), ["v1", r#"["v1"]"#]);
+    let after = objects(&site);
+    assert_eq!(after.len(), OBJECTS);
+    for (name, [uid, version, spec]) in &after {
+        let [old_uid, old_version, old_spec] = &before[name];
+        assert_eq!((uid, spec), (old_uid, old_spec), "{name}");
+        assert_ne!(version, old_version, "{name} was not stored anew");
+    }
+    // Nothing is left to do.
+    let again = activate(&site, &["1.1.0", "--migrate", "--output", "json"]).json();
+    assert_eq!(again["objects"], json!([]));
+    assert_eq!(objects(&site), after);
+    let words = ["the cluster serves `v1`, but version 1.0.0 does not have it"];
+    refused(&site, &words, &["1.0.0"]);
+}
+
+#[test]
+fn nothing_goes_that_an_operator_may_need() {
+    let site = dropping("migration-needed");
+    site.environment("needs");
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let deploy = [
+        "deploy",
+        "example",
+        "1.0.0",
+        "-e",
+        "needs",
+        "--pull-secret",
+        "login",
+    ];
+    site.solution(&[&deploy[..], &["--ca-file", &ca]].concat())
+        .success();
+    let words = [
+        "example 1.0.0 is deployed in the environment `needs` and may need v1alpha1, which is to go",
+        "upgrade it there",
+        "1 obstacle in the way",
+    ];
+    refused(&site, &words, &["1.1.0", "--migrate"]);
+    site.solution(&["undeploy", "example", "-e", "needs"])
+        .success();
+    activate(&site, &["1.1.0", "--migrate"]).success();
+    assert_eq!(versions(&site), ["v1", r#"["v1"]"#]);
+}
