@@ -21,6 +21,7 @@ mod keygen;
 mod login;
 mod logout;
 mod man;
+mod mirrors;
 mod pack;
 mod question;
 mod rbac;
@@ -102,6 +103,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Environment(environment::Command),
     Rbac(rbac::Arguments),
+    Mirrors(mirrors::Arguments),
     Completion(completion::Arguments),
     Man(man::Arguments),
 }
@@ -143,6 +145,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Delete(arguments) => delete::run(&arguments, output),
         Command::Environment(command) => environment::run(command, output),
         Command::Rbac(arguments) => rbac::run(&arguments, output),
+        Command::Mirrors(arguments) => mirrors::run(&arguments, output),
         Command::Completion(arguments) => completion::run(&arguments, output),
         Command::Man(arguments) => man::run(&arguments, output),
     }

@@ -78,6 +78,10 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::OtherSigners(..) => OTHER_SIGNERS,
         O::PushDenied(_) => MAY_NOT_PUSH,
         O::OtherTag(..) => OTHER_TAG,
+        O::SeveralPrefixes(..) => {
+            "name one Solution, or import all into one registry under one prefix"
+        }
+        O::SameReference(_) => "ask the publisher for an archive in which each has its own",
         O::NotKept(..) | O::ImagesGone(..) => FROM_MEDIUM,
         O::CrdTooNew { .. } => "import a version whose API the cluster still serves",
         O::CrdDrops(..) => DROPPED,

@@ -28,6 +28,7 @@ mod lifecycle;
 mod metadata;
 mod metrics;
 mod migration;
+mod mirrors;
 mod plugin;
 #[path = "../../crates/registry/tests/docker_registry/proxy.rs"]
 #[allow(dead_code, reason = "each test crate uses a part")]

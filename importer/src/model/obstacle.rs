@@ -1,8 +1,8 @@
 //! What is in the way of a change to a cluster. What to do about it is said by whoever shows it.
 
 use schemas::{
-    Digest, EnvironmentName, KubernetesName, Namespace, SolutionId, SolutionName, Version,
-    VersionRange,
+    Digest, EnvironmentName, ImageReference, KubernetesName, Namespace, SolutionId, SolutionName,
+    Version, VersionRange,
 };
 
 use crate::model::uses::Use;
@@ -43,6 +43,9 @@ pub enum Obstacle {
     /// A version was imported from the first archive, and this is the second.
     #[error("{0} was already imported from a different archive, {1}; this one is {2}")]
     OtherArchive(String, Digest, Digest),
+    /// Images of a registry lie below several prefixes, and its names can only be rewritten in one way.
+    #[error("images of {0} are in several places, and k3s rewrites a name in one way only: {1}")]
+    SeveralPrefixes(String, String),
     /// Nobody signed an archive of a Solution that was imported signed, by keys of these short ids.
     #[error("earlier archives of {0} were signed by {1}, but this one is not signed")]
     NoSigners(SolutionName, String),
@@ -61,6 +64,9 @@ pub enum Obstacle {
     /// A tag has the first digest at the registry, and the second in the archive.
     #[error("{0} already exists with a different digest: {1}; the archive has {2}")]
     OtherTag(String, Digest, Digest),
+    /// Workloads would ask for two images of the archive by one name.
+    #[error("two different images of the archive have the reference `{0}`")]
+    SameReference(ImageReference),
     /// A newer version's CRD lacks what this version needs.
     #[error(
         "CRD `{crd}` of version {newer} no longer serves `{api}`, which version {version} needs"

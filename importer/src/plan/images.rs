@@ -10,10 +10,11 @@ use registry::{
     BlobPush, Client, Known, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress,
     Repository,
 };
-use schemas::{Digest, Image, ImageName, SolutionId};
+use schemas::{Digest, Image, ImagePlace, SolutionId};
 use validator::Accepted;
 
 use crate::kept::Artifact;
+use crate::mirrors;
 use crate::model::blob::ArchiveBlob;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
@@ -26,12 +27,50 @@ pub(crate) fn endpoint(registry: &RegistryAddress, id: &SolutionId) -> String {
     format!("{registry}/{id}")
 }
 
-fn repository(
-    registry: &RegistryAddress,
-    id: &SolutionId,
-    name: &ImageName,
-) -> Result<Repository, Error> {
-    Ok(registry.repository(&format!("{id}/{name}"))?)
+/// An image, and one name that it gets at the registry.
+#[derive(Debug)]
+struct Named<'a> {
+    image: &'a Image,
+    repository: Repository,
+    reference: Reference,
+}
+
+impl<'a> Named<'a> {
+    /// Every image under its own name, and under the one that workloads ask for where it has one. Without a medium
+    /// nothing can be pushed, and what runs needs no more than the first.
+    fn all(
+        accepted: &'a Accepted,
+        registry: &RegistryAddress,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Vec<Self>, Error> {
+        let id = &accepted.statement().predicate.id;
+        let mut all = Vec::new();
+        let mut asked_for = BTreeMap::new();
+        for image in accepted.images() {
+            let ImagePlace { name, tag } = &image.place;
+            all.push(Self {
+                image,
+                repository: registry.repository(&format!("{id}/{name}"))?,
+                reference: Reference::Tag(tag.clone()),
+            });
+            let asked = image.reference.as_ref();
+            let Some(asked) = asked.filter(|_| accepted.listed().has_blobs()) else {
+                continue;
+            };
+            let (repository, reference) = mirrors::place(registry, asked, image.root.digest)?;
+            let same = (repository.clone(), reference.clone());
+            match asked_for.insert(same, image.root.digest) {
+                None => all.push(Self {
+                    image,
+                    repository,
+                    reference,
+                }),
+                Some(digest) if digest == image.root.digest => {}
+                Some(_) => obstacles.push(Obstacle::SameReference(asked.clone())),
+            }
+        }
+        Ok(all)
+    }
 }
 
 /// What there is to push, and what the registry has of it.
@@ -56,32 +95,30 @@ pub(crate) async fn plan(
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<PlannedImages, Error> {
     client.ping().await?;
-    let images: Vec<&Image> = accepted.images().iter().collect();
+    let named = Named::all(accepted, client.address(), obstacles)?;
     let artifact = Artifact::of(accepted, client.address())?;
-    let mut all = job(accepted, client.address(), &images)?;
+    let mut all = job(accepted, &named);
     artifact.add_to(&mut all);
     let known = client.survey(&all).await?;
-    let id = &accepted.statement().predicate.id;
-    let mut missing: Vec<&Image> = Vec::new();
-    for image in accepted.images() {
-        let repository = repository(client.address(), id, &image.place.name)?;
-        let tag = Reference::Tag(image.place.tag.clone());
-        match known.manifest(&repository, &tag) {
-            Some(digest) if digest != image.root.digest && replace == Replace::Refuse => {
-                obstacles.push(other_digest(client, &repository, image, digest));
+    let mut missing = Vec::new();
+    for named in named {
+        let digest = named.image.root.digest;
+        match known.manifest(&named.repository, &named.reference) {
+            Some(other) if other != digest && replace == Replace::Refuse => {
+                obstacles.push(other_digest(client, &named, other));
             }
-            Some(digest) if digest == image.root.digest && is_whole(&known, &repository, image) => {
-            }
-            Some(_) | None => missing.push(image),
+            Some(same) if same == digest && is_whole(&known, &named) => {}
+            Some(_) | None => missing.push(named),
         }
     }
+    let lacking: BTreeSet<&ImagePlace> = missing.iter().map(|named| &named.image.place).collect();
+    let present = accepted.images().len() - lacking.len();
     if !missing.is_empty() && !accepted.listed().has_blobs() {
         let host = client.address().host();
-        let images = missing.iter().map(|image| image.place.to_string());
-        let images: Vec<String> = images.collect();
+        let images: Vec<String> = lacking.iter().map(ToString::to_string).collect();
         obstacles.push(Obstacle::ImagesGone(host.to_owned(), images.join(", ")));
     }
-    let mut job = job(accepted, client.address(), &missing)?;
+    let mut job = job(accepted, &missing);
     if !artifact.is_whole(&known) {
         artifact.add_to(&mut job);
     }
@@ -90,7 +127,7 @@ pub(crate) async fn plan(
     let lacking = lacking.filter(|blob| job.known.holder(&blob.digest).is_none());
     Ok(PlannedImages {
         count: accepted.images().len(),
-        present: accepted.images().len() - missing.len(),
+        present,
         total_bytes: all.blobs.iter().map(|blob| blob.size).sum(),
         missing_bytes: lacking.map(|blob| blob.size).sum(),
         job,
@@ -99,7 +136,10 @@ pub(crate) async fn plan(
 
 /// Whether the registry gives everything of an image whose tag it gives. A tag alone proves nothing: what it names can
 /// have been deleted or collected since.
-fn is_whole(known: &Known, repository: &Repository, image: &Image) -> bool {
+fn is_whole(known: &Known, named: &Named<'_>) -> bool {
+    let Named {
+        image, repository, ..
+    } = named;
     let gives = |digest: Digest| known.manifest(repository, &digest.into()).is_some();
     let mut children = image.children.iter();
     children.all(|document| gives(document.digest))
@@ -117,16 +157,10 @@ pub(crate) async fn denied(client: &Client, job: &PushJob) -> Result<Vec<Obstacl
     Ok(refused.await?.iter().map(obstacle).collect())
 }
 
-fn other_digest(
-    client: &Client,
-    repository: &Repository,
-    image: &Image,
-    found: Digest,
-) -> Obstacle {
-    let host = client.address().host();
-    let tag = &image.place.tag;
-    let tag = format!("{host}/{repository}:{tag}");
-    Obstacle::OtherTag(tag, found, image.root.digest)
+fn other_digest(client: &Client, named: &Named<'_>, found: Digest) -> Obstacle {
+    let (host, repository) = (client.address().host(), &named.repository);
+    let tag = format!("{host}/{repository}:{}", named.reference);
+    Obstacle::OtherTag(tag, found, named.image.root.digest)
 }
 
 /// The images that may share the most: those of the version before this one, else of the one after it, that was imported
@@ -163,25 +197,20 @@ fn blobs<'a>(images: impl Iterator<Item = &'a Image>) -> BTreeMap<Digest, u64> {
 
 /// The job that brings these images: blobs once, each with all repositories that need it; then documents, children
 /// first, and the tag last.
-fn job(
-    accepted: &Accepted,
-    registry: &RegistryAddress,
-    images: &[&Image],
-) -> Result<PushJob, Error> {
-    let id = &accepted.statement().predicate.id;
+fn job(accepted: &Accepted, named: &[Named<'_>]) -> PushJob {
     let mut repositories: BTreeMap<Digest, BTreeSet<Repository>> = BTreeMap::new();
-    let mut manifests = Vec::new();
-    for image in images {
-        let repository = repository(registry, id, &image.place.name)?;
+    for Named {
+        image, repository, ..
+    } in named
+    {
         for digest in image.blobs.keys() {
             repositories
                 .entry(*digest)
                 .or_default()
                 .insert(repository.clone());
         }
-        manifests.extend(documents(image, &repository));
     }
-    let blobs = blobs(images.iter().copied())
+    let blobs = blobs(named.iter().map(|named| named.image))
         .into_iter()
         .filter_map(|(digest, size)| {
             let content = accepted.blob(&digest)?;
@@ -194,12 +223,12 @@ fn job(
             })
         })
         .collect();
-    Ok(PushJob {
+    PushJob {
         blobs,
-        manifests,
+        manifests: named.iter().flat_map(documents).collect(),
         known: Known::default(),
         reads: reads(accepted.listed().drive()),
-    })
+    }
 }
 
 /// Media with heads lose more by seeking than several readers gain.
@@ -210,11 +239,16 @@ fn reads(drive: Drive) -> ReadConcurrency {
     }
 }
 
-fn documents(image: &Image, repository: &Repository) -> impl Iterator<Item = ManifestPush> {
-    image.documents().map(|document| ManifestPush {
+fn documents(named: &Named<'_>) -> impl Iterator<Item = ManifestPush> {
+    let Named {
+        image,
+        repository,
+        reference,
+    } = named;
+    image.documents().map(move |document| ManifestPush {
         repository: repository.clone(),
         reference: if document.digest == image.root.digest {
-            Reference::Tag(image.place.tag.clone())
+            reference.clone()
         } else {
             Reference::Digest(document.digest)
         },

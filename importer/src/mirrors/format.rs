@@ -1,0 +1,326 @@
+//! The files in which container runtimes are told of mirrors. Every text in them has a checked grammar without quotes or
+//! control characters.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use registry::{PlainHttp, RegistryAddress};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::below;
+use crate::model::obstacle::Obstacle;
+use schemas::yaml;
+
+/// What nodes run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// containerd 1.5 or newer: `hosts.toml` (containerd's docs/hosts.md).
+    Containerd,
+    /// k3s and RKE2: `registries.yaml` (docs.k3s.io, "Private Registry Configuration").
+    K3s,
+    /// CRI-O and podman: a drop-in for `registries.conf` (containers-registries.conf(5)).
+    Crio,
+    /// OpenShift 4.13 or newer: objects of config.openshift.io/v1.
+    Openshift,
+}
+
+/// A file for a node, or of objects for the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NodeFile {
+    /// Where it lies on every node; none for objects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Its text.
+    pub text: String,
+}
+
+impl NodeFile {
+    fn at(path: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            path: Some(path.into()),
+            text: text.into(),
+        }
+    }
+}
+
+/// What nodes are told.
+pub(super) struct Nodes<'a> {
+    pub(super) sources: &'a BTreeMap<String, BTreeSet<RegistryAddress>>,
+    pub(super) plain: PlainHttp,
+    pub(super) ca: Option<&'a str>,
+}
+
+impl Nodes<'_> {
+    pub(super) fn files(&self, format: Format) -> Result<Vec<NodeFile>, Obstacle> {
+        if self.sources.is_empty() {
+            return Ok(Vec::new());
+        }
+        match format {
+            Format::Containerd => Ok(self.containerd()),
+            Format::K3s => self.k3s(),
+            Format::Crio => Ok(self.crio()),
+            Format::Openshift => Ok(self.openshift()),
+        }
+    }
+
+    /// Names keep their path, so that what stands before it is the path of the host (`override_path`). Without `server`
+    /// the registry that is named is asked last.
+    fn containerd(&self) -> Vec<NodeFile> {
+        let mut files = Vec::new();
+        for (source, registries) in self.sources {
+            let directory = format!("/etc/containerd/certs.d/{source}");
+            let mut text = String::new();
+            for registry in registries {
+                let url = self.url(registry);
+                let path = repository(registry, source);
+                let _ = write!(
+                    text,
+                    "[host.\"{url}/v2/{path}\"]\n  capabilities = [\"pull\", \"resolve\"]\n  override_path = true\n"
+                );
+                if self.ca.is_some() {
+                    // Beside this file.
+                    text.push_str("  ca = \"site-ca.crt\"\n");
+                }
+            }
+            files.push(NodeFile::at(format!("{directory}/hosts.toml"), text));
+            let ca = self.ca.iter();
+            files.extend(ca.map(|ca| NodeFile::at(format!("{directory}/site-ca.crt"), *ca)));
+        }
+        files
+    }
+
+    /// One rewriting holds for all endpoints of a name.
+    fn k3s(&self) -> Result<Vec<NodeFile>, Obstacle> {
+        const CA: &str = "/etc/rancher/k3s/site-ca.crt";
+        let mut mirrors = serde_json::Map::new();
+        for (source, registries) in self.sources {
+            let paths: BTreeSet<String> =
+                registries.iter().map(|it| repository(it, source)).collect();
+            let (Some(path), 1) = (paths.first(), paths.len()) else {
+                let all: Vec<String> = registries.iter().map(ToString::to_string).collect();
+                return Err(Obstacle::SeveralPrefixes(source.clone(), all.join(", ")));
+            };
+            let endpoints: Vec<String> = registries.iter().map(|it| self.url(it)).collect();
+            let mirror =
+                json!({ "endpoint": endpoints, "rewrite": { "^(.*)$": format!("{path}/$1") } });
+            mirrors.insert(source.clone(), mirror);
+        }
+        let mut document = json!({ "mirrors": mirrors });
+        let mut files = Vec::new();
+        if let Some(ca) = self.ca {
+            for host in self.hosts() {
+                document["configs"][host] = json!({ "tls": { "ca_file": CA } });
+            }
+            files.push(NodeFile::at(CA, ca));
+        }
+        let text = yaml::to_string(&document);
+        files.insert(0, NodeFile::at("/etc/rancher/k3s/registries.yaml", text));
+        Ok(files)
+    }
+
+    fn crio(&self) -> Vec<NodeFile> {
+        let mut text = String::new();
+        for (source, registries) in self.sources {
+            let _ = write!(
+                text,
+                "[[registry]]\nprefix = \"{source}\"\nlocation = \"{source}\"\n"
+            );
+            for registry in registries {
+                let location = location(registry, source);
+                let _ = write!(text, "[[registry.mirror]]\nlocation = \"{location}\"\n");
+                if self.is_plain(registry) {
+                    text.push_str("insecure = true\n");
+                }
+            }
+        }
+        let mut files = vec![NodeFile::at(
+            "/etc/containers/registries.conf.d/50-solution.conf",
+            text,
+        )];
+        if let Some(ca) = self.ca {
+            let path = |host| format!("/etc/containers/certs.d/{host}/ca.crt");
+            files.extend(
+                self.hosts()
+                    .into_iter()
+                    .map(|host| NodeFile::at(path(host), ca)),
+            );
+        }
+        files
+    }
+
+    /// A pull by digest and one by tag are told of in objects of their own.
+    fn openshift(&self) -> Vec<NodeFile> {
+        let mirrors: Vec<Value> = self
+            .sources
+            .iter()
+            .map(|(source, registries)| {
+                let mirrors = registries.iter().map(|it| location(it, source));
+                json!({ "source": source, "mirrors": mirrors.collect::<Vec<_>>() })
+            })
+            .collect();
+        let kinds = [
+            ("ImageDigestMirrorSet", "imageDigestMirrors"),
+            ("ImageTagMirrorSet", "imageTagMirrors"),
+        ];
+        let texts = kinds.map(|(kind, field)| {
+            yaml::to_string(&json!({
+                "apiVersion": "config.openshift.io/v1",
+                "kind": kind,
+                "metadata": { "name": "solution" },
+                "spec": { field: mirrors },
+            }))
+        });
+        vec![NodeFile {
+            path: None,
+            text: texts.join("---\n"),
+        }]
+    }
+
+    /// The site's registries, each once.
+    fn hosts(&self) -> BTreeSet<&str> {
+        self.sources
+            .values()
+            .flatten()
+            .map(RegistryAddress::host)
+            .collect()
+    }
+
+    fn url(&self, registry: &RegistryAddress) -> String {
+        let scheme = if self.is_plain(registry) {
+            "http"
+        } else {
+            "https"
+        };
+        format!("{scheme}://{}", registry.host())
+    }
+
+    fn is_plain(&self, registry: &RegistryAddress) -> bool {
+        match self.plain {
+            PlainHttp::Always => true,
+            PlainHttp::Loopback => registry.is_loopback(),
+            PlainHttp::Never => false,
+        }
+    }
+}
+
+/// The path at the site's registry of all that another one is asked for.
+fn repository(registry: &RegistryAddress, source: &str) -> String {
+    let below = below(source);
+    match registry.prefix() {
+        Some(prefix) => format!("{prefix}/{below}"),
+        None => below,
+    }
+}
+
+fn location(registry: &RegistryAddress, source: &str) -> String {
+    format!("{}/{}", registry.host(), repository(registry, source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources(all: &[(&str, &[&str])]) -> BTreeMap<String, BTreeSet<RegistryAddress>> {
+        let registries = |of: &[&str]| of.iter().map(|it| it.parse().unwrap()).collect();
+        all.iter()
+            .map(|(source, of)| ((*source).to_owned(), registries(of)))
+            .collect()
+    }
+
+    fn files(format: Format, ca: Option<&str>) -> Vec<NodeFile> {
+        let nodes = Nodes {
+            sources: &sources(&[("quay.io", &["r.test:5000/apps"])]),
+            plain: PlainHttp::Never,
+            ca,
+        };
+        nodes.files(format).unwrap()
+    }
+
+    #[test]
+    fn containerd_keeps_the_path_of_a_name_below_that_of_the_host() {
+        let text = "[host.\"https://r.test:5000/v2/apps/mirror/quay.io\"]\n  capabilities = [\"pull\", \"resolve\"]\n  override_path = true\n";
+        let hosts = "/etc/containerd/certs.d/quay.io/hosts.toml";
+        assert_eq!(files(Format::Containerd, None), [NodeFile::at(hosts, text)]);
+        let with_ca = format!("{text}  ca = \"site-ca.crt\"\n");
+        let ca = "/etc/containerd/certs.d/quay.io/site-ca.crt";
+        assert_eq!(
+            files(Format::Containerd, Some("PEM\n")),
+            [NodeFile::at(hosts, with_ca), NodeFile::at(ca, "PEM\n")]
+        );
+    }
+
+    #[test]
+    fn k3s_rewrites_names() {
+        let text = &files(Format::K3s, Some("PEM\n"))[0].text;
+        let read: Value = yaml::from_slice(text.as_bytes()).unwrap();
+        let expected = json!({
+            "mirrors": { "quay.io": {
+                "endpoint": ["https://r.test:5000"],
+                "rewrite": { "^(.*)$": "apps/mirror/quay.io/$1" },
+            } },
+            "configs": { "r.test:5000": { "tls": { "ca_file": "/etc/rancher/k3s/site-ca.crt" } } },
+        });
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn k3s_cannot_rewrite_one_name_in_two_ways() {
+        let nodes = |registries| Nodes {
+            sources: registries,
+            plain: PlainHttp::Never,
+            ca: None,
+        };
+        let same = sources(&[("quay.io", &["a.test/apps", "b.test/apps"])]);
+        assert!(nodes(&same).files(Format::K3s).is_ok());
+        let other = sources(&[("quay.io", &["a.test/apps", "a.test/more"])]);
+        let refused = nodes(&other).files(Format::K3s).unwrap_err();
+        let all = "a.test/apps, a.test/more".to_owned();
+        assert_eq!(
+            refused,
+            Obstacle::SeveralPrefixes("quay.io".to_owned(), all)
+        );
+        for format in [Format::Containerd, Format::Crio, Format::Openshift] {
+            assert!(nodes(&other).files(format).is_ok(), "{format:?}");
+        }
+    }
+
+    #[test]
+    fn crio_replaces_the_prefix_of_a_name() {
+        let expected = "[[registry]]\nprefix = \"quay.io\"\nlocation = \"quay.io\"\n[[registry.mirror]]\nlocation = \"r.test:5000/apps/mirror/quay.io\"\n";
+        let found = files(Format::Crio, Some("PEM\n"));
+        assert_eq!(found[0].text, expected);
+        let ca = "/etc/containers/certs.d/r.test:5000/ca.crt";
+        assert_eq!(found[1], NodeFile::at(ca, "PEM\n"));
+    }
+
+    #[test]
+    fn openshift_has_one_object_for_digests_and_one_for_tags() {
+        let found = files(Format::Openshift, None);
+        let documents = yaml::documents(found[0].text.as_bytes()).unwrap();
+        let mirrors =
+            json!([{ "source": "quay.io", "mirrors": ["r.test:5000/apps/mirror/quay.io"] }]);
+        assert_eq!(documents.len(), 2);
+        assert_eq!(documents[0]["spec"]["imageDigestMirrors"], mirrors);
+        assert_eq!(documents[1]["spec"]["imageTagMirrors"], mirrors);
+        assert_eq!(documents[1]["kind"], "ImageTagMirrorSet");
+    }
+
+    #[test]
+    fn a_registry_without_tls_is_asked_without() {
+        let sources = sources(&[("quay.io", &["localhost:5000", "r.test"])]);
+        let of = |plain| {
+            let nodes = Nodes {
+                sources: &sources,
+                plain,
+                ca: None,
+            };
+            let files = nodes.files(Format::Containerd).unwrap();
+            let schemes = ["http://", "https://"];
+            schemes.map(|scheme| files[0].text.matches(scheme).count())
+        };
+        assert_eq!(of(PlainHttp::Never), [0, 2]);
+        assert_eq!(of(PlainHttp::Loopback), [1, 1]);
+        assert_eq!(of(PlainHttp::Always), [2, 0]);
+    }
+}

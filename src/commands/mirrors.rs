@@ -1,0 +1,158 @@
+//! `solution mirrors`: what nodes must be told, so that images are pulled from the site's registry under other names.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use importer::{Format, MirroredImage, Mirrors, NodeFile};
+use registry::RegistryAddress;
+use schemas::{SolutionName, Version};
+use serde::Serialize;
+use validator::Depth;
+
+use super::give;
+use super::validate::{check, words};
+use crate::args::{ClusterArguments, Output, RegistryArguments, TrustArguments};
+use crate::failure::{Failure, Outcome};
+use crate::{cluster, registries, render};
+
+/// Print what nodes need to pull images from the site's registry by the names that workloads ask for
+#[derive(Args, Debug)]
+#[command(after_help = "\
+For images whose `ref` names another registry. An import pushes each also to
+`<registry>/<prefix>/mirror/<host of ref>/<path of ref>`, so what nodes are told stays the same from
+version to version. Where the registry wants a login, nodes send that of the pod's pull secret for
+the host of the `ref`, or their own.
+
+Examples:
+  solution mirrors
+  solution mirrors example 1.0.0 --format crio
+  solution mirrors --format openshift | oc apply -f -
+  solution mirrors --archive app.iso --key publisher.pub --registry registry.nodes/apps --ca-file ca.pem")]
+pub(crate) struct Arguments {
+    /// The Solution's name [default: all that are imported]
+    #[arg(conflicts_with = "archive")]
+    solution: Option<SolutionName>,
+
+    /// The version [default: all that are imported]
+    version: Option<Version>,
+
+    /// What nodes run
+    #[arg(long, value_name = "RUNTIME", value_enum, default_value_t = Runtime::Containerd)]
+    format: Runtime,
+
+    /// For an archive that is yet to be imported
+    #[arg(long, value_name = "FILE", requires = "registry")]
+    archive: Option<PathBuf>,
+
+    /// Where nodes will pull its images from
+    #[arg(long, value_name = "HOST[/PREFIX]", requires = "archive")]
+    registry: Option<RegistryAddress>,
+
+    #[command(flatten)]
+    reach: RegistryArguments,
+
+    #[command(flatten)]
+    trust: TrustArguments,
+
+    #[command(flatten)]
+    cluster: ClusterArguments,
+}
+
+/// What nodes run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Runtime {
+    /// containerd: hosts.toml for each registry
+    Containerd,
+    /// k3s or RKE2: registries.yaml
+    K3s,
+    /// CRI-O or podman: a drop-in for registries.conf
+    Crio,
+    /// OpenShift: `ImageDigestMirrorSet` and `ImageTagMirrorSet`
+    Openshift,
+}
+
+impl Runtime {
+    fn format(self) -> Format {
+        match self {
+            Self::Containerd => Format::Containerd,
+            Self::K3s => Format::K3s,
+            Self::Crio => Format::Crio,
+            Self::Openshift => Format::Openshift,
+        }
+    }
+
+    /// What is to be done with the files.
+    fn advice(self) -> &'static str {
+        match self {
+            Self::Containerd => {
+                "containerd reads these files at every pull, if `config_path` of its registry configuration is /etc/containerd/certs.d"
+            }
+            Self::K3s => {
+                "merge this into the file of each node (RKE2: /etc/rancher/rke2/registries.yaml), and restart k3s there"
+            }
+            Self::Crio => "CRI-O reads these files when it is reloaded (`systemctl reload crio`)",
+            Self::Openshift => {
+                "nodes are changed one after the other; an authority of the registry goes into `additionalTrustedCA` of image.config.openshift.io/cluster"
+            }
+        }
+    }
+}
+
+/// What nodes are told, for programs.
+#[derive(Serialize)]
+struct Shown<'a> {
+    images: &'a [MirroredImage],
+    files: Vec<NodeFile>,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let Some(mirrors) = mirrors(arguments, output)? else {
+        return Ok(Outcome::No);
+    };
+    let options = registries::options(&arguments.reach)?;
+    let authorities = options.ca.join(&b'\n');
+    let authorities = String::from_utf8_lossy(&authorities);
+    let ca = (!authorities.is_empty()).then_some(authorities.as_ref());
+    let files = mirrors.files(arguments.format.format(), options.plain_http, ca);
+    let shown = Shown {
+        images: &mirrors.images,
+        files: files.map_err(importer::Error::Refused)?,
+    };
+    Ok(give(output, &shown, |shown| show(shown, arguments.format)))
+}
+
+/// Of an archive that is accepted, or of what is imported. None if it is not accepted, which is said.
+fn mirrors(arguments: &Arguments, output: Output) -> Result<Option<Mirrors>, Failure> {
+    if let (Some(archive), Some(registry)) = (&arguments.archive, &arguments.registry) {
+        let (signatures, _) = check::whose(&arguments.trust, None, output)?;
+        let report = check::check(archive, signatures, Depth::Documents, output)?;
+        words::talk_of(&report, output);
+        return Ok(match report.accept() {
+            Ok(accepted) => Some(Mirrors::of_archive(&accepted, registry)?),
+            Err(report) => {
+                render::result(output, &report, |_| {
+                    render::note!("error: `{}` is not accepted", archive.display());
+                });
+                None
+            }
+        });
+    }
+    cluster::block_on(async {
+        let cluster = cluster::connect(&arguments.cluster).await?;
+        let (solution, version) = (arguments.solution.as_ref(), arguments.version.as_ref());
+        Ok(Some(Mirrors::imported(&cluster, solution, version).await?))
+    })
+}
+
+fn show(shown: &Shown<'_>, runtime: Runtime) {
+    if shown.files.is_empty() {
+        return render::note("no image has a `ref`, so nodes need nothing");
+    }
+    for NodeFile { path, text } in &shown.files {
+        if let Some(path) = path {
+            render::line!("# {path}");
+        }
+        text.lines().for_each(render::line);
+    }
+    render::note!("hint: {}", runtime.advice());
+}
