@@ -22,6 +22,7 @@ mod operator_config;
 mod path;
 mod pattern;
 mod printable;
+mod site;
 mod source;
 mod statement;
 mod trust;
@@ -51,6 +52,10 @@ pub use name::{
 pub use operator_config::{OperatorConfig, Repository};
 pub use path::{ArchivePath, PathError};
 pub use printable::{is_unprintable, printable, printable_within};
+pub use site::{
+    Affinity, Choices, LabelName, LabelValue, Proxy, Quantity, Resources, Site, SiteError,
+    SiteRule, SiteSpec, TaintEffect, Toleration, TolerationOperator, VariableName,
+};
 pub use source::{ImageSource, SolutionSource, SourceImage, SourceSpec};
 pub use statement::{Predicate, Statement, StatementError, StatementTime, VolumeNames};
 pub use trust::{SolutionPattern, TrustMetadata, TrustPolicy, TrustSpec, TrustedKey};

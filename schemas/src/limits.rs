@@ -55,5 +55,9 @@ pub const TRUST_POLICIES: usize = 256;
 pub const CONFIGURED_ARCHIVES: usize = 256;
 /// Bytes of a `SolutionsConfiguration`: that many archives with long paths, and a version for each.
 pub const CONFIGURATION_SIZE: u64 = 256 * 1024;
+/// Bytes of a site's file: it lies in a ConfigMap, which holds 1 MiB, and a certificate authority has some kilobytes.
+pub const SITE_SIZE: u64 = 256 * 1024;
+/// Entries of a site's file for workloads: several for each of very many Solutions.
+pub const SITE_RULES: usize = 1000;
 /// Values that a message lists before it says how many more there are.
 pub const LISTED: usize = 20;

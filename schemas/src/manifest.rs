@@ -106,6 +106,19 @@ pub struct SecurityContext {
     pub run_as_user: Option<NonZeroU32>,
 }
 
+impl SecurityContext {
+    /// What both do without; the user is this one's, where it names one.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            run_as_non_root: self.run_as_non_root || other.run_as_non_root,
+            read_only_root_filesystem: self.read_only_root_filesystem
+                || other.read_only_root_filesystem,
+            run_as_user: self.run_as_user.or(other.run_as_user),
+        }
+    }
+}
+
 /// The operator's image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

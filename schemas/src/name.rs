@@ -81,14 +81,14 @@ macro_rules! checked_name {
                 &self.0
             }
         }
-        impl FromStr for $type {
-            type Err = NameError;
+        impl std::str::FromStr for $type {
+            type Err = $crate::NameError;
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 let valid: fn(&str) -> bool = $valid;
                 if valid(text) {
                     Ok(Self(text.to_owned()))
                 } else {
-                    Err(NameError::new($kind, text, $grammar))
+                    Err($crate::NameError::new($kind, text, $grammar))
                 }
             }
         }
@@ -97,14 +97,16 @@ macro_rules! checked_name {
                 &self.0
             }
         }
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(&self.0)
             }
         }
-        text_traits!($type, $grammar $(, $pattern)?);
+        $crate::name::text_traits!($type, $grammar $(, $pattern)?);
     };
 }
+
+pub(crate) use checked_name;
 
 /// RFC 1123 label, as Kubernetes wants namespaces.
 fn is_dns_label(text: &str) -> bool {

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use jsonschema::Validator;
 use schemars::{JsonSchema, schema_for};
 use schemas::{
-    ActiveVersion, ImageName, ImagePlace, ImageSource, OperatorConfig, Repository, Solution,
-    SolutionName, SolutionPattern, SolutionSource, SolutionsConfiguration, StatementTime, Tag,
-    TrustPolicy, Version, WantedPlatform, yaml,
+    ActiveVersion, ImageName, ImagePlace, ImageSource, LabelValue, OperatorConfig, Quantity,
+    Repository, Site, Solution, SolutionName, SolutionPattern, SolutionSource,
+    SolutionsConfiguration, StatementTime, Tag, TrustPolicy, Version, WantedPlatform, yaml,
 };
 use serde_json::{Value, json};
 
@@ -50,6 +50,10 @@ fn solution() -> Validator {
 
 fn trust_policy() -> Validator {
     committed::<TrustPolicy>("trust-policy.schema.json")
+}
+
+fn site() -> Validator {
+    committed::<Site>("site.schema.json")
 }
 
 fn operator_config() -> Validator {
@@ -241,6 +245,66 @@ fn a_trust_policy_is_inside_its_schema_and_mistakes_are_not() {
         let document: Value = yaml::from_slice(good.replacen(from, to, 1).as_bytes()).unwrap();
         assert!(!schema.is_valid(&document), "{to} is accepted");
     }
+}
+
+/// The template of a site's file as it stands, and with everything in it that is commented out.
+#[test]
+fn the_template_of_a_sites_file_is_inside_its_schema_and_mistakes_are_not() {
+    let schema = site();
+    let text = std::fs::read_to_string(root().join("src/commands/site/template.yaml")).unwrap();
+    Site::from_slice(text.as_bytes()).unwrap();
+    accepted(&schema, &yaml::from_slice(text.as_bytes()).unwrap());
+    let lines = text.lines().filter(|line| *line != "  workloads: []");
+    let shown: Vec<String> = lines.map(uncommented).collect();
+    let shown = shown
+        .join("\n")
+        .replace("  - solutions:", "  workloads:\n  - solutions:");
+    let site =
+        Site::from_slice(shown.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{shown}"));
+    assert_eq!(site.spec.workloads.len(), 1, "{shown}");
+    assert!(site.spec.registry.is_some() && site.spec.certificate_authority.is_some());
+    let good: Value = yaml::from_slice(shown.as_bytes()).unwrap();
+    accepted(&schema, &good);
+    accepted(&schema, &serde_json::to_value(site).unwrap());
+    for (from, to) in [
+        ("kind: Site", "kind: Sites"),
+        ("replicas: 1", "replicas: 0"),
+        ("replicas", "replica"),
+        ("cpu: 50m", "cpu: 50x"),
+        ("operator: Exists", "operator: Exist"),
+        ("runAsNonRoot", "privileged"),
+    ] {
+        assert!(shown.contains(from), "{from} is not in {shown}");
+        let document: Value = yaml::from_slice(shown.replacen(from, to, 1).as_bytes()).unwrap();
+        assert!(!schema.is_valid(&document), "{to} is accepted");
+    }
+}
+
+/// A line of the site's template without its comment sign, unless it is words.
+fn uncommented(line: &str) -> String {
+    let Some((indent, shown)) = line.split_once("# ") else {
+        return line.to_owned();
+    };
+    let field = shown.trim_start();
+    let is_shown = ["# ", "- ", "-----", "…"]
+        .iter()
+        .any(|it| field.starts_with(it));
+    if is_shown || is_field(field) {
+        format!("{indent}{shown}")
+    } else {
+        String::new()
+    }
+}
+
+#[test]
+fn patterns_of_what_a_site_chooses_say_what_the_types_say() {
+    let (value, long) = ("a".repeat(63), "a".repeat(64));
+    agrees::<LabelValue>(&["", "a", "A_b.c-1", "-a", "a-", "a b", "a/b", &value, &long]);
+    let long = "1".repeat(33);
+    agrees::<Quantity>(&[
+        "1", "250m", "0.5", "64Mi", "1Ti", "1k", "", "m", ".5", "5.", "1.2.3", "1 Mi", "1mi", "-1",
+        "1e3", &long,
+    ]);
 }
 
 #[test]

@@ -1,0 +1,280 @@
+//! What a site chooses for itself, kind `Site`: its registry, and how workloads run there. The default file is for all
+//! environments, and one of an environment is stronger. Unknown fields are errors; what has no field here is the archive's
+//! or the importer's own to say.
+
+mod choices;
+mod names;
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::choices::{
+    Affinity, Choices, Proxy, Resources, TaintEffect, Toleration, TolerationOperator,
+};
+pub use self::names::{LabelName, LabelValue, Quantity, VariableName};
+use crate::manifest::{ManifestError, check_kind};
+use crate::{API_VERSION, KubernetesName, SolutionName, SolutionPattern, limits, yaml};
+
+/// A site's file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Site {
+    /// Always the project's API group and version.
+    #[schemars(extend("const" = API_VERSION))]
+    pub api_version: String,
+    /// Always `Site`.
+    #[schemars(extend("const" = "Site"))]
+    pub kind: String,
+    /// What is chosen.
+    #[serde(default)]
+    pub spec: SiteSpec,
+}
+
+/// What a site chooses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SiteSpec {
+    /// Where images are pushed, `HOST[:PORT][/PREFIX]`; only in the default file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registry: Option<String>,
+    /// Where nodes pull them from, if they know it by another name; only in the default file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_registry: Option<String>,
+    /// The certificate authority (PEM) that signed the registry's certificate; only in the default file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate_authority: Option<String>,
+    /// The Secret with which nodes log in to the registry; it lies in each namespace of the environments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_secret: Option<KubernetesName>,
+    /// How workloads run. Of several entries that set a field for a workload the closest one counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::SITE_RULES))]
+    pub workloads: Vec<SiteRule>,
+}
+
+/// How some workloads run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SiteRule {
+    /// The Solutions it is for. The name itself counts before a prefix, a longer prefix before a shorter one, `*` last.
+    #[serde(default = "all")]
+    pub solutions: SolutionPattern,
+    /// The workload it is for: `operator`. Without it all of them, and one that names a workload counts before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<KubernetesName>,
+    /// What is chosen.
+    pub set: Choices,
+}
+
+fn all() -> SolutionPattern {
+    SolutionPattern::All
+}
+
+/// What the importer itself sets on every workload.
+const OWN_LABELS: [&str; 2] = ["app", "heritage"];
+const OWN_PREFIXES: [&str; 3] = [
+    "app.kubernetes.io/",
+    "deployment.kubernetes.io/",
+    "solutions.metalk8s.scality.com/",
+];
+const OWN_VARIABLES: [&str; 4] = [
+    "WATCH_NAMESPACE",
+    "POD_NAME",
+    "POD_NAMESPACE",
+    "OPERATOR_NAME",
+];
+/// Variables with the address of an image.
+const IMAGE_VARIABLES: &str = "RELATED_IMAGE_";
+/// The variables of proxies.
+const PROXY_VARIABLES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
+
+/// Why bytes are not a site's file.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteError {
+    /// Larger than [`limits::SITE_SIZE`].
+    #[error("has {0} bytes; at most {max} are read", max = limits::SITE_SIZE)]
+    Size(usize),
+    /// Not a document of this kind.
+    #[error(transparent)]
+    Document(#[from] ManifestError),
+    /// More entries than [`limits::SITE_RULES`].
+    #[error("has {0} entries in `workloads`; at most {max} are read", max = limits::SITE_RULES)]
+    Rules(usize),
+    /// Two entries are for the same workloads.
+    #[error("two entries in `workloads` are for {0}")]
+    Twice(String),
+    /// What the importer itself needs.
+    #[error("{of} sets {what}, which the import sets itself")]
+    Own {
+        /// The entry.
+        of: String,
+        /// What it sets.
+        what: String,
+    },
+}
+
+impl SiteRule {
+    /// Which workloads it is for, for people.
+    #[must_use]
+    pub fn scope(&self) -> String {
+        match &self.workload {
+            Some(workload) => format!("{} {workload}", self.solutions),
+            None => self.solutions.to_string(),
+        }
+    }
+
+    /// Of two entries for a workload the greater one counts.
+    fn closeness(&self) -> (usize, bool) {
+        (self.solutions.closeness(), self.workload.is_some())
+    }
+
+    fn check(&self) -> Result<(), SiteError> {
+        let own = |what: String| {
+            let of = format!("the entry for {}", self.scope());
+            Err(SiteError::Own { of, what })
+        };
+        let Choices {
+            labels,
+            annotations,
+            env,
+            ..
+        } = &self.set;
+        let is_own = |name: &&LabelName| {
+            let name = name.as_str();
+            OWN_LABELS.contains(&name) || OWN_PREFIXES.iter().any(|own| name.starts_with(own))
+        };
+        if let Some(name) = labels.keys().chain(annotations.keys()).find(is_own) {
+            return own(format!("`{name}`"));
+        }
+        let is_own = |name: &&VariableName| {
+            let name = name.as_str();
+            OWN_VARIABLES.contains(&name) || name.starts_with(IMAGE_VARIABLES)
+        };
+        if let Some(name) = env.keys().find(is_own) {
+            return own(format!("the variable `{name}`"));
+        }
+        let is_proxy = |name: &&VariableName| {
+            PROXY_VARIABLES.contains(&name.as_str().to_ascii_uppercase().as_str())
+        };
+        match env.keys().find(is_proxy) {
+            Some(name) => own(format!("the variable `{name}` (from `proxy`)")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Site {
+    /// Reads a site's file.
+    pub fn from_slice(bytes: &[u8]) -> Result<Self, SiteError> {
+        if bytes.len() as u64 > limits::SITE_SIZE {
+            return Err(SiteError::Size(bytes.len()));
+        }
+        let site: Self = yaml::from_slice(bytes).map_err(ManifestError::from)?;
+        check_kind(&site.api_version, &site.kind, "Site")?;
+        let rules = &site.spec.workloads;
+        if rules.len() > limits::SITE_RULES {
+            return Err(SiteError::Rules(rules.len()));
+        }
+        let mut scopes = BTreeSet::new();
+        for rule in rules {
+            if !scopes.insert(rule.scope()) {
+                return Err(SiteError::Twice(rule.scope()));
+            }
+            rule.check()?;
+        }
+        Ok(site)
+    }
+}
+
+impl SiteSpec {
+    /// The entries for a workload, the closest one last.
+    #[must_use]
+    pub fn rules(&self, solution: &SolutionName, workload: &str) -> Vec<&SiteRule> {
+        let is_for = |rule: &&SiteRule| {
+            let named = rule.workload.as_ref();
+            rule.solutions.matches(solution) && named.is_none_or(|name| name.as_str() == workload)
+        };
+        let mut rules: Vec<&SiteRule> = self.workloads.iter().filter(is_for).collect();
+        rules.sort_by_key(|rule| rule.closeness());
+        rules
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(spec: &str) -> Result<Site, SiteError> {
+        let text = format!("apiVersion: {API_VERSION}\nkind: Site\nspec: {spec}");
+        Site::from_slice(text.as_bytes())
+    }
+
+    #[test]
+    fn the_closest_entry_comes_last() {
+        let site = site(
+            "{workloads: [
+               {solutions: shop, workload: operator, set: {replicas: 1}},
+               {set: {replicas: 2}},
+               {solutions: shop, set: {replicas: 3}},
+               {solutions: 'shop-*', set: {replicas: 4}},
+               {workload: operator, set: {replicas: 5}},
+               {solutions: shop, workload: web, set: {replicas: 6}}]}",
+        )
+        .unwrap();
+        let replicas = |solution: &str, workload| -> Vec<u8> {
+            let rules = site.spec.rules(&solution.parse().unwrap(), workload);
+            let replicas = rules.iter().filter_map(|rule| rule.set.replicas);
+            replicas.map(std::num::NonZeroU8::get).collect()
+        };
+        assert_eq!(replicas("shop", "operator"), [2, 5, 3, 1]);
+        assert_eq!(replicas("shop-eu", "operator"), [2, 5, 4]);
+        assert_eq!(replicas("shop", "web"), [2, 3, 6]);
+    }
+
+    #[test]
+    fn what_the_import_sets_itself_cannot_be_chosen() {
+        for (set, words) in [
+            ("env: {WATCH_NAMESPACE: all}", "WATCH_NAMESPACE"),
+            ("env: {RELATED_IMAGE_WEB: x}", "RELATED_IMAGE_WEB"),
+            ("env: {https_proxy: x}", "from `proxy`"),
+            ("labels: {app: x}", "`app`"),
+            ("labels: {app.kubernetes.io/version: '2'}", "version"),
+            (
+                "annotations: {solutions.metalk8s.scality.com/config-hash: x}",
+                "config-hash",
+            ),
+            ("image: x", "image"),
+            ("command: [x]", "command"),
+            ("securityContext: {privileged: true}", "privileged"),
+            ("replicas: 0", "zero"),
+        ] {
+            let refused = site(&format!("{{workloads: [{{set: {{{set}}}}}]}}")).unwrap_err();
+            assert!(refused.to_string().contains(words), "{set}: {refused}");
+        }
+        let weaker = "{workloads: [{set: {securityContext: {runAsUser: 0}}}]}";
+        assert!(site(weaker).is_err());
+    }
+
+    #[test]
+    fn two_entries_for_the_same_workloads_are_refused() {
+        let twice = "{workloads: [{set: {}}, {solutions: '*', set: {}}]}";
+        let refused = site(twice).unwrap_err();
+        assert_eq!(refused.to_string(), "two entries in `workloads` are for *");
+    }
+
+    #[test]
+    fn a_file_is_bounded() {
+        let entries = |count: usize| {
+            let entry = |number| format!("{{solutions: s{number}, set: {{}}}}");
+            let entries: Vec<String> = (0..count).map(entry).collect();
+            site(&format!("{{workloads: [{}]}}", entries.join(", ")))
+        };
+        assert!(entries(limits::SITE_RULES).is_ok());
+        let refused = entries(limits::SITE_RULES + 1).unwrap_err();
+        assert!(matches!(refused, SiteError::Rules(_)), "{refused}");
+        let large = vec![b'#'; usize::try_from(limits::SITE_SIZE).unwrap() + 1];
+        assert!(matches!(Site::from_slice(&large), Err(SiteError::Size(_))));
+    }
+}
