@@ -50,7 +50,7 @@ impl DryRunArguments {
 }
 
 /// How long is waited: for somebody else who changes the cluster, and for the cluster itself.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct WaitArguments {
     /// Wait while somebody else changes the cluster, for at most SECONDS (`--wait=60`), or an hour if none are given

@@ -21,6 +21,7 @@ pub use apply::change::{Change, Run};
 pub use apply::delete::{DeletedEnvironment, Left, Resources, delete as delete_environment};
 pub use apply::environment::create as create_environment;
 pub use apply::lifecycle::{Undone, deactivate, undeploy};
+pub use apply::site::{KeptSite, SiteChange, keep as keep_site};
 pub use apply::unimport::{Images, unimport};
 pub use apply::uninstall::{Deletion, Leaving};
 pub use apply::{Count, Receipt};
@@ -36,8 +37,9 @@ pub use model::receipt::{ChangeReceipt, Outcome, Passage, Ran, Revision, Subject
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{
     Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal,
-    Login, Migrate, PullLogin, Replace, Request, Target,
+    LeftOpen, Login, Migrate, PullLogin, Replace, Request, Target,
 };
+pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue};
 pub use model::uses::{EvenIfUsed, Hindered, Use};
 pub use model::writer::{Turn, Writer};
 pub use plan::compare::{Comparison, Running, Since, running};
@@ -45,8 +47,8 @@ pub use plan::migration::PlannedMigration;
 pub use plan::place::default_namespace;
 pub use plan::rights::manifests::{Subject, Verb as RightsVerb, Wanted as WantedRights};
 pub use plan::summary::{
-    LeftOpen, PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedLine,
-    PlannedNarrowing, PlannedObject, PlannedRight, PlannedTarget,
+    PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedLine, PlannedNarrowing,
+    PlannedObject, PlannedRight, PlannedTarget,
 };
 pub use plan::{Plan, Ready};
 pub use status::describe::{
@@ -54,4 +56,5 @@ pub use status::describe::{
     describe as describe_environment,
 };
 pub use status::sight::{Hidden, Unseen};
+pub use status::site::{SiteShown, SiteWorkload, check as check_site, show as show_site, site};
 pub use status::{Condition, OperatorStatus, Status, VersionStatus, environments, status};

@@ -51,7 +51,8 @@ pub(super) async fn judge(
 ) -> Result<Result<Kept, Box<Report>>, Failure> {
     let record = importer::imported(cluster, solution, version).await?;
     let (registry, pull_registry) = (record.registry()?, record.pull_registry()?);
-    let client = import::client(&registry, reach)?;
+    let site = importer::site(cluster).await?;
+    let client = import::client(&registry, reach, &site)?;
     let accepted = accept(&client, &record, output).await?;
     Ok(accepted.map(|accepted| Kept {
         accepted,

@@ -28,6 +28,7 @@ mod rbac;
 mod refusal;
 mod rollback;
 mod sign;
+mod site;
 mod status;
 mod trust;
 mod undo;
@@ -103,6 +104,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Environment(environment::Command),
     Rbac(rbac::Arguments),
+    #[command(subcommand)]
+    Site(site::Command),
     Mirrors(mirrors::Arguments),
     Completion(completion::Arguments),
     Man(man::Arguments),
@@ -145,6 +148,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Delete(arguments) => delete::run(&arguments, output),
         Command::Environment(command) => environment::run(command, output),
         Command::Rbac(arguments) => rbac::run(&arguments, output),
+        Command::Site(command) => site::run(command, output),
         Command::Mirrors(arguments) => mirrors::run(&arguments, output),
         Command::Completion(arguments) => completion::run(&arguments, output),
         Command::Man(arguments) => man::run(&arguments, output),

@@ -72,7 +72,8 @@ impl Arguments {
         let version = (&self.solution, &self.version);
         if self.images {
             let record = importer::imported(change.cluster, version.0, Some(version.1)).await?;
-            let client = import::client(&record.registry()?, &self.reach)?;
+            let site = importer::site(change.cluster).await?;
+            let client = import::client(&record.registry()?, &self.reach, &site)?;
             let images = Images::Free(&client);
             let mut undone = free(importer::unimport(change, version, even_if_used, images).await)?;
             if let Ok(undone) = &mut undone {

@@ -10,8 +10,7 @@ use crate::{environment, holder, render};
 const AGAIN: &str = "import the version that should run into this environment again";
 const DAMAGED: &str = "this is not what was signed: damaged or altered. Copy the archive again from the source; if it fails again, treat it as tampering";
 const KEPT: &str = "the registry does not give what was imported: find out who changed it, then import the archive once more from its medium";
-const OTHER_PLATFORM: &str =
-    "use an archive for the node's platform, or keep the pod off that node with a node selector";
+const OTHER_PLATFORM: &str = "use an archive for the node's platform, or keep the pod off that node with `nodeSelector` in the site's file (`solution site`)";
 
 impl Judge for Error {
     fn answer(&self) -> Answer {
@@ -34,21 +33,21 @@ impl Judge for Stuck {
             Self::Configuration => no("create what is missing, or correct its name in the pod"),
             Self::Crash { .. } => no("read the end of its log: it says why the program stops"),
             Self::OutOfMemory => no(
-                "raise the memory limit of the namespace's LimitRange, or give the node more memory",
+                "raise its memory limit: `resources` in the site's file (`solution site`), or the namespace's LimitRange",
             ),
             Self::WrongMachine => no(OTHER_PLATFORM),
             Self::NoProgram => no("check the command in the manifest against the image's content"),
             Self::Quota => no(
-                "raise the namespace's ResourceQuota, or lower the requests that its LimitRange sets",
+                "raise the namespace's ResourceQuota, or choose smaller `resources` in the site's file (`solution site`)",
             ),
             Self::PodSecurity => no(
-                "give the pod a security context that the level allows, or set another level on the namespace (label pod-security.kubernetes.io/enforce)",
+                "give the pod a security context that the level allows in the site's file (`solution site`), or set another level on the namespace (label pod-security.kubernetes.io/enforce)",
             ),
             Self::PodRefused => no(
                 "read the message: an admission rule or a missing ServiceAccount refuses the pods",
             ),
             Self::Unschedulable => unknown(
-                "check free resources, taints and the node selector: `kubectl describe pod` says why no node fits",
+                "check free resources, taints and the node selector: `kubectl describe pod` says why no node fits, and `nodeSelector` and `tolerations` are in the site's file (`solution site`)",
             ),
             Self::NotReady => unknown("check the readiness probe and the container's log"),
             Self::NoCause => {
@@ -149,6 +148,7 @@ impl From<importer::Error> for Failure {
             E::Object(_)
             | E::Record { .. }
             | E::Name { .. }
+            | E::Site { .. }
             | E::Rules { .. }
             | E::Repository(_)
             | E::Expand(_)

@@ -33,7 +33,7 @@ const FIELDS_OWNED: &str =
     "find out who set them, and why; `--force-conflicts` takes these fields over";
 const CLUSTER_RULES: &str =
     "the cluster's own rules refuse it: see its message, or ask whoever runs the cluster";
-const POD_RULES: &str = "change the namespace's PodSecurity level or quota, or ask the publisher for an operator that fits";
+const POD_RULES: &str = "give the operator what the namespace asks for (`resources`, `securityContext`) in the site's file, see `solution site init`, or change the namespace's PodSecurity level or quota";
 const DELETE_FIRST: &str =
     "delete them yourself first, or `--delete-resources` deletes them with their namespaces";
 const OWN_LOGIN: &str =
@@ -108,6 +108,9 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::NamespaceReserved(_) | O::NamespaceTaken(..) => OTHER_NAMESPACE,
         O::NamespaceGoing(_) => "wait until it is gone, then run the same command again",
         O::NamespaceOther(_) | O::NamespaceUnowned(..) => ADOPT_NAMESPACE,
+        O::NoPriorityClass(..) => "create it, or name another in the site's file",
+        O::NoNode(..) => "label a node, or change `nodeSelector` in the site's file",
+        O::ImageVariable(_) => "remove it from the site's file: `solution site set`",
         O::OtherLogin(..) => "also give `--pull-registry`, as nodes know it",
         O::NoLogin(_) => NO_LOGIN,
         O::PushLogin(_) => "have a login created that may only pull",

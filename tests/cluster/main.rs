@@ -38,6 +38,7 @@ mod refusals;
 #[allow(dead_code, reason = "each test crate uses a part")]
 mod server;
 mod site;
+mod sites;
 #[path = "../common/stages.rs"]
 mod stages;
 mod tenants;

@@ -13,6 +13,7 @@ pub(crate) mod lifecycle;
 mod lock;
 mod migrate;
 mod rollback;
+pub(crate) mod site;
 pub(crate) mod unimport;
 pub(crate) mod uninstall;
 

@@ -21,7 +21,7 @@ pub enum Format {
     K3s,
     /// CRI-O and podman: a drop-in for `registries.conf` (containers-registries.conf(5)).
     Crio,
-    /// OpenShift 4.13 or newer: objects of config.openshift.io/v1.
+    /// `OpenShift` 4.13 or newer: objects of config.openshift.io/v1.
     Openshift,
 }
 

@@ -35,6 +35,14 @@ pub enum Error {
         /// What is wrong with it.
         source: NameError,
     },
+    /// The site's file, as the cluster keeps it.
+    #[error("cannot use {file}")]
+    Site {
+        /// Which one.
+        file: String,
+        /// Why.
+        source: Box<crate::SiteFileError>,
+    },
     /// The rules of a role cannot be read.
     #[error("cannot read the rules of {object}")]
     Rules {

@@ -14,6 +14,7 @@ pub(crate) mod receipt;
 pub(crate) mod record;
 pub(crate) mod request;
 pub(crate) mod signers;
+pub(crate) mod site;
 pub(crate) mod state;
 pub(crate) mod uses;
 pub(crate) mod vocabulary;

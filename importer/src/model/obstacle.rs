@@ -155,6 +155,15 @@ pub enum Obstacle {
         /// The registry as nodes know it.
         host: String,
     },
+    /// The site's file names a PriorityClass that is not there.
+    #[error("PriorityClass `{0}`, which {1} names, does not exist")]
+    NoPriorityClass(KubernetesName, String),
+    /// The site's file asks for labels that no node has.
+    #[error("no node has all labels that {1} asks for: {0}")]
+    NoNode(String, String),
+    /// The site's file sets a variable that has to hold the address of an image.
+    #[error("the site's file sets the variable `{0}`, in which the operator finds an image")]
+    ImageVariable(String),
     /// A login is for the first registry, and nodes pull from the second.
     #[error("the login is for {0}, but nodes pull from {1}")]
     OtherLogin(String, String),

@@ -29,6 +29,8 @@ pub struct Request {
     pub accepted: BTreeSet<String>,
     /// As what it is asked for.
     pub verb: Verb,
+    /// Which of the registries nobody typed, and the site's file has.
+    pub from_site: BTreeSet<LeftOpen>,
     /// Who asks, for the record: user and host.
     pub by: String,
     /// The time to record.
@@ -37,6 +39,19 @@ pub struct Request {
     pub writer: Writer,
     /// How long CRDs may take until they are served, and the operator until it is ready.
     pub wait: Duration,
+}
+
+/// What a request may leave open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LeftOpen {
+    /// Where images are pushed.
+    Registry,
+    /// Where nodes pull images from.
+    PullRegistry,
+    /// The namespace of the environment.
+    Namespace,
+    /// How nodes log in to the registry.
+    PullSecret,
 }
 
 /// How far an import goes. Each goal includes those before it.

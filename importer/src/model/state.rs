@@ -10,6 +10,7 @@ use crate::model::inventory;
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::record::Record;
 use crate::model::signers::Memory;
+use crate::model::site::SiteTexts;
 use crate::model::vocabulary as v;
 
 /// The state of a cluster.
@@ -20,6 +21,7 @@ pub(crate) struct ClusterState {
     /// For each Solution the version whose CRDs are in the cluster.
     pub(crate) active: BTreeMap<SolutionName, Version>,
     pub(crate) signers: Memory,
+    pub(crate) site: SiteTexts,
 }
 
 impl ClusterState {
@@ -50,6 +52,7 @@ impl ClusterState {
             namespaces,
             active: BTreeMap::new(),
             signers: signers.unwrap_or_default(),
+            site: SiteTexts::from_objects(of("site")),
         })
     }
 

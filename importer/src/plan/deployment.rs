@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use deployer::{Cluster, Object, ObjectRef};
-use schemas::{EnvironmentName, KubernetesName, Namespace, Operator, Version};
+use schemas::{
+    Choices, EnvVar, EnvironmentName, KubernetesName, Namespace, Operator, SolutionName, Version,
+};
 use validator::rules::Compared;
 
 use crate::model::error::Error;
@@ -13,7 +15,9 @@ use crate::model::obstacle::Obstacle;
 use crate::model::owner::{check_distinct, check_owner, look};
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Request, Target};
+use crate::model::site::{HeldSite, OPERATOR};
 use crate::model::state::ClusterState;
+use crate::plan::choices;
 use crate::plan::consent::{self, Beyond};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::expand::Addresses;
@@ -41,6 +45,9 @@ pub(crate) struct Deployment {
     /// The uids of those that are there.
     uids: BTreeMap<ObjectRef, String>,
     pub(crate) operator: String,
+    pub(crate) solution: SolutionName,
+    /// What the site chose for the environment.
+    pub(crate) site: HeldSite,
     /// What stands there of the Solution before.
     pub(crate) standing: Option<Deployed>,
     pub(crate) rights: Compared,
@@ -127,13 +134,14 @@ impl Planner<'_> {
         let space = look(self.cluster, &namespace_reference(&namespace)).await?;
         obstacles.extend(place::check_reserved(&namespace).err());
         let place = self.place(target, &namespace, space.as_ref(), obstacles);
+        let site = self.state.site.held(Some(&place.environment))?;
         let standing = self.state.deployed(&namespace, id.name()).cloned();
         if let Some(standing) = &standing {
             self.check_upgrade(&standing.version, obstacles);
         }
         let deployed = Deployed {
             version: id.version().clone(),
-            pull_secret: self.pull_secret(target, standing.as_ref()),
+            pull_secret: self.pull_secret(target, &site, standing.as_ref()),
             accepted: None,
         };
         if let PullLogin::Made(made) = &target.pull_login {
@@ -146,7 +154,11 @@ impl Planner<'_> {
             self.check_pull_secret(&place, space.as_ref(), secret, obstacles)
                 .await?;
         }
-        let objects = self.objects(operator, target, &place, &deployed).await?;
+        let choices = site.choices(id.name(), OPERATOR);
+        check_variables(operator, &choices, obstacles);
+        let objects = self
+            .objects(operator, target, &place, &deployed, &choices)
+            .await?;
         check_distinct(&objects, obstacles);
         let uids = self.check_owners(&objects, obstacles).await?;
         let stale = self.stale(&namespace, &objects).await?;
@@ -159,6 +171,8 @@ impl Planner<'_> {
             stale,
             uids,
             operator: operator_name(id.name().as_str()),
+            solution: id.name().clone(),
+            site,
             standing,
             shared: place.solutions.keys().any(|name| name != id.name()),
             place,
@@ -189,6 +203,7 @@ impl Planner<'_> {
         target: &Target,
         place: &NamespaceRecord,
         deployed: &Deployed,
+        choices: &Choices,
     ) -> Result<Vec<Object>, Error> {
         let Asked { accepted, id, .. } = self.asked;
         let mut objects = Vec::new();
@@ -212,7 +227,10 @@ impl Planner<'_> {
             pull_secret,
             metrics: self.metrics(operator).await?,
         };
-        objects.extend(rendering.objects()?);
+        let mut rendered = rendering.objects()?;
+        let workloads = rendered.iter_mut().filter(|it| it["kind"] == "Deployment");
+        workloads.for_each(|workload| choices::apply(choices, workload));
+        objects.extend(rendered);
         let objects = objects.into_iter().map(Object::new);
         Ok(objects.collect::<Result<_, _>>()?)
     }
@@ -290,9 +308,16 @@ impl Planner<'_> {
         self.state.records.iter().filter(other).chain([record])
     }
 
-    fn pull_secret(&self, target: &Target, standing: Option<&Deployed>) -> Option<KubernetesName> {
+    /// What the site's file says comes before what runs: it may have come from there.
+    fn pull_secret(
+        &self,
+        target: &Target,
+        site: &HeldSite,
+        standing: Option<&Deployed>,
+    ) -> Option<KubernetesName> {
+        let running = || standing.and_then(|standing| standing.pull_secret.clone());
         match &target.pull_login {
-            PullLogin::Keep => standing.and_then(|standing| standing.pull_secret.clone()),
+            PullLogin::Keep => site.pull_secret().cloned().or_else(running),
             PullLogin::None => None,
             PullLogin::Secret(name) => Some(name.clone()),
             PullLogin::Made(_) => Some(login::secret_name(self.asked.id.name())),
@@ -361,6 +386,18 @@ impl Planner<'_> {
             obstacles.push(Obstacle::TooOld(running, version, range.clone()));
         }
     }
+}
+
+/// A variable in which the operator finds an image is not the site's to choose.
+fn check_variables(operator: &Operator, choices: &Choices, obstacles: &mut Vec<Obstacle>) {
+    let of_images = operator.env.iter();
+    let of_images = of_images.filter(|variable| variable.value.contains("$(image:"));
+    let chosen = |variable: &&EnvVar| {
+        let mut names = choices.env.keys();
+        names.any(|name| name.as_str() == variable.name)
+    };
+    let taken = of_images.filter(chosen);
+    obstacles.extend(taken.map(|variable| Obstacle::ImageVariable(variable.name.clone())));
 }
 
 /// An environment that nobody made, and the one that may have been meant.

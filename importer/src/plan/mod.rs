@@ -1,6 +1,7 @@
 //! What an import would do: everything that can be known before the first byte is written. Reading only.
 
 mod back;
+mod choices;
 pub(crate) mod compare;
 mod consent;
 pub(crate) mod crd;
@@ -32,7 +33,7 @@ use validator::{Accepted, Finding};
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::{Record, RecordedImage};
-use crate::model::request::{Asked, Goal, PullLogin, Request};
+use crate::model::request::{Asked, Goal, LeftOpen, PullLogin, Request};
 use crate::model::state::ClusterState;
 use crate::plan::crd::CrdChange;
 use crate::plan::decision::Decision;
@@ -40,7 +41,7 @@ use crate::plan::deployment::Deployment;
 use crate::plan::images::PlannedImages;
 use crate::plan::notes::{notes, uncollected};
 use crate::plan::summary::{
-    LeftOpen, PlanSummary, PlannedDefault, kept, planned_beyond, planned_target, summary,
+    PlanSummary, PlannedDefault, kept, planned_beyond, planned_target, summary,
 };
 use crate::plan::trial::Tried;
 
@@ -332,11 +333,19 @@ fn pulled_before(
     })
 }
 
+/// Where a value comes from that the site's file has.
+const FROM_SITE: &str = "the site's file";
+
 /// What nobody typed, and where it comes from.
 fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<PlannedDefault> {
     let mut choices = Vec::new();
     let mut add = |what, value, why| choices.push(PlannedDefault { what, value, why });
-    if request.pull_registry.is_none() {
+    if request.from_site.contains(&LeftOpen::Registry) {
+        add(LeftOpen::Registry, request.registry.to_string(), FROM_SITE);
+    }
+    if request.from_site.contains(&LeftOpen::PullRegistry) {
+        add(LeftOpen::PullRegistry, pull_registry.to_owned(), FROM_SITE);
+    } else if request.pull_registry.is_none() {
         let why = if pull_registry == request.registry.to_string() {
             "the registry itself"
         } else {
@@ -351,6 +360,9 @@ fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<
         }
         if target.pull_login == PullLogin::Keep {
             let (secret, why) = match &deployment.deployed.pull_secret {
+                Some(secret) if deployment.site.pull_secret() == Some(secret) => {
+                    (secret.as_str(), FROM_SITE)
+                }
                 Some(secret) => (secret.as_str(), "as it runs now"),
                 None => ("none", "none was given before"),
             };

@@ -10,7 +10,8 @@ use validator::rules::{Right, When};
 
 use crate::model::obstacle::{Obstacle, named};
 use crate::model::record::Record;
-use crate::model::request::Request;
+use crate::model::request::{LeftOpen, Request};
+use crate::model::site::{OPERATOR, SiteValue};
 use crate::plan::deployment::Deployment;
 use crate::plan::diff;
 use crate::plan::images::PlannedImages;
@@ -79,17 +80,6 @@ pub struct PlannedDefault {
     pub value: String,
     /// Where it comes from.
     pub why: &'static str,
-}
-
-/// What a request may leave open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeftOpen {
-    /// Where nodes pull images from.
-    PullRegistry,
-    /// The namespace of the environment.
-    Namespace,
-    /// How nodes log in to the registry.
-    PullSecret,
 }
 
 /// A right in plain words.
@@ -211,6 +201,9 @@ pub struct PlannedTarget {
     pub rights_lost: Vec<PlannedRight>,
     /// What reaches beyond the namespaces of the environment; none when nothing does.
     pub beyond: Option<PlannedBeyond>,
+    /// What the site's file chooses for the operator.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub site: Vec<SiteValue>,
     /// The objects of the operator.
     pub objects: Vec<PlannedObject>,
     /// Objects of the running version that this one does not have.
@@ -338,6 +331,7 @@ pub(crate) fn planned_target(deployment: &Deployment) -> PlannedTarget {
         rights_gained: rights(&deployment.rights.gained),
         rights_lost: rights(&deployment.rights.lost),
         beyond: planned_beyond(deployment),
+        site: deployment.site.values(&deployment.solution, OPERATOR),
         objects: Vec::new(),
         removed: deployment.stale.iter().map(removed).collect(),
     }

@@ -3,6 +3,7 @@
 mod claims;
 pub(crate) mod describe;
 pub(crate) mod sight;
+pub(crate) mod site;
 
 use deployer::{Access, Awaited, Cluster, Object, RolloutState};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};

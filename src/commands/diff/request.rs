@@ -1,7 +1,5 @@
 //! What `solution diff` asks for.
 
-use std::time::Duration;
-
 use deployer::{Cluster, Conflicts};
 use importer::{
     Adopt, Adoption, Allowed, Downgrade, Error, Goal, Obstacle, PullLogin, Replace, Request, Target,
@@ -79,9 +77,8 @@ pub(super) fn request(
         environment: arguments.environment.clone(),
         namespace,
         pull_login: PullLogin::Keep,
-        wait: Duration::ZERO,
     });
-    let nobody = WaitArguments { wait: None };
+    let nobody = WaitArguments::default();
     Ok(Request {
         allowed: allowed(arguments),
         ..import::of_goal(goal, &registry, pull_registry, &nobody)?

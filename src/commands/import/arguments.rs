@@ -85,9 +85,9 @@ impl SignerArguments {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Registry")]
 pub(crate) struct Registries {
-    /// Where images are pushed
+    /// Where images are pushed [default: that of the site's file]
     #[arg(long, value_name = "HOST[/PREFIX]")]
-    pub(crate) registry: RegistryAddress,
+    pub(super) registry: Option<RegistryAddress>,
 
     /// Where nodes pull them from, if nodes know the registry by another name
     #[arg(long, value_name = "HOST[/PREFIX]")]

@@ -21,7 +21,7 @@ pub(crate) use self::arguments::{
 };
 pub(crate) use self::one_of_several::{as_shown, look};
 pub(crate) use self::plan::{diff_of, warnings};
-pub(crate) use self::request::{accept, allow, client, judge, of_goal, of_place};
+pub(crate) use self::request::{Chosen, accept, allow, client, judge, of_goal, of_place};
 use super::give;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
@@ -32,12 +32,12 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let Some(accepted) = request::accept(archive, signers, "nothing was imported", output)? else {
         return Ok(Outcome::No);
     };
-    let registries = &arguments.registries;
-    let client = request::client(&registries.registry, &registries.reach)?;
-    let request = request::request(arguments)?;
     let choices = arguments.planning.choices();
     cluster::block_on(async {
         let cluster = cluster::connect(&arguments.cluster).await?;
+        let site = importer::site(&cluster).await?;
+        let request = request::request(arguments, &site)?;
+        let client = request::client(&request.registry, &arguments.registries.reach, &site)?;
         carry_out(&accepted, request, (&client, &cluster), choices, output).await
     })
 }

@@ -2,7 +2,7 @@
 
 use importer::{
     PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedMigration, PlannedObject,
-    PlannedRight, PlannedTarget,
+    PlannedRight, PlannedTarget, SiteValue,
 };
 
 use super::show::flag;
@@ -88,6 +88,9 @@ fn target(target: &PlannedTarget) {
         };
         render::line!("          {} {}{fields}", object.action, object.object);
         warnings(object);
+    }
+    for SiteValue { field, value, from } in &target.site {
+        render::line!("site      {field} {value} ({from})");
     }
     rights("gained", &target.rights_gained);
     rights("lost", &target.rights_lost);

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use importer::{
-    Adopt, Adoption, Allowed, CreateEnvironment, Downgrade, Goal, Replace, Request, Target, Verb,
+    Adopt, Adoption, Allowed, CreateEnvironment, Downgrade, Goal, HeldSite, LeftOpen, Replace,
+    Request, Target, Verb,
 };
 use registry::{Client, RegistryAddress};
 use validator::{Accepted, Depth, Finding, Report};
@@ -66,20 +67,25 @@ pub(crate) fn judge(
     }))
 }
 
-/// A registry's client, with the site's authorities and login.
+/// A registry's client, with the site's authority if no other is named, and the login of docker or podman.
 pub(crate) fn client(
     registry: &RegistryAddress,
     reach: &RegistryArguments,
+    site: &HeldSite,
 ) -> Result<Client, Failure> {
-    let options = registry::Options {
-        credentials: registries::login(registry)?,
-        ..registries::options(reach)?
-    };
+    let mut options = registries::options(reach)?;
+    if options.ca.is_empty() {
+        let authority = site.certificate_authority().into_iter();
+        options
+            .ca
+            .extend(authority.map(|pem| pem.as_bytes().to_vec()));
+    }
+    options.credentials = registries::login(registry)?;
     Ok(Client::new(registry, options)?)
 }
 
-/// The request, with every choice that was made.
-pub(super) fn request(arguments: &Arguments) -> Result<Request, Failure> {
+/// The request, with every choice that was made here or in the site's file.
+pub(super) fn request(arguments: &Arguments, site: &HeldSite) -> Result<Request, Failure> {
     let Arguments {
         registries,
         signers,
@@ -88,10 +94,44 @@ pub(super) fn request(arguments: &Arguments) -> Result<Request, Failure> {
         turn,
         ..
     } = arguments;
-    let pull_registry = registries.pull_registry.clone();
-    let mut request = of_place(place, &registries.registry, pull_registry, turn)?;
+    let chosen = Chosen::of(registries, site)?;
+    let mut request = of_place(place, &chosen.registry, chosen.pull_registry, turn)?;
+    request.from_site = chosen.from_site;
     request.allowed.conflicts = planning.conflicts();
     Ok(allow(request, registries, signers))
+}
+
+/// Where images go, as it was typed or as the site's file has it.
+pub(crate) struct Chosen {
+    pub(crate) registry: RegistryAddress,
+    pub(crate) pull_registry: Option<RegistryAddress>,
+    /// Which of both nobody typed, and the file has.
+    pub(crate) from_site: BTreeSet<LeftOpen>,
+}
+
+impl Chosen {
+    pub(crate) fn of(registries: &Registries, site: &HeldSite) -> Result<Self, Failure> {
+        let mut from_site = BTreeSet::new();
+        let registry = match (&registries.registry, site.registry()) {
+            (Some(registry), _) => registry,
+            (None, Some(registry)) => {
+                from_site.insert(LeftOpen::Registry);
+                registry
+            }
+            (None, None) => return Err(no_registry()),
+        };
+        let mut pull_registry = registries.pull_registry.clone();
+        // The site's name for nodes is that of the site's registry.
+        if pull_registry.is_none() && site.registry() == Some(registry) {
+            pull_registry = site.pull_registry().cloned();
+            from_site.extend(pull_registry.is_some().then_some(LeftOpen::PullRegistry));
+        }
+        Ok(Self {
+            registry: registry.clone(),
+            pull_registry,
+            from_site,
+        })
+    }
 }
 
 /// The request of one who allows other archives and signers than before.
@@ -107,6 +147,11 @@ pub(crate) fn allow(
     } = signers.allowed();
     (allowed.signers, allowed.forget) = (signers, forget);
     request
+}
+
+fn no_registry() -> Failure {
+    Failure::usage("no registry is named, neither here nor in the site's file")
+        .hint("`--registry HOST[/PREFIX]` names one; `solution site set` keeps one for the cluster")
 }
 
 /// The request of one who takes nothing but what was imported.
@@ -146,6 +191,7 @@ pub(crate) fn of_goal(
         allowed: Allowed::NOTHING,
         accepted: BTreeSet::new(),
         verb: Verb::Import,
+        from_site: BTreeSet::new(),
         by: environment::person(),
         now: environment::now().map_err(Failure::unknown)?,
         writer: cluster::writer(turn),

@@ -41,6 +41,7 @@ pub(super) fn planned(summary: &PlanSummary, shown: Shown) -> Planned<'_> {
 
 pub(super) fn flag(chosen: LeftOpen) -> &'static str {
     match chosen {
+        LeftOpen::Registry => "--registry",
         LeftOpen::PullRegistry => "--pull-registry",
         LeftOpen::Namespace => "--namespace",
         LeftOpen::PullSecret => "--pull-secret",

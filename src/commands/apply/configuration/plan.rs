@@ -1,6 +1,6 @@
 //! Every step that a configuration comes to, with all that is in the way. Nothing is written.
 
-use importer::{Change, Difference, Goal, PlanSummary, Request, Run, Unlisted};
+use importer::{Change, Difference, Goal, HeldSite, PlanSummary, Request, Run, Unlisted};
 use registry::Client;
 use schemas::{SolutionId, SolutionName, SolutionsConfiguration, Version};
 
@@ -9,6 +9,7 @@ use super::archives::{Archive, Listed, found, id};
 use super::show::{Action, Overview, State, Step};
 use crate::args::Output;
 use crate::commands::refusal::InTheWay;
+use crate::commands::import::Chosen;
 use crate::commands::{import, kept};
 use crate::failure::{self, Failure, Outcome};
 
@@ -35,6 +36,8 @@ type Planned = (Step, Option<Work>);
 struct Planner<'a> {
     arguments: &'a Arguments,
     change: &'a Change<'a>,
+    /// What the site chose.
+    site: HeldSite,
     output: Output,
 }
 
@@ -47,12 +50,13 @@ impl Plan {
         change: &Change<'_>,
         output: Output,
     ) -> Result<Self, Failure> {
+        let cluster = change.cluster;
         let planner = Planner {
             arguments,
             change,
+            site: importer::site(cluster).await?,
             output,
         };
-        let cluster = change.cluster;
         let status = importer::status(cluster).await?;
         let accepted = listed.iter().filter_map(|(_, archive)| archive.as_ref());
         let ids: Vec<SolutionId> = accepted.map(|archive| id(archive).clone()).collect();
@@ -136,10 +140,11 @@ impl Planner<'_> {
             turn,
             ..
         } = self.arguments;
-        let pull_registry = registries.pull_registry.clone();
-        let request = import::of_goal(goal, &registries.registry, pull_registry, turn)?;
+        let chosen = Chosen::of(registries, &self.site)?;
+        let mut request = import::of_goal(goal, &chosen.registry, chosen.pull_registry, turn)?;
+        request.from_site = chosen.from_site;
         let request = import::allow(request, registries, signers);
-        let client = import::client(&registries.registry, &registries.reach)?;
+        let client = import::client(&chosen.registry, &registries.reach, &self.site)?;
         Ok((request, client))
     }
 

@@ -1,0 +1,55 @@
+//! How a site's file gets into the cluster.
+
+use serde::Serialize;
+
+use crate::apply::change::Change;
+use crate::apply::leased::Leased;
+use crate::model::error::Error;
+use crate::model::obstacle::Obstacle;
+use crate::model::site::SiteFile;
+use crate::model::state::ClusterState;
+use crate::status::site::problems;
+
+/// A file that is kept, or that would be.
+#[derive(Clone, Debug)]
+pub struct KeptSite {
+    /// Whether the cluster had it as it is.
+    pub change: SiteChange,
+    /// What it names and the cluster does not have.
+    pub problems: Vec<Obstacle>,
+}
+
+/// What becomes of the file that the cluster keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SiteChange {
+    /// It stays.
+    Unchanged,
+    /// It is another one, or the first.
+    Changed,
+}
+
+/// Keeps a site's file. Nothing that runs changes by that; the next plan shows what it comes to.
+pub async fn keep(change: &Change<'_>, file: &SiteFile) -> Result<KeptSite, Error> {
+    let decide = async |state: &ClusterState| {
+        if let Some(environment) = file.environment()
+            && state.environment(environment).next().is_none()
+        {
+            return Err(Obstacle::NoEnvironment(environment.clone()).into());
+        }
+        Ok(KeptSite {
+            change: if state.site.has(file) {
+                SiteChange::Unchanged
+            } else {
+                SiteChange::Changed
+            },
+            problems: problems(change.cluster, state, file).await?,
+        })
+    };
+    let act = async |leased: &mut Leased<'_>, kept: &mut KeptSite| match kept.change {
+        SiteChange::Unchanged => Ok(()),
+        SiteChange::Changed => leased.keep(file.to_object()).await,
+    };
+    let (kept, _) = change.make(decide, act).await?;
+    Ok(kept)
+}

@@ -1,0 +1,405 @@
+//! The site's file as the cluster keeps it: one ConfigMap for all environments, and one for each that has its own. What they
+//! hold is read strictly whenever it counts, and never in the way of anything else.
+
+use std::collections::BTreeMap;
+
+use deployer::{Object, ObjectRef};
+use registry::{AddressError, RegistryAddress};
+use schemas::{Choices, EnvironmentName, KubernetesName, Site, SiteError, SiteSpec, SolutionName};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::model::config_map;
+use crate::model::error::Error;
+use crate::model::vocabulary as v;
+
+/// The key of a file in its ConfigMap.
+const KEY: &str = "site.yaml";
+/// The workload that is an operator's Deployment.
+pub(crate) const OPERATOR: &str = "operator";
+
+/// Why a text cannot be a site's file.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteFileError {
+    /// It is none.
+    #[error(transparent)]
+    Document(#[from] SiteError),
+    /// A registry.
+    #[error("cannot use `{field}`")]
+    Address {
+        /// Which one.
+        field: &'static str,
+        /// Why.
+        source: AddressError,
+    },
+    /// An environment has one of its own.
+    #[error("`{0}` is for all environments, so it belongs in the default file")]
+    DefaultOnly(&'static str),
+    /// Not PEM, or something else.
+    #[error("`certificateAuthority` holds no certificate")]
+    NoCertificate,
+}
+
+/// A text that was found to be a site's file.
+#[derive(Clone, Debug)]
+pub struct SiteFile {
+    environment: Option<EnvironmentName>,
+    text: String,
+    spec: SiteSpec,
+    registry: Option<RegistryAddress>,
+    pull_registry: Option<RegistryAddress>,
+}
+
+impl SiteFile {
+    /// Reads the default file, or one of an environment.
+    pub fn read(text: String, environment: Option<EnvironmentName>) -> Result<Self, SiteFileError> {
+        let spec = Site::from_slice(text.as_bytes())?.spec;
+        let address = |field, address: &Option<String>| {
+            let wrong = |source| SiteFileError::Address { field, source };
+            let parsed = address.as_ref().map(|text| text.parse()).transpose();
+            parsed.map_err(wrong)
+        };
+        let registry = address("registry", &spec.registry)?;
+        let pull_registry = address("pullRegistry", &spec.pull_registry)?;
+        let authority = spec.certificate_authority.as_deref();
+        if authority.is_some_and(|pem| !pem.contains("-----BEGIN CERTIFICATE-----")) {
+            return Err(SiteFileError::NoCertificate);
+        }
+        let of_all = [
+            ("registry", registry.is_some()),
+            ("pullRegistry", pull_registry.is_some()),
+            ("certificateAuthority", authority.is_some()),
+        ];
+        let chosen = of_all.iter().find(|(_, chosen)| *chosen);
+        if let (Some((field, _)), Some(_)) = (chosen, &environment) {
+            return Err(SiteFileError::DefaultOnly(field));
+        }
+        Ok(Self {
+            environment,
+            text,
+            spec,
+            registry,
+            pull_registry,
+        })
+    }
+
+    /// The environment that it is of; none for the default file.
+    #[must_use]
+    pub fn environment(&self) -> Option<&EnvironmentName> {
+        self.environment.as_ref()
+    }
+
+    /// What it chooses.
+    pub(crate) fn spec(&self) -> &SiteSpec {
+        &self.spec
+    }
+
+    /// How messages call it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        name(self.environment.as_ref())
+    }
+
+    pub(crate) fn to_object(&self) -> Value {
+        let mut labels = json!({ v::RECORD: "site" });
+        if let Some(environment) = &self.environment {
+            labels[v::ENVIRONMENT] = json!(environment);
+        }
+        let config_map_name = config_map_name(self.environment.as_ref());
+        config_map::config_map(&config_map_name, labels, &json!({ KEY: self.text }))
+    }
+}
+
+fn name(environment: Option<&EnvironmentName>) -> String {
+    match environment {
+        Some(environment) => format!("the site's file of {environment}"),
+        None => "the site's file".to_owned(),
+    }
+}
+
+/// Records of versions and namespaces never have such a name: theirs begin with other words.
+fn config_map_name(environment: Option<&EnvironmentName>) -> String {
+    match environment {
+        Some(environment) => format!("site-{environment}"),
+        None => "site".to_owned(),
+    }
+}
+
+/// Where the default file lies.
+pub(crate) fn default_reference() -> ObjectRef {
+    config_map::reference(&config_map_name(None))
+}
+
+/// What a cluster keeps of the site's files, unread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SiteTexts(BTreeMap<Option<EnvironmentName>, String>);
+
+impl SiteTexts {
+    pub(crate) fn from_objects<'a>(objects: impl IntoIterator<Item = &'a Object>) -> Self {
+        let mut texts = BTreeMap::new();
+        for object in objects {
+            let label = object.labels().get(v::ENVIRONMENT).copied();
+            let Ok(environment) = label.map(str::parse).transpose() else {
+                continue;
+            };
+            if object.name() == config_map_name(environment.as_ref()) {
+                texts.insert(environment, text(object));
+            }
+        }
+        Self(texts)
+    }
+
+    /// The files that count for an environment, the default one first.
+    pub(crate) fn held(&self, environment: Option<&EnvironmentName>) -> Result<HeldSite, Error> {
+        let mut files = Vec::new();
+        let own = environment.map(|environment| Some(environment.clone()));
+        for of in [None].into_iter().chain(own) {
+            if let Some(text) = self.0.get(&of) {
+                files.push(kept(text.clone(), of)?);
+            }
+        }
+        Ok(HeldSite(files))
+    }
+
+    /// Every file.
+    pub(crate) fn all(&self) -> Result<Vec<SiteFile>, Error> {
+        let texts = self.0.iter();
+        let file = |(of, text): (&Option<EnvironmentName>, &String)| kept(text.clone(), of.clone());
+        texts.map(file).collect()
+    }
+
+    /// Whether a file is kept as it is.
+    pub(crate) fn has(&self, file: &SiteFile) -> bool {
+        self.0.get(&file.environment) == Some(&file.text)
+    }
+}
+
+fn text(object: &Object) -> String {
+    let text = object.as_value()["data"][KEY].as_str();
+    text.unwrap_or_default().to_owned()
+}
+
+fn kept(text: String, environment: Option<EnvironmentName>) -> Result<SiteFile, Error> {
+    let file = name(environment.as_ref());
+    SiteFile::read(text, environment).map_err(|source| Error::Site {
+        file,
+        source: Box::new(source),
+    })
+}
+
+/// The site's files that hold for an environment, the stronger last.
+#[derive(Clone, Debug, Default)]
+pub struct HeldSite(Vec<SiteFile>);
+
+/// A value that a site chose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SiteValue {
+    /// The field, and of maps the key.
+    pub field: String,
+    /// The value.
+    pub value: Value,
+    /// Where it comes from.
+    pub from: String,
+}
+
+impl HeldSite {
+    /// The one that lies in an object.
+    pub(crate) fn of_default(object: &Object) -> Result<Self, Error> {
+        Ok(Self(vec![kept(text(object), None)?]))
+    }
+
+    /// Where images are pushed.
+    #[must_use]
+    pub fn registry(&self) -> Option<&RegistryAddress> {
+        self.0.iter().find_map(|file| file.registry.as_ref())
+    }
+
+    /// Where nodes pull them from, if they know it by another name.
+    #[must_use]
+    pub fn pull_registry(&self) -> Option<&RegistryAddress> {
+        self.0.iter().find_map(|file| file.pull_registry.as_ref())
+    }
+
+    /// The certificate authority of the registry, PEM.
+    #[must_use]
+    pub fn certificate_authority(&self) -> Option<&str> {
+        let mut files = self.0.iter();
+        files.find_map(|file| file.spec.certificate_authority.as_deref())
+    }
+
+    /// The Secret with which nodes log in to the registry.
+    pub(crate) fn pull_secret(&self) -> Option<&KubernetesName> {
+        let mut files = self.0.iter().rev();
+        files.find_map(|file| file.spec.pull_secret.as_ref())
+    }
+
+    /// What holds for a workload.
+    pub(crate) fn choices(&self, solution: &SolutionName, workload: &str) -> Choices {
+        let layers = self.layers(solution, workload).into_iter();
+        layers.fold(Choices::default(), |weaker, (_, choices)| {
+            choices.over(weaker)
+        })
+    }
+
+    /// The same, each value with where it comes from.
+    #[must_use]
+    pub fn values(&self, solution: &SolutionName, workload: &str) -> Vec<SiteValue> {
+        let mut values = BTreeMap::new();
+        for (from, choices) in self.layers(solution, workload) {
+            for (field, value) in fields(&choices) {
+                values.insert(field, (value, from.clone()));
+            }
+        }
+        let value = |(field, (value, from))| SiteValue { field, value, from };
+        values.into_iter().map(value).collect()
+    }
+
+    /// What holds for everything, each value with where it comes from. Of the authority only that there is one.
+    #[must_use]
+    pub fn settings(&self) -> Vec<SiteValue> {
+        let mut values = Vec::new();
+        let mut add = |field: &str, value: Option<String>, from: String| {
+            let field = field.to_owned();
+            let value = value.map(Value::from);
+            values.extend(value.map(|value| SiteValue { field, value, from }));
+        };
+        for file in &self.0 {
+            let spec = &file.spec;
+            let authority = spec.certificate_authority.as_ref();
+            add("registry", spec.registry.clone(), file.name());
+            add("pullRegistry", spec.pull_registry.clone(), file.name());
+            let given = authority.map(|_| "(a certificate)".to_owned());
+            add("certificateAuthority", given, file.name());
+        }
+        let mut files = self.0.iter().rev();
+        if let Some(file) = files.find(|file| file.spec.pull_secret.is_some()) {
+            let secret = file.spec.pull_secret.as_ref().map(ToString::to_string);
+            add("pullSecret", secret, file.name());
+        }
+        values
+    }
+
+    /// What the entries for a workload choose, the weakest first, and where they stand.
+    fn layers(&self, solution: &SolutionName, workload: &str) -> Vec<(String, Choices)> {
+        let mut layers = Vec::new();
+        for file in &self.0 {
+            for rule in file.spec.rules(solution, workload) {
+                let from = format!("{}, entry for {}", file.name(), rule.scope());
+                layers.push((from, rule.set.clone()));
+            }
+        }
+        layers
+    }
+}
+
+/// Fields of which each key counts for itself.
+const MAPS: [&str; 6] = [
+    "annotations",
+    "env",
+    "labels",
+    "nodeSelector",
+    "proxy",
+    "securityContext",
+];
+
+/// The fields that are chosen, one by one as they count.
+fn fields(choices: &Choices) -> Vec<(String, Value)> {
+    let value = serde_json::to_value(choices).expect("choices have a JSON form");
+    let Value::Object(all) = value else {
+        return Vec::new();
+    };
+    let mut fields = Vec::new();
+    for (field, value) in all {
+        match value {
+            Value::Object(map) if MAPS.contains(&field.as_str()) => {
+                // What is not promised is not chosen.
+                let chosen = map.into_iter().filter(|(_, value)| *value != json!(false));
+                fields.extend(chosen.map(|(key, value)| (format!("{field}.{key}"), value)));
+            }
+            value => fields.push((field, value)),
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\nspec: ";
+
+    fn file(spec: &str, environment: Option<&str>) -> Result<SiteFile, SiteFileError> {
+        let environment = environment.map(|name| name.parse().unwrap());
+        SiteFile::read(format!("{HEAD}{spec}"), environment)
+    }
+
+    fn held(default: &str, prod: &str) -> HeldSite {
+        let files = [
+            file(default, None).unwrap(),
+            file(prod, Some("prod")).unwrap(),
+        ];
+        let objects = files.map(|file| Object::new(file.to_object()).unwrap());
+        let texts = SiteTexts::from_objects(&objects);
+        texts.held(Some(&"prod".parse().unwrap())).unwrap()
+    }
+
+    #[test]
+    fn the_closest_entry_of_the_environments_own_file_counts() {
+        let held = held(
+            "{pullSecret: a, workloads: [
+               {set: {replicas: 1, labels: {team: all, zone: z}}},
+               {solutions: shop, set: {replicas: 2}},
+               {solutions: shop, workload: operator, set: {priorityClassName: high}}]}",
+            "{pullSecret: b, workloads: [{set: {replicas: 3, labels: {team: prod}}}]}",
+        );
+        let shop = "shop".parse().unwrap();
+        let choices = held.choices(&shop, OPERATOR);
+        assert_eq!(choices.replicas.unwrap().get(), 3);
+        let seen: Vec<(String, String)> = held
+            .values(&shop, OPERATOR)
+            .into_iter()
+            .map(|it| (format!("{}={}", it.field, it.value), it.from))
+            .collect();
+        let expected = [
+            (
+                "labels.team=\"prod\"",
+                "the site's file of prod, entry for *",
+            ),
+            ("labels.zone=\"z\"", "the site's file, entry for *"),
+            (
+                "priorityClassName=\"high\"",
+                "the site's file, entry for shop operator",
+            ),
+            ("replicas=3", "the site's file of prod, entry for *"),
+        ];
+        let expected = expected.map(|(value, from)| (value.to_owned(), from.to_owned()));
+        assert_eq!(seen, expected);
+        assert_eq!(held.pull_secret().unwrap().as_str(), "b");
+        let other = "other".parse().unwrap();
+        assert_eq!(held.choices(&other, OPERATOR).priority_class_name, None);
+    }
+
+    #[test]
+    fn an_environments_file_has_no_registry_of_its_own() {
+        for field in ["registry: r.test", "pullRegistry: r.test"] {
+            assert!(file(&format!("{{{field}}}"), None).is_ok());
+            let refused = file(&format!("{{{field}}}"), Some("prod")).unwrap_err();
+            assert!(refused.to_string().contains("default file"), "{refused}");
+        }
+        let wrong = file("{registry: 'https://r.test'}", None).unwrap_err();
+        assert_eq!(wrong.to_string(), "cannot use `registry`");
+        let wrong = file("{certificateAuthority: x}", None).unwrap_err();
+        assert!(wrong.to_string().contains("holds no certificate"));
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error_where_it_counts_only() {
+        let mut damaged = file("{}", Some("prod")).unwrap().to_object();
+        damaged["data"][KEY] = json!("{");
+        let texts = SiteTexts::from_objects(&[Object::new(damaged).unwrap()]);
+        let environment = |name: &str| name.parse().unwrap();
+        assert!(texts.held(Some(&environment("test"))).is_ok());
+        let error = texts.held(Some(&environment("prod"))).unwrap_err();
+        assert_eq!(error.to_string(), "cannot use the site's file of prod");
+    }
+}

@@ -1,0 +1,168 @@
+//! What holds by the site's files, and what they name that the cluster does not have.
+
+use std::collections::BTreeSet;
+
+use deployer::{Cluster, Gvk, Object, ObjectRef};
+use schemas::{EnvironmentName, KubernetesName, LabelName, LabelValue, SolutionName};
+use serde::Serialize;
+
+use crate::model::error::Error;
+use crate::model::namespace_record::NamespaceRecord;
+use crate::model::obstacle::Obstacle;
+use crate::model::owner::look;
+use crate::model::site::{HeldSite, OPERATOR, SiteFile, SiteValue, default_reference};
+use crate::model::state::ClusterState;
+
+/// What holds for an environment, or for those without a file of their own.
+#[derive(Clone, Debug, Serialize)]
+pub struct SiteShown {
+    /// The environment.
+    pub environment: Option<EnvironmentName>,
+    /// What holds for everything.
+    pub settings: Vec<SiteValue>,
+    /// What holds for each workload of the imported Solutions.
+    pub workloads: Vec<SiteWorkload>,
+}
+
+/// What holds for a workload.
+#[derive(Clone, Debug, Serialize)]
+pub struct SiteWorkload {
+    /// The Solution.
+    pub solution: SolutionName,
+    /// The workload.
+    pub workload: &'static str,
+    /// What is chosen for it.
+    pub values: Vec<SiteValue>,
+}
+
+/// The default file as far as this user may read it; nothing is chosen in one that is not there.
+pub async fn site(cluster: &Cluster) -> Result<HeldSite, Error> {
+    let object = look(cluster, &default_reference()).await?;
+    let held = object.as_ref().map(HeldSite::of_default).transpose()?;
+    Ok(held.unwrap_or_default())
+}
+
+/// What holds for an environment, and where each value comes from.
+pub async fn show(
+    cluster: &Cluster,
+    environment: Option<&EnvironmentName>,
+) -> Result<SiteShown, Error> {
+    let state = ClusterState::read(cluster).await?;
+    if let Some(environment) = environment
+        && state.environment(environment).next().is_none()
+    {
+        return Err(Obstacle::NoEnvironment(environment.clone()).into());
+    }
+    let held = state.site.held(environment)?;
+    let solutions: BTreeSet<&SolutionName> = state.records.iter().map(|it| &it.name).collect();
+    let workload = |solution: &SolutionName| SiteWorkload {
+        solution: solution.clone(),
+        workload: OPERATOR,
+        values: held.values(solution, OPERATOR),
+    };
+    Ok(SiteShown {
+        environment: environment.cloned(),
+        settings: held.settings(),
+        workloads: solutions.into_iter().map(workload).collect(),
+    })
+}
+
+/// What the files that the cluster keeps name, and it does not have.
+pub async fn check(cluster: &Cluster) -> Result<Vec<Obstacle>, Error> {
+    let state = ClusterState::read(cluster).await?;
+    let mut all = Vec::new();
+    for file in state.site.all()? {
+        if let Some(environment) = file.environment()
+            && state.environment(environment).next().is_none()
+        {
+            all.push(Obstacle::NoEnvironment(environment.clone()));
+            continue;
+        }
+        all.extend(problems(cluster, &state, &file).await?);
+    }
+    Ok(all)
+}
+
+/// What a file names that the cluster does not have, as far as this user may look.
+pub(crate) async fn problems(
+    cluster: &Cluster,
+    state: &ClusterState,
+    file: &SiteFile,
+) -> Result<Vec<Obstacle>, Error> {
+    let mut problems = Vec::new();
+    if let Some(secret) = &file.spec().pull_secret {
+        for space in state.namespaces.iter().filter(|it| is_for(file, it)) {
+            problems.extend(no_secret(cluster, space, secret, file).await?);
+        }
+    }
+    let choices = || file.spec().workloads.iter().map(|rule| &rule.set);
+    let classes: BTreeSet<&KubernetesName> = choices()
+        .filter_map(|set| set.priority_class_name.as_ref())
+        .collect();
+    for class in classes {
+        let kind = ("scheduling.k8s.io/v1", "PriorityClass");
+        let reference = ObjectRef::cluster_scoped(kind.0, kind.1, class.as_str());
+        match cluster.get(&reference).await {
+            Ok(Some(_)) | Err(deployer::Error::Forbidden { .. }) => {}
+            Ok(None) => problems.push(Obstacle::NoPriorityClass(class.clone(), file.name())),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let selectors: BTreeSet<Vec<(&LabelName, &LabelValue)>> = choices()
+        .map(|set| set.node_selector.iter().collect())
+        .collect();
+    let nodes = match cluster.list(&Gvk::new("v1", "Node"), None, None).await {
+        // Who may not look at nodes is told so by a plan.
+        Err(deployer::Error::Forbidden { .. }) => return Ok(problems),
+        nodes => nodes?,
+    };
+    for selector in selectors {
+        if !nodes.iter().any(|node| has_all(node, &selector)) {
+            let labels = selector
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"));
+            let labels: Vec<String> = labels.collect();
+            problems.push(Obstacle::NoNode(labels.join(", "), file.name()));
+        }
+    }
+    Ok(problems)
+}
+
+/// Whether a file counts in a namespace.
+fn is_for(file: &SiteFile, space: &NamespaceRecord) -> bool {
+    file.environment()
+        .is_none_or(|environment| space.environment == *environment)
+}
+
+async fn no_secret(
+    cluster: &Cluster,
+    space: &NamespaceRecord,
+    secret: &KubernetesName,
+    file: &SiteFile,
+) -> Result<Option<Obstacle>, Error> {
+    let namespace = space.namespace.as_str();
+    let reference = ObjectRef::namespaced("v1", "Secret", namespace, secret.as_str());
+    match cluster.get(&reference).await {
+        Ok(Some(_)) | Err(deployer::Error::Forbidden { .. }) => Ok(None),
+        Ok(None) => {
+            let spec = file.spec();
+            let host = spec.pull_registry.as_ref().or(spec.registry.as_ref());
+            let host = host.and_then(|address| address.split('/').next());
+            Ok(Some(Obstacle::NoPullSecret {
+                secret: secret.clone(),
+                namespace: space.namespace.clone(),
+                create: None,
+                host: host.unwrap_or("HOST").to_owned(),
+            }))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn has_all(node: &Object, selector: &[(&LabelName, &LabelValue)]) -> bool {
+    let labels = node.labels();
+    let has = |(name, value): &(&LabelName, &LabelValue)| {
+        labels.get(name.as_str()).copied() == Some(value.as_str())
+    };
+    selector.iter().all(has)
+}

@@ -1,0 +1,35 @@
+//! `solution site init`: a file to begin with.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::args::Output;
+use crate::commands::give;
+use crate::failure::{Failure, Outcome};
+use crate::{disk, render};
+
+/// Every field, explained.
+const TEMPLATE: &str = include_str!("template.yaml");
+
+/// Write a site's file in which every field is explained
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  solution site init
+  solution site init prod.yaml")]
+pub(crate) struct Arguments {
+    /// The file, which must not exist
+    #[arg(default_value = "site.yaml")]
+    file: PathBuf,
+}
+
+pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    disk::write_new(&arguments.file, 0o644, TEMPLATE.as_bytes())?;
+    let file = arguments.file.display();
+    Ok(give(output, &json!({ "file": arguments.file }), |_| {
+        render::line!("`{file}` is written");
+        render::note!("edit it, then `solution site set {file}`");
+    }))
+}

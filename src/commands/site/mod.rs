@@ -1,0 +1,57 @@
+//! `solution site`: what a site chooses for itself, kept in its cluster.
+
+mod check;
+mod init;
+mod set;
+mod show;
+
+use std::path::Path;
+
+use clap::Subcommand;
+use importer::SiteFile;
+use schemas::EnvironmentName;
+
+use crate::args::Output;
+use crate::disk;
+use crate::failure::{Failure, Outcome};
+
+/// Choose the registry, and how workloads run at this site: resources, nodes, proxies, labels
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+The cluster keeps one file for all environments, and one for each environment that has its own: what
+stands in the latter counts more. A change of a file changes nothing that runs: the next import or
+deploy shows what it comes to, and applies it.
+
+Examples:
+  solution site init site.yaml
+  solution site check site.yaml
+  solution site set site.yaml
+  solution site show -e prod")]
+pub(crate) enum Command {
+    Init(init::Arguments),
+    Check(check::Arguments),
+    Set(set::Arguments),
+    Show(show::Arguments),
+}
+
+pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> {
+    match command {
+        Command::Init(arguments) => init::run(&arguments, output),
+        Command::Check(arguments) => check::run(&arguments, output),
+        Command::Set(arguments) => set::run(&arguments, output),
+        Command::Show(arguments) => show::run(&arguments, output),
+    }
+}
+
+/// Reads a site's file, as the one for all environments or for one of them.
+fn read(path: &Path, environment: Option<&EnvironmentName>) -> Result<SiteFile, Failure> {
+    let text = disk::read_text(path)?;
+    SiteFile::read(text, environment.cloned()).map_err(|error| {
+        Failure::no(error)
+            .context(format!(
+                "`{}` cannot be used as the site's file",
+                path.display()
+            ))
+            .hint("`solution site init` writes one with every field explained")
+    })
+}

@@ -1,0 +1,80 @@
+//! `solution site set`: the cluster keeps a site's file.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use importer::{Run, SiteChange};
+use schemas::EnvironmentName;
+use serde::Serialize;
+
+use super::read;
+use crate::args::{ClusterArguments, Output, WaitArguments, choose};
+use crate::commands::change::change;
+use crate::commands::give;
+use crate::commands::refusal::InTheWay;
+use crate::failure::{Failure, Outcome};
+use crate::render;
+
+/// Have the cluster keep a site's file, instead of the one it keeps
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Nothing that runs changes: the next import or deploy does. What the file names and the cluster does
+not have is told, and no reason to refuse it.
+
+Examples:
+  solution site set site.yaml
+  solution site set prod.yaml -e prod --dry-run")]
+pub(crate) struct Arguments {
+    /// The file
+    file: PathBuf,
+
+    /// The environment that the file is for [default: all of them]
+    #[arg(short, long, value_name = "NAME")]
+    environment: Option<EnvironmentName>,
+
+    /// Check the file, and keep the old one
+    #[arg(long)]
+    dry_run: bool,
+
+    #[command(flatten)]
+    cluster: ClusterArguments,
+
+    #[command(flatten)]
+    wait: WaitArguments,
+}
+
+/// What became of the file, for programs.
+#[derive(Serialize)]
+struct Shown {
+    environment: Option<EnvironmentName>,
+    change: SiteChange,
+    problems: Vec<InTheWay>,
+}
+
+pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let environment = arguments.environment.as_ref();
+    let file = read(&arguments.file, environment)?;
+    let run = choose(arguments.dry_run, Run::Dry, Run::Real);
+    let cluster = (&arguments.cluster, &arguments.wait);
+    let kept = change(cluster, run, output, async |change| {
+        importer::keep_site(change, &file).await
+    })?;
+    let shown = Shown {
+        environment: environment.cloned(),
+        change: kept.change,
+        problems: kept.problems.iter().map(InTheWay::from).collect(),
+    };
+    Ok(give(output, &shown, |shown| {
+        for InTheWay { message, fix } in &shown.problems {
+            render::note!("warning: {message}");
+            render::note!("hint: {fix}");
+        }
+        let words = match (shown.change, run) {
+            (SiteChange::Unchanged, _) => "was kept already",
+            (SiteChange::Changed, Run::Real) => "is kept; the next import or deploy applies it",
+            (SiteChange::Changed, Run::Dry) => "would be kept",
+        };
+        render::line!("{} {words}", file.name());
+        render::dry(run);
+    }))
+}

@@ -1,0 +1,52 @@
+//! `solution site show`: what holds, and where each value comes from.
+
+use clap::Args;
+use importer::{SiteShown, SiteValue};
+use schemas::EnvironmentName;
+
+use crate::args::{ClusterArguments, Output};
+use crate::commands::give;
+use crate::failure::{Failure, Outcome};
+use crate::{cluster, render};
+
+/// Show what a site's files choose for each imported Solution, and where each value comes from
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The files themselves are ConfigMaps of the namespace metalk8s-solutions: `site`, and
+`site-ENVIRONMENT`.
+
+Examples:
+  solution site show
+  solution site show -e prod --output json")]
+pub(crate) struct Arguments {
+    /// The environment [default: what holds for those without a file of their own]
+    #[arg(short, long, value_name = "NAME")]
+    environment: Option<EnvironmentName>,
+
+    #[command(flatten)]
+    cluster: ClusterArguments,
+}
+
+pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let shown = cluster::block_on(async {
+        let cluster = cluster::connect(&arguments.cluster).await?;
+        Ok(importer::show_site(&cluster, arguments.environment.as_ref()).await?)
+    })?;
+    Ok(give(output, &shown, show))
+}
+
+fn show(shown: &SiteShown) {
+    let chosen = shown.workloads.iter().any(|it| !it.values.is_empty());
+    if shown.settings.is_empty() && !chosen {
+        return render::line("nothing is chosen; `solution site set FILE` keeps a site's file");
+    }
+    shown.settings.iter().for_each(value);
+    for workload in shown.workloads.iter().filter(|it| !it.values.is_empty()) {
+        render::line!("{} {}", workload.solution, workload.workload);
+        workload.values.iter().for_each(value);
+    }
+}
+
+fn value(SiteValue { field, value, from }: &SiteValue) {
+    render::line!("  {field} {value} ({from})");
+}

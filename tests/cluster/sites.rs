@@ -1,0 +1,219 @@
+//! What a site chooses for itself, kept in its cluster, and seen in what runs.
+
+use serde_json::{Value, json};
+
+use crate::common::Answer;
+use crate::site::{Site, variable};
+
+/// A site's file with this specification, in a file.
+fn write(site: &Site, file: &str, spec: &Value) {
+    let document = json!({
+        "apiVersion": "solutions.metalk8s.scality.com/v1alpha1",
+        "kind": "Site",
+        "spec": spec,
+    });
+    site.desk.write(file, document.to_string());
+}
+
+/// Has the cluster keep a site's file with this specification, and gives the answer.
+fn set(site: &Site, spec: &Value, more: &[&str]) -> Value {
+    write(site, "site.yaml", spec);
+    let always = ["site", "set", "site.yaml", "--output", "json"];
+    site.solution(&[&always[..], more].concat()).json()
+}
+
+/// The registry, and the one Secret that every namespace here has.
+fn registries(site: &Site) -> Value {
+    json!({
+        "registry": site.registry(),
+        "pullRegistry": site.pull_registry(),
+        "certificateAuthority": std::fs::read_to_string(variable("SOLUTION_TEST_REGISTRY_CA")).unwrap(),
+        "pullSecret": "login",
+    })
+}
+
+/// What the operator has for its own use, in a namespace that demands it.
+fn resources() -> Value {
+    json!({
+        "requests": { "cpu": "10m", "memory": "16Mi" },
+        "limits": { "cpu": "500m", "memory": "64Mi" },
+    })
+}
+
+fn import(site: &Site, archive: &str, more: &[&str]) -> Answer {
+    let always = ["import", archive, "--key", "publisher.pub"];
+    site.solution(&[&always[..], more].concat())
+}
+
+fn deployment(site: &Site, namespace: &str) -> Value {
+    let get = ["get", "deployment", "example-operator", "--output=json"];
+    site.kubectl(namespace, &get).json()
+}
+
+#[test]
+fn what_a_site_chooses_reaches_the_operator_and_is_shown_before() {
+    let site = Site::new("sites");
+    site.environment("sites");
+    let class = ["create", "priorityclass", "infra", "--value=7"];
+    site.kubectl("default", &class);
+    let mut spec = registries(&site);
+    spec["workloads"] = json!([
+        { "set": { "labels": { "team": "all" }, "env": { "LOG_LEVEL": "debug" } } },
+        { "solutions": "example", "workload": "operator", "set": {
+            "resources": resources(),
+            "nodeSelector": { "kubernetes.io/os": "linux" },
+            "tolerations": [{ "key": "infra", "operator": "Exists", "effect": "NoSchedule" }],
+            "priorityClassName": "infra",
+            "proxy": { "https": "http://proxy.invalid:3128", "no": ".site" },
+        } },
+    ]);
+    assert_eq!(set(&site, &spec, &[])["problems"], json!([]));
+    let own = json!({ "workloads": [{ "set": { "labels": { "team": "sites" } } }] });
+    set(&site, &own, &["--environment", "sites"]);
+
+    let before = site.snapshot();
+    let dry = ["-e", "sites", "--dry-run", "--output", "json"];
+    let plan = import(&site, "1.0.0.iso", &dry).json();
+    assert_eq!(site.snapshot(), before);
+    let chosen = plan["target"]["site"].as_array().unwrap();
+    let team = chosen.iter().find(|it| it["field"] == "labels.team");
+    let from = "the site's file of sites, entry for *";
+    assert_eq!(
+        team.unwrap(),
+        &json!({ "field": "labels.team", "value": "sites", "from": from })
+    );
+    let defaults = plan["defaults"].as_array().unwrap();
+    for flag in ["--registry", "--pull-registry", "--pull-secret"] {
+        let default = defaults.iter().find(|it| it["flag"] == flag);
+        assert_eq!(default.unwrap()["why"], "the site's file", "{flag}");
+    }
+
+    import(&site, "1.0.0.iso", &["-e", "sites"]).success();
+    let deployment = deployment(&site, "sites");
+    let pod = &deployment["spec"]["template"]["spec"];
+    let container = &pod["containers"][0];
+    assert_eq!(deployment["metadata"]["labels"]["team"], "sites");
+    assert_eq!(
+        deployment["spec"]["template"]["metadata"]["labels"]["team"],
+        "sites"
+    );
+    assert_eq!(container["resources"], resources());
+    assert_eq!(pod["nodeSelector"], json!({ "kubernetes.io/os": "linux" }));
+    assert_eq!(pod["tolerations"][0]["key"], "infra");
+    assert_eq!(pod["priorityClassName"], "infra");
+    let env = container["env"].as_array().unwrap();
+    for (name, value) in [
+        ("LOG_LEVEL", "debug"),
+        ("https_proxy", "http://proxy.invalid:3128"),
+        ("NO_PROXY", ".site,$(KUBERNETES_SERVICE_HOST)"),
+    ] {
+        assert!(
+            env.contains(&json!({ "name": name, "value": value })),
+            "{name}: {env:?}"
+        );
+    }
+
+    // What is no longer chosen goes with the next deploy, and not before.
+    set(&site, &json!({}), &["--environment", "sites"]);
+    let deploy = ["deploy", "example", "-e", "sites"];
+    let diff = site.solution(&[&deploy[..], &["--dry-run", "--diff"]].concat());
+    let diff = diff.success();
+    assert!(
+        diff.contains("-    team: sites") || diff.contains("-    team: 'sites'"),
+        "{diff}"
+    );
+    site.solution(&deploy).success();
+    let label = "{.metadata.labels.team}";
+    assert_eq!(
+        site.field("sites", "deployment/example-operator", label),
+        "all"
+    );
+    site.kubectl("default", &["delete", "priorityclass", "infra"]);
+}
+
+#[test]
+fn namespaces_with_a_quota_and_restricted_pods_take_an_operator_that_fits() {
+    let site = Site::new("sites-strict");
+    // An operator that promises nothing.
+    let text = String::from_utf8(site.desk.read("1.0.0/solution.yaml")).unwrap();
+    let text = text.replace("runAsNonRoot: true", "runAsNonRoot: false");
+    site.desk.write("1.0.0/solution.yaml", text);
+    let pack = ["pack", "1.0.0", "-o", "plain.iso", "--key", "publisher.key"];
+    site.desk.solution(&pack).success();
+    site.environment("strict");
+    let level = "pod-security.kubernetes.io/enforce=restricted";
+    let label = ["label", "namespace", "strict", level];
+    site.kubectl("default", &label).success();
+    let hard = "--hard=limits.cpu=1,limits.memory=128Mi";
+    let quota = ["create", "quota", "limits", hard];
+    site.kubectl("strict", &quota).success();
+
+    set(&site, &registries(&site), &[]);
+    let before = site.snapshot();
+    let refused = import(&site, "plain.iso", &["-e", "strict"]);
+    assert_eq!((refused.code, site.snapshot()), (1, before), "{refused:?}");
+    assert!(refused.stderr.contains("site's file"), "{refused:?}");
+
+    let set_for_strict = json!({ "workloads": [{ "set": {
+        "resources": resources(),
+        "securityContext": { "runAsNonRoot": true, "runAsUser": 65532 },
+    } }] });
+    set(&site, &set_for_strict, &["--environment", "strict"]);
+    import(&site, "plain.iso", &["-e", "strict"]).success();
+    let container = "{.spec.template.spec.containers[0].securityContext.runAsUser}";
+    assert_eq!(
+        site.field("strict", "deployment/example-operator", container),
+        "65532"
+    );
+}
+
+#[test]
+fn a_file_that_cannot_hold_changes_nothing() {
+    let site = Site::new("sites-refused");
+    site.environment("refused");
+    let before = site.snapshot();
+    for (spec, environment, words) in [
+        (
+            json!({ "workloads": [{ "set": { "env": { "WATCH_NAMESPACE": "" } } }] }),
+            None,
+            "WATCH_NAMESPACE",
+        ),
+        (
+            json!({ "registry": "r.test" }),
+            Some("refused"),
+            "default file",
+        ),
+        (
+            json!({}),
+            Some("nowhere"),
+            "there is no environment `nowhere`",
+        ),
+    ] {
+        write(&site, "wrong.yaml", &spec);
+        let mut set = vec!["site", "set", "wrong.yaml"];
+        set.extend(environment.into_iter().flat_map(|it| ["-e", it]));
+        let refused = site.solution(&set).failure(1);
+        assert!(refused.contains(words), "{refused}");
+    }
+    // What a file names need not be there to be kept, and is checked when it is asked for.
+    let names = json!({ "pullSecret": "absent", "workloads": [{ "set": {
+        "priorityClassName": "absent", "nodeSelector": { "disk": "none" } } }] });
+    write(&site, "names.yaml", &names);
+    let dry = site.solution(&["site", "set", "names.yaml", "--dry-run"]);
+    assert_eq!((dry.code, site.snapshot()), (0, before), "{dry:?}");
+    set(&site, &names, &[]);
+    let problems = site.solution(&["site", "check", "--output", "json"]);
+    assert_eq!(problems.code, 1, "{problems:?}");
+    let problems = problems.json();
+    let problems = problems["obstacles"].as_array().unwrap();
+    let said: Vec<&str> = problems
+        .iter()
+        .map(|it| it["message"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "Secret `absent` does not exist in namespace `refused`",
+        "PriorityClass `absent`, which the site's file names, does not exist",
+        "no node has all labels that the site's file asks for: disk=none",
+    ];
+    assert_eq!(said, expected);
+}
