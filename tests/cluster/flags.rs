@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::site::{Site, variable};
 
 /// Far less than any time that is waited without being told.
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 #[test]
 fn a_timeout_is_how_long_objects_may_take_to_go() {
@@ -23,19 +23,19 @@ fn a_timeout_is_how_long_objects_may_take_to_go() {
     finalizers(r#"["example.test/stays"]"#);
     let undeploy = ["undeploy", "example", "-e", "prod"];
     let began = Instant::now();
-    let text = site
-        .solution(&[&undeploy[..], &["--timeout", "2"]].concat())
-        .failure(3);
+    let answer = site.solution(&[&undeploy[..], &["--timeout", "2"]].concat());
     let took = began.elapsed();
+    // Whatever the answer is, the namespace must be able to go.
+    finalizers("null");
+    let text = answer.failure(3);
     assert!(took < SOON, "{took:?}: {text}");
     for words in [
-        "still there after 2s",
+        "still there after 2 s",
         "Deployment prod/example-operator",
         "`--timeout` waits longer",
     ] {
         assert!(text.contains(words), "`{words}` is not in: {text}");
     }
-    finalizers("null");
     site.solution(&undeploy).success();
 }
 

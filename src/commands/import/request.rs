@@ -102,6 +102,7 @@ pub(super) fn request(arguments: &Arguments, site: &HeldSite) -> Result<Request,
 }
 
 /// Where images go, as it was typed or as the site's file has it.
+#[derive(Clone)]
 pub(crate) struct Chosen {
     pub(crate) registry: RegistryAddress,
     pub(crate) pull_registry: Option<RegistryAddress>,

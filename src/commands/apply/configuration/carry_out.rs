@@ -5,7 +5,7 @@ use importer::{Change, Receipt, Undone};
 
 use super::plan::{Plan, Work};
 use super::show::{Action, Overview, State, Step};
-use crate::args::Output;
+use crate::args::{Output, choose};
 use crate::commands::import;
 use crate::failure::Failure;
 
@@ -74,11 +74,7 @@ impl Step {
         let sent = receipt.uploaded;
         let is_same = receipt.objects.is_empty() && sent.blobs == 0;
         Self {
-            state: if is_same {
-                State::Unchanged
-            } else {
-                State::Done
-            },
+            state: choose(is_same, State::Unchanged, State::Done),
             bytes: Some(sent.bytes),
             objects: receipt.objects,
             ..self

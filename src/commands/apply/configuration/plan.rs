@@ -1,6 +1,6 @@
 //! Every step that a configuration comes to, with all that is in the way. Nothing is written.
 
-use importer::{Change, Difference, Goal, HeldSite, PlanSummary, Request, Run, Unlisted};
+use importer::{Change, Difference, Goal, PlanSummary, Request, Run, Unlisted};
 use registry::Client;
 use schemas::{SolutionId, SolutionName, SolutionsConfiguration, Version};
 
@@ -36,9 +36,11 @@ type Planned = (Step, Option<Work>);
 struct Planner<'a> {
     arguments: &'a Arguments,
     change: &'a Change<'a>,
-    /// What the site chose.
-    site: HeldSite,
+    /// Where the images of listed archives go.
+    chosen: Chosen,
     output: Output,
+    /// The registry that listed archives are pushed to.
+    client: Client,
 }
 
 impl Plan {
@@ -51,11 +53,15 @@ impl Plan {
         output: Output,
     ) -> Result<Self, Failure> {
         let cluster = change.cluster;
+        let registries = &arguments.registries;
+        let site = importer::site(cluster).await?;
+        let chosen = Chosen::of(registries, &site)?;
         let planner = Planner {
             arguments,
             change,
-            site: importer::site(cluster).await?,
             output,
+            client: import::client(&chosen.registry, &registries.reach, &site)?,
+            chosen,
         };
         let status = importer::status(cluster).await?;
         let accepted = listed.iter().filter_map(|(_, archive)| archive.as_ref());
@@ -103,8 +109,8 @@ impl Planner<'_> {
         let Some(archive) = archive else {
             return Ok((step, None));
         };
-        let (request, client) = self.listed(Goal::Available)?;
-        Ok(self.plan(step, archive, request, client).await)
+        let request = self.listed(Goal::Available)?;
+        Ok(self.plan(step, archive, request, &self.client).await)
     }
 
     /// The version comes from its archive if that is listed, else from the registry that it was pushed to.
@@ -118,8 +124,8 @@ impl Planner<'_> {
         let mut imports = so_far.shown.steps.iter().zip(listed);
         match imports.find(|(import, _)| import.is_about(solution, version)) {
             Some((import, (_, Some(archive)))) if import.state != State::Failed => {
-                let (request, client) = self.listed(Goal::Activated)?;
-                Ok(self.plan(step, archive, request, client).await)
+                let request = self.listed(Goal::Activated)?;
+                Ok(self.plan(step, archive, request, &self.client).await)
             }
             Some(_) => {
                 let why = InTheWay {
@@ -132,20 +138,18 @@ impl Planner<'_> {
         }
     }
 
-    /// What is asked of an archive that is listed, and of which registry.
-    fn listed(&self, goal: Goal) -> Result<(Request, Client), Failure> {
+    /// What is asked of an archive that is listed.
+    fn listed(&self, goal: Goal) -> Result<Request, Failure> {
         let Arguments {
             registries,
             signers,
             turn,
             ..
         } = self.arguments;
-        let chosen = Chosen::of(registries, &self.site)?;
+        let chosen = self.chosen.clone();
         let mut request = import::of_goal(goal, &chosen.registry, chosen.pull_registry, turn)?;
         request.from_site = chosen.from_site;
-        let request = import::allow(request, registries, signers);
-        let client = import::client(&chosen.registry, &registries.reach, &self.site)?;
-        Ok((request, client))
+        Ok(import::allow(request, registries, signers))
     }
 
     async fn kept(&self, step: Step, (solution, version): (&SolutionName, &Version)) -> Planned {
@@ -163,7 +167,7 @@ impl Planner<'_> {
         match import::of_goal(Goal::Activated, &kept.registry, pull_registry, turn) {
             Ok(request) => {
                 let archive = Archive::new(kept.accepted);
-                self.plan(step, &archive, request, kept.client).await
+                self.plan(step, &archive, request, &kept.client).await
             }
             Err(failure) => (step.because(&failure), None),
         }
@@ -175,10 +179,10 @@ impl Planner<'_> {
         step: Step,
         archive: &Archive,
         mut request: Request,
-        client: Client,
+        client: &Client,
     ) -> Planned {
         request.allowed.adopt.crds = self.arguments.adopt();
-        let reached = (&client, self.change.cluster);
+        let reached = (client, self.change.cluster);
         let planned = match import::look(archive, request.clone(), reached).await {
             Ok((planned, obstacles)) if obstacles.is_empty() => planned,
             Ok((_, obstacles)) => return (step.failed(obstacles, Outcome::No), None),
@@ -192,7 +196,7 @@ impl Planner<'_> {
         let work = Work {
             archive: archive.clone(),
             request,
-            client,
+            client: client.clone(),
             planned,
         };
         (step, Some(work))
