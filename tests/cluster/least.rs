@@ -87,6 +87,27 @@ fn rights_for_one_environment_are_enough_there_and_end_there() {
 }
 
 #[test]
+fn who_may_nothing_is_told_all_that_is_missing_at_once() {
+    let site = Site::new("least-nothing");
+    site.environment("ours");
+    site.kubectl("default", &["create", "serviceaccount", "nobody"])
+        .success();
+    let nobody = site.account("nobody");
+    let before = site.snapshot();
+    let text = import(&site, &nobody, &["-e", "ours"]).failure(1);
+    for words in [
+        "this user may not list nodes",
+        "this user may not create configmaps in namespace metalk8s-solutions",
+        "this user may not patch deployments.apps in namespace ours",
+        "gives the operator the right to patch versionservers/status.example.metalk8s.test",
+        "solution rbac",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in: {text}");
+    }
+    assert_eq!(site.snapshot(), before);
+}
+
+#[test]
 fn each_verb_needs_no_more_than_the_rights_that_are_printed_for_it() {
     let site = Site::new("least-verbs");
     let only = |verb: &str| {

@@ -10,24 +10,13 @@ use serde_json::json;
 use crate::apply::change::{Change, Run};
 use crate::apply::leased::Leased;
 use crate::model::error::Error;
-use crate::model::inventory::{self, cluster_kinds, served_kind};
+use crate::model::inventory::{self, cluster_kinds, served_kind, workloads};
 use crate::model::namespace_record::{self, NamespaceRecord, Origin, namespace_reference};
 use crate::model::obstacle::{Obstacle, named};
 use crate::model::receipt::{Subject, Verb};
 use crate::model::state::ClusterState;
 use crate::model::uses::{Use, check_free};
 use crate::model::vocabulary as v;
-
-/// What runs, and what keeps data: it goes with a namespace.
-const WORKLOADS: [(&str, &str); 7] = [
-    ("apps/v1", "Deployment"),
-    ("apps/v1", "StatefulSet"),
-    ("apps/v1", "DaemonSet"),
-    ("batch/v1", "CronJob"),
-    ("batch/v1", "Job"),
-    ("v1", "Pod"),
-    ("v1", "PersistentVolumeClaim"),
-];
 
 /// Whether custom resources and workloads are deleted with their namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +142,7 @@ async fn used(cluster: &Cluster, space: &NamespaceRecord) -> Result<Vec<Use>, Er
             kinds.extend(served_kind(&crd));
         }
     }
-    kinds.extend(WORKLOADS.map(|(api, kind)| Gvk::new(api, kind)));
+    kinds.extend(workloads());
     let mut used = Vec::new();
     for kind in &kinds {
         let namespace = Some(space.namespace.as_str());

@@ -33,6 +33,19 @@ pub(crate) fn cluster_kinds() -> Vec<Gvk> {
     ]
 }
 
+/// The kinds of what runs, and of what keeps data: it goes with a namespace.
+pub(crate) fn workloads() -> Vec<Gvk> {
+    vec![
+        Gvk::new("apps/v1", "Deployment"),
+        Gvk::new("apps/v1", "StatefulSet"),
+        Gvk::new("apps/v1", "DaemonSet"),
+        Gvk::new("batch/v1", "CronJob"),
+        Gvk::new("batch/v1", "Job"),
+        Gvk::new("v1", "Pod"),
+        Gvk::new("v1", "PersistentVolumeClaim"),
+    ]
+}
+
 /// The CRDs with these labels.
 pub(crate) async fn crds(cluster: &Cluster, labels: &Selector) -> Result<Vec<Object>, Error> {
     let definitions = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");

@@ -85,14 +85,6 @@ impl Deployment {
         objects.find(|object| object.gvk().kind == kind)
     }
 
-    /// Whether a ClusterRole is bound in the whole cluster.
-    pub(crate) fn binds_everywhere(&self, role: &Object) -> bool {
-        let bound = |object: &Object| object.as_value()["roleRef"]["name"] == role.name();
-        let bindings = self.objects.iter();
-        let mut bindings = bindings.filter(|object| object.gvk().kind == "ClusterRoleBinding");
-        bindings.any(bound)
-    }
-
     /// What of it was accepted before.
     pub(crate) fn accepted_before(&self) -> Option<&Consent> {
         self.standing.as_ref()?.accepted.as_ref()

@@ -105,7 +105,7 @@ impl<'a> Plan<'a> {
         let images = images::plan(accepted, client, replace, &mut obstacles).await?;
         let mut unreadable = Vec::new();
         check_version(cluster, &mut unreadable);
-        rights::check_reading(cluster, &mut unreadable).await?;
+        rights::check_reading(cluster, accepted, &request, &mut unreadable).await?;
         let state = if unreadable.is_empty() {
             Some(ClusterState::read(cluster).await?)
         } else {

@@ -8,26 +8,47 @@ mod needs;
 use std::collections::BTreeSet;
 
 use deployer::{Access, Cluster, Grant, Object, ObjectRef, PolicyRule, RulePart};
+use validator::Accepted;
 
 use crate::model::error::Error;
-use crate::model::obstacle::Obstacle;
 use crate::model::inventory::service_monitor;
+use crate::model::obstacle::Obstacle;
 use crate::model::owner::look;
 use crate::model::record;
+use crate::model::request::{CreateEnvironment, Request};
 use crate::model::vocabulary as v;
 use crate::plan::decision::PlannedCrd;
 use crate::plan::deployment::Deployment;
+use crate::plan::rights::manifests::Wanted;
 pub(crate) use crate::plan::rights::needs::Needs;
 
-/// What the plan itself reads.
+/// What the plan itself reads. Who may not read that much gets no plan; then everything else that is missing is named as
+/// well, as far as the archive tells, so that all of it can be granted at once.
 pub(crate) async fn check_reading(
     cluster: &Cluster,
+    accepted: &Accepted,
+    request: &Request,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
     let mut needs = Needs::default();
     needs.state();
     needs.nodes();
-    deny(cluster, &needs, obstacles).await
+    let mut denied = Vec::new();
+    deny(cluster, &needs, &mut denied).await?;
+    if denied.is_empty() {
+        return Ok(());
+    }
+    let wanted = Wanted::of(accepted, &request.goal);
+    let objects = wanted.objects()?;
+    let mut needs = wanted.required(&objects);
+    if request.allowed.create == CreateEnvironment::Allow {
+        needs.new_namespace();
+    }
+    deny(cluster, &needs, obstacles).await?;
+    match wanted.namespace() {
+        Some(namespace) => check_grants(cluster, namespace, &objects, obstacles).await,
+        None => Ok(()),
+    }
 }
 
 /// What applying the plan writes, and the rules that it grants.
@@ -66,7 +87,10 @@ pub(crate) async fn check_writing(
     }
     deny(cluster, &needs, obstacles).await?;
     match deployment {
-        Some(deployment) => check_grants(cluster, deployment, obstacles).await,
+        Some(deployment) => {
+            let namespace = deployment.namespace.as_str();
+            check_grants(cluster, namespace, &deployment.objects, obstacles).await
+        }
         None => Ok(()),
     }
 }
@@ -116,14 +140,14 @@ pub(crate) async fn deny(
 /// Kubernetes lets nobody grant what he does not hold, unless he may `escalate` to write it and `bind` to give it away.
 async fn check_grants(
     cluster: &Cluster,
-    deployment: &Deployment,
+    namespace: &str,
+    objects: &[Object],
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
-    let namespace = deployment.namespace.as_str();
-    for object in &deployment.objects {
+    for object in objects {
         let grants = match object.gvk().kind.as_str() {
             "Role" => [Grant::Role { namespace }, Grant::RoleBinding { namespace }],
-            "ClusterRole" if deployment.binds_everywhere(object) => {
+            "ClusterRole" if is_bound_everywhere(object, objects) => {
                 [Grant::ClusterRole, Grant::ClusterRoleBinding]
             }
             "ClusterRole" => [Grant::ClusterRole, Grant::RoleBinding { namespace }],
@@ -139,6 +163,15 @@ async fn check_grants(
         obstacles.extend(missing.into_iter().map(grant));
     }
     Ok(())
+}
+
+/// Whether one of these objects binds a ClusterRole in the whole cluster.
+fn is_bound_everywhere(role: &Object, objects: &[Object]) -> bool {
+    let mut bindings = objects.iter();
+    bindings.any(|object| {
+        object.gvk().kind == "ClusterRoleBinding"
+            && object.as_value()["roleRef"]["name"] == role.name()
+    })
 }
 
 /// The rules of a role.

@@ -8,12 +8,14 @@ use serde_json::{Value, json};
 use validator::Accepted;
 
 use crate::model::error::Error;
+use crate::model::request::{Goal, Target};
 use crate::model::vocabulary as v;
 use crate::model::{namespace_record, record};
 use crate::plan::expand::Addresses;
 use crate::plan::login;
 use crate::plan::metrics::{Collector, Served};
 use crate::plan::operator::Rendering;
+use crate::plan::place::default_namespace;
 use crate::plan::rights::needs::Needs;
 use crate::plan::rights::rules_of;
 
@@ -100,18 +102,42 @@ pub struct Wanted<'a> {
     pub subjects: Vec<Subject>,
 }
 
-impl Wanted<'_> {
+impl<'a> Wanted<'a> {
+    /// What reaching a goal with an archive takes.
+    pub(crate) fn of(archive: &'a Accepted, goal: &Goal) -> Self {
+        let place = |target: &Target| {
+            let environment = target.environment.clone();
+            let usual = || default_namespace(&environment);
+            let namespace = target.namespace.clone().unwrap_or_else(usual);
+            (environment, namespace)
+        };
+        let (verb, place) = match goal {
+            Goal::Available => (Verb::Import, None),
+            Goal::Activated => (Verb::Activate, None),
+            Goal::Deployed(target) => (Verb::Deploy, Some(place(target))),
+        };
+        Self {
+            verbs: BTreeSet::from([verb]),
+            archive: Some(archive),
+            place,
+            subjects: Vec::new(),
+        }
+    }
+
     /// The namespace of the records, roles for exactly this, and their bindings if somebody is to be bound.
     pub fn manifests(&self) -> Result<Vec<Value>, Error> {
         let objects = self.objects()?;
         let mut rules = Rules::default();
-        let needs = self.needs(&objects);
-        rules.add(needs.wanted());
+        let mut needs = self.required(&objects);
         if self.verbs.contains(&Verb::Deploy) {
+            needs.login(self.login().as_ref());
+            needs.diagnosis();
+            needs.trial();
             for role in &objects {
                 rules.grant(role, self.place.is_some())?;
             }
         }
+        rules.add(needs.wanted());
         let mut manifests = vec![record::namespace()];
         for (namespace, rules) in rules.all() {
             let scope = if namespace.is_some() { "" } else { "Cluster" };
@@ -158,7 +184,7 @@ impl Wanted<'_> {
     }
 
     /// The objects of the version's operator; none without one.
-    fn objects(&self) -> Result<Vec<Object>, Error> {
+    pub(crate) fn objects(&self) -> Result<Vec<Object>, Error> {
         let Some(accepted) = self.archive else {
             return Ok(Vec::new());
         };
@@ -187,7 +213,8 @@ impl Wanted<'_> {
         Ok(objects.collect::<Result<_, _>>()?)
     }
 
-    fn needs(&self, objects: &[Object]) -> Needs {
+    /// What the verbs fail without.
+    pub(crate) fn required(&self, objects: &[Object]) -> Needs {
         let mut needs = self.namespace().map_or_else(Needs::default, Needs::at);
         for verb in &self.verbs {
             self.add(*verb, objects, &mut needs);
@@ -196,7 +223,7 @@ impl Wanted<'_> {
     }
 
     /// The only namespace of environments in which something is done.
-    fn namespace(&self) -> Option<&str> {
+    pub(crate) fn namespace(&self) -> Option<&str> {
         let (_, namespace) = self.place.as_ref()?;
         Some(namespace.as_str())
     }
@@ -260,9 +287,6 @@ impl Wanted<'_> {
         needs.monitors();
         needs.written(objects);
         needs.taken_back(objects);
-        needs.login(self.login().as_ref());
-        needs.diagnosis();
-        needs.trial();
     }
 
     /// The CRDs of the version.

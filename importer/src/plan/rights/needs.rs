@@ -6,7 +6,7 @@ use deployer::{Access, Object, ObjectRef};
 use schemas::KubernetesName;
 use serde_json::Value;
 
-use crate::model::inventory::{cluster_kinds, namespaced_kinds, service_monitor};
+use crate::model::inventory::{cluster_kinds, namespaced_kinds, service_monitor, workloads};
 use crate::model::vocabulary as v;
 use crate::plan::uses;
 
@@ -85,7 +85,8 @@ impl Needs {
     pub(crate) fn no_space(&mut self) {
         self.here(&["delete"], CORE, "namespaces", None);
         self.here(&["delete"], CORE, "configmaps", None);
-        for (group, resource) in WORKLOADS {
+        for kind in workloads() {
+            let (group, resource) = resource(&kind.kind);
             self.here(&["list"], group, resource, None);
         }
     }
@@ -300,18 +301,8 @@ impl Needs {
     }
 }
 
-/// What runs and what keeps data, as group and resource: it is named before a namespace goes.
-const WORKLOADS: [(&str, &str); 7] = [
-    (APPS, "deployments"),
-    (APPS, "statefulsets"),
-    (APPS, "daemonsets"),
-    ("batch", "cronjobs"),
-    ("batch", "jobs"),
-    (CORE, "pods"),
-    (CORE, "persistentvolumeclaims"),
-];
-
-/// The group and resource of each kind that is written. Discovery would know too, but not without a request for each.
+/// The group and resource of each kind that is written, or looked for before a namespace goes. Discovery would know too,
+/// but not without a request for each.
 fn resource(kind: &str) -> (&'static str, &'static str) {
     const RBAC: &str = "rbac.authorization.k8s.io";
     match kind {
@@ -325,8 +316,14 @@ fn resource(kind: &str) -> (&'static str, &'static str) {
         "Deployment" => (APPS, "deployments"),
         "Service" => (CORE, "services"),
         "ServiceMonitor" => ("monitoring.coreos.com", "servicemonitors"),
+        "StatefulSet" => (APPS, "statefulsets"),
+        "DaemonSet" => (APPS, "daemonsets"),
+        "CronJob" => ("batch", "cronjobs"),
+        "Job" => ("batch", "jobs"),
+        "Pod" => (CORE, "pods"),
+        "PersistentVolumeClaim" => (CORE, "persistentvolumeclaims"),
         "CustomResourceDefinition" => (EXTENSIONS, "customresourcedefinitions"),
-        other => unreachable!("an import writes no {other}"),
+        other => unreachable!("nobody asks for a {other}"),
     }
 }
 
