@@ -125,6 +125,7 @@ mod tests {
             environments: Vec::new(),
             operators: Vec::new(),
             notes: Vec::new(),
+            unseen: Vec::new(),
         }
     }
 

@@ -93,15 +93,13 @@ pub async fn way_back(
     let state = ClusterState::read(cluster).await?;
     let namespace = only_namespace(&state, environment, namespace)?;
     let receipts = Receipts::read(cluster).await?;
-    let found = match to {
-        Some(revision) => brought(&receipts, solution, &namespace, revision)?,
-        None => {
-            let now = state.deployed(&namespace, solution);
-            let now = now.map(|deployed| Ran::of(&state, solution, deployed));
-            before(&receipts, solution, &namespace, now.as_ref())?
-        }
+    let (ran, known) = if let Some(revision) = to {
+        brought(&receipts, solution, &namespace, revision)?
+    } else {
+        let now = state.deployed(&namespace, solution);
+        let now = now.map(|deployed| Ran::of(&state, solution, deployed));
+        before(&receipts, solution, &namespace, now.as_ref())?
     };
-    let (ran, known) = found;
     check_imported(&state, solution, ran)?;
     Ok(WayBack {
         version: ran.version.clone(),
@@ -123,12 +121,10 @@ fn only_namespace(
         (Some(named), _) => Ok(named.clone()),
         (None, [only]) => Ok(only.namespace.clone()),
         (None, several) => {
-            let names = several.iter().map(|space| space.namespace.as_str());
-            let names: Vec<&str> = names.collect();
-            Err(Obstacle::SeveralNamespaces(
-                environment.clone(),
-                names.join(", "),
-            ))
+            let all = several.iter().map(|space| space.namespace.as_str());
+            let all: Vec<&str> = all.collect();
+            let environment = environment.clone();
+            Err(Obstacle::SeveralNamespaces(environment, all.join(", ")))
         }
     }
 }
@@ -182,9 +178,8 @@ fn check_imported(
     };
     match ran.archive_id {
         Some(archive_id) if archive_id != record.archive_id => {
-            let (solution, version) = (solution.clone(), ran.version.clone());
             let now = record.archive_id;
-            Err(Obstacle::ImportedAnew(solution, version, archive_id, now))
+            Err(Obstacle::ImportedAnew(record.id(), archive_id, now))
         }
         _ => Ok(()),
     }
@@ -317,14 +312,14 @@ mod tests {
         let known = record("1.0.0");
         let (version, archive_id) = (known.version.clone(), known.archive_id);
         assert_eq!(check(std::slice::from_ref(&known), &ran("1.0.0")), Ok(()));
-        let absent = Obstacle::NotImported(shop.clone(), version.clone());
+        let absent = Obstacle::NotImported(shop.clone(), version);
         assert_eq!(check(&[], &ran("1.0.0")), Err(absent));
         let other = schemas::Digest::new([9; 32]);
         let anew = Record {
             archive_id: other,
             ..known
         };
-        let refused = Obstacle::ImportedAnew(shop.clone(), version, archive_id, other);
+        let refused = Obstacle::ImportedAnew("shop-1.0.0".to_owned(), archive_id, other);
         assert_eq!(check(&[anew], &ran("1.0.0")), Err(refused));
     }
 

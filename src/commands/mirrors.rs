@@ -61,13 +61,13 @@ pub(crate) struct Arguments {
 /// What nodes run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Runtime {
-    /// containerd: hosts.toml for each registry
+    /// hosts.toml for each registry
     Containerd,
-    /// k3s or RKE2: registries.yaml
+    /// registries.yaml, which RKE2 reads too
     K3s,
-    /// CRI-O or podman: a drop-in for registries.conf
+    /// A drop-in for registries.conf, which podman reads too
     Crio,
-    /// OpenShift: `ImageDigestMirrorSet` and `ImageTagMirrorSet`
+    /// Objects of `OpenShift`: `ImageDigestMirrorSet` and `ImageTagMirrorSet`
     Openshift,
 }
 

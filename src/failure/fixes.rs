@@ -1,7 +1,7 @@
 //! What to do about each thing that is in the way of a change to a cluster.
 
 use importer::Obstacle as O;
-use schemas::{EnvironmentName, Namespace};
+use schemas::{EnvironmentName, KubernetesName, Namespace};
 
 use super::registry::MAY_NOT_PUSH;
 
@@ -41,6 +41,9 @@ const OWN_LOGIN: &str =
 const NOTHING_BEFORE: &str = "`solution status` lists what is imported, and `solution deploy NAME VERSION --allow-downgrade` runs an older version";
 const REVISIONS: &str = "`solution history NAME --environment NAME` shows what was deployed there; `solution deploy NAME VERSION` runs any imported version";
 const IMPORTED_ANEW: &str = "import the archive that ran with `--replace`; or `solution deploy NAME VERSION --allow-downgrade` runs the one that is imported now";
+const ONE_PREFIX: &str = "name one Solution, or import all into one registry under one prefix";
+const SITE_FILE: &str =
+    "change the site's file (`solution site set`), or have the cluster get what it names";
 const PLAN_AGAIN: &str =
     "run the same command again: it makes a new plan, and nothing has to be pushed twice";
 
@@ -57,10 +60,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
             create,
             host,
         } => {
-            let create = create_first(create.as_ref(), namespace);
-            return format!(
-                "{create}`kubectl --namespace {namespace} create secret docker-registry {secret} --docker-server={host} --docker-username=… --docker-password=…`, or `--pull-login FILE` to have one created"
-            );
+            return create_secret(secret, namespace, create.as_ref(), host);
         }
         O::Beyond(_, id) => {
             return format!("read them in the plan; `--accept {id}` accepts them");
@@ -78,9 +78,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::OtherSigners(..) => OTHER_SIGNERS,
         O::PushDenied(_) => MAY_NOT_PUSH,
         O::OtherTag(..) => OTHER_TAG,
-        O::SeveralPrefixes(..) => {
-            "name one Solution, or import all into one registry under one prefix"
-        }
+        O::SeveralPrefixes(..) => ONE_PREFIX,
         O::SameReference(_) => "ask the publisher for an archive in which each has its own",
         O::NotKept(..) | O::ImagesGone(..) => FROM_MEDIUM,
         O::CrdTooNew { .. } => "import a version whose API the cluster still serves",
@@ -98,19 +96,12 @@ pub(crate) fn fix(obstacle: &O) -> String {
             "deploy it in an environment with `solution deploy`: it does not need to be active"
         }
         O::NoOperator(_) => "leave out `--environment`: the images become available without it",
-        O::OtherNamespace(_, environment) => {
-            return format!(
-                "`solution environment describe {environment}` shows those that it has"
-            );
-        }
-        O::NoEnvironment(_) => "`solution environment list` shows all",
+        O::NoEnvironment(_) | O::OtherNamespace(..) => "`solution environment list` shows all",
         O::SeveralNamespaces(..) => "choose one with `--namespace`",
         O::NamespaceReserved(_) | O::NamespaceTaken(..) => OTHER_NAMESPACE,
         O::NamespaceGoing(_) => "wait until it is gone, then run the same command again",
         O::NamespaceOther(_) | O::NamespaceUnowned(..) => ADOPT_NAMESPACE,
-        O::NoPriorityClass(..) => "create it, or name another in the site's file",
-        O::NoNode(..) => "label a node, or change `nodeSelector` in the site's file",
-        O::ImageVariable(_) => "remove it from the site's file: `solution site set`",
+        O::NoPriorityClass(..) | O::NoNode(..) | O::ImageVariable(_) => SITE_FILE,
         O::OtherLogin(..) => "also give `--pull-registry`, as nodes know it",
         O::NoLogin(_) => NO_LOGIN,
         O::PushLogin(_) => "have a login created that may only pull",
@@ -134,6 +125,18 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::LoginUsed(..) => OWN_LOGIN,
     };
     words.to_owned()
+}
+
+fn create_secret(
+    secret: &KubernetesName,
+    namespace: &Namespace,
+    environment: Option<&EnvironmentName>,
+    host: &str,
+) -> String {
+    let first = create_first(environment, namespace);
+    format!(
+        "{first}`kubectl --namespace {namespace} create secret docker-registry {secret} --docker-server={host} --docker-username=… --docker-password=…`, or `--pull-login FILE` to have one created"
+    )
 }
 
 fn create_first(environment: Option<&EnvironmentName>, namespace: &Namespace) -> String {

@@ -21,6 +21,7 @@ mod releases;
 mod rights;
 mod signals;
 mod signing;
+mod site;
 mod sources;
 #[path = "../common/stages.rs"]
 mod stages;

@@ -1,6 +1,7 @@
 //! A gate before the API server: the first request that names something waits until the test lets it through, so that
 //! a test can do what others might do in just that moment.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -111,7 +112,7 @@ impl Gate {
         let variables = program.get_envs();
         command.envs(variables.filter_map(|(name, value)| Some((name, value?))));
         let killed = self.during(&mut command, || {
-            let process = std::fs::read_to_string(site.desk.path("pid")).unwrap();
+            let process = fs::read_to_string(site.desk.path("pid")).unwrap();
             let kill = ["-s", "KILL", process.trim()];
             Answer::of(Command::new("kill").args(kill)).success();
         });

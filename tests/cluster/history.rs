@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::common::Answer;
+use crate::gate::Gate;
 use crate::site::{Site, eventually, variable};
 
 /// A site into which both versions were imported, with an environment `back`, and without the archives.
@@ -149,7 +150,7 @@ fn what_is_no_way_back_is_refused_with_the_reason() {
     }
     assert_eq!(site.snapshot(), before);
     // The archive that ran is not the one that is imported now.
-    let receipt = format!("configmap/receipt-{:0>6}", first);
+    let receipt = format!("configmap/receipt-{first:0>6}");
     let text = site.field("metalk8s-solutions", &receipt, r"{.data.receipt\.json}");
     let mut other: Value = serde_json::from_str(&text).unwrap();
     other["places"][0]["to"]["archiveId"] = json!(format!("sha256:{}", "0".repeat(64)));
@@ -240,4 +241,31 @@ fn a_failed_upgrade_stands_in_the_history_with_its_reason() {
     // An undeploy can be taken back too.
     rollback(&site, &[]).success();
     runs(&site, "1.0.0");
+}
+
+#[test]
+fn a_killed_change_stands_in_the_history_until_the_next_one_says_that_it_was_interrupted() {
+    let site = site("history-killed");
+    deploy(&site, &["1.0.0", "--pull-secret", "login"]).success();
+    let kill_before = |request: &'static str| {
+        let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+        let upgrade = ["deploy", "example", "-e", "back", "--ca-file", &ca];
+        Gate::before(&site, request).kill(&site, site.command().args(upgrade));
+    };
+    let begun = json!(["deploy", "1.1.0", "1.0.0", "begun"]);
+    let interrupted = json!(["deploy", "1.1.0", "1.0.0", "interrupted"]);
+    kill_before(
+        "deployments/example-operator?fieldManager=solution&fieldValidation=Strict&force=false HTTP",
+    );
+    assert_eq!(newest(&site, 1), json!([begun]));
+    // Killed once more when all is done but the end of its receipt: the record says that the new version runs.
+    let next = history(&site)[0]["revision"].as_u64().unwrap() + 1;
+    let end = format!("GET /api/v1/namespaces/metalk8s-solutions/configmaps/receipt-{next:06}");
+    kill_before(end.leak());
+    assert_eq!(newest(&site, 2), json!([begun, interrupted]));
+    runs(&site, "1.1.0");
+    rollback(&site, &[]).success();
+    runs(&site, "1.0.0");
+    let back = json!(["rollback", "1.0.0", "1.1.0", "done"]);
+    assert_eq!(newest(&site, 3), json!([back, interrupted, interrupted]));
 }

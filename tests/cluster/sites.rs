@@ -50,6 +50,26 @@ fn deployment(site: &Site, namespace: &str) -> Value {
     site.kubectl(namespace, &get).json()
 }
 
+/// A plan names each value that comes from the site's file, and writes nothing.
+fn shows_what_it_takes_from_the_file(site: &Site) {
+    let before = site.snapshot();
+    let dry = ["-e", "sites", "--dry-run", "--output", "json"];
+    let plan = import(site, "1.0.0.iso", &dry).json();
+    assert_eq!(site.snapshot(), before);
+    let chosen = plan["target"]["site"].as_array().unwrap();
+    let team = chosen.iter().find(|it| it["field"] == "labels.team");
+    let from = "the site's file of sites, entry for *";
+    assert_eq!(
+        team.unwrap(),
+        &json!({ "field": "labels.team", "value": "sites", "from": from })
+    );
+    let defaults = plan["defaults"].as_array().unwrap();
+    for flag in ["--registry", "--pull-registry", "--pull-secret"] {
+        let default = defaults.iter().find(|it| it["flag"] == flag);
+        assert_eq!(default.unwrap()["why"], "the site's file", "{flag}");
+    }
+}
+
 #[test]
 fn what_a_site_chooses_reaches_the_operator_and_is_shown_before() {
     let site = Site::new("sites");
@@ -71,23 +91,7 @@ fn what_a_site_chooses_reaches_the_operator_and_is_shown_before() {
     let own = json!({ "workloads": [{ "set": { "labels": { "team": "sites" } } }] });
     set(&site, &own, &["--environment", "sites"]);
 
-    let before = site.snapshot();
-    let dry = ["-e", "sites", "--dry-run", "--output", "json"];
-    let plan = import(&site, "1.0.0.iso", &dry).json();
-    assert_eq!(site.snapshot(), before);
-    let chosen = plan["target"]["site"].as_array().unwrap();
-    let team = chosen.iter().find(|it| it["field"] == "labels.team");
-    let from = "the site's file of sites, entry for *";
-    assert_eq!(
-        team.unwrap(),
-        &json!({ "field": "labels.team", "value": "sites", "from": from })
-    );
-    let defaults = plan["defaults"].as_array().unwrap();
-    for flag in ["--registry", "--pull-registry", "--pull-secret"] {
-        let default = defaults.iter().find(|it| it["flag"] == flag);
-        assert_eq!(default.unwrap()["why"], "the site's file", "{flag}");
-    }
-
+    shows_what_it_takes_from_the_file(&site);
     import(&site, "1.0.0.iso", &["-e", "sites"]).success();
     let deployment = deployment(&site, "sites");
     let pod = &deployment["spec"]["template"]["spec"];

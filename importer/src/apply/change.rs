@@ -44,9 +44,10 @@ impl fmt::Debug for Change<'_> {
 }
 
 impl Change<'_> {
-    /// Decides from the state of the cluster, which also says what the change is `about`, and, unless the run is dry, takes the Lease, decides again, and acts. The
-    /// first decision refuses without a write; the second knows what others have done meanwhile. Returns what was
-    /// decided last, and what acting on it removed; nothing of a dry run.
+    /// Decides from the state of the cluster and, unless the run is dry, takes the Lease, decides again, and acts. The
+    /// first decision refuses without a write; the second knows what others have done meanwhile. The receipt says what
+    /// the change was `about`, from the state before it. Returns what was decided last, and what acting on it removed;
+    /// nothing of a dry run.
     pub(crate) async fn make<T>(
         &self,
         about: impl FnOnce(&ClusterState) -> Subject,

@@ -54,8 +54,7 @@ impl<'a> Journal<'a> {
         let object = Object::new(receipt.to_object())?;
         let (manager, force) = (v::manager(), Conflicts::Force);
         // Created, never applied: one of the same number is another change's.
-        let created = self.cluster.put(&object, None, &manager, force).await;
-        created?;
+        self.cluster.put(&object, None, &manager, force).await?;
         for interrupted in earlier.interrupted() {
             self.keep(&interrupted).await?;
         }

@@ -71,7 +71,8 @@ impl Leased<'_> {
             done.revision = ended?;
             Ok((decided, done))
         };
-        let acted: Result<_, Error> = acted.await;
+        // On the heap: it holds whatever a change holds while it waits.
+        let acted: Result<_, Error> = Box::pin(acted).await;
         // What went wrong first is what the administrator must know.
         let released = lock.release().await;
         let acted = acted?;

@@ -6,6 +6,7 @@ use crate::apply::change::Change;
 use crate::apply::leased::Leased;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
+use crate::model::receipt::{Subject, Verb};
 use crate::model::site::SiteFile;
 use crate::model::state::ClusterState;
 use crate::status::site::problems;
@@ -50,6 +51,11 @@ pub async fn keep(change: &Change<'_>, file: &SiteFile) -> Result<KeptSite, Erro
         SiteChange::Unchanged => Ok(()),
         SiteChange::Changed => leased.keep(file.to_object()).await,
     };
-    let (kept, _) = change.make(decide, act).await?;
+    let about = |state: &ClusterState| {
+        let environment = file.environment().into_iter();
+        let spaces = environment.flat_map(|environment| state.environment(environment));
+        Subject::of_spaces(Verb::SetSite, spaces)
+    };
+    let (kept, _) = change.make(about, decide, act).await?;
     Ok(kept)
 }

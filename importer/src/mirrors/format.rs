@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use registry::{PlainHttp, RegistryAddress};
+use schemas::yaml;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::below;
 use crate::model::obstacle::Obstacle;
-use schemas::yaml;
 
 /// What nodes run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

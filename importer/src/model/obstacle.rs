@@ -155,7 +155,7 @@ pub enum Obstacle {
         /// The registry as nodes know it.
         host: String,
     },
-    /// The site's file names a PriorityClass that is not there.
+    /// The site's file names a `PriorityClass` that is not there.
     #[error("PriorityClass `{0}`, which {1} names, does not exist")]
     NoPriorityClass(KubernetesName, String),
     /// The site's file asks for labels that no node has.
@@ -223,8 +223,8 @@ pub enum Obstacle {
     #[error("revision {0} did not end well, so {1} {2} may never have run")]
     RevisionFailed(u32, SolutionName, Version),
     /// A version was imported anew since it ran: the first archive ran, the second is recorded.
-    #[error("{0} {1} ran from archive {2}, and was imported from a different archive since, {3}")]
-    ImportedAnew(SolutionName, Version, Digest, Digest),
+    #[error("{0} ran from archive {1}, and was imported from a different archive since, {2}")]
+    ImportedAnew(String, Digest, Digest),
     /// The version is not imported.
     #[error("{0} {1} is not imported")]
     NotImported(SolutionName, Version),

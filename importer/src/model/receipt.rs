@@ -101,6 +101,8 @@ pub enum Verb {
     CreateEnvironment,
     /// An environment was removed.
     DeleteEnvironment,
+    /// A site's file was kept.
+    SetSite,
 }
 
 impl fmt::Display for Verb {
@@ -116,6 +118,7 @@ impl fmt::Display for Verb {
             Self::Delete => "delete",
             Self::CreateEnvironment => "environment create",
             Self::DeleteEnvironment => "environment delete",
+            Self::SetSite => "site set",
         })
     }
 }

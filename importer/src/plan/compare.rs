@@ -99,7 +99,8 @@ impl Comparison {
             obstacles: Vec::new(),
         };
         check_version(cluster, &mut comparison.obstacles);
-        rights::check_reading(cluster, &mut comparison.obstacles).await?;
+        let obstacles = &mut comparison.obstacles;
+        rights::check_reading(cluster, accepted, &request, obstacles).await?;
         if !comparison.obstacles.is_empty() {
             return Ok(comparison);
         }

@@ -85,12 +85,21 @@ impl Narrowing {
 
     /// Whether an object is seen to lose something by it.
     pub(crate) fn hits(&self, object: &Object) -> bool {
-        let mut found = vec![object.as_value()];
-        for step in &self.path {
-            let inner = found.into_iter().flat_map(|value| inside(value, step));
-            found = inner.collect();
+        self.hits_inside(object.as_value(), &self.path)
+    }
+
+    /// The same of a value, from which it is so many steps: at most [`crate::limits::SCHEMA_DEPTH`].
+    fn hits_inside(&self, value: &Value, steps: &[Step]) -> bool {
+        let Some((step, rest)) = steps.split_first() else {
+            return self.lost.hits(value);
+        };
+        let hits = |value: &Value| self.hits_inside(value, rest);
+        match (step, value) {
+            (Step::Field(name), Value::Object(fields)) => fields.get(name).is_some_and(hits),
+            (Step::Items, Value::Array(items)) => items.iter().any(hits),
+            (Step::Values, Value::Object(fields)) => fields.values().any(hits),
+            _ => false,
         }
-        found.into_iter().any(|value| self.lost.hits(value))
     }
 }
 
@@ -116,16 +125,6 @@ impl fmt::Display for Narrowing {
 fn list(values: &[Value]) -> String {
     let values = values.iter().map(Value::to_string).collect();
     named(values)
-}
-
-/// The values inside another one.
-fn inside<'a>(value: &'a Value, step: &Step) -> Vec<&'a Value> {
-    match (step, value) {
-        (Step::Field(name), Value::Object(fields)) => fields.get(name).into_iter().collect(),
-        (Step::Items, Value::Array(items)) => items.iter().collect(),
-        (Step::Values, Value::Object(fields)) => fields.values().collect(),
-        _ => Vec::new(),
-    }
 }
 
 impl Lost {

@@ -390,6 +390,43 @@ mod tests {
     }
 
     #[test]
+    fn fields_of_others_are_in_the_way_unless_they_are_taken_over() {
+        let object = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": "n" } });
+        let object = Object::new(object).unwrap();
+        let field = |name: &str| FieldConflict {
+            field: format!(".data.{name}"),
+            manager: "them".to_owned(),
+        };
+        let planned = |taken: Vec<FieldConflict>, conflicts| {
+            let difference = Difference {
+                applied: Applied::Changed,
+                changes: Vec::new(),
+                before: Some(object.clone()),
+                after: object.clone(),
+                taken,
+            };
+            planned(&object, Trial::Would(Box::new(difference)), conflicts)
+        };
+        let both = || vec![field("x"), field("y")];
+        let words = "ConfigMap n/a has fields that other field managers set: .data.x (them), .data.y (them)";
+        let refused = planned(both(), Conflicts::Refuse).unwrap_err();
+        assert_eq!(refused.to_string(), words);
+        let taken = planned(both(), Conflicts::Force).unwrap().taken_over;
+        assert_eq!(
+            taken,
+            both()
+                .into_iter()
+                .map(PlannedField::from)
+                .collect::<Vec<_>>()
+        );
+        let free = planned(Vec::new(), Conflicts::Refuse).unwrap();
+        assert_eq!(
+            (free.action.as_str(), free.taken_over),
+            ("change", Vec::new())
+        );
+    }
+
+    #[test]
     fn what_goes_or_becomes_narrower_is_a_loss() {
         let change = |path: &str, before: Option<&str>, after: Option<&str>| FieldChange {
             path: path.to_owned(),

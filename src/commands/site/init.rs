@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::anyhow;
 use clap::Args;
 use serde_json::json;
 
@@ -26,8 +27,11 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    disk::write_new(&arguments.file, 0o644, TEMPLATE.as_bytes())?;
     let file = arguments.file.display();
+    if arguments.file.exists() {
+        return Err(Failure::no(anyhow!("`{file}` exists")).hint("name another file"));
+    }
+    disk::write_new(&arguments.file, 0o644, TEMPLATE.as_bytes())?;
     Ok(give(output, &json!({ "file": arguments.file }), |_| {
         render::line!("`{file}` is written");
         render::note!("edit it, then `solution site set {file}`");

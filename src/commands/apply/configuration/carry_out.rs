@@ -1,7 +1,7 @@
 //! Carries out a plan step by step. A step that fails is no more than that: those that need it fail too, and the others go
 //! on.
 
-use importer::{Change, Receipt, Undone};
+use importer::{Change, EvenIfUsed, Images, Receipt, Undone};
 
 use super::plan::{Plan, Work};
 use super::show::{Action, Overview, State, Step};
@@ -56,17 +56,19 @@ async fn removed(step: &Step, change: &Change<'_>) -> Result<Option<Undone>, Fai
     let (Some(solution), version) = (&step.solution, &step.version) else {
         return Ok(None);
     };
+    let used = EvenIfUsed::Refuse;
     let Some(version) = version.as_ref().filter(|_| step.action == Action::Unimport) else {
-        return Ok(Some(importer::deactivate(change, solution).await?));
+        return Ok(Some(importer::deactivate(change, solution, used).await?));
     };
-    let status = importer::status(change.cluster).await?;
+    let status = importer::status(change.cluster, None).await?;
     let is_active = status.versions.iter().any(|found| {
         found.active && (&found.record.name, &found.record.version) == (solution, version)
     });
     if is_active {
         return Ok(None);
     }
-    Ok(Some(importer::unimport(change, solution, version).await?))
+    let version = (solution, version);
+    Ok(Some(importer::unimport(change, version, used, Images::Keep).await?))
 }
 
 impl Step {

@@ -1,6 +1,8 @@
 //! Every step that a configuration comes to, with all that is in the way. Nothing is written.
 
-use importer::{Change, Difference, Goal, PlanSummary, Request, Run, Unlisted};
+use importer::{
+    Change, Difference, EvenIfUsed, Goal, Images, Obstacle, PlanSummary, Request, Run, Unlisted,
+};
 use registry::Client;
 use schemas::{SolutionId, SolutionName, SolutionsConfiguration, Version};
 
@@ -11,7 +13,7 @@ use crate::args::Output;
 use crate::commands::refusal::InTheWay;
 use crate::commands::import::Chosen;
 use crate::commands::{import, kept};
-use crate::failure::{self, Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 
 /// All steps, and what those need that import or activate.
 pub(super) struct Plan {
@@ -63,7 +65,7 @@ impl Plan {
             client: import::client(&chosen.registry, &registries.reach, &site)?,
             chosen,
         };
-        let status = importer::status(cluster).await?;
+        let status = importer::status(cluster, None).await?;
         let accepted = listed.iter().filter_map(|(_, archive)| archive.as_ref());
         let ids: Vec<SolutionId> = accepted.map(|archive| id(archive).clone()).collect();
         let difference = Difference::of(configuration, &ids, &status);
@@ -207,12 +209,13 @@ impl Planner<'_> {
         if !self.arguments.prune {
             return Ok(step.unlisted());
         }
-        match importer::deactivate(&self.dry(), solution).await {
+        match importer::deactivate(&self.dry(), solution, EvenIfUsed::Refuse).await {
             Ok(undone) => Ok(Step {
                 objects: undone.removed,
                 ..step
             }),
-            Err(importer::Error::Refused(obstacle)) => Ok(step.left(&obstacle)),
+            Err(importer::Error::Refused(obstacle)) => Ok(step.left([obstacle])),
+            Err(importer::Error::Hindered(by)) => Ok(step.left(by.obstacles)),
             Err(error) => Err(error.into()),
         }
     }
@@ -233,12 +236,14 @@ impl Planner<'_> {
         if found.active && !so_far.replaces(solution) {
             return Ok(step.active());
         }
-        match importer::unimport(&self.dry(), solution, version).await {
+        let (version, used) = ((solution, version), EvenIfUsed::Refuse);
+        match importer::unimport(&self.dry(), version, used, Images::Keep).await {
             Ok(undone) => Ok(Step {
                 objects: undone.removed,
                 ..step
             }),
-            Err(importer::Error::Refused(obstacle)) => Ok(step.left(&obstacle)),
+            Err(importer::Error::Refused(obstacle)) => Ok(step.left([obstacle])),
+            Err(importer::Error::Hindered(by)) => Ok(step.left(by.obstacles)),
             Err(error) => Err(error.into()),
         }
     }
@@ -264,8 +269,12 @@ impl Overview {
 
 impl Step {
     /// The step, not taken because something is in its way: what is used stays.
-    fn left(self, obstacle: &importer::Obstacle) -> Self {
-        self.left_since(&obstacle.to_string(), &failure::fix(obstacle))
+    fn left(self, obstacles: impl IntoIterator<Item = Obstacle>) -> Self {
+        Self {
+            state: State::Left,
+            why: obstacles.into_iter().map(|it| InTheWay::from(&it)).collect(),
+            ..self
+        }
     }
 
     /// The step, not taken because nobody asked for it.

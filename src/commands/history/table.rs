@@ -1,0 +1,98 @@
+//! Changes as a table, for people.
+
+use importer::{ChangeReceipt, Outcome, Passage};
+
+use crate::render;
+
+/// The titles of the table.
+const TITLES: [&str; 8] = [
+    "REVISION",
+    "AT",
+    "VERB",
+    "SOLUTION",
+    "NAMESPACE",
+    "BEFORE",
+    "OUTCOME",
+    "BY",
+];
+
+/// One row for each namespace of a change, and what went wrong below.
+pub(super) fn show(receipts: &[ChangeReceipt]) {
+    let mut widths = TITLES.map(str::len);
+    let rows: Vec<Vec<[String; 8]>> = receipts.iter().map(rows).collect();
+    for row in rows.iter().flatten() {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    line(&TITLES.map(str::to_owned), widths);
+    for (receipt, rows) in receipts.iter().zip(&rows) {
+        for row in rows {
+            line(row, widths);
+        }
+        if let Outcome::Failed(why) | Outcome::RolledBack(why) = &receipt.outcome {
+            render::line!("  why: {why}");
+        }
+    }
+}
+
+fn line(row: &[String; 8], widths: [usize; 8]) {
+    let cells = row.iter().zip(widths);
+    let cells: Vec<String> = cells
+        .map(|(cell, width)| format!("{cell:width$}"))
+        .collect();
+    render::line(cells.join("  ").trim_end());
+}
+
+fn rows(receipt: &ChangeReceipt) -> Vec<[String; 8]> {
+    let subject = &receipt.subject;
+    let version = subject.version.as_ref();
+    let version = version.map_or(String::new(), |version| format!(" {version}"));
+    let solution = subject.solution.as_ref();
+    let solution = solution.map_or(String::new(), |solution| format!("{solution}{version}"));
+    let first = [
+        receipt.revision.to_string(),
+        receipt.at.to_string(),
+        subject.verb.to_string(),
+        solution,
+        String::new(),
+        String::new(),
+        outcome(&receipt.outcome).to_owned(),
+        receipt.by.clone(),
+    ];
+    let mut rows = vec![first];
+    for (at, place) in subject.places.iter().enumerate() {
+        if at > 0 {
+            rows.push(Default::default());
+        }
+        [rows[at][4], rows[at][5]] = whereabouts(place);
+    }
+    rows
+}
+
+/// A namespace, and what ran there.
+fn whereabouts(place: &Passage) -> [String; 2] {
+    let Passage {
+        environment,
+        namespace,
+        from,
+        ..
+    } = place;
+    let namespace = if namespace.as_str() == environment.as_str() {
+        namespace.to_string()
+    } else {
+        format!("{namespace} ({environment})")
+    };
+    let before = from.as_ref().map(|from| from.version.to_string());
+    [namespace, before.unwrap_or_default()]
+}
+
+fn outcome(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Begun => "not ended",
+        Outcome::Interrupted => "interrupted",
+        Outcome::Done => "done",
+        Outcome::Failed(_) => "failed",
+        Outcome::RolledBack(_) => "rolled back",
+    }
+}

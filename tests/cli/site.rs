@@ -1,0 +1,44 @@
+//! A site's file before any cluster has it.
+
+use crate::common::Desk;
+
+#[test]
+fn the_file_to_begin_with_is_a_good_one_and_replaces_none() {
+    let desk = Desk::new();
+    desk.solution(&["site", "init"]).success();
+    desk.solution(&["site", "check", "site.yaml"]).success();
+    let again = desk.solution(&["site", "init"]).failure(1);
+    assert!(again.contains("`site.yaml` exists"), "{again}");
+}
+
+#[test]
+fn a_wrong_file_is_named_with_what_is_wrong_in_it() {
+    let desk = Desk::new();
+    let head = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\nspec: ";
+    for (spec, environment, words) in [
+        (
+            "{workloads: [{set: {image: x}}]}",
+            None,
+            "unknown field `image`",
+        ),
+        (
+            "{workloads: [{set: {env: {POD_NAME: x}}}]}",
+            None,
+            "the entry for * sets the variable `POD_NAME`, which the import sets itself",
+        ),
+        ("{registry: 'https://r.test'}", None, "has a scheme"),
+        (
+            "{pullRegistry: r.test}",
+            Some("prod"),
+            "belongs in the default file",
+        ),
+    ] {
+        desk.write("wrong.yaml", format!("{head}{spec}"));
+        let mut check = vec!["site", "check", "wrong.yaml"];
+        check.extend(environment.into_iter().flat_map(|it| ["-e", it]));
+        let refused = desk.solution(&check).failure(1);
+        assert!(refused.contains(words), "{refused}");
+        assert!(refused.contains("`wrong.yaml`"), "{refused}");
+        assert!(refused.contains("`solution site init`"), "{refused}");
+    }
+}
