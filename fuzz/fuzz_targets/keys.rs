@@ -3,6 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use schemas::PayloadType;
 use signing::{PublicKey, SecretKey};
 
 fuzz_target!(|text: &str| {
@@ -11,8 +12,16 @@ fuzz_target!(|text: &str| {
         assert_eq!(again.id(), key.id());
     }
     if let Ok(secret) = SecretKey::from_pem(text) {
-        let signature = secret.sign(b"payload");
-        assert!(secret.public().verifies(b"payload", &signature));
-        assert!(!secret.public().verifies(b"Payload", &signature));
+        let signature = secret.sign(PayloadType::Statement, b"payload");
+        assert!(
+            secret
+                .public()
+                .verifies(PayloadType::Statement, b"payload", &signature)
+        );
+        assert!(
+            !secret
+                .public()
+                .verifies(PayloadType::Statement, b"Payload", &signature)
+        );
     }
 });

@@ -1,5 +1,6 @@
-//! `statement.dsse.json`: a DSSE v1 envelope in its one spelling, padded to 65,536 bytes so that a signature can be
-//! added in place. Any other spelling is refused, so an envelope cannot be changed without changing what it says.
+//! DSSE v1 envelopes, each in its one spelling: `statement.dsse.json` of an archive, padded to 65,536 bytes so that a
+//! signature can be added in place, and the file of a plan, as long as it is. Any other spelling is refused, so an
+//! envelope cannot be changed without changing what it says.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,6 +16,43 @@ use crate::{Digest, DigestError, limits};
 
 /// The payload type of an in-toto statement.
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
+
+/// What an envelope holds. Every signature is over the type too, so that one over a plan never counts for an archive,
+/// nor the other way round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PayloadType {
+    /// The statement of an archive.
+    Statement,
+    /// A plan to change a cluster.
+    Plan,
+}
+
+impl PayloadType {
+    /// As it stands in an envelope.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Statement => PAYLOAD_TYPE,
+            Self::Plan => "application/vnd.solutions.plan.v1+json",
+        }
+    }
+
+    /// Bytes that an envelope has at most.
+    const fn limit(self) -> usize {
+        match self {
+            Self::Statement => limits::ENVELOPE_SIZE,
+            Self::Plan => limits::PLAN_SIZE,
+        }
+    }
+
+    /// Whether an envelope may have so many bytes.
+    fn fits(self, size: usize) -> bool {
+        match self {
+            Self::Statement => size == limits::ENVELOPE_SIZE,
+            Self::Plan => size <= limits::PLAN_SIZE,
+        }
+    }
+}
 
 /// The id of a public key: the SHA-256 of its `SubjectPublicKeyInfo`, in hexadecimal. Only a hint as to which key
 /// made a signature.
@@ -69,6 +107,7 @@ impl fmt::Debug for EnvelopeSignature {
 /// An envelope: the signed bytes, and the signatures by key id, one a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
+    payload_type: PayloadType,
     payload: Vec<u8>,
     signatures: BTreeMap<KeyId, Vec<u8>>,
 }
@@ -76,32 +115,38 @@ pub struct Envelope {
 /// Why bytes are not an envelope, or one cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvelopeError {
-    /// Not 65,536 bytes.
-    #[error("statement.dsse.json has {0} bytes, not {size}", size = limits::ENVELOPE_SIZE)]
-    Size(usize),
+    /// Not as many bytes as such an envelope has.
+    #[error("an envelope of {0} bytes is none of this kind, which has {limit}", limit = size_in_words(*.1))]
+    Size(usize, PayloadType),
     /// Not strict JSON of this shape.
-    #[error("statement.dsse.json cannot be read")]
+    #[error("the envelope cannot be read")]
     Json(#[source] JsonError),
-    /// A payload of another type.
-    #[error("statement.dsse.json holds `{0}`, not an in-toto statement")]
-    PayloadType(String),
+    /// A payload of another type than was asked for.
+    #[error("the envelope holds `{0}`, not `{expected}`", expected = .1.as_str())]
+    PayloadType(String, PayloadType),
     /// A key id or base64 text is malformed.
-    #[error("statement.dsse.json: {0} is malformed")]
+    #[error("{0} of the envelope is malformed")]
     Malformed(&'static str),
     /// More than [`limits::SIGNATURES`].
-    #[error("statement.dsse.json has more than {max} signatures", max = limits::SIGNATURES)]
+    #[error("the envelope has more than {max} signatures", max = limits::SIGNATURES)]
     Signatures,
     /// The same envelope could be spelled otherwise.
-    #[error(
-        "statement.dsse.json is not in canonical form (order, spaces, base64 or padding differ)"
-    )]
+    #[error("the envelope is not in canonical form (order, spaces, base64 or padding differ)")]
     Spelling,
     /// Payload and signatures do not fit.
-    #[error("the statement and its signatures need {0} bytes; statement.dsse.json holds {size}", size = limits::ENVELOPE_SIZE)]
-    Full(usize),
+    #[error("the payload and its signatures need {0} bytes; the envelope holds {limit}", limit = .1.limit())]
+    Full(usize, PayloadType),
     /// A second signature by one key.
-    #[error("the archive is already signed by key {0}")]
+    #[error("it is already signed by key {0}")]
     Repeated(KeyId),
+}
+
+fn size_in_words(payload_type: PayloadType) -> String {
+    let limit = payload_type.limit();
+    match payload_type {
+        PayloadType::Statement => limit.to_string(),
+        PayloadType::Plan => format!("at most {limit}"),
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -120,25 +165,36 @@ struct RawSignature {
 }
 
 impl Envelope {
-    /// An envelope without signatures.
+    /// An envelope of a statement, without signatures.
     pub fn new(payload: Vec<u8>) -> Result<Self, EnvelopeError> {
+        Self::of(PayloadType::Statement, payload)
+    }
+
+    /// An envelope without signatures.
+    pub fn of(payload_type: PayloadType, payload: Vec<u8>) -> Result<Self, EnvelopeError> {
         let envelope = Self {
+            payload_type,
             payload,
             signatures: BTreeMap::new(),
         };
         envelope.text().map(|_| envelope)
     }
 
-    /// Reads an envelope in its one spelling.
+    /// Reads an envelope of a statement in its one spelling.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, EnvelopeError> {
-        if bytes.len() != limits::ENVELOPE_SIZE {
-            return Err(EnvelopeError::Size(bytes.len()));
+        Self::from_slice_of(PayloadType::Statement, bytes)
+    }
+
+    /// Reads an envelope in its one spelling.
+    pub fn from_slice_of(payload_type: PayloadType, bytes: &[u8]) -> Result<Self, EnvelopeError> {
+        if !payload_type.fits(bytes.len()) {
+            return Err(EnvelopeError::Size(bytes.len(), payload_type));
         }
         let raw: Raw = json::from_slice(bytes).map_err(EnvelopeError::Json)?;
-        if raw.payload_type != PAYLOAD_TYPE {
-            return Err(EnvelopeError::PayloadType(raw.payload_type));
+        if raw.payload_type != payload_type.as_str() {
+            return Err(EnvelopeError::PayloadType(raw.payload_type, payload_type));
         }
-        let mut envelope = Self::new(decode(&raw.payload, "the payload")?)?;
+        let mut envelope = Self::of(payload_type, decode(&raw.payload, "the payload")?)?;
         for signature in raw.signatures {
             let key_id = signature
                 .keyid
@@ -173,6 +229,12 @@ impl Envelope {
         Ok(())
     }
 
+    /// What it holds.
+    #[must_use]
+    pub fn payload_type(&self) -> PayloadType {
+        self.payload_type
+    }
+
     /// The signed bytes.
     #[must_use]
     pub fn payload(&self) -> &[u8] {
@@ -190,7 +252,7 @@ impl Envelope {
             })
     }
 
-    /// The 65,536 bytes: JSON, spaces, one line feed.
+    /// The bytes: JSON, spaces as far as they are wanted, one line feed.
     ///
     /// # Panics
     ///
@@ -200,7 +262,9 @@ impl Envelope {
         let mut bytes = self
             .text()
             .expect("every way to an envelope checks its size");
-        bytes.resize(limits::ENVELOPE_SIZE - 1, b' ');
+        if self.payload_type == PayloadType::Statement {
+            bytes.resize(limits::ENVELOPE_SIZE - 1, b' ');
+        }
         bytes.push(b'\n');
         bytes
     }
@@ -208,7 +272,7 @@ impl Envelope {
     fn text(&self) -> Result<Vec<u8>, EnvelopeError> {
         let raw = Raw {
             payload: STANDARD.encode(&self.payload),
-            payload_type: PAYLOAD_TYPE.to_owned(),
+            payload_type: self.payload_type.as_str().to_owned(),
             signatures: self
                 .signatures
                 .iter()
@@ -219,10 +283,10 @@ impl Envelope {
                 .collect(),
         };
         let text = serde_json::to_vec(&raw).expect("an envelope has a JSON form");
-        if text.len() < limits::ENVELOPE_SIZE {
+        if text.len() < self.payload_type.limit() {
             Ok(text)
         } else {
-            Err(EnvelopeError::Full(text.len() + 1))
+            Err(EnvelopeError::Full(text.len() + 1, self.payload_type))
         }
     }
 }
@@ -320,7 +384,7 @@ mod tests {
         ));
         assert!(matches!(
             respelled("in-toto", "in-tata"),
-            Err(EnvelopeError::PayloadType(_))
+            Err(EnvelopeError::PayloadType(..))
         ));
         assert!(matches!(
             respelled("0303", "030G"),
@@ -332,11 +396,11 @@ mod tests {
     fn sizes_and_counts_are_bounded() {
         assert!(matches!(
             Envelope::from_slice(b"{}"),
-            Err(EnvelopeError::Size(2))
+            Err(EnvelopeError::Size(2, PayloadType::Statement))
         ));
         assert!(matches!(
             Envelope::new(vec![0; 60_000]),
-            Err(EnvelopeError::Full(_))
+            Err(EnvelopeError::Full(..))
         ));
         let mut envelope = Envelope::new(vec![]).unwrap();
         for byte in 0..64 {
@@ -360,6 +424,43 @@ mod tests {
         assert!(matches!(
             signed().add(signature(3)),
             Err(EnvelopeError::Repeated(_))
+        ));
+    }
+
+    #[test]
+    fn a_plan_is_as_long_as_it_is_and_no_statement() {
+        let mut plan = Envelope::of(PayloadType::Plan, vec![7; 200_000]).unwrap();
+        plan.add(signature(3)).unwrap();
+        let bytes = plan.to_bytes();
+        assert!(bytes.ends_with(b"\"}]}\n"));
+        let read = |payload_type, bytes: &[u8]| Envelope::from_slice_of(payload_type, bytes);
+        assert_eq!(read(PayloadType::Plan, &bytes).unwrap(), plan);
+        let spaced = [bytes.trim_ascii(), b" \n"].concat();
+        assert!(matches!(
+            read(PayloadType::Plan, &spaced),
+            Err(EnvelopeError::Spelling)
+        ));
+        assert!(matches!(
+            read(PayloadType::Plan, &signed().to_bytes()),
+            Err(EnvelopeError::PayloadType(..))
+        ));
+        // One of the very size of a statement's.
+        let overhead = Envelope::of(PayloadType::Plan, vec![]).unwrap();
+        let payload = (limits::ENVELOPE_SIZE - overhead.to_bytes().len()) / 4 * 3;
+        let plan = Envelope::of(PayloadType::Plan, vec![7; payload]).unwrap();
+        let mut bytes = plan.to_bytes();
+        bytes.resize(limits::ENVELOPE_SIZE, b' ');
+        assert!(matches!(
+            Envelope::from_slice(&bytes),
+            Err(EnvelopeError::PayloadType(..))
+        ));
+        assert!(matches!(
+            Envelope::of(PayloadType::Plan, vec![0; limits::PLAN_SIZE / 4 * 3]),
+            Err(EnvelopeError::Full(..))
+        ));
+        assert!(matches!(
+            read(PayloadType::Plan, &vec![b' '; limits::PLAN_SIZE + 1]),
+            Err(EnvelopeError::Size(..))
         ));
     }
 }

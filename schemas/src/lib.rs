@@ -34,7 +34,9 @@ pub use configuration::{ActiveVersion, ConfigurationError, SolutionsConfiguratio
 pub use contents::{Contents, ContentsEntry, ContentsError};
 pub use cost::DocumentCost;
 pub use digest::{Digest, DigestError};
-pub use envelope::{Envelope, EnvelopeError, EnvelopeSignature, KeyId, PAYLOAD_TYPE, base64_text};
+pub use envelope::{
+    Envelope, EnvelopeError, EnvelopeSignature, KeyId, PAYLOAD_TYPE, PayloadType, base64_text,
+};
 pub use expansion::{ExpansionError, Piece, split_expansions};
 pub use image::{
     Descriptor, Document, Image, ImageDocument, ImageDocumentError, ImageIndex, ImageManifest,

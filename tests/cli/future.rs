@@ -2,7 +2,7 @@
 //! what it may overlook, it checks as everything else and leaves alone.
 
 use archive::{ArchiveFile, Info};
-use schemas::{Envelope, Statement};
+use schemas::{Envelope, PayloadType, Statement};
 use signing::SecretKey;
 
 use crate::common::Desk;
@@ -38,7 +38,9 @@ fn resigned(desk: Desk, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Desk {
     let mut image = desk.read("example.iso");
     let envelope = Envelope::from_slice(&image[STATEMENT]).unwrap();
     let mut envelope = Envelope::new(change(envelope.payload())).unwrap();
-    envelope.add(key(&desk).sign(envelope.payload())).unwrap();
+    envelope
+        .add(key(&desk).sign(PayloadType::Statement, envelope.payload()))
+        .unwrap();
     image[STATEMENT].copy_from_slice(&envelope.to_bytes());
     desk.write("example.iso", image);
     desk

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use archive::{ArchiveFile, FileSource, tree};
 use fixtures::image::ImageBuilder;
 use fixtures::layout::OciLayout;
-use schemas::{Digest, Document, Envelope, Image, MediaType};
+use schemas::{Digest, Document, Envelope, Image, MediaType, PayloadType};
 use signing::SecretKey;
 
 use crate::common::Desk;
@@ -158,7 +158,9 @@ fn a_statement_that_go_reads_differently_is_refused() {
     let payload = String::from_utf8(envelope.payload().to_vec()).unwrap();
     let payload = payload.replacen(r#""layout":1"#, r#""layout":1,"Layout":2"#, 1);
     let mut envelope = Envelope::new(payload.into_bytes()).unwrap();
-    envelope.add(key(&desk).sign(envelope.payload())).unwrap();
+    envelope
+        .add(key(&desk).sign(PayloadType::Statement, envelope.payload()))
+        .unwrap();
     image[place].copy_from_slice(&envelope.to_bytes());
     desk.write("example.iso", image);
     refused(&desk, "signature.statement", "`Layout`");

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use archive::{ArchiveFile, Info, Opened, Overwrite, Unsigned};
-use schemas::{Contents, ContentsEntry, Digest, Envelope, Statement};
+use schemas::{Contents, ContentsEntry, Digest, Envelope, PayloadType, Statement};
 use signing::SecretKey;
 use watch::{Cancel, Watch};
 
@@ -77,7 +77,9 @@ fn relisted(change: impl FnOnce(&mut Vec<ContentsEntry>)) -> Desk {
     statement.predicate.contents_size = bytes.len() as u64;
     statement.sha256sums = sha256(&list.to_sha256sums(&statement.predicate.contents));
     let mut envelope = Envelope::new(statement.to_bytes()).unwrap();
-    envelope.add(key(&desk).sign(envelope.payload())).unwrap();
+    envelope
+        .add(key(&desk).sign(PayloadType::Statement, envelope.payload()))
+        .unwrap();
     image[envelope_at..list_at].copy_from_slice(&envelope.to_bytes());
     image[list_at..list_at + bytes.len()].copy_from_slice(&bytes);
     desk.write("example.iso", image);

@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 
+use schemas::PayloadType;
 use signing::{Passphrase, SecretKey};
 
 use crate::common::{Answer, Desk};
@@ -138,7 +139,7 @@ fn a_key_that_is_elsewhere_signs_what_it_is_given() {
     let device = SecretKey::generate().unwrap();
     desk.write("device.pub", device.public().to_pem());
     let start = payload.windows(2).position(|two| two == b" {").unwrap() + 1;
-    let signature = device.sign(&payload[start..]).bytes;
+    let signature = device.sign(PayloadType::Statement, &payload[start..]).bytes;
     let text: String = {
         use std::fmt::Write as _;
         signature.iter().fold(String::new(), |mut hex, byte| {

@@ -6,7 +6,7 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use schemas::{Digest, Envelope, EnvelopeSignature, SolutionId, Statement, limits};
+use schemas::{Digest, Envelope, EnvelopeSignature, PayloadType, SolutionId, Statement, limits};
 use signing::{PublicKey, SecretKey};
 
 use crate::layout::STATEMENT_OFFSET;
@@ -83,7 +83,10 @@ fn read_envelope(medium: &Medium) -> Result<Envelope, OpenError> {
     };
     if medium.size != limits::ENVELOPE_SIZE as u64 {
         let size = usize::try_from(medium.size).unwrap_or(usize::MAX);
-        return Err(malformed(schemas::EnvelopeError::Size(size)));
+        return Err(malformed(schemas::EnvelopeError::Size(
+            size,
+            PayloadType::Statement,
+        )));
     }
     let mut bytes = vec![0; limits::ENVELOPE_SIZE];
     medium.read(&mut bytes, 0)?;
@@ -157,7 +160,7 @@ impl Signable {
 
     /// Signs with one more key.
     pub fn sign(&mut self, key: &SecretKey) -> Result<(), OpenError> {
-        let signature = key.sign(self.payload());
+        let signature = key.sign(PayloadType::Statement, self.payload());
         self.add(signature)
     }
 
@@ -168,7 +171,7 @@ impl Signable {
             key_id: key.id(),
             bytes,
         };
-        if !key.verifies(self.payload(), &signature) {
+        if !key.verifies(PayloadType::Statement, self.payload(), &signature) {
             return Err(OpenError::WrongSignature);
         }
         self.add(signature)

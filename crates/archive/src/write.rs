@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use iso9660::{Extent, Plan};
 use rustix::fs::{Advice, FallocateFlags, MemfdFlags};
-use schemas::{Digest, Envelope};
+use schemas::{Digest, Envelope, PayloadType};
 use signing::SecretKey;
 use tempfile::NamedTempFile;
 use watch::{Cancel, Progress, Watch};
@@ -87,7 +87,7 @@ impl Unsigned {
 
 impl Signed {
     fn add(&mut self, key: &SecretKey) -> Result<(), WriteError> {
-        let signature = key.sign(self.envelope.payload());
+        let signature = key.sign(PayloadType::Statement, self.envelope.payload());
         self.envelope.add(signature).map_err(WriteError::Sign)
     }
 

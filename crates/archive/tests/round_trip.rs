@@ -21,7 +21,7 @@ use archive::{
     Subject, Unsigned, WriteError, detached_path, read_detached,
 };
 use common::{Place, digest, id, images, info, key, trust};
-use schemas::{Digest, Envelope, PAYLOAD_TYPE};
+use schemas::{Digest, Envelope, PAYLOAD_TYPE, PayloadType};
 use signing::{PublicKey, SecretKey, Trust};
 use watch::{Cancel, Progress, Watch};
 
@@ -376,8 +376,10 @@ fn a_counter_signature_changes_the_envelope_only() {
         OpenError::Sign(schemas::EnvelopeError::Repeated(_))
     ));
     // A signature made elsewhere counts only if it is one.
-    let good = third.sign(opened.envelope().payload()).bytes;
-    let other = third.sign(b"something else").bytes;
+    let good = third
+        .sign(PayloadType::Statement, opened.envelope().payload())
+        .bytes;
+    let other = third.sign(PayloadType::Statement, b"something else").bytes;
     let wrong = attach_signature(&place.archive(), &third.public(), other);
     assert!(matches!(wrong, Err(OpenError::WrongSignature)));
     assert_eq!(fs::read(place.archive()).unwrap(), after);
@@ -492,8 +494,12 @@ fn signatures_beside_the_archive_count_for_the_same_statement_only() {
     let second = SecretKey::generate().unwrap();
     let mut opened = Opened::open(&place.archive()).unwrap();
     let mut beside = Envelope::new(opened.envelope().payload().to_vec()).unwrap();
-    beside.add(key().sign(beside.payload())).unwrap();
-    beside.add(second.sign(beside.payload())).unwrap();
+    beside
+        .add(key().sign(PayloadType::Statement, beside.payload()))
+        .unwrap();
+    beside
+        .add(second.sign(PayloadType::Statement, beside.payload()))
+        .unwrap();
     opened.attach(&beside).unwrap();
     let keys = vec![key().public(), second.public()];
     opened

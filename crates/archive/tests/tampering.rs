@@ -17,7 +17,7 @@ use archive::{
 };
 use common::{Place, digest, info, key};
 use iso9660::{Part, RegionBytes, TreeKind};
-use schemas::{Contents, ContentsEntry, Digest, Envelope, EnvelopeError, Statement};
+use schemas::{Contents, ContentsEntry, Digest, Envelope, EnvelopeError, PayloadType, Statement};
 use signing::{SecretKey, Trust, VerifyError};
 use watch::{Cancel, Watch};
 
@@ -63,7 +63,9 @@ fn resign(place: &Place, change: impl FnOnce(&mut Statement, &mut Vec<ContentsEn
         statement.sha256sums = digest(&contents.to_sha256sums(&digest(&bytes)));
     }
     let mut envelope = Envelope::new(statement.to_bytes()).unwrap();
-    envelope.add(key().sign(envelope.payload())).unwrap();
+    envelope
+        .add(key().sign(PayloadType::Statement, envelope.payload()))
+        .unwrap();
     let file = fs::File::options()
         .write(true)
         .open(place.archive())

@@ -14,7 +14,7 @@ use ed25519_dalek::pkcs8::{
     ObjectIdentifier, PrivateKeyInfoRef, SecretDocument,
 };
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
-use schemas::{Digest, EnvelopeSignature, KeyId, PAYLOAD_TYPE};
+use schemas::{Digest, EnvelopeSignature, KeyId, PayloadType};
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
@@ -106,11 +106,11 @@ impl SecretKey {
         PublicKey::with_id(self.0.verifying_key())
     }
 
-    /// Signs the payload of an archive's envelope. Ed25519 is deterministic: the same key and payload give the same
+    /// Signs the payload of an envelope, together with its type. Ed25519 is deterministic: the same key and payload give the same
     /// bytes.
     #[must_use]
-    pub fn sign(&self, payload: &[u8]) -> EnvelopeSignature {
-        let message = pre_authentication_encoding(PAYLOAD_TYPE, payload);
+    pub fn sign(&self, payload_type: PayloadType, payload: &[u8]) -> EnvelopeSignature {
+        let message = pre_authentication_encoding(payload_type.as_str(), payload);
         EnvelopeSignature {
             key_id: self.public().id(),
             bytes: self.0.sign(&message).to_bytes().to_vec(),
@@ -159,11 +159,16 @@ impl PublicKey {
         self.id
     }
 
-    /// Whether this key made a signature over an archive's payload, whatever key the signature names. The strict
+    /// Whether this key made a signature over a payload of this type, whatever key the signature names. The strict
     /// rule of RFC 8032 5.1.7: no second spelling of a signature, no points of small order.
     #[must_use]
-    pub fn verifies(&self, payload: &[u8], signature: &EnvelopeSignature) -> bool {
-        let message = pre_authentication_encoding(PAYLOAD_TYPE, payload);
+    pub fn verifies(
+        &self,
+        payload_type: PayloadType,
+        payload: &[u8],
+        signature: &EnvelopeSignature,
+    ) -> bool {
+        let message = pre_authentication_encoding(payload_type.as_str(), payload);
         Signature::from_slice(&signature.bytes)
             .is_ok_and(|signature| self.key.verify_strict(&message, &signature).is_ok())
     }

@@ -1,4 +1,4 @@
-//! Which keys count, and the one rule for signatures of an archive.
+//! Which keys count, and the one rule for signatures, of an archive as of a plan.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -7,7 +7,7 @@ use schemas::{Envelope, KeyId};
 
 use crate::PublicKey;
 
-/// The keys that a site accepts for an archive, and how many of them must have signed.
+/// The keys that count, and how many of them must have signed.
 #[derive(Clone, Debug)]
 pub struct Trust {
     keys: BTreeMap<KeyId, PublicKey>,
@@ -128,7 +128,7 @@ pub fn verify(envelope: &Envelope, trust: &Trust) -> Result<Signers, VerifyError
     for signature in envelope.signatures() {
         match trust.keys.get(&signature.key_id) {
             None => signers.unknown.push(signature.key_id),
-            Some(key) if key.verifies(envelope.payload(), &signature) => {
+            Some(key) if key.verifies(envelope.payload_type(), envelope.payload(), &signature) => {
                 signers.trusted.push(key.id());
             }
             Some(key) => return Err(VerifyError::Wrong(key.id())),
@@ -146,7 +146,7 @@ pub fn verify(envelope: &Envelope, trust: &Trust) -> Result<Signers, VerifyError
 
 #[cfg(test)]
 mod tests {
-    use schemas::EnvelopeSignature;
+    use schemas::{EnvelopeSignature, PayloadType};
 
     use super::*;
     use crate::SecretKey;
@@ -158,7 +158,9 @@ mod tests {
     fn envelope(keys: &[&SecretKey]) -> Envelope {
         let mut envelope = Envelope::new(b"statement".to_vec()).unwrap();
         for key in keys {
-            envelope.add(key.sign(b"statement")).unwrap();
+            envelope
+                .add(key.sign(PayloadType::Statement, b"statement"))
+                .unwrap();
         }
         envelope
     }
@@ -232,6 +234,21 @@ mod tests {
     }
 
     #[test]
+    fn a_signature_over_a_plan_never_counts_for_an_archive_nor_the_other_way_round() {
+        let [a] = &keys();
+        let types = [PayloadType::Statement, PayloadType::Plan];
+        for (of, over) in types
+            .into_iter()
+            .flat_map(|of| types.map(|over| (of, over)))
+        {
+            let mut envelope = Envelope::of(of, b"statement".to_vec()).unwrap();
+            envelope.add(a.sign(over, b"statement")).unwrap();
+            let counts = verify(&envelope, &trust(&[a], 1)).is_ok();
+            assert_eq!(counts, of == over, "{of:?}, {over:?}");
+        }
+    }
+
+    #[test]
     fn strangers_are_named() {
         let [a, stranger] = &keys();
         let signers = verify(&envelope(&[a, stranger]), &trust(&[a], 1)).unwrap();
@@ -257,7 +274,9 @@ mod tests {
     fn a_wrong_signature_by_a_trusted_key_outweighs_any_good_one() {
         let [a, b] = &keys();
         let mut mixed = envelope(&[a]);
-        mixed.add(b.sign(b"another statement")).unwrap();
+        mixed
+            .add(b.sign(PayloadType::Statement, b"another statement"))
+            .unwrap();
         assert_eq!(
             verify(&mixed, &trust(&[a, b], 1)),
             Err(VerifyError::Wrong(b.public().id()))
@@ -266,7 +285,7 @@ mod tests {
 
     /// A signature of `key` with its bytes changed.
     fn altered(key: &SecretKey, alter: impl FnOnce(&mut Vec<u8>)) -> Result<Signers, VerifyError> {
-        let mut signature = key.sign(b"statement");
+        let mut signature = key.sign(PayloadType::Statement, b"statement");
         alter(&mut signature.bytes);
         let mut envelope = Envelope::new(b"statement".to_vec()).unwrap();
         envelope.add(signature).unwrap();
@@ -300,7 +319,7 @@ mod tests {
     fn a_signature_under_anothers_id_is_wrong() {
         let [a, b] = &keys();
         let mut envelope = Envelope::new(b"statement".to_vec()).unwrap();
-        let EnvelopeSignature { bytes, .. } = a.sign(b"statement");
+        let EnvelopeSignature { bytes, .. } = a.sign(PayloadType::Statement, b"statement");
         let key_id = b.public().id();
         envelope.add(EnvelopeSignature { key_id, bytes }).unwrap();
         assert_eq!(

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use schemas::{EnvelopeSignature, PAYLOAD_TYPE};
+use schemas::{EnvelopeSignature, PAYLOAD_TYPE, PayloadType};
 use signing::{KeyError, Passphrase, PublicKey, SecretKey, pre_authentication_encoding};
 
 fn run(directory: &Path, arguments: &[&str]) -> Output {
@@ -67,9 +67,9 @@ fn openssls_keys_and_signatures_are_accepted() {
         key_id: public.id(),
         bytes: fs::read(dir.join("signature")).unwrap(),
     };
-    assert!(public.verifies(b"statement", &signature));
-    assert!(!public.verifies(b"another", &signature));
-    assert_eq!(secret.sign(b"statement"), signature);
+    assert!(public.verifies(PayloadType::Statement, b"statement", &signature));
+    assert!(!public.verifies(PayloadType::Statement, b"another", &signature));
+    assert_eq!(secret.sign(PayloadType::Statement, b"statement"), signature);
 }
 
 #[test]
@@ -79,7 +79,11 @@ fn openssl_accepts_our_keys_and_signatures() {
     let secret = SecretKey::generate().unwrap();
     fs::write(dir.join("secret.pem"), secret.to_pem().as_bytes()).unwrap();
     fs::write(dir.join("public.pem"), secret.public().to_pem()).unwrap();
-    fs::write(dir.join("signature"), secret.sign(b"statement").bytes).unwrap();
+    fs::write(
+        dir.join("signature"),
+        secret.sign(PayloadType::Statement, b"statement").bytes,
+    )
+    .unwrap();
     let signed = pre_authentication_encoding(PAYLOAD_TYPE, b"statement");
     fs::write(dir.join("signed"), signed).unwrap();
     fs::write(dir.join("other"), b"other").unwrap();

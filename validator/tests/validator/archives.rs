@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use archive::{Overwrite, STATEMENT_OFFSET, Unsigned};
-use schemas::Envelope;
+use schemas::{Envelope, PayloadType};
 use signing::{SecretKey, Trust};
 use tempfile::TempDir;
 use validator::{Depth, Options, Report, Signatures, check};
@@ -36,7 +36,9 @@ impl Archive {
         let archive = Self::unsigned(unsigned);
         let mut envelope = archive.envelope();
         for key in keys {
-            envelope.add(key.sign(envelope.payload())).unwrap();
+            envelope
+                .add(key.sign(PayloadType::Statement, envelope.payload()))
+                .unwrap();
         }
         archive.put_envelope(&envelope)
     }

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-use schemas::{SolutionId, StatementTime, TrustPolicy, TrustSpec, TrustedKey};
+use schemas::{PayloadType, SolutionId, StatementTime, TrustPolicy, TrustSpec, TrustedKey};
 use signing::{Policies, Policy, SecretKey, Trust};
 use validator::{AllowUnsigned, Depth, Options, Report, Signatures, Trusting, Verdict, check};
 use watch::{Cancel, Progress, Watch};
@@ -274,9 +274,13 @@ fn skipping_signatures_checks_the_rest_and_accepts_nothing() {
 fn signatures_beside_the_archive_count_when_they_are_about_it() {
     let archive = unsigned();
     let mut detached = archive.envelope();
-    detached.add(key().sign(detached.payload())).unwrap();
+    detached
+        .add(key().sign(PayloadType::Statement, detached.payload()))
+        .unwrap();
     let mut other = schemas::Envelope::new(b"{}".to_vec()).unwrap();
-    other.add(key().sign(other.payload())).unwrap();
+    other
+        .add(key().sign(PayloadType::Statement, other.payload()))
+        .unwrap();
     let with = |envelope| Options {
         detached: vec![envelope],
         ..options()

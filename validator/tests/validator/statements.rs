@@ -1,7 +1,7 @@
 //! What only somebody with a trusted key can do: sign a statement that is not that of an archive by `solution pack`.
 
 use archive::CONTENTS_OFFSET;
-use schemas::{Contents, ContentsEntry, Envelope, Statement};
+use schemas::{Contents, ContentsEntry, Envelope, PayloadType, Statement};
 
 use crate::archives::{Archive, key};
 use crate::source::{Source, sha256};
@@ -129,7 +129,7 @@ fn resign(payload: Vec<u8>) -> Archive {
 }
 
 fn sign(archive: Archive, payload: Vec<u8>) -> Archive {
-    let signature = key().sign(&payload);
+    let signature = key().sign(PayloadType::Statement, &payload);
     let mut envelope = Envelope::new(payload).unwrap();
     envelope.add(signature).unwrap();
     archive.put_envelope(&envelope)

@@ -1,6 +1,6 @@
 //! The statement and its signatures: other spellings, other archives, other signatures.
 
-use schemas::{Digest, Envelope, EnvelopeSignature, KeyId};
+use schemas::{Digest, Envelope, EnvelopeSignature, KeyId, PayloadType};
 use validator::Options;
 
 use super::ROLE;
@@ -240,7 +240,9 @@ fn a_strangers_signature_says_nothing() {
     let mut image = Image::good();
     let mut envelope = image.envelope();
     let stranger = signing::SecretKey::generate().unwrap();
-    envelope.add(stranger.sign(envelope.payload())).unwrap();
+    envelope
+        .add(stranger.sign(PayloadType::Statement, envelope.payload()))
+        .unwrap();
     image.put(ENVELOPE.start, &envelope.to_bytes());
     image.accepted();
 }
@@ -300,7 +302,9 @@ fn a_statement_for_another_version_is_refused() {
     let payload = String::from_utf8(image.envelope().payload().to_vec()).unwrap();
     let payload = payload.replace("1.0.0", "1.0.1").replace("1_0_0", "1_0_1");
     let mut envelope = Envelope::new(payload.into_bytes()).unwrap();
-    envelope.add(key().sign(envelope.payload())).unwrap();
+    envelope
+        .add(key().sign(PayloadType::Statement, envelope.payload()))
+        .unwrap();
     image.put(ENVELOPE.start, &envelope.to_bytes());
     let found = image.refused_with(&options());
     let parts = ["primary volume descriptor", "Joliet volume descriptor"];
