@@ -43,6 +43,7 @@ pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue};
 pub use model::uses::{EvenIfUsed, Hindered, Use};
 pub use model::writer::{Turn, Writer};
 pub use plan::compare::{Comparison, Running, Since, running};
+pub use plan::file::{Moved, PlanFile, PlanFileError};
 pub use plan::migration::PlannedMigration;
 pub use plan::place::default_namespace;
 pub use plan::rights::manifests::{Subject, Verb as RightsVerb, Wanted as WantedRights};

@@ -1,4 +1,4 @@
-//! The limits of what is read from a site's registry and cluster.
+//! The limits of what is read from a site's registry and cluster, and from files.
 
 /// Bytes of an archive's head: its list of at most [`schemas::limits::CONTENTS_SIZE`] twice, as much again for each of the
 /// two directory trees, and small files.
@@ -27,3 +27,6 @@ pub const SCHEMA_DEPTH: usize = 100;
 
 /// Most things that a CRD takes away that are told apart, so that looking at every object for each of them ends.
 pub const NARROWINGS: usize = 1000;
+
+/// Seconds that a plan may have an operator waited for: a day, as on the command line.
+pub const WAIT: u64 = 86_400;

@@ -10,6 +10,7 @@ use crate::{environment, holder, render};
 const AGAIN: &str = "import the version that should run into this environment again";
 const DAMAGED: &str = "this is not what was signed: damaged or altered. Copy the archive again from the source; if it fails again, treat it as tampering";
 const KEPT: &str = "the registry does not give what was imported: find out who changed it, then import the archive once more from its medium";
+const NO_PASSWORD: &str = "create the Secret before, and name it with `--pull-secret`";
 const OTHER_PLATFORM: &str = "use an archive for the node's platform, or keep the pod off that node with `nodeSelector` in the site's file (`solution site`)";
 
 impl Judge for Error {
@@ -140,7 +141,8 @@ impl From<importer::Error> for Failure {
             }
             E::Cluster(cause) => quoting(log_of(cause), Self::judged(cause.answer(), error)),
             E::Archive(cause) if validator::is_finding(cause) => Self::no(error).hint(KEPT),
-            E::Archive(_) | E::Scratch { .. } => Self::unknown(error),
+            E::Archive(_) | E::Scratch { .. } | E::NoIdentity => Self::unknown(error),
+            E::Password => Self::new(Outcome::Usage, error).hint(NO_PASSWORD),
             E::RolledBack { source, .. } => {
                 quoting(log_of(source), Self::judged(source.answer(), error))
             }

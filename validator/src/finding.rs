@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use schemas::printable_within;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::catalogue::{FINDINGS, FindingInfo, Severity};
 use crate::limits;
@@ -22,6 +22,36 @@ pub struct Finding {
     pub message: String,
     /// What to do, in one line.
     pub fix: &'static str,
+}
+
+/// A finding as somebody wrote it down.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    id: String,
+    severity: Severity,
+    place: String,
+    message: String,
+    fix: String,
+}
+
+impl<'de> Deserialize<'de> for Finding {
+    /// Of a kind that is known: its words are those of the catalogue.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = Written::deserialize(deserializer)?;
+        let mut known = FINDINGS.iter();
+        let info = known.find(|info| (info.id, info.fix) == (&written.id, &written.fix));
+        let info = info.ok_or_else(|| {
+            de::Error::custom(format_args!("`{}` is no finding that is known", written.id))
+        })?;
+        Ok(Self {
+            id: info.id,
+            severity: written.severity,
+            place: written.place,
+            message: written.message,
+            fix: info.fix,
+        })
+    }
 }
 
 /// Collects findings. Whatever text of the archive they hold is made printable and cut here, in one place.

@@ -95,6 +95,12 @@ pub enum Error {
         /// Why the new version failed.
         source: Box<deployer::Error>,
     },
+    /// The cluster has no identity, by which a plan names it.
+    #[error("cannot tell which cluster this is: it has no namespace kube-system")]
+    NoIdentity,
+    /// A plan with a password, which is for nobody else to read.
+    #[error("the plan holds a password, so it is not written to a file")]
+    Password,
     /// Not everything of a version could be deleted at the registry; its record stays.
     #[error("the registry keeps {}", named(left.clone()))]
     NotFreed {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use deployer::Conflicts;
 use registry::{Credentials, RegistryAddress, Secret};
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId, StatementTime};
+use serde::{Deserialize, Serialize};
 use validator::Accepted;
 
 use crate::model::obstacle::Obstacle;
@@ -42,7 +43,8 @@ pub struct Request {
 }
 
 /// What a request may leave open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum LeftOpen {
     /// Where images are pushed.
     Registry,
@@ -125,7 +127,8 @@ impl Login {
 }
 
 /// What an administrator allows beyond the ordinary, one flag each.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Allowed {
     /// What is taken over that no Solution owns.
     pub adopt: Adoption,
@@ -163,7 +166,8 @@ impl Allowed {
 }
 
 /// What is taken over that no Solution owns, each by its own word.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Adoption {
     /// The namespace.
     pub namespace: Adopt,
@@ -172,7 +176,8 @@ pub struct Adoption {
 }
 
 /// Whether CRDs and namespaces that no Solution owns are taken over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Adopt {
     /// They are left alone, and in the way.
     Refuse,
@@ -181,7 +186,8 @@ pub enum Adopt {
 }
 
 /// Whether another archive of the same Solution and version replaces the imported one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Replace {
     /// It does not.
     Refuse,
@@ -190,7 +196,8 @@ pub enum Replace {
 }
 
 /// Whether a Solution may come from other signers than before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ChangeSigners {
     /// It may not.
     Refuse,
@@ -199,7 +206,8 @@ pub enum ChangeSigners {
 }
 
 /// Whether a site forgets who signed a Solution before, and so takes an archive that nobody signed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ForgetSigners {
     /// It does not.
     Refuse,
@@ -208,7 +216,8 @@ pub enum ForgetSigners {
 }
 
 /// Whether an older version may follow a newer one in an environment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Downgrade {
     /// It may not.
     Refuse,
@@ -217,7 +226,8 @@ pub enum Downgrade {
 }
 
 /// Whether an environment that is not there yet is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum CreateEnvironment {
     /// It is not: a mistyped name makes no namespace.
     Refuse,
@@ -226,7 +236,8 @@ pub enum CreateEnvironment {
 }
 
 /// Whether objects are stored anew, so that a CRD can give up the API version in which they were stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Migrate {
     /// They are not.
     Refuse,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use deployer::{Object, ObjectRef};
 use registry::{AddressError, RegistryAddress};
 use schemas::{Choices, EnvironmentName, KubernetesName, Site, SiteError, SiteSpec, SolutionName};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::model::config_map;
@@ -192,7 +192,8 @@ fn kept(text: String, environment: Option<EnvironmentName>) -> Result<SiteFile, 
 pub struct HeldSite(Vec<SiteFile>);
 
 /// A value that a site chose.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SiteValue {
     /// The field, and of maps the key.
     pub field: String,

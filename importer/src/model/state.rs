@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use deployer::{Cluster, Gvk, Object, Selector};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+use serde::Serialize;
 
 use crate::model::error::Error;
 use crate::model::inventory;
@@ -114,7 +115,7 @@ impl ClusterState {
         &'a self,
         solution: &SolutionName,
         namespace: Option<&Namespace>,
-    ) -> impl PartialEq + use<'a> {
+    ) -> impl PartialEq + Serialize + use<'a> {
         let records = self.records.iter();
         let records = records.filter(|record| record.name == *solution);
         (

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use deployer::{Cluster, Object};
 use schemas::{EnvironmentName, SolutionName, Version};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::model::error::Error;
@@ -27,8 +27,8 @@ pub(crate) struct Migration {
 }
 
 /// A CRD whose objects are stored anew.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedMigration {
     /// The CRD.
     pub crd: String,

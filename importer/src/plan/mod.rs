@@ -10,6 +10,7 @@ pub(crate) mod default_account;
 pub(crate) mod deployment;
 mod diff;
 mod expand;
+pub(crate) mod file;
 mod images;
 pub(crate) mod login;
 mod losses;
@@ -24,6 +25,8 @@ mod schema;
 pub(crate) mod summary;
 mod trial;
 pub(crate) mod uses;
+
+use std::borrow::Cow;
 
 use deployer::Cluster;
 use registry::{Client, RegistryAddress};
@@ -74,6 +77,11 @@ impl Ready<'_> {
     #[must_use]
     pub fn summary(&self) -> &PlanSummary {
         &self.summary
+    }
+
+    /// Gives back what was opened at the registry, of a plan that is not applied after all.
+    pub async fn give_up(&self, client: &Client) {
+        client.cancel_uploads(&self.images.job.known).await;
     }
 
     /// Decides again, from the cluster as it is now; refused when it does not come out as it was shown.
@@ -339,7 +347,10 @@ const FROM_SITE: &str = "the site's file";
 /// What nobody typed, and where it comes from.
 fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<PlannedDefault> {
     let mut choices = Vec::new();
-    let mut add = |what, value, why| choices.push(PlannedDefault { what, value, why });
+    let mut add = |what, value, why| {
+        let why = Cow::Borrowed(why);
+        choices.push(PlannedDefault { what, value, why });
+    };
     if request.from_site.contains(&LeftOpen::Registry) {
         add(LeftOpen::Registry, request.registry.to_string(), FROM_SITE);
     }

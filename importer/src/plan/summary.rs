@@ -1,10 +1,12 @@
 //! A plan in words, for people and for programs.
 
+use std::borrow::Cow;
+
 use deployer::{
     Applied, Cluster, Conflicts, Difference, FieldChange, FieldConflict, Object, Trial,
 };
-use schemas::Version;
-use serde::Serialize;
+use schemas::{Digest, Version};
+use serde::{Deserialize, Serialize};
 use validator::Finding;
 use validator::rules::{Right, When};
 
@@ -14,13 +16,14 @@ use crate::model::request::{LeftOpen, Request};
 use crate::model::site::{OPERATOR, SiteValue};
 use crate::plan::deployment::Deployment;
 use crate::plan::diff;
+use crate::plan::file::live_digest;
 use crate::plan::images::PlannedImages;
 use crate::plan::migration::PlannedMigration;
 use crate::plan::narrowing::Narrowing;
 
 /// What an import would do, for people and for programs.
-#[derive(Clone, Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlanSummary {
     /// The kubeconfig's context.
     pub context: Option<String>,
@@ -49,7 +52,7 @@ pub struct PlanSummary {
     /// What becomes of each CRD.
     pub crds: Vec<PlannedObject>,
     /// CRDs whose objects are stored anew.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub migrations: Vec<PlannedMigration>,
     /// The environment and namespace, when the operator is deployed.
     pub target: Option<PlannedTarget>,
@@ -69,31 +72,42 @@ impl PlanSummary {
         let of_target = target.flat_map(|target| target.objects.iter().chain(&target.removed));
         self.crds.iter().chain(of_target)
     }
+
+    /// The same, to be changed.
+    pub(crate) fn objects_mut(&mut self) -> impl Iterator<Item = &mut PlannedObject> {
+        let target = self.target.iter_mut();
+        let of_target =
+            target.flat_map(|target| target.objects.iter_mut().chain(&mut target.removed));
+        self.crds.iter_mut().chain(of_target)
+    }
 }
 
 /// A value that was not asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PlannedDefault {
     /// Of what.
     pub what: LeftOpen,
     /// The value.
     pub value: String,
     /// Where it comes from.
-    pub why: &'static str,
+    pub why: Cow<'static, str>,
 }
 
 /// A right in plain words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PlannedRight {
     /// What may be done, and where.
     pub right: String,
     /// What that makes possible, when it is dangerous.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub danger: Option<&'static str>,
+    pub danger: Option<Cow<'static, str>>,
 }
 
 /// What reaches beyond the namespaces of the environment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PlannedBeyond {
     /// What accepts it: a hash of what is shown.
     pub id: String,
@@ -104,7 +118,8 @@ pub struct PlannedBeyond {
 }
 
 /// One thing that reaches beyond the namespaces of the environment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PlannedLine {
     /// What it is.
     pub text: String,
@@ -113,28 +128,31 @@ pub struct PlannedLine {
 }
 
 /// An object, and what would become of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedObject {
     /// Which.
     pub object: String,
     /// `create`, `change`, `keep`, …
     pub action: String,
     /// The fields that would change.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
     /// Those of them by which something goes: a field, a version that is served, or what was taken so far.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<String>,
     /// What a CRD takes away of the one that is there. No object is seen to lose anything by it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub narrowed: Vec<PlannedNarrowing>,
     /// The fields that are taken over from other field managers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taken_over: Vec<PlannedField>,
     /// A unified diff of it in YAML; empty if nothing changes.
     #[serde(skip)]
     pub diff: String,
+    /// What it is now; none if it is not there.
+    #[serde(skip)]
+    pub(crate) live: Option<Digest>,
 }
 
 impl PlannedObject {
@@ -146,7 +164,8 @@ impl PlannedObject {
 }
 
 /// A field that somebody else set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PlannedField {
     /// Which, for example `.spec.replicas`.
     pub field: String,
@@ -161,8 +180,8 @@ impl From<FieldConflict> for PlannedField {
 }
 
 /// Something that a CRD takes away.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedNarrowing {
     /// The version of the API.
     pub api_version: String,
@@ -186,8 +205,8 @@ impl From<&Narrowing> for PlannedNarrowing {
 }
 
 /// Where the operator would run.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedTarget {
     /// The environment.
     pub environment: String,
@@ -202,12 +221,12 @@ pub struct PlannedTarget {
     /// What reaches beyond the namespaces of the environment; none when nothing does.
     pub beyond: Option<PlannedBeyond>,
     /// What the site's file chooses for the operator.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub site: Vec<SiteValue>,
     /// The objects of the operator.
     pub objects: Vec<PlannedObject>,
     /// Objects of the running version that this one does not have.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<PlannedObject>,
 }
 
@@ -238,7 +257,7 @@ pub(crate) fn planned(
     trial: Trial,
     conflicts: Conflicts,
 ) -> Result<PlannedObject, Obstacle> {
-    let (applied, changes, diff, taken) = match trial {
+    let (applied, changes, diff, taken, live) = match trial {
         Trial::Would(difference) => {
             let Difference {
                 applied,
@@ -251,13 +270,15 @@ pub(crate) fn planned(
                 return Err(fields_owned(object, &taken));
             }
             let diff = diff::unified(before.as_ref(), Some(&after));
-            (applied, changes, diff, taken)
+            let live = before.as_ref().map(live_digest);
+            (applied, changes, diff, taken, live)
         }
         Trial::Later { .. } => (
             Applied::Created,
             Vec::new(),
             diff::unified(None, Some(object)),
             Vec::new(),
+            None,
         ),
         Trial::Refused(error) => {
             let object = object.reference().to_string();
@@ -274,6 +295,7 @@ pub(crate) fn planned(
         object: object.reference().to_string(),
         action: action.to_owned(),
         diff,
+        live,
         losses: losses.map(|change| change.path.clone()).collect(),
         changes: changes.into_iter().map(|change| change.path).collect(),
         taken_over: taken.into_iter().map(PlannedField::from).collect(),
@@ -311,6 +333,7 @@ pub(crate) fn removed(object: &Object) -> PlannedObject {
         object: object.reference().to_string(),
         action: "remove".to_owned(),
         diff: diff::unified(Some(object), None),
+        live: Some(live_digest(object)),
         ..PlannedObject::default()
     }
 }
@@ -319,7 +342,7 @@ pub(crate) fn planned_target(deployment: &Deployment) -> PlannedTarget {
     let rights = |rights: &[Right]| {
         let planned = |right: &Right| PlannedRight {
             right: right.to_string(),
-            danger: danger(right, deployment.shared),
+            danger: danger(right, deployment.shared).map(Cow::Borrowed),
         };
         rights.iter().map(planned).collect()
     };

@@ -10,7 +10,7 @@ use crate::args::choose;
 use crate::render;
 
 /// The plan, for people.
-pub(super) fn show(plan: &PlanSummary) {
+pub(crate) fn show(plan: &PlanSummary) {
     let context = plan.context.as_deref().unwrap_or("in-cluster");
     let (server, kubernetes) = (&plan.server, &plan.kubernetes);
     render::line!("cluster   {context} at {server} (Kubernetes {kubernetes})");
@@ -45,7 +45,7 @@ pub(super) fn show(plan: &PlanSummary) {
 }
 
 /// What changes in each object.
-pub(super) fn diff(plan: &PlanSummary) {
+pub(crate) fn diff(plan: &PlanSummary) {
     let objects = plan.objects();
     objects.filter(|it| !it.diff.is_empty()).for_each(diff_of);
 }
@@ -123,7 +123,7 @@ fn rights(change: &str, rights: &[PlannedRight]) {
     }
     render::line!("rights    {change}:");
     for right in rights {
-        render::line(match right.danger {
+        render::line(match &right.danger {
             Some(danger) => format!("        ! {}: lets it {danger}", right.right),
             None => format!("          {}", right.right),
         });

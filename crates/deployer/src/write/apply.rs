@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use http::{Method, StatusCode};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::diff::{FieldChange, changes};
@@ -50,7 +51,8 @@ impl FieldManager {
 }
 
 /// What to do when another manager owns a field and has another value in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Conflicts {
     /// Change nothing and say who owns what.
     Refuse,

@@ -1,0 +1,146 @@
+//! What was asked for, as far as it decides what is planned: without who asked, and without passwords.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use registry::RegistryAddress;
+use schemas::{EnvironmentName, KubernetesName, Namespace, StatementTime};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::limits;
+use crate::model::error::Error;
+use crate::model::receipt::Verb;
+use crate::model::request::{Allowed, Goal, LeftOpen, PullLogin, Request, Target};
+use crate::model::writer::Writer;
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct FiledRequest {
+    registry: Address,
+    pull_registry: Option<Address>,
+    goal: FiledGoal,
+    allowed: Allowed,
+    accepted: BTreeSet<String>,
+    verb: Verb,
+    from_site: BTreeSet<LeftOpen>,
+    wait: Seconds,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum FiledGoal {
+    Available,
+    Activated,
+    Deployed(FiledTarget),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct FiledTarget {
+    environment: EnvironmentName,
+    namespace: Option<Namespace>,
+    pull_login: FiledLogin,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum FiledLogin {
+    Keep,
+    None,
+    Secret(KubernetesName),
+}
+
+/// A registry's address as a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Address(RegistryAddress);
+
+impl Serialize for Address {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Address {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(de::Error::custom)
+    }
+}
+
+/// How long something is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u64")]
+struct Seconds(u64);
+
+impl TryFrom<u64> for Seconds {
+    type Error = String;
+
+    fn try_from(seconds: u64) -> Result<Self, String> {
+        if seconds <= limits::WAIT {
+            Ok(Self(seconds))
+        } else {
+            Err(format!("nothing is waited for {seconds} seconds"))
+        }
+    }
+}
+
+impl FiledRequest {
+    /// A request as it lies in a file; one with a password does not.
+    pub(super) fn of(request: &Request) -> Result<Self, Error> {
+        let goal = match &request.goal {
+            Goal::Available => FiledGoal::Available,
+            Goal::Activated => FiledGoal::Activated,
+            Goal::Deployed(target) => FiledGoal::Deployed(FiledTarget {
+                environment: target.environment.clone(),
+                namespace: target.namespace.clone(),
+                pull_login: match &target.pull_login {
+                    PullLogin::Keep => FiledLogin::Keep,
+                    PullLogin::None => FiledLogin::None,
+                    PullLogin::Secret(name) => FiledLogin::Secret(name.clone()),
+                    PullLogin::Made(_) => return Err(Error::Password),
+                },
+            }),
+        };
+        Ok(Self {
+            registry: Address(request.registry.clone()),
+            pull_registry: request.pull_registry.clone().map(Address),
+            goal,
+            allowed: request.allowed,
+            accepted: request.accepted.clone(),
+            verb: request.verb,
+            from_site: request.from_site.clone(),
+            wait: Seconds(request.wait.as_secs()),
+        })
+    }
+
+    /// The same asked by somebody else.
+    pub(super) fn by(self, by: String, now: StatementTime, writer: Writer) -> Request {
+        let goal = match self.goal {
+            FiledGoal::Available => Goal::Available,
+            FiledGoal::Activated => Goal::Activated,
+            FiledGoal::Deployed(target) => Goal::Deployed(Target {
+                environment: target.environment,
+                namespace: target.namespace,
+                pull_login: match target.pull_login {
+                    FiledLogin::Keep => PullLogin::Keep,
+                    FiledLogin::None => PullLogin::None,
+                    FiledLogin::Secret(name) => PullLogin::Secret(name),
+                },
+            }),
+        };
+        Request {
+            registry: self.registry.0,
+            pull_registry: self.pull_registry.map(|address| address.0),
+            goal,
+            allowed: self.allowed,
+            accepted: self.accepted,
+            verb: self.verb,
+            from_site: self.from_site,
+            by,
+            now,
+            writer,
+            wait: Duration::from_secs(self.wait.0),
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! The file of a plan: what was planned, by whom and for which cluster, for somebody else to read, to sign and to have
+//! carried out. It is no order: whoever applies it plans anew, and what comes out must be what the file shows.
+//!
+//! What could be done to such a file, and where it stops: it is applied to another cluster, or with another archive
+//! (both are named in it); what it shows was changed to look harmless, or what would be written was, before it was
+//! signed (both are compared with the new plan, down to the live state of each object); the cluster moved in between
+//! (likewise); it is edited after it was signed (the signature, which is not this crate's business). There is no
+//! password in it: a plan that holds one has no file.
+
+mod asked;
+mod decided;
+
+use std::collections::BTreeMap;
+
+use deployer::{Cluster, ObjectRef};
+use schemas::{Digest, SolutionId, StatementTime, json};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use self::asked::FiledRequest;
+use self::decided::Decided;
+pub(crate) use self::decided::live_digest;
+use crate::model::error::Error;
+use crate::model::obstacle::named;
+use crate::model::request::Request;
+use crate::model::writer::Writer;
+use crate::plan::Ready;
+use crate::plan::summary::{PlanSummary, PlannedDefault, PlannedObject};
+
+/// The form of these files.
+const VERSION: u64 = 1;
+
+/// A plan as it lies in a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Filed", into = "Filed")]
+pub struct PlanFile {
+    /// Who planned: user and host, as that machine says.
+    pub by: String,
+    /// When.
+    pub at: StatementTime,
+    /// The uid of the cluster's namespace `kube-system`, which no two clusters share.
+    pub cluster: String,
+    /// The Solution and its version.
+    pub solution: SolutionId,
+    /// SHA-256 of the archive's signed statement.
+    pub archive_id: Digest,
+    /// The plan in words, as it was shown.
+    pub summary: PlanSummary,
+    request: FiledRequest,
+    decided: Decided,
+}
+
+/// The same as JSON: the summary as programs get it, and beside it what they get in another form.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Filed {
+    plan_version: u64,
+    planned_by: String,
+    planned_at: StatementTime,
+    cluster: String,
+    solution: SolutionId,
+    archive_id: Digest,
+    request: FiledRequest,
+    plan: PlanSummary,
+    defaults: Vec<PlannedDefault>,
+    /// In the order of the summary's.
+    objects: Vec<FiledObject>,
+    decided: Decided,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FiledObject {
+    diff: String,
+    live: Option<Digest>,
+}
+
+/// Why bytes are not a plan.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanFileError {
+    /// Not strict JSON of this shape.
+    #[error("the plan cannot be read")]
+    Json(#[from] json::JsonError),
+    /// The same plan could be spelled otherwise.
+    #[error("the plan is not in canonical form")]
+    Spelling,
+    /// Of a form that came later.
+    #[error("the plan is of version {0}, and only version {VERSION} can be read")]
+    Version(u64),
+}
+
+/// What is not any more as it was when a plan was made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Moved {
+    /// It was made for the cluster at this address, and this is another one.
+    #[error("the plan was made for another cluster, at {0}")]
+    Cluster(String),
+    /// It was made for the first archive, and this is the second.
+    #[error("the plan is for archive {0}, and this one is {1}")]
+    Archive(Digest, Digest),
+    /// These objects would be written or removed, and were not then; or others changed them.
+    #[error("since the plan was made, there were changes to {0}")]
+    Objects(String),
+    /// What the cluster's records say, or which signers count.
+    #[error("since the plan was made, there were changes to what the site's records say of {0}")]
+    Records(SolutionId),
+    /// Something else that the file shows.
+    #[error("what is planned now is not what the file shows")]
+    Otherwise,
+}
+
+impl Ready<'_> {
+    /// The plan as it lies in a file, for this cluster. A plan with a password has none.
+    pub async fn file(&self, cluster: &Cluster) -> Result<PlanFile, Error> {
+        let request = &self.asked.request;
+        Ok(PlanFile {
+            by: request.by.clone(),
+            at: request.now,
+            cluster: identity(cluster).await?,
+            solution: self.asked.id.clone(),
+            archive_id: self.asked.record.archive_id,
+            summary: self.summary.clone(),
+            request: FiledRequest::of(request)?,
+            decided: Decided::of(&self.asked, &self.decision),
+        })
+    }
+
+    /// Whether all of it is in place already, so that nothing is left to do.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        let record = &self.asked.record;
+        let earlier = self.decision.state.record(&record.name, &record.version);
+        let mut objects = self.summary.objects();
+        let mut deployments = self.decision.deployment.iter();
+        self.summary.bytes_to_push == 0
+            && earlier.is_some_and(|earlier| earlier.is_same_import(record))
+            && !objects.any(PlannedObject::differs)
+            && deployments.all(|it| it.standing.as_ref() == Some(&it.deployed))
+    }
+}
+
+/// What tells a cluster from all others.
+async fn identity(cluster: &Cluster) -> Result<String, Error> {
+    let system = ObjectRef::cluster_scoped("v1", "Namespace", "kube-system");
+    let system = cluster.get(&system).await?;
+    let uid = system.and_then(|system| system.uid().map(str::to_owned));
+    uid.ok_or(Error::NoIdentity)
+}
+
+impl PlanFile {
+    /// Reads a plan. What this program does not know, it could not show, and refuses.
+    pub fn from_slice(bytes: &[u8]) -> Result<Self, PlanFileError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Versioned {
+            plan_version: u64,
+        }
+        match json::from_slice(bytes)? {
+            Versioned {
+                plan_version: VERSION,
+            } => {
+                let file: Self = json::from_slice(bytes)?;
+                let is_canonical = file.to_bytes() == bytes;
+                is_canonical.then_some(file).ok_or(PlanFileError::Spelling)
+            }
+            Versioned { plan_version } => Err(PlanFileError::Version(plan_version)),
+        }
+    }
+
+    /// The bytes to be signed.
+    ///
+    /// # Panics
+    ///
+    /// Never: a plan has a JSON form.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a plan has a JSON form")
+    }
+
+    /// SHA-256 of the bytes to be signed.
+    #[must_use]
+    pub fn id(&self) -> Digest {
+        Digest::new(Sha256::digest(self.to_bytes()).into())
+    }
+
+    /// What was asked for then, as asked by somebody else now.
+    #[must_use]
+    pub fn request(&self, by: String, now: StatementTime, writer: Writer) -> Request {
+        self.request.clone().by(by, now, writer)
+    }
+
+    /// What makes it a plan for something else than this archive in this cluster.
+    pub async fn elsewhere(
+        &self,
+        archive_id: Digest,
+        cluster: &Cluster,
+    ) -> Result<Vec<Moved>, Error> {
+        let mut moved = Vec::new();
+        if identity(cluster).await? != self.cluster {
+            moved.push(Moved::Cluster(self.summary.server.clone()));
+        }
+        if archive_id != self.archive_id {
+            moved.push(Moved::Archive(self.archive_id, archive_id));
+        }
+        Ok(moved)
+    }
+
+    /// What is not any more as the file shows it, in a plan that was made anew. Nothing of it can hide in a field that is
+    /// named nowhere here: what differs and is not known to be of no account has moved.
+    #[must_use]
+    pub fn moved(&self, anew: &Self) -> Vec<Moved> {
+        if *self == self.as_shown_by(anew.clone()) {
+            return Vec::new();
+        }
+        let mut moved = Vec::new();
+        let objects = differing(&self.summary, &anew.summary);
+        if !objects.is_empty() {
+            moved.push(Moved::Objects(named(objects)));
+        }
+        if self.decided.records != anew.decided.records {
+            moved.push(Moved::Records(self.solution.clone()));
+        }
+        if moved.is_empty() {
+            moved.push(Moved::Otherwise);
+        }
+        moved
+    }
+
+    /// A plan that was made anew, but for what may differ: who plans when and from where, and what he is told besides.
+    fn as_shown_by(&self, anew: Self) -> Self {
+        let PlanSummary {
+            context,
+            server,
+            kubernetes,
+            images_present,
+            bytes_to_push,
+            notes,
+            findings,
+            ..
+        } = self.summary.clone();
+        Self {
+            by: self.by.clone(),
+            at: self.at,
+            summary: PlanSummary {
+                context,
+                server,
+                kubernetes,
+                images_present,
+                bytes_to_push,
+                notes,
+                findings,
+                ..anew.summary
+            },
+            ..anew
+        }
+    }
+}
+
+/// The objects that only one of two plans has, or that they have otherwise.
+fn differing(before: &PlanSummary, now: &PlanSummary) -> Vec<String> {
+    let by_name = |summary: &PlanSummary| -> BTreeMap<String, PlannedObject> {
+        let objects = summary.objects();
+        objects.map(|it| (it.object.clone(), it.clone())).collect()
+    };
+    let (before, now) = (by_name(before), by_name(now));
+    let mut names: Vec<String> = before.keys().chain(now.keys()).cloned().collect();
+    names.sort();
+    names.dedup();
+    names.retain(|name| before.get(name) != now.get(name));
+    names
+}
+
+impl From<PlanFile> for Filed {
+    fn from(file: PlanFile) -> Self {
+        let object = |it: &PlannedObject| FiledObject {
+            diff: it.diff.clone(),
+            live: it.live,
+        };
+        Self {
+            plan_version: VERSION,
+            planned_by: file.by,
+            planned_at: file.at,
+            cluster: file.cluster,
+            solution: file.solution,
+            archive_id: file.archive_id,
+            request: file.request,
+            defaults: file.summary.defaults.clone(),
+            objects: file.summary.objects().map(object).collect(),
+            plan: file.summary,
+            decided: file.decided,
+        }
+    }
+}
+
+impl TryFrom<Filed> for PlanFile {
+    type Error = &'static str;
+
+    fn try_from(filed: Filed) -> Result<Self, Self::Error> {
+        let mut summary = filed.plan;
+        if summary.objects().count() != filed.objects.len() {
+            return Err("not every object is described");
+        }
+        for (object, filed) in summary.objects_mut().zip(filed.objects) {
+            object.diff = filed.diff;
+            object.live = filed.live;
+        }
+        summary.defaults = filed.defaults;
+        Ok(Self {
+            by: filed.planned_by,
+            at: filed.planned_at,
+            cluster: filed.cluster,
+            solution: filed.solution,
+            archive_id: filed.archive_id,
+            summary,
+            request: filed.request,
+            decided: filed.decided,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

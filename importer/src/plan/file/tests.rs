@@ -1,0 +1,219 @@
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use deployer::{Gone, Leases, Object};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::model::request::{Allowed, Goal, LeftOpen, Login, PullLogin, Target};
+use crate::model::writer::Turn;
+use crate::plan::summary::PlannedTarget;
+
+fn object(name: &str, action: &str, diff: &str) -> PlannedObject {
+    PlannedObject {
+        object: name.to_owned(),
+        action: action.to_owned(),
+        changes: vec![".spec".to_owned()],
+        diff: diff.to_owned(),
+        live: Some(Digest::new([5; 32])),
+        ..PlannedObject::default()
+    }
+}
+
+fn summary() -> PlanSummary {
+    PlanSummary {
+        server: "https://site.test".to_owned(),
+        solution: "shop-1.0.0".to_owned(),
+        bytes_to_push: 7,
+        crds: vec![object("CustomResourceDefinition shops", "create", "+a\n")],
+        target: Some(PlannedTarget {
+            environment: "prod".to_owned(),
+            namespace: "prod".to_owned(),
+            running: Some("0.9.0".parse().unwrap()),
+            rights_gained: Vec::new(),
+            rights_lost: Vec::new(),
+            beyond: None,
+            site: Vec::new(),
+            objects: vec![object("Deployment prod/shop", "change", "-a\n+b\n")],
+            removed: vec![object("ConfigMap prod/former", "remove", "-a\n")],
+        }),
+        defaults: vec![PlannedDefault {
+            what: LeftOpen::Namespace,
+            value: "prod".to_owned(),
+            why: Cow::Borrowed("that of the environment"),
+        }],
+        ..PlanSummary::default()
+    }
+}
+
+fn writer() -> Writer {
+    Writer {
+        name: "test".to_owned(),
+        clock: Arc::new(|| std::time::SystemTime::UNIX_EPOCH),
+        gone: Gone::by(|_| false),
+        leases: Leases::default(),
+        turn: Turn::Refuse,
+    }
+}
+
+fn request(pull_login: PullLogin, wait: u64) -> Request {
+    Request {
+        registry: "push.test:5000/a".parse().unwrap(),
+        pull_registry: None,
+        goal: Goal::Deployed(Target {
+            environment: "prod".parse().unwrap(),
+            namespace: None,
+            pull_login,
+            wait: Duration::from_secs(wait),
+        }),
+        allowed: Allowed::NOTHING,
+        accepted: ["1234".to_owned()].into(),
+        by: "alice@desk".to_owned(),
+        now: StatementTime::DEFAULT,
+        writer: writer(),
+    }
+}
+
+fn file() -> PlanFile {
+    let secret = PullLogin::Secret("login".parse().unwrap());
+    let digest = |byte| Digest::new([byte; 32]);
+    PlanFile {
+        by: "alice@desk".to_owned(),
+        at: StatementTime::DEFAULT,
+        cluster: "8b1e".to_owned(),
+        solution: "shop-1.0.0".parse().unwrap(),
+        archive_id: digest(1),
+        summary: summary(),
+        request: FiledRequest::of(&request(secret, 300)).unwrap(),
+        decided: serde_json::from_value(json!({ "records": digest(2), "objects": digest(3) }))
+            .unwrap(),
+    }
+}
+
+/// The file with its JSON changed.
+fn edited(edit: impl FnOnce(&mut Value)) -> Result<PlanFile, PlanFileError> {
+    let mut value: Value = serde_json::from_slice(&file().to_bytes()).unwrap();
+    edit(&mut value);
+    PlanFile::from_slice(value.to_string().as_bytes())
+}
+
+#[test]
+fn a_plan_comes_back_from_its_file_with_its_diffs() {
+    let file = file();
+    let read = PlanFile::from_slice(&file.to_bytes()).unwrap();
+    assert_eq!(read, file);
+    assert_eq!(read.id(), file.id());
+    assert_eq!(read.summary.crds[0].diff, "+a\n");
+    let bob = read.request("bob@desk".to_owned(), StatementTime::DEFAULT, writer());
+    assert_eq!(bob.by, "bob@desk");
+    let Goal::Deployed(target) = &bob.goal else {
+        panic!("{bob:?}");
+    };
+    let login = PullLogin::Secret("login".parse().unwrap());
+    assert_eq!((target.wait.as_secs(), &target.pull_login), (300, &login));
+    assert_eq!(FiledRequest::of(&bob).unwrap(), file.request);
+}
+
+#[test]
+fn a_plan_with_a_password_has_no_file() {
+    let login = Login {
+        host: "pull.test".to_owned(),
+        username: "node".to_owned(),
+        password: registry::Secret::new("s3cret".to_owned()),
+    };
+    let refused = FiledRequest::of(&request(PullLogin::Made(login), 1));
+    assert!(matches!(refused, Err(Error::Password)));
+}
+
+#[test]
+fn what_is_no_plan_of_this_program_is_refused() {
+    let version = edited(|file| file["planVersion"] = json!(2)).unwrap_err();
+    assert!(matches!(version, PlanFileError::Version(2)), "{version:?}");
+    for (path, value) in [
+        ("/more", json!(1)),
+        ("/plan/more", json!(1)),
+        ("/plan/target/objects/0/more", json!(1)),
+        ("/request/goal/deployed/wait", json!(86_401)),
+        ("/request/registry", json!("a b")),
+        ("/request/allowed/replace", json!("perhaps")),
+        ("/objects", json!([])),
+    ] {
+        let refused = edited(|file| {
+            let (parent, key) = path.rsplit_once('/').unwrap();
+            file.pointer_mut(parent).unwrap()[key] = value;
+        });
+        assert!(matches!(refused, Err(PlanFileError::Json(_))), "{path}");
+    }
+    // The keys in another order.
+    assert!(matches!(edited(|_| ()), Err(PlanFileError::Spelling)));
+}
+
+#[test]
+fn whoever_plans_again_and_what_he_is_told_besides_is_of_no_account() {
+    let mut anew = file();
+    anew.by = "bob@desk".to_owned();
+    anew.at = StatementTime::from_unix(1_700_000_000).unwrap();
+    anew.summary.context = Some("bob".to_owned());
+    anew.summary.bytes_to_push = 0;
+    anew.summary.notes = vec!["a node is not ready".to_owned()];
+    assert_eq!(file().moved(&anew), []);
+}
+
+#[test]
+fn what_moved_is_named() {
+    let moved = |change: fn(&mut PlanFile)| {
+        let mut anew = file();
+        change(&mut anew);
+        file().moved(&anew)
+    };
+    let deployment = [Moved::Objects("Deployment prod/shop".to_owned())];
+    let objects: [fn(&mut PlanFile); 4] = [
+        |it| it.summary.target.as_mut().unwrap().objects[0].live = None,
+        |it| it.summary.target.as_mut().unwrap().objects[0].diff.clear(),
+        |it| it.summary.target.as_mut().unwrap().objects.clear(),
+        |it| {
+            it.summary.target.as_mut().unwrap().objects[0]
+                .changes
+                .clear()
+        },
+    ];
+    for change in objects {
+        assert_eq!(moved(change), deployment);
+    }
+    let records = Moved::Records("shop-1.0.0".parse().unwrap());
+    let both = moved(|it| {
+        it.summary.crds.clear();
+        it.decided.records = Digest::new([9; 32]);
+    });
+    let crd = Moved::Objects("CustomResourceDefinition shops".to_owned());
+    assert_eq!(both, [crd, records]);
+    // What nobody thought of here is no less shown.
+    let others: [fn(&mut PlanFile); 4] = [
+        |it| it.summary.target.as_mut().unwrap().running = None,
+        |it| it.summary.defaults.clear(),
+        |it| it.summary.images = 9,
+        |it| it.request = FiledRequest::of(&request(PullLogin::Keep, 300)).unwrap(),
+    ];
+    for change in others {
+        assert_eq!(moved(change), [Moved::Otherwise]);
+    }
+}
+
+#[test]
+fn the_state_of_an_object_is_what_others_asked_of_it() {
+    let map = |more: Value| {
+        let mut map = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": { "name": "a", "labels": { "a": "b" } },
+        });
+        for (key, value) in more.as_object().unwrap() {
+            map["metadata"][key] = value.clone();
+        }
+        live_digest(&Object::new(map).unwrap())
+    };
+    let seen = map(json!({}));
+    let server = json!({ "uid": "1", "resourceVersion": "2", "managedFields": [] });
+    assert_eq!(map(server), seen);
+    assert_ne!(map(json!({ "labels": { "a": "c" } })), seen);
+}
