@@ -15,6 +15,7 @@ mod keys;
 mod logins;
 mod own;
 mod passphrase;
+mod plans;
 mod plugin;
 mod progress;
 mod registries;

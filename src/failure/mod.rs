@@ -10,6 +10,7 @@ mod fixes;
 mod keys;
 mod logins;
 mod pack;
+mod plans;
 mod registry;
 mod trust;
 
@@ -24,6 +25,7 @@ pub(crate) use self::cluster::{in_words, of_operator};
 pub(crate) use self::fixes::fix;
 pub(crate) use self::keys::key;
 pub(crate) use self::logins::logins;
+pub(crate) use self::plans::{approvers, no_plan, not_approved, replan};
 pub(crate) use self::trust::{nobody_trusted, policies, together, without_key};
 use crate::args::Output;
 use crate::render;

@@ -17,6 +17,7 @@ mod logins;
 mod nonsense;
 mod output;
 mod packing;
+mod plans;
 mod releases;
 mod rights;
 mod signals;

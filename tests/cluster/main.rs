@@ -8,6 +8,7 @@ mod common;
 
 mod activate;
 mod book;
+mod approval;
 mod choices;
 mod configuration;
 mod conflicts;

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use deployer::Conflicts;
-use importer::{Allowed, ChangeSigners, ForgetSigners, Run};
+use importer::{Allowed, ChangeSigners, ForgetSigners};
 use registry::RegistryAddress;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
 
+use super::then::Then;
 use crate::args::{ClusterArguments, RegistryArguments, TrustArguments, WaitArguments, choose};
 
 /// Push an archive's images to a registry, and run its operator in an environment
@@ -159,6 +160,10 @@ pub(crate) struct PlanArguments {
     #[arg(long)]
     dry_run: bool,
 
+    /// Write the plan to this file and stop, for `solution sign` and `solution apply --plan`
+    #[arg(long, value_name = "FILE")]
+    plan_out: Option<PathBuf>,
+
     /// Show what changes in each object, as a diff; values of Secrets are left out
     #[arg(long)]
     diff: bool,
@@ -169,10 +174,11 @@ pub(crate) struct PlanArguments {
 }
 
 impl PlanArguments {
-    /// Whether it is applied, and how it is shown.
-    pub(crate) fn choices(&self) -> (Run, Shown) {
+    /// What becomes of it, and how it is shown.
+    pub(crate) fn choices(&self) -> (Then<'_>, Shown) {
+        let otherwise = choose(self.dry_run, Then::Stop, Then::Apply);
         (
-            choose(self.dry_run, Run::Dry, Run::Real),
+            self.plan_out.as_deref().map_or(otherwise, Then::Write),
             choose(self.diff, Shown::WithDiff, Shown::Plain),
         )
     }

@@ -5,14 +5,15 @@ mod arguments;
 mod consent;
 mod login;
 mod one_of_several;
-mod plan;
+pub(super) mod plan;
 mod request;
-mod show;
+pub(super) mod show;
+mod then;
 
 use std::sync::atomic::AtomicBool;
 
 use deployer::Cluster;
-use importer::{Plan, Request, Run};
+use importer::{Plan, Request};
 use registry::Client;
 use validator::{Accepted, Finding};
 
@@ -22,14 +23,15 @@ pub(crate) use self::arguments::{
 pub(crate) use self::one_of_several::{as_shown, look};
 pub(crate) use self::plan::{diff_of, warnings};
 pub(crate) use self::request::{Chosen, accept, allow, client, judge, of_goal, of_place};
+pub(crate) use self::then::Then;
 use super::give;
 use crate::args::Output;
+use crate::cluster;
 use crate::failure::{Failure, Outcome};
-use crate::{cluster, render};
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let (archive, signers) = (&arguments.archive, &arguments.signers);
-    let Some(accepted) = request::accept(archive, signers, "nothing was imported", output)? else {
+    let Some(accepted) = accept(archive, signers, "nothing was imported", output)? else {
         return Ok(Outcome::No);
     };
     let choices = arguments.planning.choices();
@@ -47,34 +49,38 @@ pub(crate) async fn carry_out(
     (accepted, findings): &(Accepted, Vec<Finding>),
     request: Request,
     (client, cluster): (&Client, &Cluster),
-    (run, shown): (Run, Shown),
+    (then, shown): (Then<'_>, Shown),
     output: Output,
 ) -> Result<Outcome, Failure> {
     loop {
         let (findings, request) = (findings.clone(), request.clone());
-        let mut plan = Plan::make(accepted, findings, client, cluster, request).await?;
+        let plan = Plan::make(accepted, findings, client, cluster, request);
+        // What a plan is made and applied with is far larger than the plan itself.
+        let mut plan = Box::pin(plan).await?;
         if output == Output::Human {
             plan::show(plan.summary());
             if shown == Shown::WithDiff {
                 plan::diff(plan.summary());
             }
         }
-        if run == Run::Real {
+        if let Then::Apply = then {
             consent::ask(&mut plan, output).await?;
-        }
-        if run == Run::Dry || !plan.obstacles().is_empty() {
-            plan.give_up(client).await;
         }
         let ready = match plan.ready() {
             Ok(ready) => ready,
-            Err(plan) => return Ok(show::refusal(output, &plan, shown)),
+            Err(plan) => {
+                plan.give_up(client).await;
+                return Ok(show::refusal(output, &plan, shown));
+            }
         };
-        if run == Run::Dry {
-            let planned = show::planned(ready.summary(), shown);
-            return Ok(give(output, &planned, |_| render::dry(run)));
+        let instead = then.instead(&ready, cluster, shown, output).await;
+        if let Some(instead) = instead.transpose() {
+            ready.give_up(client).await;
+            return instead;
         }
         let waited = AtomicBool::new(false);
-        let receipt = match apply::apply(ready, client, cluster, output, &waited).await {
+        let applied = Box::pin(apply::apply(ready, client, cluster, output, &waited));
+        let receipt = match applied.await {
             // What the other one changed asks for a new plan.
             Err(importer::Error::Refused(_)) if waited.into_inner() => continue,
             receipt => receipt?,

@@ -12,7 +12,7 @@ use crate::render;
 
 /// A plan, with the flags that would choose otherwise.
 #[derive(Serialize)]
-pub(super) struct Planned<'a> {
+pub(crate) struct Planned<'a> {
     #[serde(flatten)]
     summary: &'a PlanSummary,
     defaults: Vec<Value>,
@@ -27,7 +27,7 @@ pub(super) fn refusal(output: Output, plan: &Plan<'_>, shown: Shown) -> Outcome 
 }
 
 /// A plan, for programs.
-pub(super) fn planned(summary: &PlanSummary, shown: Shown) -> Planned<'_> {
+pub(crate) fn planned(summary: &PlanSummary, shown: Shown) -> Planned<'_> {
     let in_json =
         |it: &PlannedDefault| json!({ "flag": flag(it.what), "value": it.value, "why": it.why });
     let objects = summary.objects().filter(|_| shown == Shown::WithDiff);

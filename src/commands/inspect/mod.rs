@@ -1,6 +1,7 @@
-//! `solution inspect`: what an archive says of itself, without asking who signed it.
+//! `solution inspect`: what an archive or a plan says of itself, without asking who signed it.
 
 mod images;
+mod plan;
 pub(super) mod words;
 
 use std::path::PathBuf;
@@ -17,18 +18,21 @@ use self::images::ImageLine;
 use super::give;
 use crate::args::Output;
 use crate::failure::{self, Failure, Outcome};
+use crate::plans;
 
-/// Show what is in an archive, verifying only that what is read is intact
+/// Show what is in an archive or a plan file, verifying only that what is read is intact
 #[derive(Args, Debug)]
 #[command(after_help = "\
-`solution validate` says whether to trust it; `solution cat` writes one of the files.
+`solution validate` says whether to trust an archive; `solution cat` writes one of the files.
+A plan is shown as it was when it was made, with what changes in each object.
 
 Examples:
   solution inspect app.iso
   solution inspect app.iso --files
-  solution inspect app.iso --output json")]
+  solution inspect app.iso --output json
+  solution inspect plan.json")]
 pub(crate) struct Arguments {
-    /// The archive: a file, or the device of a disc
+    /// The archive, a file or the device of a disc; or a plan file
     archive: PathBuf,
 
     /// Show every file with its size and digest
@@ -55,6 +59,9 @@ struct Inspected {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    if let Some(plan) = plans::recognise(&arguments.archive)? {
+        return Ok(plan::show(&plan, output));
+    }
     let inspected = inspect(arguments)?;
     Ok(give(output, &inspected, words::show))
 }

@@ -7,11 +7,13 @@ use schemas::Digest;
 
 use crate::args::PassphraseArguments;
 
-/// Add a signature to an archive: inside it, or beside it where it cannot be written
+/// Add a signature to an archive, inside it or beside it where it cannot be written; or to a plan file
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Look at the archive first (`solution validate`, `solution inspect`): a signature says that you vouch for it. \
 The archive id stays the same; the checksum of the file changes, unless the signature goes beside it.
+
+A signature in a plan file (`--plan-out` of `solution import`, `deploy` and `activate`) approves the plan, which is shown; `solution inspect` also shows what changes in each object.
 
 A key in a device (HSM, smart card, key service) signs what --payload-out writes, as the raw \
 message of Ed25519; --attach checks the signature with the public key and adds it. \
@@ -23,9 +25,10 @@ Examples:
   solution sign app.iso --payload-out app.payload
   openssl pkeyutl -sign -rawin -inkey hsm.pem -in app.payload -out app.sig
   solution sign app.iso --attach app.sig --key hsm.pub
-  solution sign statement.dsse.json --key reviewer.key --expect sha256:0123…")]
+  solution sign statement.dsse.json --key reviewer.key --expect sha256:0123…
+  solution sign plan.json --key reviewer.key")]
 pub(crate) struct Arguments {
-    /// The archive, or a copy of its statement.dsse.json alone
+    /// The archive, or a copy of its statement.dsse.json alone, or a plan file
     pub(super) archive: PathBuf,
 
     /// The secret key (PEM, perhaps encrypted) to sign with; may be repeated; with --attach, the signer's public key
@@ -43,7 +46,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["keys", "attach", "detached", "passphrase_file"])]
     pub(super) payload_out: Option<PathBuf>,
 
-    /// Add this signature, made elsewhere: 64 bytes, their base64, or a signed copy of the statement.dsse.json
+    /// Add this signature, made elsewhere: 64 bytes, their base64, or a signed copy of the statement.dsse.json or plan file
     #[arg(
         long,
         value_name = "FILE",
@@ -56,7 +59,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) detached: bool,
 
-    /// Sign only an archive with this id, which you have from whoever checked it
+    /// Sign only an archive or plan with this id, which you have from whoever checked it
     #[arg(long, value_name = "ID")]
     pub(super) expect: Option<Digest>,
 }

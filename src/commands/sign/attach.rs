@@ -1,15 +1,15 @@
 //! Signatures that were made elsewhere, by a key that never leaves its device.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use archive::{ForeignSignatures, Signable};
-use schemas::KeyId;
+use schemas::{Envelope, EnvelopeSignature, KeyId, PayloadType};
 use signing::PublicKey;
 
-use super::Arguments;
+use super::{Arguments, plan};
 use crate::failure::{self, Failure};
-use crate::{disk, keys};
+use crate::{disk, keys, plans};
 
 /// Adds the signature of each key that is named, after it was verified.
 pub(super) fn attach(
@@ -27,6 +27,33 @@ pub(super) fn attach(
         attached.map_err(|error| failure::signing(&arguments.archive, error))?;
     }
     Ok(keys.iter().map(PublicKey::id).collect())
+}
+
+/// The signatures of a plan by the keys that are named, verified: by a device, or in a copy of the file.
+pub(super) fn to_plan(
+    arguments: &Arguments,
+    path: &Path,
+    envelope: &Envelope,
+) -> Result<Vec<EnvelopeSignature>, Failure> {
+    let made = match plans::recognise(path)? {
+        Some(copy) => ForeignSignatures::Envelope(copy.envelope),
+        None => read(path)?,
+    };
+    let attached = |path: &PathBuf| {
+        let key: PublicKey = keys::public(path)?;
+        let key_id = key.id();
+        let signature = made
+            .by(&key)
+            .map(|bytes| EnvelopeSignature { key_id, bytes });
+        let good = |it: &EnvelopeSignature| key.verifies(PayloadType::Plan, envelope.payload(), it);
+        signature.filter(good).ok_or_else(|| {
+            plan::cannot(
+                arguments,
+                anyhow!("there is no signature of this plan by key {key_id}"),
+            )
+        })
+    };
+    arguments.keys.iter().map(attached).collect()
 }
 
 fn read(path: &Path) -> Result<ForeignSignatures, Failure> {

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod attach;
+mod plan;
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,7 @@ pub(crate) use self::arguments::Arguments;
 use super::give;
 use crate::args::Output;
 use crate::failure::{self, Failure, Outcome};
-use crate::{disk, keys, render};
+use crate::{disk, keys, plans, render};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -34,6 +35,9 @@ struct ToSign<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    if let Some(plan) = plans::recognise(&arguments.archive)? {
+        return plan::run(arguments, plan, output);
+    }
     let cannot = |error| failure::signing(&arguments.archive, error);
     let destination = match (&arguments.payload_out, arguments.detached) {
         (Some(_), _) => Destination::Nowhere,

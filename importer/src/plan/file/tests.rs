@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::model::request::{Allowed, Goal, LeftOpen, Login, PullLogin, Target};
+use crate::model::receipt::Verb;
 use crate::model::writer::Turn;
 use crate::plan::summary::PlannedTarget;
 
@@ -50,6 +51,7 @@ fn summary() -> PlanSummary {
 fn writer() -> Writer {
     Writer {
         name: "test".to_owned(),
+        person: "alice@desk".to_owned(),
         clock: Arc::new(|| std::time::SystemTime::UNIX_EPOCH),
         gone: Gone::by(|_| false),
         leases: Leases::default(),
@@ -65,13 +67,15 @@ fn request(pull_login: PullLogin, wait: u64) -> Request {
             environment: "prod".parse().unwrap(),
             namespace: None,
             pull_login,
-            wait: Duration::from_secs(wait),
         }),
         allowed: Allowed::NOTHING,
         accepted: ["1234".to_owned()].into(),
+        verb: Verb::Deploy,
+        from_site: [LeftOpen::Registry].into(),
         by: "alice@desk".to_owned(),
         now: StatementTime::DEFAULT,
         writer: writer(),
+        wait: Duration::from_secs(wait),
     }
 }
 

@@ -22,10 +22,11 @@ pub(super) type Listed = Vec<(Step, Option<Archive>)>;
 /// Opens and checks every archive. Fails only where no archive could be judged.
 pub(super) fn open(
     arguments: &Arguments,
+    file: &Path,
     configuration: &SolutionsConfiguration,
     output: Output,
 ) -> Result<Listed, Failure> {
-    let folder = arguments.file.parent().unwrap_or(Path::new(""));
+    let folder = file.parent().unwrap_or(Path::new(""));
     let mut listed = Listed::new();
     for path in &configuration.archives {
         let step = Step {

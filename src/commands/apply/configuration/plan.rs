@@ -206,7 +206,7 @@ impl Planner<'_> {
 
     async fn deactivate(&self, solution: &SolutionName) -> Result<Step, Failure> {
         let step = Step::of(Action::Deactivate, solution, None);
-        if !self.arguments.prune {
+        if !self.arguments.pruning.prune {
             return Ok(step.unlisted());
         }
         match importer::deactivate(&self.dry(), solution, EvenIfUsed::Refuse).await {
@@ -223,7 +223,7 @@ impl Planner<'_> {
     async fn unimport(&self, found: &Unlisted, so_far: &Overview) -> Result<Step, Failure> {
         let (solution, version) = (&found.solution, &found.version);
         let step = Step::of(Action::Unimport, solution, Some(version));
-        if !self.arguments.prune {
+        if !self.arguments.pruning.prune {
             return Ok(step.unlisted());
         }
         let mut steps = so_far.steps.iter();

@@ -1,0 +1,115 @@
+//! `solution apply --plan`: who approved the plan, the archive that it is for, and what was asked for then.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use deployer::Cluster;
+use importer::{PlanFile, Request};
+use registry::Client;
+use signing::Trust;
+use validator::{Accepted, Finding};
+
+use super::{ApprovalArguments, Arguments};
+use crate::args::Output;
+use crate::commands::import::{self, Shown, Then};
+use crate::commands::kept::kept;
+use crate::failure::{self, Failure, Outcome};
+use crate::plans::{self, Plan};
+use crate::{cluster, environment, keys, render};
+
+/// An archive, and what was found of it though it is accepted.
+type Archive = (Accepted, Vec<Finding>);
+
+pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<Outcome, Failure> {
+    let plan = plans::read(path)?;
+    check_approval(path, &plan, &arguments.approval, output)?;
+    let given = match &arguments.archive {
+        None => None,
+        Some(path) => {
+            let follows = "the plan was not applied";
+            let accepted = import::accept(path, &arguments.signers, follows, output)?;
+            let Some(accepted) = accepted else {
+                return Ok(Outcome::No);
+            };
+            Some(accepted)
+        }
+    };
+    let now = environment::now().map_err(Failure::unknown)?;
+    let writer = cluster::writer(&arguments.turn);
+    let request = plan.file.request(environment::person(), now, writer);
+    cluster::block_on(async {
+        let cluster = cluster::connect(&arguments.cluster).await?;
+        let found = archive(arguments, &plan.file, &request, given, &cluster, output).await?;
+        let Some((archive, client)) = found else {
+            return Ok(Outcome::No);
+        };
+        check_place(&plan.file, &archive, &cluster).await?;
+        let choices = (Then::Follow(&plan.file, arguments.run()), Shown::Plain);
+        import::carry_out(&archive, request, (&client, &cluster), choices, output).await
+    })
+}
+
+/// Everybody who must have signed the plan did.
+fn check_approval(
+    path: &Path,
+    plan: &Plan,
+    arguments: &ApprovalArguments,
+    output: Output,
+) -> Result<(), Failure> {
+    let signatures = plan.envelope.signatures().len();
+    if arguments.approved_by.is_empty() {
+        if signatures > 0 && output == Output::Human {
+            render::note("warning: without `--approved-by` the plan's signatures are not checked");
+        }
+        return Ok(());
+    }
+    let keys = arguments.approved_by.iter().map(|path| keys::public(path));
+    let keys = keys.collect::<Result<Vec<_>, _>>()?;
+    let all = NonZeroUsize::new(keys.len());
+    let trust = Trust::new(keys, arguments.approvals.or(all)).map_err(failure::approvers)?;
+    let signers = signing::verify(&plan.envelope, &trust)
+        .map_err(|error| failure::not_approved(path, &error))?;
+    if output == Output::Human {
+        for key in signers.trusted {
+            render::note!("approved by key {key}");
+        }
+    }
+    Ok(())
+}
+
+/// The archive, and the registry for its images. None if it is not accepted, which is said.
+async fn archive(
+    arguments: &Arguments,
+    plan: &PlanFile,
+    request: &Request,
+    given: Option<Archive>,
+    cluster: &Cluster,
+    output: Output,
+) -> Result<Option<(Archive, Client)>, Failure> {
+    if let Some(given) = given {
+        let site = importer::site(cluster).await?;
+        let client = import::client(&request.registry, &arguments.registries.reach, &site)?;
+        return Ok(Some((given, client)));
+    }
+    let version = (plan.solution.name(), Some(plan.solution.version()));
+    let kept = kept(cluster, version, &arguments.registries.reach, output).await;
+    let kept = kept.map_err(|failure| {
+        failure.hint("a plan for an archive that is not imported yet needs it: give its path too")
+    })?;
+    Ok(kept.map(|kept| (kept.accepted, kept.client)))
+}
+
+/// The plan is for this archive and this cluster.
+async fn check_place(plan: &PlanFile, archive: &Archive, cluster: &Cluster) -> Result<(), Failure> {
+    let elsewhere = plan.elsewhere(archive.0.archive_id(), cluster).await?;
+    let Some(first) = elsewhere.first() else {
+        return Ok(());
+    };
+    let failure = Failure::no(first.clone()).hint(failure::replan(first));
+    let others = elsewhere.iter().skip(1);
+    Err(others.fold(failure, |failure, moved| {
+        failure
+            .because(moved.to_string())
+            .hint(failure::replan(moved))
+    }))
+}

@@ -1,0 +1,109 @@
+//! What becomes of a plan that nothing is in the way of.
+
+use std::path::Path;
+
+use deployer::Cluster;
+use importer::{Moved, PlanFile, Ready, Run};
+use schemas::Digest;
+use serde::Serialize;
+
+use super::arguments::Shown;
+use super::show::{self, Planned};
+use crate::args::Output;
+use crate::commands::give;
+use crate::commands::refusal::{InTheWay, refuse};
+use crate::failure::{self, Failure, Outcome};
+use crate::{plans, render};
+
+/// What becomes of a plan that nothing is in the way of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Then<'a> {
+    /// It is applied.
+    Apply,
+    /// It is shown.
+    Stop,
+    /// It is written to this file, which must not exist.
+    Write(&'a Path),
+    /// It is applied, or only shown, if it is the one that this file holds.
+    Follow(&'a PlanFile, Run),
+}
+
+/// A plan, and where it was written.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Written<'a> {
+    #[serde(flatten)]
+    plan: Planned<'a>,
+    plan_file: &'a Path,
+    plan_id: Digest,
+}
+
+/// A plan of which nothing is left to do.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InPlace<'a> {
+    #[serde(flatten)]
+    plan: Planned<'a>,
+    in_place: bool,
+}
+
+impl Then<'_> {
+    /// What becomes of a plan where it is not applied; none where it is to be.
+    pub(super) async fn instead(
+        self,
+        ready: &Ready<'_>,
+        cluster: &Cluster,
+        shown: Shown,
+        output: Output,
+    ) -> Result<Option<Outcome>, Failure> {
+        let planned = show::planned(ready.summary(), shown);
+        match self {
+            Then::Apply => Ok(None),
+            Then::Stop => Ok(Some(give(output, &planned, |_| render::dry(Run::Dry)))),
+            Then::Write(path) => {
+                let file = ready.file(cluster).await?;
+                plans::write_new(path, &file)?;
+                let (plan_file, plan_id) = (path, file.id());
+                let written = Written {
+                    plan: planned,
+                    plan_file,
+                    plan_id,
+                };
+                Ok(Some(give(output, &written, written_to)))
+            }
+            Then::Follow(file, run) => {
+                let anew = ready.file(cluster).await?;
+                if ready.is_done() {
+                    let in_place = InPlace {
+                        plan: planned,
+                        in_place: true,
+                    };
+                    return Ok(Some(give(output, &in_place, |_| {
+                        render::line("the plan is applied already: nothing of it is left to do");
+                    })));
+                }
+                let moved = file.moved(&anew);
+                if !moved.is_empty() {
+                    return Ok(Some(refuse(output, planned, &moved)));
+                }
+                let dry = || give(output, &planned, |_| render::dry(run));
+                Ok((run == Run::Dry).then(dry))
+            }
+        }
+    }
+}
+
+fn written_to(written: &Written<'_>) {
+    render::line!("plan      {}", written.plan_id);
+    let path = written.plan_file.display();
+    render::line!("nothing was changed; the plan is written to `{path}`");
+}
+
+impl From<&Moved> for InTheWay {
+    fn from(moved: &Moved) -> Self {
+        Self {
+            message: moved.to_string(),
+            fix: failure::replan(moved).to_owned(),
+        }
+    }
+}
