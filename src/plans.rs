@@ -6,7 +6,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::anyhow;
-use importer::PlanFile;
+use deployer::Conflicts;
+use importer::{
+    Adopt, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Migrate, PlanFile,
+    Replace,
+};
 use schemas::{Envelope, EnvelopeError, PayloadType, limits};
 
 use crate::failure::{self, Failure, cannot};
@@ -93,4 +97,35 @@ pub(crate) fn replace(path: &Path, was: &Envelope, envelope: &Envelope) -> Resul
 pub(crate) fn show(file: &PlanFile) {
     render::line!("plan      {}", file.id());
     render::line!("planned   {} by {}", file.at, file.by);
+    let allowed = allowed(file.allowed());
+    if !allowed.is_empty() {
+        render::line!("allows    {}", render::list(allowed));
+    }
+}
+
+/// What was allowed beyond the ordinary, as it was typed: whoever approves the plan allows it too.
+fn allowed(allowed: Allowed) -> Vec<&'static str> {
+    let Allowed {
+        adopt,
+        replace,
+        signers,
+        forget,
+        conflicts,
+        migrate,
+        downgrade,
+        create,
+    } = allowed;
+    let all = [
+        (adopt.namespace == Adopt::Allow, "--adopt namespace"),
+        (adopt.crds == Adopt::Allow, "--adopt crds"),
+        (replace == Replace::Allow, "--replace"),
+        (signers == ChangeSigners::Allow, "--change-signers"),
+        (forget == ForgetSigners::Allow, "--forget-signers"),
+        (conflicts == Conflicts::Force, "--force-conflicts"),
+        (migrate == Migrate::Allow, "--migrate"),
+        (downgrade == Downgrade::Allow, "--allow-downgrade"),
+        (create == CreateEnvironment::Allow, "--create-environment"),
+    ];
+    let given = all.into_iter().filter(|(given, _)| *given);
+    given.map(|(_, flag)| flag).collect()
 }

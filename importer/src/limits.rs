@@ -4,8 +4,8 @@
 /// two directory trees, and small files.
 pub const HEAD: u64 = 8 * schemas::limits::CONTENTS_SIZE;
 
-/// Receipts that are kept: years of changes at most sites, and at 2 KiB each less than a second to list, which every change
-/// does once. More are kept only where each is the last change of what runs somewhere.
+/// Receipts that are kept: so many come in one page of a list ([`deployer::limits::PAGE`]), which every change asks for once.
+/// More are kept only where each is the last change of what runs somewhere.
 pub const RECEIPTS: usize = 200;
 
 /// Objects that a receipt names as written, and as removed: more than any operator has, and together with

@@ -33,9 +33,6 @@ pub(crate) struct Arguments {
     /// The archive that the verbs are for [default: only what every Solution takes]
     archive: Option<PathBuf>,
 
-    #[command(flatten)]
-    trust: TrustArguments,
-
     /// Only in this environment
     #[arg(short, long, value_name = "NAME")]
     environment: Option<EnvironmentName>,
@@ -59,6 +56,9 @@ pub(crate) struct Arguments {
     /// Bind the roles to this ServiceAccount; may be repeated
     #[arg(long = "serviceaccount", value_name = "NAMESPACE:NAME", value_parser = account)]
     accounts: Vec<(Namespace, KubernetesName)>,
+
+    #[command(flatten)]
+    trust: TrustArguments,
 }
 
 /// A verb, or those of a group.
@@ -82,6 +82,8 @@ enum Verb {
     Delete,
     /// Create, delete, list and describe environments
     Environment,
+    /// Keep a site's file in the cluster
+    Site,
     /// Show what is imported and what runs where
     Status,
 }
@@ -100,6 +102,7 @@ impl Verb {
             Self::Unimport => &[R::Unimport],
             Self::Delete => &[R::Undeploy, R::Deactivate, R::Unimport],
             Self::Environment => &[R::Environment],
+            Self::Site => &[R::Site],
             Self::Status => &[R::Status],
         }
     }

@@ -17,6 +17,7 @@ struct Refused<P> {
 #[derive(Serialize)]
 struct Kept<'a> {
     error: String,
+    causes: [&'a str; 0],
     hints: Vec<&'a str>,
     answer: &'static str,
     obstacles: &'a [InTheWay],
@@ -82,6 +83,7 @@ pub(super) fn hindered(output: Output, hindered: &Hindered, forced: &str) -> Out
     let obstacles: Vec<InTheWay> = hindered.obstacles.iter().map(in_the_way).collect();
     let kept = Kept {
         error: hindered.to_string(),
+        causes: [],
         hints: obstacles.iter().map(|it| it.fix.as_str()).collect(),
         answer: "no",
         obstacles: &obstacles,

@@ -86,6 +86,7 @@ fn request(arguments: &Arguments, back: WayBack, kept: &Kept) -> Result<Request,
     request.verb = Verb::Rollback;
     request.accepted = arguments.accept.iter().cloned().collect();
     request.allowed.downgrade = Downgrade::Allow;
+    request.allowed.conflicts = arguments.planning.conflicts();
     Ok(request)
 }
 

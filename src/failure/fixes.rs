@@ -25,6 +25,9 @@ const MIGRATE: &str = "`solution activate NAME VERSION --migrate` stores the obj
 const FIXED: &str =
     "ask the publisher; `solution deactivate` removes the CRD once no object of its kind is left";
 const LOSES: &str = "change these objects so that they fit, or delete them; an older version can also be deployed with newer CRDs that serve what it needs";
+const NEEDED: &str = "upgrade it there to the version whose CRDs are active, or undeploy it; then run the same command again";
+const NO_CRDS: &str =
+    "deploy it in an environment with `solution deploy`: it does not need to be active";
 const ONLY_NEWER: &str = "an older version can be deployed with newer CRDs that serve what it needs; `solution deactivate` removes them once nothing uses them";
 const OLDER: &str = "operators rarely understand newer data: `--allow-downgrade` deploys it anyway";
 const NOT_OURS: &str =
@@ -50,9 +53,7 @@ const PLAN_AGAIN: &str =
 /// How to get it out of the way.
 pub(crate) fn fix(obstacle: &O) -> String {
     let words = match obstacle {
-        O::Kubernetes(_, oldest) => {
-            return format!("importing needs 1.{oldest} or newer");
-        }
+        O::Kubernetes(_, oldest) => return format!("importing needs 1.{oldest} or newer"),
         O::UnknownEnvironment(_, near) => return unknown_environment(near.as_ref()),
         O::NoPullSecret {
             secret,
@@ -84,17 +85,13 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::CrdTooNew { .. } => "import a version whose API the cluster still serves",
         O::CrdDrops(..) => DROPPED,
         O::CrdStored(..) => MIGRATE,
-        O::NeedsGone(..) => {
-            "upgrade it there to the version whose CRDs are active, or undeploy it; then run the same command again"
-        }
+        O::NeedsGone(..) => NEEDED,
         O::CrdFixed(..) => FIXED,
         O::CrdLoses(..) => LOSES,
         O::CrdOnlyNewer(..) => ONLY_NEWER,
         O::CrdOwned(..) => "two Solutions cannot own one CRD: remove the other Solution first",
         O::CrdUnowned(_) => "find out who installed it; `--adopt crds` takes it over",
-        O::NoCrds(_) => {
-            "deploy it in an environment with `solution deploy`: it does not need to be active"
-        }
+        O::NoCrds(_) => NO_CRDS,
         O::NoOperator(_) => "leave out `--environment`: the images become available without it",
         O::NoEnvironment(_) | O::OtherNamespace(..) => "`solution environment list` shows all",
         O::SeveralNamespaces(..) => "choose one with `--namespace`",

@@ -6,7 +6,7 @@ use signing::SecretKey;
 use crate::common::Desk;
 
 /// A plan to activate a version, as `--plan-out` writes it.
-const PLAN: &str = r#"{"planVersion":1,"plannedBy":"alice@desk","plannedAt":"2026-01-01T00:00:00Z","cluster":"8b1ecb6e-0000-4000-8000-000000000000","solution":"example-1.0.0","archiveId":"sha256:0101010101010101010101010101010101010101010101010101010101010101","request":{"registry":"registry.test/apps","pullRegistry":null,"goal":"activated","allowed":{"adopt":{"namespace":"refuse","crds":"refuse"},"replace":"refuse","signers":"refuse","forget":"refuse","downgrade":"refuse","create":"refuse"},"accepted":[]},"plan":{"context":null,"server":"https://site.test","kubernetes":"v1.36.2","solution":"example-1.0.0","archiveId":"sha256:0101010101010101010101010101010101010101010101010101010101010101","registry":"registry.test/apps","pullRegistry":"registry.test/apps","images":2,"imagesPresent":2,"bytes":10,"bytesToPush":0,"recorded":true,"crds":[{"object":"CustomResourceDefinition shops.example.test","action":"create"}],"target":null,"notes":[],"findings":[]},"defaults":[],"objects":[{"diff":"@@ -0,0 +1 @@\n+kind: Shop\n","live":null}],"decided":{"records":"sha256:0202020202020202020202020202020202020202020202020202020202020202","objects":"sha256:0303030303030303030303030303030303030303030303030303030303030303"}}"#;
+const PLAN: &str = r#"{"planVersion":1,"plannedBy":"alice@desk","plannedAt":"2026-01-01T00:00:00Z","cluster":"8b1ecb6e-0000-4000-8000-000000000000","solution":"example-1.0.0","archiveId":"sha256:0101010101010101010101010101010101010101010101010101010101010101","request":{"registry":"registry.test/apps","pullRegistry":null,"goal":"activated","allowed":{"adopt":{"namespace":"refuse","crds":"refuse"},"replace":"refuse","signers":"refuse","forget":"refuse","downgrade":"refuse","create":"refuse","conflicts":"refuse","migrate":"refuse"},"accepted":[],"verb":"activate","fromSite":[],"wait":300},"plan":{"context":null,"server":"https://site.test","kubernetes":"v1.36.2","solution":"example-1.0.0","archiveId":"sha256:0101010101010101010101010101010101010101010101010101010101010101","registry":"registry.test/apps","pullRegistry":"registry.test/apps","images":2,"imagesPresent":2,"bytes":10,"bytesToPush":0,"recorded":true,"crds":[{"object":"CustomResourceDefinition shops.example.test","action":"create"}],"target":null,"notes":[],"findings":[]},"defaults":[],"objects":[{"diff":"@@ -0,0 +1 @@\n+kind: Shop\n","live":null}],"decided":{"records":"sha256:0202020202020202020202020202020202020202020202020202020202020202","objects":"sha256:0303030303030303030303030303030303030303030303030303030303030303"}}"#;
 
 /// A desk with a plan, and the keys `alice` and `bob`.
 fn desk() -> Desk {
@@ -54,6 +54,14 @@ fn a_plan_is_shown_as_it_was_when_it_was_made() {
     ] {
         assert!(shown.contains(line), "{line} is not in {shown}");
     }
+    // What was allowed for it is part of what is approved.
+    assert!(!shown.contains("allows"), "{shown}");
+    let replace = r#""replace":"allow","signers":"allow""#;
+    let allowing = PLAN.replace(r#""replace":"refuse","signers":"refuse""#, replace);
+    write(&desk, "allowing.json", &allowing);
+    let shown = desk.solution(&["inspect", "allowing.json"]).success();
+    let allows = "allows    --replace, --change-signers\n";
+    assert!(shown.contains(allows), "{shown}");
     let shown = desk.solution(&["inspect", "plan.json", "--output", "json"]);
     assert_eq!(
         shown.json()["plan"]["diffs"][0]["diff"],

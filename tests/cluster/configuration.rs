@@ -144,10 +144,11 @@ fn what_is_not_listed_goes_once_that_is_asked_for_and_nothing_uses_it() {
         why["message"],
         "example 1.0.0 is deployed in the environment `prod`"
     );
+    site.solution(&["undeploy", "example", "-e", "prod"])
+        .success();
+    // Without an operator nothing runs for it.
     site.desk.write("server.yaml", SERVER);
     site.kubectl("prod", &["apply", "--filename", "server.yaml"])
-        .success();
-    site.solution(&["undeploy", "example", "-e", "prod"])
         .success();
     // Nobody says yes.
     let before = site.snapshot();

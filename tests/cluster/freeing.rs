@@ -40,7 +40,7 @@ fn has(site: &Site, tag: &str) -> bool {
     inspect.unwrap().status.success()
 }
 
-/// The tags of a version: those of its images, and that of its head.
+/// The tags of a version: those of its images, under both names, and that of its head.
 fn tags(site: &Site, version: &str) -> Vec<bool> {
     let name = format!("configmap/solution-example-{version}");
     let record = site.field("metalk8s-solutions", &name, r"{.data.record\.json}");
@@ -51,6 +51,8 @@ fn tags(site: &Site, version: &str) -> Vec<bool> {
         format!("example-{version}/example-operator:{version}"),
         format!("example-{version}/example-server:{version}"),
         format!("example-{version}:archive-{id}"),
+        format!("mirror/registry.example.test/example/operator:{version}"),
+        format!("mirror/registry.example.test/example/server:{version}"),
     ];
     tags.iter().map(|tag| has(site, tag)).collect()
 }
@@ -63,7 +65,7 @@ fn what_is_its_own_goes_and_what_was_moved_stays() {
     }
     assert_eq!(
         [tags(&site, "1.0.0"), tags(&site, "1.1.0")],
-        [[true; 3], [true; 3]]
+        [[true; 5], [true; 5]]
     );
     move_tag(
         &site,
@@ -88,7 +90,7 @@ fn what_is_its_own_goes_and_what_was_moved_stays() {
     }
     assert_eq!(
         (site.snapshot(), tags(&site, "1.0.0")),
-        (before, vec![true; 3])
+        (before, vec![true; 5])
     );
 
     let gone = unimport(&site, &["--output", "json"]).json();
@@ -99,8 +101,8 @@ fn what_is_its_own_goes_and_what_was_moved_stays() {
             .all(|it| it.as_str().unwrap().starts_with(&host)),
         "{gone:#}"
     );
-    // Both images as they were pushed, and the head.
-    assert_eq!(freed.len(), 3, "{gone:#}");
+    // Both images as they were pushed, under both names, and the head.
+    assert_eq!(freed.len(), 5, "{gone:#}");
     assert_eq!(
         gone["removed"],
         json!(["ConfigMap metalk8s-solutions/solution-example-1.0.0"])
@@ -110,7 +112,7 @@ fn what_is_its_own_goes_and_what_was_moved_stays() {
         site.tag("example-1.0.0/example-server", "1.0.0"),
         Some(moved)
     );
-    assert_eq!(tags(&site, "1.1.0"), [true; 3]);
+    assert_eq!(tags(&site, "1.1.0"), [true; 5]);
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     site.solution(&["activate", "example", "--ca-file", &ca])
         .success();
@@ -143,12 +145,12 @@ fn a_version_is_forgotten_only_when_its_images_are_gone() {
     assert_eq!((refused.code, site.snapshot()), (1, before), "{refused:?}");
 
     server.allow_deleting();
-    // As after an interruption: one of them is gone.
+    // As after an interruption: one of them is gone. Left are its second name, both of the other, and the head.
     let image = format!("docker://{registry}/example-1.0.0/example-server:1.0.0");
     let delete = ["delete", "--tls-verify=false", &image];
     Answer::of(Command::new("skopeo").args(delete)).success();
     let done = unimport(&site, &["--output", "json"]).json();
-    assert_eq!(done["freed"].as_array().map(Vec::len), Some(2), "{done:#}");
+    assert_eq!(done["freed"].as_array().map(Vec::len), Some(4), "{done:#}");
     let status = site.solution(&["status", "--output", "json"]).json();
     assert_eq!(status["versions"], json!([]));
     server.collect_garbage();

@@ -7,8 +7,8 @@
 mod common;
 
 mod activate;
-mod book;
 mod approval;
+mod book;
 mod choices;
 mod configuration;
 mod conflicts;

@@ -267,8 +267,8 @@ mod tests {
         let result = cluster.list(&Gvk::new("v1", "Node"), None, None).await;
         assert!(matches!(result, Err(Error::TooMany { .. })));
         let mut shown = 0;
-        let visited = cluster.visit(&Gvk::new("v1", "Node"), None, None, |_| shown += 1);
-        let result = visited.await;
+        let nodes = Gvk::new("v1", "Node");
+        let result = cluster.visit(&nodes, None, None, |_| shown += 1).await;
         assert!(matches!(result, Err(Error::TooMany { .. })));
         assert_eq!(shown, limits::MAX_VISITED);
     }

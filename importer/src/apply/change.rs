@@ -9,7 +9,7 @@ use watch::Tell;
 use crate::apply::leased::Leased;
 use crate::model::error::Error;
 use crate::model::event::Event;
-use crate::model::receipt::Subject;
+use crate::model::receipt::ChangeSubject;
 use crate::model::state::ClusterState;
 use crate::model::writer::Writer;
 
@@ -50,7 +50,7 @@ impl Change<'_> {
     /// nothing of a dry run.
     pub(crate) async fn make<T>(
         &self,
-        about: impl FnOnce(&ClusterState) -> Subject,
+        about: impl FnOnce(&ClusterState) -> ChangeSubject,
         decide: impl AsyncFn(&ClusterState) -> Result<T, Error>,
         act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
     ) -> Result<(T, Option<Vec<String>>), Error> {

@@ -13,7 +13,7 @@ use crate::model::error::Error;
 use crate::model::inventory::{self, cluster_kinds, served_kind, workloads};
 use crate::model::namespace_record::{self, NamespaceRecord, Origin, namespace_reference};
 use crate::model::obstacle::{Obstacle, named};
-use crate::model::receipt::{Subject, Verb};
+use crate::model::receipt::{ChangeSubject, Verb};
 use crate::model::state::ClusterState;
 use crate::model::uses::{Use, check_free};
 use crate::model::vocabulary as v;
@@ -90,7 +90,7 @@ pub async fn delete(
         Ok(())
     };
     let about = |state: &ClusterState| {
-        Subject::of_spaces(Verb::DeleteEnvironment, state.environment(environment))
+        ChangeSubject::of_spaces(Verb::DeleteEnvironment, state.environment(environment))
     };
     let ((_, deleted), _) = change.make(about, decide, act).await?;
     Ok(deleted)

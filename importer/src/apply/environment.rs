@@ -11,7 +11,7 @@ use crate::apply::leased::Leased;
 use crate::model::error::Error;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
-use crate::model::receipt::{Subject, Verb};
+use crate::model::receipt::{ChangeSubject, Verb};
 use crate::model::request::Adopt;
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
@@ -85,7 +85,7 @@ pub async fn create(
     };
     let about = |_: &ClusterState| {
         let made = NamespaceRecord::new(environment.clone(), namespace.clone());
-        Subject::of_spaces(Verb::CreateEnvironment, [&made])
+        ChangeSubject::of_spaces(Verb::CreateEnvironment, [&made])
     };
     change.make(about, decide, act).await.map(drop)
 }

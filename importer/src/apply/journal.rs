@@ -9,7 +9,7 @@ use crate::apply::announce::announce;
 use crate::apply::leased::Done;
 use crate::limits;
 use crate::model::error::Error;
-use crate::model::receipt::{ChangeReceipt, Outcome, Receipts, Revision, Subject};
+use crate::model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Receipts, Revision};
 use crate::model::vocabulary as v;
 use crate::model::writer::Writer;
 
@@ -23,7 +23,7 @@ use crate::model::writer::Writer;
 pub(crate) struct Journal<'a> {
     cluster: &'a Cluster,
     writer: &'a Writer,
-    subject: Subject,
+    subject: ChangeSubject,
     begun: Option<Begun>,
 }
 
@@ -34,7 +34,7 @@ struct Begun {
 }
 
 impl<'a> Journal<'a> {
-    pub(crate) fn new(cluster: &'a Cluster, writer: &'a Writer, subject: Subject) -> Self {
+    pub(crate) fn new(cluster: &'a Cluster, writer: &'a Writer, subject: ChangeSubject) -> Self {
         Self {
             cluster,
             writer,

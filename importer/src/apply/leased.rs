@@ -13,7 +13,7 @@ use crate::model::event::Event;
 use crate::model::inventory::inventory;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::owner_of;
-use crate::model::receipt::{Revision, Subject};
+use crate::model::receipt::{ChangeSubject, Revision};
 use crate::model::record::{self, Record};
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
@@ -49,7 +49,7 @@ impl Leased<'_> {
     /// back. Returns what was decided, and what was written.
     pub(crate) async fn run<T>(
         (cluster, writer, tell): (&Cluster, &Writer, Tell<'_, Event>),
-        decide: impl AsyncFnOnce() -> Result<(T, Subject), Error>,
+        decide: impl AsyncFnOnce() -> Result<(T, ChangeSubject), Error>,
         act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
     ) -> Result<(T, Done), Error> {
         let lock = Lock::acquire(cluster, writer, tell).await?;

@@ -14,7 +14,7 @@ use crate::model::inventory::inventory;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::owner_of;
-use crate::model::receipt::{Subject, Verb};
+use crate::model::receipt::{ChangeSubject, Verb};
 use crate::model::record::Record;
 use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use, check_free};
@@ -72,7 +72,7 @@ pub async fn undeploy(
     };
     let about = |state: &ClusterState| {
         let spaces = state.environment(environment).filter(wanted);
-        Subject::leaving(Verb::Undeploy, solution, state, spaces)
+        ChangeSubject::leaving(Verb::Undeploy, solution, state, spaces)
     };
     let decide = async |state: &ClusterState| {
         let spaces = state.environment(environment).filter(wanted);
@@ -243,7 +243,7 @@ pub async fn deactivate(
     };
     let about = |state: &ClusterState| {
         let active = state.active.get(solution);
-        Subject::of_solution(Verb::Deactivate, solution, active, state)
+        ChangeSubject::of_solution(Verb::Deactivate, solution, active, state)
     };
     let ((definitions, uses), removed) = change.make(about, decide, act).await?;
     let undone = Undone::of(removed, definitions.own(), definitions.notes());

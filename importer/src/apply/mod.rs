@@ -28,7 +28,7 @@ use crate::apply::migrate::migrate;
 use crate::model::error::{Error, PushFailure};
 use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
-use crate::model::receipt::{Passage, Ran, Revision, Subject};
+use crate::model::receipt::{ChangeSubject, Passage, Ran, Revision};
 use crate::model::request::{Asked, ForgetSigners};
 use crate::plan::Ready;
 use crate::plan::decision::{Decision, PlannedCrd};
@@ -125,7 +125,7 @@ impl Ready<'_> {
     }
 
     /// What the receipt says that it is about.
-    fn subject(&self, decided: &Decision) -> Subject {
+    fn subject(&self, decided: &Decision) -> ChangeSubject {
         let Asked {
             id,
             record,
@@ -133,7 +133,7 @@ impl Ready<'_> {
             ..
         } = &self.asked;
         let of_version =
-            Subject::of_solution(request.verb, id.name(), Some(id.version()), &decided.state);
+            ChangeSubject::of_solution(request.verb, id.name(), Some(id.version()), &decided.state);
         let passage = |deployment: &Deployment| Passage {
             environment: deployment.place.environment.clone(),
             namespace: deployment.namespace.clone(),
@@ -146,7 +146,7 @@ impl Ready<'_> {
                 Some(record.archive_id),
             )),
         };
-        Subject {
+        ChangeSubject {
             archive_id: Some(record.archive_id),
             places: decided.deployment.iter().map(passage).collect(),
             ..of_version

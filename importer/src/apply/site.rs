@@ -6,7 +6,7 @@ use crate::apply::change::Change;
 use crate::apply::leased::Leased;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
-use crate::model::receipt::{Subject, Verb};
+use crate::model::receipt::{ChangeSubject, Verb};
 use crate::model::site::SiteFile;
 use crate::model::state::ClusterState;
 use crate::status::site::problems;
@@ -54,7 +54,7 @@ pub async fn keep(change: &Change<'_>, file: &SiteFile) -> Result<KeptSite, Erro
     let about = |state: &ClusterState| {
         let environment = file.environment().into_iter();
         let spaces = environment.flat_map(|environment| state.environment(environment));
-        Subject::of_spaces(Verb::SetSite, spaces)
+        ChangeSubject::of_spaces(Verb::SetSite, spaces)
     };
     let (kept, _) = change.make(about, decide, act).await?;
     Ok(kept)

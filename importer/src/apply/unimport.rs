@@ -10,7 +10,7 @@ use crate::apply::lifecycle::{Undone, deployed, forget_versions};
 use crate::kept::free::Pushed;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
-use crate::model::receipt::{Subject, Verb};
+use crate::model::receipt::{ChangeSubject, Verb};
 use crate::model::record::Record;
 use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use, check_free};
@@ -58,8 +58,9 @@ pub async fn unimport(
         }
         forget_versions(leased, std::slice::from_ref(&going.record), change.deadline).await
     };
-    let about =
-        |state: &ClusterState| Subject::of_solution(Verb::Unimport, solution, Some(version), state);
+    let about = |state: &ClusterState| {
+        ChangeSubject::of_solution(Verb::Unimport, solution, Some(version), state)
+    };
     let (going, removed) = change.make(about, decide, act).await?;
     Ok(going.undone(removed, images))
 }

@@ -16,7 +16,7 @@ use crate::apply::lifecycle::{
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
-use crate::model::receipt::{Subject, Verb};
+use crate::model::receipt::{ChangeSubject, Verb};
 use crate::model::record::Record;
 use crate::model::state::ClusterState;
 use crate::plan::default_account::DefaultAccount;
@@ -118,7 +118,7 @@ impl Deletion {
         };
         let about = |state: &ClusterState| {
             let spaces = state.deployments(solution).map(|(space, _)| space);
-            Subject::leaving(Verb::Delete, solution, state, spaces)
+            ChangeSubject::leaving(Verb::Delete, solution, state, spaces)
         };
         let (going, removed) = change.make(about, decide, act).await?;
         Ok(Undone::of(removed, going.removed(), self.notes.clone()))

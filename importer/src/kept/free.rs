@@ -1,5 +1,5 @@
-//! Frees what a version has at the registry: the manifests of its images and its head, by digest, and in its own
-//! repositories only. Blobs are freed by the registry itself, once no manifest names them.
+//! Frees what a version has at the registry: the manifests of its images and its head, by digest, in its own repositories
+//! and under the names that workloads ask for, as far as no other version has them there. Blobs are freed by the registry itself, once no manifest names them.
 
 use std::collections::BTreeSet;
 
@@ -8,6 +8,7 @@ use schemas::{Digest, ImageDocument};
 
 use crate::kept::fetch::only_layer;
 use crate::kept::place;
+use crate::mirrors;
 use crate::model::error::Error;
 use crate::model::record::Record;
 
@@ -49,6 +50,25 @@ impl Pushed {
                 foreign.push((repository.clone(), other.digest));
             }
             roots.push((repository, image.digest));
+        }
+        let mut needed = BTreeSet::new();
+        for other in records.iter().filter(|other| other.id() != record.id()) {
+            let referred = referred_to(client, other)?.into_iter();
+            needed.extend(referred.map(|(repository, _, digest)| (repository, digest)));
+        }
+        for (repository, reference, digest) in referred_to(client, record)? {
+            let place = (repository, digest);
+            // Another version has the same under the same name.
+            if needed.contains(&place) {
+                continue;
+            }
+            match client.manifest(&place.0, &reference).await? {
+                Some(same) if same.digest == digest => roots.push(place),
+                Some(_) => found
+                    .others
+                    .push(format!("{}/{}:{reference}", address.host(), place.0)),
+                None => {}
+            }
         }
         let stays: BTreeSet<Place> = reachable(client, foreign).await?.into_iter().collect();
         found.own = reachable(client, roots).await?;
@@ -120,6 +140,22 @@ fn name(client: &Client, (repository, digest): &Place) -> String {
 fn repositories(record: &Record) -> impl Iterator<Item = String> {
     let images = record.images.iter();
     images.map(|image| format!("{}/{}", record.pushed_to, image.image.name))
+}
+
+/// Where a version's images lie under the names that workloads ask for.
+fn referred_to(
+    client: &Client,
+    record: &Record,
+) -> Result<Vec<(Repository, Reference, Digest)>, Error> {
+    let mut all = Vec::new();
+    for image in &record.images {
+        if let Some(reference) = &image.reference {
+            let (repository, reference) =
+                mirrors::place(client.address(), reference, image.digest)?;
+            all.push((repository, reference, image.digest));
+        }
+    }
+    Ok(all)
 }
 
 /// These manifests and indexes and all that they name in their repositories, as far as they are there; what names others

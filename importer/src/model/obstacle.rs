@@ -261,8 +261,8 @@ impl Obstacle {
     /// That something is used by these objects; nothing if there are none.
     pub(crate) fn used(name: &str, uses: &[Use]) -> Option<Self> {
         let names = uses.iter().map(ToString::to_string).collect();
-        let used = || Self::Used(name.to_owned(), uses.len(), named(names));
-        (!uses.is_empty()).then(used)
+        let obstacle = || Self::Used(name.to_owned(), uses.len(), named(names));
+        (!uses.is_empty()).then(obstacle)
     }
 
     /// Whether it is only that something is used: a person can say that it goes all the same.

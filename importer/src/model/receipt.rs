@@ -45,7 +45,7 @@ pub struct ChangeReceipt {
     pub by: String,
     /// What it was about.
     #[serde(flatten)]
-    pub subject: Subject,
+    pub subject: ChangeSubject,
     /// What became of it.
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -61,7 +61,7 @@ pub struct ChangeReceipt {
 /// What a change is about, as it is known before the first write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Subject {
+pub struct ChangeSubject {
     /// What was asked for.
     pub verb: Verb,
     /// The Solution.
@@ -214,7 +214,7 @@ impl Passage {
     }
 }
 
-impl Subject {
+impl ChangeSubject {
     /// About CRDs or records of a Solution.
     pub(crate) fn of_solution(
         verb: Verb,
@@ -277,7 +277,7 @@ impl ChangeReceipt {
         revision: Revision,
         at: StatementTime,
         by: String,
-        mut subject: Subject,
+        mut subject: ChangeSubject,
     ) -> Self {
         subject.places.truncate(limits::RECEIPT_PLACES);
         Self {
@@ -445,7 +445,7 @@ pub(crate) mod tests {
         [from, to]: [Option<Ran>; 2],
         outcome: Outcome,
     ) -> ChangeReceipt {
-        let subject = Subject {
+        let subject = ChangeSubject {
             verb: Verb::Deploy,
             solution: Some("shop".parse().unwrap()),
             version: to.as_ref().map(|to| to.version.clone()),
@@ -515,7 +515,7 @@ pub(crate) mod tests {
         let twice = [&names[..], &names[..]].concat();
         let mut receipt = receipt(1, [Some(ran("1.0.0")), None], Outcome::Begun);
         let place = receipt.subject.places.remove(0);
-        let subject = Subject {
+        let subject = ChangeSubject {
             places: vec![place; 5000],
             ..receipt.subject
         };

@@ -13,6 +13,8 @@ use crate::model::applied::without_server_fields;
 const CONTEXT: usize = 3;
 /// How long the smallest difference is looked for; after that, any will do.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// Where a Service has its addresses.
+const ADDRESSES: [&str; 2] = ["clusterIP", "clusterIPs"];
 /// Where Secrets keep what nobody may see.
 const MASKED: [&str; 2] = ["data", "stringData"];
 
@@ -26,11 +28,23 @@ pub(crate) fn unified(before: Option<&Object>, after: Option<&Object>) -> String
         mask(old.as_mut(), None);
         mask(new.as_mut(), known.as_ref());
     }
+    if before.is_none() {
+        without_chance(new.as_mut());
+    }
     let [old, new] = [old, new].map(|it| it.map_or(String::new(), |it| yaml::to_string(&it)));
     let diff = TextDiff::configure()
         .timeout(PATIENCE)
         .diff_lines(&old, &new);
     diff.unified_diff().context_radius(CONTEXT).to_string()
+}
+
+/// Removes what the server gives a new object by chance: at the next try it is something else.
+fn without_chance(created: Option<&mut Value>) {
+    let service = created.filter(|created| created["kind"] == "Service");
+    let spec = service.and_then(|service| service["spec"].as_object_mut());
+    if let Some(spec) = spec {
+        spec.retain(|field, _| !ADDRESSES.contains(&field.as_str()));
+    }
 }
 
 /// Replaces the values of a Secret by words, which differ from those of another one where the values do.
@@ -66,6 +80,18 @@ mod tests {
             value[key] = field.clone();
         }
         Object::new(value).unwrap()
+    }
+
+    #[test]
+    fn a_new_service_has_no_address_yet() {
+        let spec = json!({ "spec": { "clusterIP": "10.96.0.7", "clusterIPs": ["10.96.0.7"], "type": "ClusterIP" } });
+        let service = object("Service", &spec);
+        let diff = unified(None, Some(&service));
+        assert!(
+            diff.contains("ClusterIP") && !diff.contains("10.96"),
+            "{diff}"
+        );
+        assert!(unified(Some(&service), None).contains("10.96"));
     }
 
     #[test]

@@ -224,7 +224,12 @@ mod tests {
             (CrdChange::Create, false),
         ] {
             let next = planned(change);
-            assert_eq!(migrates.is_followed_by(&next), expected, "{:?}", next.change);
+            assert_eq!(
+                migrates.is_followed_by(&next),
+                expected,
+                "{:?}",
+                next.change
+            );
         }
         assert!(!planned(CrdChange::Create).is_followed_by(&planned(CrdChange::Update)));
     }

@@ -266,10 +266,9 @@ impl<'a> Plan<'a> {
         }
         let kept = crds.iter().filter_map(|crd| match &crd.change {
             CrdChange::KeepNewer(newer) => Some(kept(&crd.object, newer)),
-            CrdChange::Create
-            | CrdChange::Update
-            | CrdChange::Adopt
-            | CrdChange::Migrate(_) => None,
+            CrdChange::Create | CrdChange::Update | CrdChange::Adopt | CrdChange::Migrate(_) => {
+                None
+            }
         });
         self.summary.crds.extend(kept);
         if obstacles.is_empty() {

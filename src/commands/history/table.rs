@@ -96,3 +96,50 @@ fn outcome(outcome: &Outcome) -> &'static str {
         Outcome::RolledBack(_) => "rolled back",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_change_has_a_row_for_each_namespace() {
+        let place = |namespace: &str| {
+            let from = json!({ "version": "1.0.0" });
+            json!({ "environment": "prod", "namespace": namespace, "from": from })
+        };
+        let receipt = serde_json::from_value(json!({
+            "schemaVersion": 1,
+            "revision": 7,
+            "at": "2026-01-02T03:04:05Z",
+            "by": "me@here",
+            "verb": "undeploy",
+            "solution": "shop",
+            "version": "1.0.0",
+            "places": [place("prod"), place("shop")],
+            "outcome": "failed",
+            "reason": "no answer",
+            "written": [],
+            "removed": [],
+        }));
+        let rows = rows(&receipt.unwrap());
+        let at = "2026-01-02T03:04:05Z";
+        assert_eq!(
+            rows,
+            [
+                [
+                    "7",
+                    at,
+                    "undeploy",
+                    "shop 1.0.0",
+                    "prod",
+                    "1.0.0",
+                    "failed",
+                    "me@here"
+                ],
+                ["", "", "", "", "shop (prod)", "1.0.0", "", ""],
+            ]
+        );
+    }
+}

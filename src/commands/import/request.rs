@@ -12,7 +12,7 @@ use validator::{Accepted, Depth, Finding, Report};
 
 use super::arguments::{Adopted, Arguments, Place, Registries, SignerArguments};
 use super::login;
-use crate::args::{Output, RegistryArguments, TrustArguments, WaitArguments, choose};
+use crate::args::{Output, RegistryArguments, WaitArguments, choose};
 use crate::commands::validate::{check, words};
 use crate::failure::Failure;
 use crate::{cluster, environment, registries, render};

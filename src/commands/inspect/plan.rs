@@ -1,6 +1,6 @@
 //! A plan file, as it was shown when it was made.
 
-use importer::PlanFile;
+use importer::{Allowed, PlanFile};
 use schemas::{Digest, KeyId, SolutionId, StatementTime};
 use serde::Serialize;
 
@@ -25,6 +25,7 @@ struct Inspected<'a> {
     solution: &'a SolutionId,
     archive_id: Digest,
     signatures: Vec<KeyId>,
+    allowed: Allowed,
     plan: Planned<'a>,
 }
 
@@ -39,6 +40,7 @@ pub(super) fn show(Plan { envelope, file }: &Plan, output: Output) -> Outcome {
         solution: &file.solution,
         archive_id: file.archive_id,
         signatures: signatures.collect(),
+        allowed: file.allowed(),
         plan: show::planned(&file.summary, Shown::WithDiff),
     };
     give(output, &inspected, |inspected| {

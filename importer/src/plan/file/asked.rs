@@ -20,7 +20,7 @@ pub(super) struct FiledRequest {
     registry: Address,
     pull_registry: Option<Address>,
     goal: FiledGoal,
-    allowed: Allowed,
+    pub(super) allowed: Allowed,
     accepted: BTreeSet<String>,
     verb: Verb,
     from_site: BTreeSet<LeftOpen>,

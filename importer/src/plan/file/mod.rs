@@ -22,7 +22,7 @@ use self::decided::Decided;
 pub(crate) use self::decided::live_digest;
 use crate::model::error::Error;
 use crate::model::obstacle::named;
-use crate::model::request::Request;
+use crate::model::request::{Allowed, Request};
 use crate::model::writer::Writer;
 use crate::plan::Ready;
 use crate::plan::summary::{PlanSummary, PlannedDefault, PlannedObject};
@@ -181,6 +181,12 @@ impl PlanFile {
     #[must_use]
     pub fn id(&self) -> Digest {
         Digest::new(Sha256::digest(self.to_bytes()).into())
+    }
+
+    /// What was allowed beyond the ordinary.
+    #[must_use]
+    pub fn allowed(&self) -> Allowed {
+        self.request.allowed
     }
 
     /// What was asked for then, as asked by somebody else now.

@@ -6,8 +6,8 @@ use deployer::{Gone, Leases, Object};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::request::{Allowed, Goal, LeftOpen, Login, PullLogin, Target};
 use crate::model::receipt::Verb;
+use crate::model::request::{Allowed, Goal, LeftOpen, Login, PullLogin, Target};
 use crate::model::writer::Turn;
 use crate::plan::summary::PlannedTarget;
 
@@ -115,7 +115,7 @@ fn a_plan_comes_back_from_its_file_with_its_diffs() {
         panic!("{bob:?}");
     };
     let login = PullLogin::Secret("login".parse().unwrap());
-    assert_eq!((target.wait.as_secs(), &target.pull_login), (300, &login));
+    assert_eq!((bob.wait.as_secs(), &target.pull_login), (300, &login));
     assert_eq!(FiledRequest::of(&bob).unwrap(), file.request);
 }
 
@@ -176,11 +176,7 @@ fn what_moved_is_named() {
         |it| it.summary.target.as_mut().unwrap().objects[0].live = None,
         |it| it.summary.target.as_mut().unwrap().objects[0].diff.clear(),
         |it| it.summary.target.as_mut().unwrap().objects.clear(),
-        |it| {
-            it.summary.target.as_mut().unwrap().objects[0]
-                .changes
-                .clear()
-        },
+        |it| it.summary.target.as_mut().unwrap().objects[0].changes = Vec::new(),
     ];
     for change in objects {
         assert_eq!(moved(change), deployment);

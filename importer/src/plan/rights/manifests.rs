@@ -44,13 +44,15 @@ pub enum Verb {
     Unimport,
     /// Create and delete environments.
     Environment,
+    /// Keep a site's file.
+    Site,
     /// See what is imported and what runs where.
     Status,
 }
 
 impl Verb {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Import,
         Self::Activate,
         Self::Migrate,
@@ -59,6 +61,7 @@ impl Verb {
         Self::Deactivate,
         Self::Unimport,
         Self::Environment,
+        Self::Site,
         Self::Status,
     ];
 
@@ -73,6 +76,7 @@ impl Verb {
             Self::Deactivate => "deactivate",
             Self::Unimport => "unimport",
             Self::Environment => "environment",
+            Self::Site => "site",
             Self::Status => "status",
         }
     }
@@ -136,6 +140,15 @@ impl<'a> Wanted<'a> {
             for role in &objects {
                 rules.grant(role, self.place.is_some())?;
             }
+        }
+        if self.verbs.contains(&Verb::Site) {
+            needs.named_by_site();
+        }
+        if [Verb::Deploy, Verb::Undeploy]
+            .iter()
+            .any(|verb| self.verbs.contains(verb))
+        {
+            needs.events();
         }
         rules.add(needs.wanted());
         let mut manifests = vec![record::namespace()];
@@ -236,7 +249,7 @@ impl<'a> Wanted<'a> {
         needs.state();
         needs.records();
         match verb {
-            Verb::Import => needs.nodes(),
+            Verb::Import | Verb::Site => needs.nodes(),
             Verb::Activate => {
                 needs.nodes();
                 needs.definitions(self.names());

@@ -65,6 +65,11 @@ impl Needs {
         self.of_records(&PUT, CORE, "configmaps");
     }
 
+    /// Telling the users of a namespace what was done. No verb fails for want of it, so preflight does not ask.
+    pub(crate) fn events(&mut self) {
+        self.here(&["create", "patch"], "events.k8s.io", "events", None);
+    }
+
     /// Forgetting records.
     pub(crate) fn forgetting(&mut self) {
         self.of_records(&REMOVE, CORE, "configmaps");
@@ -211,7 +216,12 @@ impl Needs {
                 self.everywhere(&["list", "patch"], group, resource, None);
             }
             let name = definition["metadata"]["name"].as_str();
-            self.everywhere(&["patch"], EXTENSIONS, "customresourcedefinitions/status", name);
+            self.everywhere(
+                &["patch"],
+                EXTENSIONS,
+                "customresourcedefinitions/status",
+                name,
+            );
         }
     }
 
@@ -258,6 +268,12 @@ impl Needs {
     /// image. No verb fails for want of it.
     pub(crate) fn trial(&mut self) {
         self.here(&["get", "create", "patch", "delete"], CORE, "pods", None);
+        self.here(&["get"], CORE, "secrets", None);
+    }
+
+    /// Looking for what a site's file names. What may not be looked at is not judged.
+    pub(crate) fn named_by_site(&mut self) {
+        self.everywhere(&["get"], "scheduling.k8s.io", "priorityclasses", None);
         self.here(&["get"], CORE, "secrets", None);
     }
 

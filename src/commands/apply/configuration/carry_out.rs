@@ -68,7 +68,9 @@ async fn removed(step: &Step, change: &Change<'_>) -> Result<Option<Undone>, Fai
         return Ok(None);
     }
     let version = (solution, version);
-    Ok(Some(importer::unimport(change, version, used, Images::Keep).await?))
+    Ok(Some(
+        importer::unimport(change, version, used, Images::Keep).await?,
+    ))
 }
 
 impl Step {

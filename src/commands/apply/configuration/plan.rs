@@ -10,8 +10,8 @@ use super::Arguments;
 use super::archives::{Archive, Listed, found, id};
 use super::show::{Action, Overview, State, Step};
 use crate::args::Output;
-use crate::commands::refusal::InTheWay;
 use crate::commands::import::Chosen;
+use crate::commands::refusal::InTheWay;
 use crate::commands::{import, kept};
 use crate::failure::{Failure, Outcome};
 
@@ -272,7 +272,10 @@ impl Step {
     fn left(self, obstacles: impl IntoIterator<Item = Obstacle>) -> Self {
         Self {
             state: State::Left,
-            why: obstacles.into_iter().map(|it| InTheWay::from(&it)).collect(),
+            why: obstacles
+                .into_iter()
+                .map(|it| InTheWay::from(&it))
+                .collect(),
             ..self
         }
     }

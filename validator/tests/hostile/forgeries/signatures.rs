@@ -83,7 +83,7 @@ fn an_envelope_with_another_base64_is_refused() {
     let digits = digits.split('"').next().unwrap();
     let url_safe = digits.replace('+', "-").replace('/', "_");
     assert_ne!(url_safe, digits);
-    let malformed = "a signature is malformed";
+    let malformed = "a signature of the envelope is malformed";
     refused(&[
         ("no padding", with("==\"}]", "\"}]"), malformed),
         ("the URL-safe alphabet", with(digits, &url_safe), malformed),
@@ -100,7 +100,7 @@ fn an_envelope_with_other_fields_is_refused() {
         (
             "a key id in capitals",
             with(&id, &id.to_uppercase()),
-            "a key id is malformed",
+            "a key id of the envelope is malformed",
         ),
         (
             "a key twice",
@@ -116,7 +116,7 @@ fn an_envelope_with_other_fields_is_refused() {
         (
             "another type",
             with("in-toto", "in-TOTO"),
-            "not an in-toto statement",
+            "not `application/vnd.in-toto+json`",
         ),
     ]);
 }
