@@ -63,10 +63,10 @@ pub(crate) fn fix(obstacle: &O) -> String {
         } => {
             return create_secret(secret, namespace, create.as_ref(), host);
         }
-        O::Beyond(_, id) => {
-            return format!("read them in the plan; `--accept {id}` accepts them");
-        }
-        O::Deployed(solution, _, environment) | O::Inhabited(solution, _, _, environment) => {
+        O::Beyond(_, id) => return accept(id),
+        O::Deployed(solution, _, environment)
+        | O::Second(solution, _, environment)
+        | O::Inhabited(solution, _, _, environment) => {
             return format!("`solution undeploy {solution} --environment {environment}` first");
         }
         O::Changed => PLAN_AGAIN,
@@ -122,6 +122,10 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::LoginUsed(..) => OWN_LOGIN,
     };
     words.to_owned()
+}
+
+fn accept(id: &str) -> String {
+    format!("read them in the plan; `--accept {id}` accepts them")
 }
 
 fn create_secret(

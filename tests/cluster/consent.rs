@@ -155,6 +155,25 @@ fn a_terminal_asks_and_only_yes_is_yes() {
 }
 
 #[test]
+fn an_operator_of_the_whole_cluster_is_the_only_one() {
+    let site = Site::new("second");
+    for environment in ["consent", "other"] {
+        site.environment(environment);
+    }
+    pack(&site, "secrets", "", "Cluster", "wide.iso");
+    let beyond = plan(&site, "wide.iso", &[])["target"]["beyond"].clone();
+    let accept = ["--accept", beyond["id"].as_str().unwrap()];
+    let into = |environment| [&["-e", environment, "--pull-secret", "login"], &accept[..]].concat();
+    site.import("wide.iso", &into("consent")).success();
+    let before = site.snapshot();
+    let refused = site.import("wide.iso", &into("other")).failure(1);
+    let words = "must be the only one, and one runs in namespace `consent`";
+    assert!(refused.contains(words), "{refused}");
+    assert_eq!(site.snapshot(), before);
+    site.import("wide.iso", &into("consent")).success();
+}
+
+#[test]
 fn what_was_found_of_an_archive_is_said_when_it_is_imported() {
     let site = Site::new("findings");
     let source = "1.0.0/solution.yaml";

@@ -173,6 +173,11 @@ pub enum Obstacle {
     /// The login of this user is the one that pushes.
     #[error("`{0}` is the login that pushes, and every pod of the namespace could read it")]
     PushLogin(String),
+    /// An operator works in the whole cluster, and another one of the Solution runs elsewhere.
+    #[error(
+        "an operator of {0} for the whole cluster must be the only one, and one runs in namespace `{1}` of the environment `{2}`"
+    )]
+    Second(SolutionName, Namespace, EnvironmentName),
     /// The first version runs, and the second is older.
     #[error("version {0} is running there, and {1} is older")]
     Older(Version, Version),

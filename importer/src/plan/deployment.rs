@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{
-    Choices, EnvVar, EnvironmentName, KubernetesName, Namespace, Operator, SolutionName, Version,
+    Choices, EnvVar, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope,
+    SolutionName, Version,
 };
 use validator::rules::Compared;
 
@@ -126,6 +127,7 @@ impl Planner<'_> {
         let space = look(self.cluster, &namespace_reference(&namespace)).await?;
         obstacles.extend(place::check_reserved(&namespace).err());
         let place = self.place(target, &namespace, space.as_ref(), obstacles);
+        obstacles.extend(second(self.state, id.name(), &namespace, operator.scope));
         let site = self.state.site.held(Some(&place.environment))?;
         let standing = self.state.deployed(&namespace, id.name()).cloned();
         if let Some(standing) = &standing {
@@ -380,6 +382,26 @@ impl Planner<'_> {
     }
 }
 
+/// That an operator which works in the whole cluster would not be the only one: two would work on the same objects.
+fn second(
+    state: &ClusterState,
+    solution: &SolutionName,
+    namespace: &Namespace,
+    scope: OperatorScope,
+) -> Option<Obstacle> {
+    let is_wide = |version: &Version| {
+        let record = state.record(solution, version);
+        let operator = record.and_then(|record| record.manifest.spec.operator.as_ref());
+        operator.is_some_and(|operator| operator.scope == OperatorScope::Cluster)
+    };
+    let mut elsewhere = state.deployments(solution);
+    let (space, _) = elsewhere.find(|(space, version)| {
+        space.namespace != *namespace && (scope == OperatorScope::Cluster || is_wide(version))
+    })?;
+    let (at, environment) = (space.namespace.clone(), space.environment.clone());
+    Some(Obstacle::Second(solution.clone(), at, environment))
+}
+
 /// A variable in which the operator finds an image is not the site's to choose.
 fn check_variables(operator: &Operator, choices: &Choices, obstacles: &mut Vec<Obstacle>) {
     let of_images = operator.env.iter();
@@ -407,9 +429,41 @@ fn unknown(environment: &EnvironmentName, state: &ClusterState) -> Obstacle {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
 
     use super::*;
     use crate::model::namespace_record::tests::namespace_record;
+    use crate::model::record::tests::record;
+
+    #[test]
+    fn an_operator_of_the_whole_cluster_is_the_only_one() {
+        let solution: SolutionName = "shop".parse().unwrap();
+        let deployed = |version: &str| Deployed {
+            version: version.parse().unwrap(),
+            pull_secret: None,
+            accepted: None,
+        };
+        let mut wide = record("2.0.0");
+        let operator = json!({ "image": { "name": "web", "tag": "7" }, "scope": "Cluster" });
+        wide.manifest.spec.operator = Some(serde_json::from_value(operator).unwrap());
+        let mut state = ClusterState {
+            records: vec![record("1.0.0"), wide],
+            namespaces: vec![namespace_record("prod", "shop-prod")],
+            ..ClusterState::default()
+        };
+        let second = |state: &ClusterState, namespace: &str, scope| {
+            super::second(state, &solution, &namespace.parse().unwrap(), scope).is_some()
+        };
+        let (one, all) = (OperatorScope::Namespace, OperatorScope::Cluster);
+        assert!(!second(&state, "test", all));
+        for (running, refused) in [("1.0.0", [false, true]), ("2.0.0", [true, true])] {
+            let solutions = &mut state.namespaces[0].solutions;
+            solutions.insert(solution.clone(), deployed(running));
+            let found = [one, all].map(|scope| second(&state, "test", scope));
+            assert_eq!(found, refused, "{running}");
+            assert!(!second(&state, "shop-prod", all), "{running}");
+        }
+    }
 
     #[test]
     fn a_mistyped_name_is_answered_with_the_one_that_was_meant() {
