@@ -242,3 +242,33 @@ fn what_is_not_as_recorded_is_described() {
         assert!(text.contains(words), "`{words}` is not in: {text}");
     }
 }
+
+/// How many requests the status of the cluster takes an administrator of all of it.
+fn requests(site: &Site) -> usize {
+    let all = variable("KUBECONFIG");
+    let answer = site.solution(&["status", "-v", "--kubeconfig", &all]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let lines = answer.stderr.lines();
+    lines.filter(|line| line.ends_with(" ms")).count()
+}
+
+#[test]
+fn the_status_of_more_environments_takes_no_more_requests() {
+    let site = Site::new("many");
+    let deploy = |environment: &str| {
+        site.environment(environment);
+        let into = ["-e", environment, "--pull-secret", "login"];
+        site.import("1.0.0.iso", &into).success();
+    };
+    deploy("one");
+    let of_one = requests(&site);
+    for environment in ["two", "three"] {
+        deploy(environment);
+    }
+    assert_eq!(requests(&site), of_one);
+    // One that lost its label is looked for by its name.
+    let label = "solutions.metalk8s.scality.com/solution-";
+    let unlabel = ["label", "deployment", "example-operator", label];
+    site.kubectl("two", &unlabel).success();
+    assert_eq!(requests(&site), of_one + 1);
+}

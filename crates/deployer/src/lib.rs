@@ -7,11 +7,11 @@
 //! | question | answer |
 //! |---|---|
 //! | which cluster | [`Cluster::connect`], [`Cluster::context`], [`Cluster::server`], [`Cluster::version`], [`Cluster::nodes`] |
-//! | what is there | [`Cluster::get`], [`Cluster::list`], [`Cluster::visit`] |
+//! | what is there | [`Cluster::get`], [`Cluster::list`], [`Cluster::named`], [`Cluster::visit`] |
 //! | may we | [`Cluster::denied`], [`Cluster::missing_grants`] |
 //! | what would happen | [`Cluster::diff`], [`Cluster::dry_run`], [`Cluster::stale`] |
 //! | do it | [`Cluster::put`], [`Cluster::put_status`], [`Cluster::apply`], [`Cluster::rewrite`], [`Cluster::delete`], [`Cluster::prune`], [`Cluster::restart_unpulled`] |
-//! | has it come, has it gone | [`Cluster::wait_crd_established`], [`Cluster::rollout_state`], [`Cluster::wait_rollout`], [`Cluster::wait_gone`] |
+//! | has it come, has it gone | [`Cluster::wait_crd_established`], [`Cluster::rollout_state`], [`Cluster::rollout_states`], [`Cluster::wait_rollout`], [`Cluster::wait_gone`] |
 //! | alone | [`Cluster::acquire_lease`] |
 
 mod cluster;

@@ -100,6 +100,14 @@ impl Cluster {
             .await
     }
 
+    /// All objects of a kind that have this name, in all namespaces.
+    pub async fn named(&self, gvk: &Gvk, name: &str) -> Result<Vec<Object>, Error> {
+        let (query, doing) = self.listing(gvk, None, None).await?;
+        let field = escape(&format!("metadata.name={name}"));
+        let query = format!("{query}&fieldSelector={field}");
+        self.all_pages(gvk, &query, &doing).await
+    }
+
     /// What asks for the first page, and what is being done.
     async fn listing(
         &self,

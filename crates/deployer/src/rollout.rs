@@ -14,7 +14,8 @@ use crate::cluster::Cluster;
 use crate::cluster::wire::{Call, endure, escape};
 use crate::error::{Error, cut};
 use crate::limits;
-use crate::object::{Object, ObjectRef};
+use crate::object::{Gvk, Object, ObjectRef};
+use crate::read::Selector;
 use crate::stuck::{Passing, RolloutFailure, Stuck};
 use crate::write::remove::{Deleted, Propagation};
 use awaited::{Awaited, RolloutProgress, RolloutState, awaited};
@@ -80,6 +81,21 @@ impl Cluster {
     ) -> Result<Option<(Object, RolloutState)>, Error> {
         let look = self.look(namespace, deployment).await?;
         Ok(look.map(|look| (look.deployment, look.state)))
+    }
+
+    /// The same of every Deployment with certain labels, in all namespaces. Only those that are not complete are looked
+    /// at any further.
+    pub async fn rollout_states(
+        &self,
+        selector: &Selector,
+    ) -> Result<Vec<(Object, RolloutState)>, Error> {
+        let kind = Gvk::new("apps/v1", "Deployment");
+        let mut states = Vec::new();
+        for deployment in self.list(&kind, None, Some(selector)).await? {
+            let look = self.judge(deployment).await?;
+            states.push((look.deployment, look.state));
+        }
+        Ok(states)
     }
 
     /// Waits until all pods of a Deployment are of its current version and available, and stay so for
@@ -180,9 +196,13 @@ impl Cluster {
 
     async fn look(&self, namespace: &str, deployment: &str) -> Result<Option<Look>, Error> {
         let reference = ObjectRef::namespaced("apps/v1", "Deployment", namespace, deployment);
-        let Some(deployment) = self.get(&reference).await? else {
-            return Ok(None);
-        };
+        match self.get(&reference).await? {
+            Some(deployment) => Ok(Some(self.judge(deployment).await?)),
+            None => Ok(None),
+        }
+    }
+
+    async fn judge(&self, deployment: Object) -> Result<Look, Error> {
         let mut progress = progress(deployment.as_value());
         let (awaited, sighting) = if !is_observed(deployment.as_value()) {
             // Whatever can be seen is about a former version.
@@ -199,11 +219,11 @@ impl Cluster {
         } else {
             (Some(Awaited::Pods), None)
         };
-        Ok(Some(Look {
+        Ok(Look {
             deployment,
             state: RolloutState { progress, awaited },
             sighting,
-        }))
+        })
     }
 
     async fn failure(&self, look: Look) -> Result<RolloutFailure, Error> {

@@ -1,6 +1,8 @@
 //! What is said in a cluster about environments, and is not so. Anybody who may write in a namespace can say it; it is
 //! for people to know, and nothing is decided by it.
 
+use std::collections::BTreeMap;
+
 use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
 use schemas::{EnvironmentName, Namespace};
 use serde_json::{Value, json};
@@ -41,6 +43,20 @@ impl About<'_> {
         Ok(cluster.list(&spaces, None, Some(&labels)).await?)
     }
 
+    /// Upstream's ConfigMaps by namespace, read at once where all are wanted and this user may.
+    async fn configs(self, cluster: &Cluster) -> Result<Option<BTreeMap<String, Object>>, Error> {
+        let Self::Everything = self else {
+            return Ok(None);
+        };
+        let kind = Gvk::new("v1", "ConfigMap");
+        let all = match cluster.named(&kind, v::ENVIRONMENT_CONFIG).await {
+            Err(deployer::Error::Forbidden { .. }) => return Ok(None),
+            all => all?.into_iter(),
+        };
+        let by_namespace = all.filter_map(|it| Some((it.namespace()?.to_owned(), it)));
+        Ok(Some(by_namespace.collect()))
+    }
+
     fn concerns(self, record: &NamespaceRecord) -> bool {
         match self {
             Self::Everything => true,
@@ -61,10 +77,15 @@ pub(crate) async fn claims(
         .iter()
         .filter_map(|space| label(space, state))
         .collect();
+    let configs = about.configs(cluster).await?;
     let records = state.namespaces.iter();
     for record in records.filter(|record| about.concerns(record)) {
         told.extend(missing(record, &spaces));
-        told.extend(note(cluster, record).await?);
+        let config = match &configs {
+            Some(all) => all.get(record.namespace.as_str()).cloned(),
+            None => look(cluster, &upstreams(record)).await?,
+        };
+        told.extend(config.and_then(|config| note(record, &config)));
     }
     told.truncate(TOLD);
     Ok(told)
@@ -99,14 +120,16 @@ fn missing(record: &NamespaceRecord, labelled: &[Object]) -> Option<String> {
     })
 }
 
-/// Upstream's ConfigMap that says something else than the record.
-async fn note(cluster: &Cluster, record: &NamespaceRecord) -> Result<Option<String>, Error> {
+/// Upstream's ConfigMap of a namespace.
+fn upstreams(record: &NamespaceRecord) -> ObjectRef {
     let namespace = record.namespace.as_str();
-    let reference = ObjectRef::namespaced("v1", "ConfigMap", namespace, v::ENVIRONMENT_CONFIG);
-    let Some(config) = look(cluster, &reference).await? else {
-        return Ok(None);
-    };
+    ObjectRef::namespaced("v1", "ConfigMap", namespace, v::ENVIRONMENT_CONFIG)
+}
+
+/// That it says something else than the record.
+fn note(record: &NamespaceRecord, config: &Object) -> Option<String> {
     let says = config.as_value()["data"].as_object().cloned();
     let same = Value::Object(says.unwrap_or_default()) == json!(record.versions());
-    Ok((!same).then(|| format!("{reference} disagrees with the records; it is ignored")))
+    let reference = config.reference();
+    (!same).then(|| format!("{reference} disagrees with the records; it is ignored"))
 }

@@ -143,7 +143,15 @@ async fn of_namespace(
             ..
         } = deployed.clone();
         operators.push(DeployedOperator {
-            operator: operator(cluster, state, space, (solution, deployed), &mut sight).await?,
+            operator: operator(
+                cluster,
+                state,
+                space,
+                (solution, deployed),
+                None,
+                &mut sight,
+            )
+            .await?,
             pull_secret,
             accepted,
         });
