@@ -124,7 +124,9 @@ impl Pushed {
             // Some registries delete nothing that an index names; once the index is gone, they do.
             if freed.len() == before {
                 let left = refused.into_iter().map(|place| name(client, place));
-                let (left, source) = (left.collect(), Box::new(source));
+                let mut left: Vec<String> = left.collect();
+                left.sort();
+                let source = Box::new(source);
                 return Err(Error::NotFreed { left, source });
             }
             left = refused;
