@@ -3,6 +3,8 @@
 use schemas::{Choices, Proxy};
 use serde_json::{Value, json};
 
+use crate::plan::operator::promise;
+
 /// Where the API server is, which is never asked through a proxy; Kubernetes replaces it.
 const API_SERVER: &str = "$(KUBERNETES_SERVICE_HOST)";
 
@@ -44,17 +46,7 @@ fn container(choices: &Choices, container: &mut Value) {
     if let Some(resources) = &choices.resources {
         container["resources"] = json!(resources);
     }
-    let promised = choices.security_context;
-    let context = &mut container["securityContext"];
-    if promised.run_as_non_root {
-        context["runAsNonRoot"] = json!(true);
-    }
-    if promised.read_only_root_filesystem {
-        context["readOnlyRootFilesystem"] = json!(true);
-    }
-    if let Some(user) = promised.run_as_user {
-        context["runAsUser"] = json!(user);
-    }
+    promise(choices.security_context, &mut container["securityContext"]);
     let chosen = choices.env.iter();
     let chosen = chosen.map(|(name, value)| (name.to_string(), value.clone()));
     let Some(variables) = container["env"].as_array_mut() else {

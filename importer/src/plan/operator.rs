@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use schemas::{
-    Digest, EnvironmentName, Namespace, Operator, OperatorConfig, OperatorScope, SolutionId, yaml,
+    Digest, EnvironmentName, Namespace, Operator, OperatorConfig, OperatorScope, SecurityContext,
+    SolutionId, yaml,
 };
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -240,16 +241,7 @@ impl Rendering<'_> {
             "allowPrivilegeEscalation": false,
             "capabilities": { "drop": ["ALL"] },
         });
-        let promised = self.operator.security_context;
-        if promised.run_as_non_root {
-            context["runAsNonRoot"] = json!(true);
-        }
-        if promised.read_only_root_filesystem {
-            context["readOnlyRootFilesystem"] = json!(true);
-        }
-        if let Some(user) = promised.run_as_user {
-            context["runAsUser"] = json!(user);
-        }
+        promise(self.operator.security_context, &mut context);
         context
     }
 
@@ -273,6 +265,19 @@ impl Rendering<'_> {
             variables.push(json!({ "name": variable.name, "value": value }));
         }
         Ok(variables)
+    }
+}
+
+/// Writes down what a container does without; nothing that it does without already is allowed by it.
+pub(crate) fn promise(promised: SecurityContext, context: &mut Value) {
+    if promised.run_as_non_root {
+        context["runAsNonRoot"] = json!(true);
+    }
+    if promised.read_only_root_filesystem {
+        context["readOnlyRootFilesystem"] = json!(true);
+    }
+    if let Some(user) = promised.run_as_user {
+        context["runAsUser"] = json!(user);
     }
 }
 
