@@ -16,25 +16,34 @@ use crate::site::Site;
 /// How long anything may take that the test waits for.
 const DEADLINE: Duration = Duration::from_secs(90);
 
-/// Whether the request that is waited for may go on.
+/// What becomes of the request that is waited for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Passes,
+    /// It never arrives.
+    Stays,
+}
+
+/// Holds a request until its verdict is known.
 #[derive(Default)]
 struct Latch {
-    open: Mutex<bool>,
-    opened: Condvar,
+    verdict: Mutex<Option<Verdict>>,
+    known: Condvar,
 }
 
 impl Latch {
-    fn open(&self) {
-        *self.open.lock().unwrap() = true;
-        self.opened.notify_all();
+    /// The first verdict stays.
+    fn decide(&self, verdict: Verdict) {
+        self.verdict.lock().unwrap().get_or_insert(verdict);
+        self.known.notify_all();
     }
 
-    fn pass(&self) {
-        let open = self.open.lock().unwrap();
+    fn wait(&self) -> Verdict {
+        let verdict = self.verdict.lock().unwrap();
         let waiting = self
-            .opened
-            .wait_timeout_while(open, DEADLINE, |open| !*open);
-        drop(waiting.unwrap());
+            .known
+            .wait_timeout_while(verdict, DEADLINE, |verdict| verdict.is_none());
+        waiting.unwrap().0.unwrap_or(Verdict::Stays)
     }
 }
 
@@ -89,6 +98,10 @@ impl Gate {
 
     /// Runs a command through the gate, does something while it waits there, and lets it go on.
     pub(crate) fn during(&self, command: &mut Command, act: impl FnOnce()) -> Answer {
+        self.hold(command, act, Verdict::Passes)
+    }
+
+    fn hold(&self, command: &mut Command, act: impl FnOnce(), verdict: Verdict) -> Answer {
         command.env("KUBECONFIG", &self.kubeconfig);
         thread::scope(|scope| {
             let answer = scope.spawn(|| Answer::of(command));
@@ -96,14 +109,14 @@ impl Gate {
             if reached.is_ok() {
                 act();
             }
-            self.latch.open();
+            self.latch.decide(verdict);
             let answer = answer.join().unwrap();
             assert!(reached.is_ok(), "it never came to the gate: {answer:?}");
             answer
         })
     }
 
-    /// Runs a command through the gate, and kills it while it waits there.
+    /// Runs a command through the gate, and kills it while it waits there: its request never arrives.
     pub(crate) fn kill(&self, site: &Site, program: &Command) {
         let mut command = Command::new("sh");
         command.args(["-c", r#"echo $$ > pid && exec "$0" "$@""#]);
@@ -111,18 +124,19 @@ impl Gate {
         command.current_dir(site.desk.path("")).env_clear();
         let variables = program.get_envs();
         command.envs(variables.filter_map(|(name, value)| Some((name, value?))));
-        let killed = self.during(&mut command, || {
+        let kill = || {
             let process = fs::read_to_string(site.desk.path("pid")).unwrap();
             let kill = ["-s", "KILL", process.trim()];
             Answer::of(Command::new("kill").args(kill)).success();
-        });
+        };
+        let killed = self.hold(&mut command, kill, Verdict::Stays);
         assert_eq!(killed.code, -1, "{killed:?}");
     }
 }
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        self.latch.open();
+        self.latch.decide(Verdict::Stays);
         let _ = self.proxy.kill();
         let _ = self.proxy.wait();
     }
@@ -142,23 +156,24 @@ fn connect(
             let here = bytes
                 .windows(request.len())
                 .any(|window| window == request.as_bytes());
-            if here {
-                // Nobody listens any more when the test has gone on.
-                let _ = tell.send(());
-                latch.pass();
+            if !here {
+                return Verdict::Passes;
             }
+            // Nobody listens any more when the test has gone on.
+            let _ = tell.send(());
+            latch.wait()
         });
     });
-    thread::spawn(move || pass_on(server, client, |_| ()));
+    thread::spawn(move || pass_on(server, client, |_| Verdict::Passes));
 }
 
-fn pass_on(mut from: TcpStream, mut to: TcpStream, look: impl Fn(&[u8])) {
+fn pass_on(mut from: TcpStream, mut to: TcpStream, look: impl Fn(&[u8]) -> Verdict) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(read) = from.read(&mut buffer)
         && read > 0
     {
-        look(&buffer[..read]);
-        if to.write_all(&buffer[..read]).is_err() {
+        let passes = look(&buffer[..read]) == Verdict::Passes;
+        if !passes || to.write_all(&buffer[..read]).is_err() {
             break;
         }
     }
