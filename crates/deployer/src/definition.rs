@@ -43,8 +43,8 @@ impl Cluster {
     }
 
     async fn is_served(&self, definition: &Object) -> Result<bool, Error> {
-        self.kinds.forget();
         for gvk in served(definition.as_value()) {
+            self.kinds.forget(&gvk.api_version());
             match self.resource(&gvk).await {
                 Ok(_) => {}
                 Err(Error::NoSuchKind(_)) => return Ok(false),

@@ -25,26 +25,28 @@ struct ResourceList {
     resources: Vec<ApiResource>,
 }
 
-/// What the server has, by API version.
+/// What the server has, by API version: nothing of a version that it has not.
 #[derive(Debug, Default)]
 pub(crate) struct Kinds(Mutex<HashMap<String, Vec<ApiResource>>>);
 
 impl Kinds {
+    fn is_known(&self, api_version: &str) -> bool {
+        self.lock().contains_key(api_version)
+    }
+
     fn find(&self, gvk: &Gvk) -> Option<ApiResource> {
-        self.lock()
-            .get(&gvk.api_version())?
-            .iter()
-            .find(|resource| resource.kind == gvk.kind)
-            .cloned()
+        let known = self.lock();
+        let mut resources = known.get(&gvk.api_version())?.iter();
+        resources.find(|it| it.kind == gvk.kind).cloned()
     }
 
     fn keep(&self, api_version: String, resources: Vec<ApiResource>) {
         self.lock().insert(api_version, resources);
     }
 
-    /// Forgets everything, so that a kind that went or changed is seen.
-    pub(crate) fn forget(&self) {
-        self.lock().clear();
+    /// Forgets an API version, so that a kind that came, went or changed is seen.
+    pub(crate) fn forget(&self, api_version: &str) {
+        self.lock().remove(api_version);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Vec<ApiResource>>> {
@@ -53,26 +55,27 @@ impl Kinds {
 }
 
 impl Cluster {
-    /// Looks a kind up. A kind that is not known is asked for again each time, for it may have come.
+    /// Looks a kind up. One that the server did not have is not asked for again until its definition is waited for: what
+    /// is decided twice must find the same kinds both times.
     pub(crate) async fn resource(&self, gvk: &Gvk) -> Result<ApiResource, Error> {
-        if let Some(resource) = self.kinds.find(gvk) {
-            return Ok(resource);
+        if !self.kinds.is_known(&gvk.api_version()) {
+            let resources = self.resources(gvk).await?;
+            self.kinds.keep(gvk.api_version(), resources);
         }
+        let found = self.kinds.find(gvk);
+        found.ok_or_else(|| Error::NoSuchKind(gvk.clone()))
+    }
+
+    /// The kinds of an API version; none of one that the server has not.
+    async fn resources(&self, gvk: &Gvk) -> Result<Vec<ApiResource>, Error> {
         let doing = format!("look up {gvk}");
         let list: ResourceList = match self.read_json(&root(gvk), &doing).await {
-            Err(Error::NotFound { .. }) => return Err(Error::NoSuchKind(gvk.clone())),
+            Err(Error::NotFound { .. }) => return Ok(Vec::new()),
             other => other?,
         };
         // Subresources stand in the same list with the kind of their body.
-        let resources = list
-            .resources
-            .into_iter()
-            .filter(|resource| !resource.plural.contains('/'))
-            .collect();
-        self.kinds.keep(gvk.api_version(), resources);
-        self.kinds
-            .find(gvk)
-            .ok_or_else(|| Error::NoSuchKind(gvk.clone()))
+        let resources = list.resources.into_iter();
+        Ok(resources.filter(|it| !it.plural.contains('/')).collect())
     }
 
     /// Whether the server has a kind.
@@ -134,5 +137,41 @@ fn collection(gvk: &Gvk, resource: &ApiResource, namespace: Option<&str>) -> Str
             escape(&resource.plural)
         ),
         None => format!("{}/{}", root(gvk), escape(&resource.plural)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::mock::{Answer, cluster};
+
+    #[tokio::test]
+    async fn a_kind_that_is_not_there_is_asked_for_once_until_its_definition_is_waited_for() {
+        static SERVED: AtomicBool = AtomicBool::new(false);
+        let kind = json!({"name": "things", "kind": "Thing", "namespaced": true});
+        let (cluster, seen) = cluster(move |_| {
+            if SERVED.load(Ordering::SeqCst) {
+                Answer::json(200, &json!({"resources": [kind]}))
+            } else {
+                Answer(404, None, Vec::new())
+            }
+        })
+        .await;
+        let thing = Gvk::new("example.test/v1", "Thing");
+        for _ in 0..2 {
+            assert!(!cluster.serves(&thing).await.unwrap());
+        }
+        SERVED.store(true, Ordering::SeqCst);
+        assert!(!cluster.serves(&thing).await.unwrap());
+        assert_eq!(seen.lock().unwrap().len(), 1);
+        cluster.kinds.forget(&thing.api_version());
+        assert!(cluster.serves(&thing).await.unwrap());
+        let other = Gvk::new("example.test/v1", "Other");
+        assert!(!cluster.serves(&other).await.unwrap());
+        assert_eq!(seen.lock().unwrap().len(), 2);
     }
 }
