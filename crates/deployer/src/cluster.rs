@@ -5,11 +5,13 @@ pub(crate) mod resource;
 pub(crate) mod wire;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use resource::Kinds;
 use watch::Listener;
+
 
 /// The version of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +29,7 @@ pub struct ServerVersion {
 pub struct Cluster {
     client: kube::Client,
     pub(crate) kinds: Arc<Kinds>,
+    answered: Arc<Mutex<Option<Timestamp>>>,
     timeout: Duration,
     context: Option<String>,
     server: String,
@@ -60,5 +63,14 @@ impl Cluster {
     #[must_use]
     pub fn version(&self) -> &ServerVersion {
         &self.version
+    }
+
+    fn note_time(&self, time: Option<Timestamp>) {
+        *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = time;
+    }
+
+    /// The server's own time at its last answer, in whole seconds; none if it does not tell.
+    pub(crate) fn server_time(&self) -> Option<Timestamp> {
+        *self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -74,7 +74,8 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// a program that starts before what it needs.
 pub const CRASHES: u64 = 2;
 
-/// How much two machines' clocks may differ before a lease is taken from a living holder.
+/// How much two machines' clocks may differ before a lease is taken from a living holder, or a pod that has just become
+/// ready is believed to be so for long.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(5);
 
 /// How long a rollout without a readiness probe must stay complete: "ready" then only says that the process was

@@ -11,6 +11,9 @@ use watch::Listener;
 
 use crate::cluster::Cluster;
 
+/// What the server's clock shows.
+pub(crate) const NOW: &str = "Sun, 22 Nov 2026 12:00:30 GMT";
+
 /// A request as it came in.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
@@ -48,7 +51,7 @@ pub(crate) async fn cluster(
             if status == 0 {
                 std::future::pending::<()>().await;
             }
-            let mut response = Response::builder().status(status);
+            let mut response = Response::builder().status(status).header("date", NOW);
             if let Some(seconds) = retry_after {
                 response = response.header("retry-after", seconds);
             }

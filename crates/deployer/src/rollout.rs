@@ -6,6 +6,7 @@ mod scene;
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::Instant;
 use watch::Tell;
@@ -14,7 +15,7 @@ use crate::cluster::Cluster;
 use crate::cluster::wire::{Call, endure, escape};
 use crate::error::{Error, cut};
 use crate::limits;
-use crate::object::{Gvk, Object, ObjectRef};
+use crate::object::{Gvk, Object, ObjectRef, condition};
 use crate::read::Selector;
 use crate::stuck::{Passing, RolloutFailure, Stuck};
 use crate::write::remove::{Deleted, Propagation};
@@ -99,7 +100,7 @@ impl Cluster {
     }
 
     /// Waits until all pods of a Deployment are of its current version and available, and stay so for
-    /// [`limits::SETTLED`] if it has no readiness probe. Ends early with
+    /// [`limits::SETTLED`] if it has no readiness probe and its pods were not ready for that long already. Ends early with
     /// [`Error::Rollout`] when the pods' state shows that they will not come. Tells the state whenever it
     /// changes. Reads Deployments; and `ReplicaSet`s, Pods, their log and Events as far as we may.
     pub async fn wait_rollout(
@@ -124,10 +125,15 @@ impl Cluster {
                 }
                 let now = Instant::now();
                 if look.state.awaited.is_none() {
-                    let since = *complete_since.get_or_insert(now);
-                    if now.duration_since(since) >= settling(look.deployment.as_value()) {
+                    let watched = complete_since.map(|since| now.duration_since(since));
+                    let settled = match watched {
+                        Some(watched) => watched >= settling(look.deployment.as_value()),
+                        None => endure(self.is_settled(&look.deployment).await, end)? == Some(true),
+                    };
+                    if settled {
                         return Ok(());
                     }
+                    complete_since.get_or_insert(now);
                 } else {
                     complete_since = None;
                     if suspicion.is_certain(look.sighting.as_ref()) || now >= end {
@@ -140,6 +146,27 @@ impl Cluster {
             }
             tokio::time::sleep(limits::POLL.min(deadline)).await;
         }
+    }
+
+    /// Whether a complete Deployment need not be watched: it has a readiness probe, or all of its pods are ready for long
+    /// enough. Pods that we may not see are none that are.
+    async fn is_settled(&self, deployment: &Object) -> Result<bool, Error> {
+        if settling(deployment.as_value()).is_zero() {
+            return Ok(true);
+        }
+        let Set::Found(set) = self.current_set(deployment).await? else {
+            return Ok(false);
+        };
+        let pods = self.pods_of(deployment, &set).await?;
+        let wanted = usize::try_from(progress(deployment.as_value()).wanted);
+        let Some(now) = self.server_time().filter(|_| wanted == Ok(pods.len())) else {
+            return Ok(false);
+        };
+        // The kubelet's clock may run behind the server's.
+        let long = limits::SETTLED + limits::CLOCK_SKEW;
+        Ok(pods
+            .iter()
+            .all(|pod| ready_since(pod.as_value()).is_some_and(|since| since + long <= now)))
     }
 
     /// Deletes the pods of a Deployment's current version that wait for an image which could not be pulled so far, so
@@ -299,6 +326,13 @@ fn is_complete(progress: &RolloutProgress) -> bool {
     progress.updated >= progress.wanted
         && progress.existing <= progress.updated
         && progress.available >= progress.updated
+}
+
+/// Since when a pod is ready, by its node's clock. A container that ends makes its pod not ready, and ready anew when it
+/// was started again.
+fn ready_since(pod: &Value) -> Option<Timestamp> {
+    let ready = condition(pod, "Ready").filter(|ready| ready["status"] == "True")?;
+    ready["lastTransitionTime"].as_str()?.parse().ok()
 }
 
 /// How long a complete rollout must stay so to be believed.
@@ -473,6 +507,29 @@ mod tests {
             [(0, Some(Awaited::Notice)), (2, None)],
             "pods ready, and what was awaited"
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pods_that_are_ready_for_long_are_not_watched() {
+        let ready = |name: &str, since: &str| {
+            let condition = json!({"type": "Ready", "status": "True", "lastTransitionTime": since});
+            owned(name, "s2", &json!({"status": {"conditions": [condition]}}))
+        };
+        let (long, short) = ("2026-11-22T12:00:20Z", "2026-11-22T12:00:21Z");
+        for (pods, watched) in [
+            (vec![ready("p1", long), ready("p2", long)], false),
+            (vec![ready("p1", long), ready("p2", short)], true),
+            // One that we do not see may be young.
+            (vec![ready("p1", long)], true),
+            (vec![ready("p1", long), owned("p2", "s2", &json!({}))], true),
+        ] {
+            let cluster = served(|_| deployment(2, 2), vec![set("s2", "new")], pods).await;
+            let began = Instant::now();
+            let waited = cluster.wait_rollout("n", "app", DEADLINE, &|_| ()).await;
+            waited.unwrap();
+            assert_eq!(began.elapsed() >= limits::SETTLED, watched);
+            assert_eq!(began.elapsed() == Duration::ZERO, !watched);
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,9 +4,11 @@
 use std::error::Error as _;
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{ACCEPT, CONTENT_TYPE, DATE, RETRY_AFTER};
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
 use kube::client::Body;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -178,6 +180,7 @@ impl Cluster {
             Err(error) => return self.no_answer(error, doing),
         };
         let (parts, body) = response.into_parts();
+        self.note_time(date(&parts.headers));
         let bytes = match Limited::new(body, limits::MAX_ANSWER).collect().await {
             Ok(collected) => collected.to_bytes().to_vec(),
             Err(source) => return self.broken_off(source, doing),
@@ -348,6 +351,12 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         .parse()
         .ok()
         .map(Duration::from_secs)
+}
+
+/// When the server answered, by its own clock (RFC 9110, 6.6.1).
+fn date(headers: &HeaderMap) -> Option<Timestamp> {
+    let text = headers.get(DATE)?.to_str().ok()?;
+    DateTimeParser::new().parse_timestamp(text).ok()
 }
 
 /// While there is time left to wait, what may pass is waited for too: `None` stands for "look again".
