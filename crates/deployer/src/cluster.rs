@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use resource::Kinds;
 use watch::Listener;
 
+use crate::rights::held::HeldRules;
 
 /// The version of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +30,7 @@ pub struct ServerVersion {
 pub struct Cluster {
     client: kube::Client,
     pub(crate) kinds: Arc<Kinds>,
+    pub(crate) held: Arc<HeldRules>,
     answered: Arc<Mutex<Option<Timestamp>>>,
     timeout: Duration,
     context: Option<String>,

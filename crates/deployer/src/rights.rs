@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub(crate) mod grants;
+pub(crate) mod held;
 pub(crate) mod rules;
 
 use http::Method;

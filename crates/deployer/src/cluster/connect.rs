@@ -77,6 +77,7 @@ impl Cluster {
         let mut cluster = Self {
             client,
             kinds: Arc::default(),
+            held: Arc::default(),
             answered: Arc::default(),
             timeout,
             context,

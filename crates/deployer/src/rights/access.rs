@@ -1,10 +1,15 @@
 //! Asking, before anything is written, whether we may do what will be needed.
 
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Deserialize;
 use serde_json::json;
-use std::fmt;
 
+use super::held::NOWHERE;
+use super::rules::{PolicyRule, RulePart, covers};
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::limits;
@@ -54,6 +59,25 @@ impl Access {
         self
     }
 
+    /// Where rules that allow it are held.
+    fn place(&self) -> &str {
+        self.namespace.as_deref().unwrap_or(NOWHERE)
+    }
+
+    /// What a rule must cover to allow it there.
+    fn part(&self) -> RulePart {
+        let resource = match &self.subresource {
+            Some(subresource) => format!("{}/{subresource}", self.resource),
+            None => self.resource.clone(),
+        };
+        RulePart::Resource {
+            verb: self.verb.clone(),
+            group: self.group.clone(),
+            resource,
+            name: self.name.clone(),
+        }
+    }
+
     /// On this subresource.
     #[must_use]
     pub fn subresource(mut self, subresource: &str) -> Self {
@@ -87,19 +111,32 @@ struct Answer {
 }
 
 impl Cluster {
-    /// Of these, the ones we may not do, in the same order. Anybody who is logged in may ask this.
+    /// Of these, the ones we may not do, in the same order. Anybody who is logged in may ask this. The rules that we hold
+    /// are asked for once per namespace; what they do not cover is asked one by one, since a server may not list them all.
     pub async fn denied(&self, wanted: &[Access]) -> Result<Vec<Access>, Error> {
-        let answers: Vec<bool> = stream::iter(wanted)
-            .map(|access| self.may(access))
+        let held = self.held_where(wanted).await?;
+        let doubtful = wanted.iter().filter(|access| {
+            let (part, rules) = (access.part(), &held[access.place()]);
+            !rules.iter().any(|rule| covers(rule, &part))
+        });
+        let asked = doubtful.map(async |access| Ok((access, self.may(access).await?)));
+        let denied = stream::iter(asked)
             .buffered(limits::PARALLEL)
+            .try_filter_map(async |(access, may)| Ok((!may).then(|| access.clone())));
+        denied.try_collect().await
+    }
+
+    /// The rules that we hold in each of the places in which something is wanted.
+    async fn held_where<'a>(
+        &self,
+        wanted: &'a [Access],
+    ) -> Result<HashMap<&'a str, Arc<[PolicyRule]>>, Error> {
+        let places: BTreeSet<&str> = wanted.iter().map(Access::place).collect();
+        stream::iter(places)
+            .map(async |place| Ok((place, self.held_rules(place).await?)))
+            .buffer_unordered(limits::PARALLEL)
             .try_collect()
-            .await?;
-        Ok(wanted
-            .iter()
-            .zip(answers)
-            .filter(|(_, allowed)| !allowed)
-            .map(|(access, _)| access.clone())
-            .collect())
+            .await
     }
 
     /// Whether we may do this.
@@ -115,5 +152,53 @@ impl Cluster {
         let doing = format!("check whether we may {access}");
         let answer: Answer = self.review("SelfSubjectAccessReview", spec, &doing).await?;
         Ok(answer.allowed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::mock::{Answer, Seen, cluster};
+
+    /// A server that lists these rules in `app` and none for the whole cluster, and allows what is asked for `extra`.
+    fn answer(request: &Seen) -> Answer {
+        let asked: Value = serde_json::from_str(&request.body).unwrap();
+        let spec = &asked["spec"];
+        let status = if request.path.ends_with("selfsubjectrulesreviews") {
+            let rules = match spec["namespace"].as_str() {
+                Some("app") => json!([
+                    {"verbs": ["get", "patch"], "apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["a"]},
+                    {"verbs": ["*"], "apiGroups": ["apps"], "resources": ["*"]},
+                ]),
+                _ => json!([]),
+            };
+            json!({"resourceRules": rules, "nonResourceRules": [], "incomplete": true})
+        } else {
+            json!({"allowed": spec["resourceAttributes"]["resource"] == "extra"})
+        };
+        Answer::json(201, &json!({ "status": status }))
+    }
+
+    #[tokio::test]
+    async fn what_the_rules_cover_is_not_asked_and_the_rest_is() {
+        let (cluster, seen) = cluster(answer).await;
+        let config = |verb: &str| Access::new(verb, "", "configmaps").namespace("app");
+        let wanted = [
+            config("patch").name("a"),
+            config("patch"),
+            Access::new("get", "apps", "deployments")
+                .subresource("scale")
+                .namespace("app"),
+            Access::new("get", "apps", "deployments"),
+            Access::new("get", "", "extra"),
+        ];
+        let refused = [wanted[1].clone(), wanted[3].clone()];
+        assert_eq!(cluster.denied(&wanted).await.unwrap(), refused);
+        assert_eq!(seen.lock().unwrap().len(), 2 + 3, "rules, single questions");
+        // The rules are known by now.
+        assert_eq!(cluster.denied(&wanted[..1]).await.unwrap(), []);
+        assert_eq!(seen.lock().unwrap().len(), 2 + 3);
     }
 }

@@ -1,18 +1,13 @@
 //! Whether the rules of a Role may be granted by us.
 
-use serde::Deserialize;
-use serde_json::json;
-
 use super::access::Access;
+use super::held::NOWHERE;
 use super::rules::{PolicyRule, RulePart, uncovered};
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::limits;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
-
-/// A namespace that cannot exist: what we hold "in" it is what we hold everywhere.
-const NOWHERE: &str = "-";
 
 /// What is to be written with the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,15 +54,6 @@ impl Grant<'_> {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Held {
-    #[serde(default)]
-    resource_rules: Vec<PolicyRule>,
-    #[serde(default)]
-    non_resource_rules: Vec<PolicyRule>,
-}
-
 impl Cluster {
     /// The parts of `rules` that Kubernetes will not let us grant this way, because we do not hold them there and have
     /// neither `escalate` nor `bind`. Whether we may write the object at all is another question:
@@ -77,26 +63,23 @@ impl Cluster {
         grant: Grant<'_>,
         rules: &[PolicyRule],
     ) -> Result<Vec<RulePart>, Error> {
-        let held = self
-            .held_rules(grant.namespace().unwrap_or(NOWHERE))
-            .await?;
-        let missing = uncovered(rules, &held).map_err(|_| Error::TooMany {
-            doing: "compare the rules to be granted with our own".to_owned(),
-            limit: limits::MAX_RULE_PARTS,
-        })?;
+        let place = grant.namespace().unwrap_or(NOWHERE);
+        let mut missing = missing(rules, &self.held_rules(place).await?)?;
+        if !missing.is_empty() {
+            // What we hold may have grown since it was asked: with a namespace that we made, for instance.
+            self.held.forget();
+            missing = self::missing(rules, &self.held_rules(place).await?)?;
+        }
         if missing.is_empty() || self.denied(&grant.shortcut()).await?.is_empty() {
             return Ok(Vec::new());
         }
         Ok(missing)
     }
+}
 
-    /// Every rule we hold in a namespace, those for the whole cluster included.
-    async fn held_rules(&self, namespace: &str) -> Result<Vec<PolicyRule>, Error> {
-        let doing = "list the rules we hold";
-        let spec = json!({"namespace": namespace});
-        let held: Held = self.review("SelfSubjectRulesReview", spec, doing).await?;
-        let mut rules = held.resource_rules;
-        rules.extend(held.non_resource_rules);
-        Ok(rules)
-    }
+fn missing(rules: &[PolicyRule], held: &[PolicyRule]) -> Result<Vec<RulePart>, Error> {
+    uncovered(rules, held).map_err(|_| Error::TooMany {
+        doing: "compare the rules to be granted with our own".to_owned(),
+        limit: limits::MAX_RULE_PARTS,
+    })
 }

@@ -155,7 +155,7 @@ fn parts(rule: &PolicyRule) -> Vec<RulePart> {
 }
 
 /// Whether one held rule alone covers a part, as Kubernetes decides it.
-fn covers(held: &PolicyRule, part: &RulePart) -> bool {
+pub(crate) fn covers(held: &PolicyRule, part: &RulePart) -> bool {
     match part {
         RulePart::Url { verb, url } => {
             has(&held.verbs, verb)
