@@ -1,8 +1,8 @@
 //! Brings an operator to an environment: its objects, the wait until it is ready, and the way back when it does not
 //! become so.
 
-use deployer::{Object, ObjectRef};
-use schemas::KubernetesName;
+use deployer::{Cluster, Object, ObjectRef};
+use schemas::{KubernetesName, Version};
 
 use crate::apply::leased::Leased;
 use crate::apply::rollback::Before;
@@ -35,7 +35,7 @@ impl Ready<'_> {
             note(&mut place);
         }
         place.write(leased).await?;
-        let before = Before::read(leased.cluster, solution, namespace).await?;
+        let before = self.before(deployment, leased.cluster).await?;
         if let Err(error) = self.roll_out(deployment, leased).await {
             return Err(self.take_back(error, before, deployment, leased).await);
         }
@@ -50,6 +50,21 @@ impl Ready<'_> {
         }
         note(&mut place);
         place.write(leased).await
+    }
+
+    /// The other version that ran, with its objects: what an upgrade returns to that does not become ready.
+    async fn before(
+        &self,
+        deployment: &Deployment,
+        cluster: &Cluster,
+    ) -> Result<Option<(Version, Before)>, Error> {
+        let standing = deployment.standing.as_ref().map(|it| &it.version);
+        let Some(version) = standing.filter(|version| *version != self.asked.id.version()) else {
+            return Ok(None);
+        };
+        let (solution, namespace) = (self.asked.id.name(), &deployment.namespace);
+        let before = Before::read(cluster, solution, namespace).await?;
+        Ok(Some((version.clone(), before)))
     }
 
     /// Removes what the plan showed, as far as it is still the Solution's.
@@ -67,18 +82,17 @@ impl Ready<'_> {
     }
 
     /// Puts back what ran before an upgrade that does not become ready, and says what happened. Another failure may be
-    /// gone at the next try, and the same version again has nothing before it.
+    /// gone at the next try.
     async fn take_back(
         &self,
         error: Error,
-        before: Before,
+        before: Option<(Version, Before)>,
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Error {
         let version = self.asked.id.version().clone();
-        let previous = match &deployment.standing {
-            Some(standing) if standing.version != version => standing.version.clone(),
-            _ => return error,
+        let Some((previous, before)) = before else {
+            return error;
         };
         let source = match error {
             Error::Cluster(

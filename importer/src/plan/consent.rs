@@ -5,13 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use deployer::{Cluster, Object};
-use schemas::{Digest, EnvironmentName, Namespace, SolutionId, SolutionName};
+use deployer::Object;
+use schemas::{Digest, EnvironmentName, Namespace, SolutionId};
 use sha2::{Digest as _, Sha256};
 use validator::rules::{self, Compared, Reach, Right};
 
 use crate::model::error::Error;
-use crate::model::inventory::inventory;
 use crate::model::namespace_record::Consent;
 use crate::model::obstacle::Obstacle;
 use crate::model::request::Request;
@@ -20,26 +19,9 @@ use crate::model::request::Request;
 const ID_LENGTH: usize = 24;
 
 /// What changes about the rights of an operator: compares the roles that would be applied with those that are there.
-pub(crate) async fn compare(
-    cluster: &Cluster,
-    solution: &SolutionName,
-    namespace: &Namespace,
-    objects: &[Object],
-) -> Result<Compared, Error> {
-    let mut live = Vec::new();
-    for mut scope in inventory(solution, namespace) {
-        scope
-            .kinds
-            .retain(|kind| kind.group == "rbac.authorization.k8s.io");
-        match cluster.stale(&scope, &[]).await {
-            Ok(found) => live.extend(found),
-            // That this user may list them is asked with all other rights.
-            Err(deployer::Error::Forbidden { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
+pub(crate) fn compare(live: &[Object], objects: &[Object]) -> Result<Compared, Error> {
     // What is there may be anybody's by now; what of it cannot be read gives nothing.
-    let before = held(&live).unwrap_or_default();
+    let before = held(live).unwrap_or_default();
     Ok(rules::compare(&before, &held(objects)?))
 }
 

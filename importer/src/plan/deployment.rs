@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use deployer::{Cluster, Object, ObjectRef};
+use deployer::{Cluster, Object, ObjectRef, Scope};
 use schemas::{
     Choices, EnvVar, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope,
     SolutionName, Version,
@@ -155,9 +155,11 @@ impl Planner<'_> {
             .await?;
         check_distinct(&objects, obstacles);
         let uids = self.check_owners(&objects, obstacles).await?;
-        let stale = self.stale(&namespace, &objects).await?;
+        let live = self.live(&namespace).await?;
+        let rights = consent::compare(&live, &objects)?;
+        let stale = without(live, &objects);
         let mut deployment = Deployment {
-            rights: consent::compare(self.cluster, id.name(), &namespace, &objects).await?,
+            rights,
             beyond: Beyond::of(id, &target.environment, &namespace, &objects)?,
             namespace,
             deployed,
@@ -176,18 +178,24 @@ impl Planner<'_> {
         Ok(Some(deployment))
     }
 
-    /// What an operator of this Solution has here and this version does not.
-    async fn stale(&self, namespace: &Namespace, objects: &[Object]) -> Result<Vec<Object>, Error> {
-        let keep: Vec<ObjectRef> = objects.iter().map(|it| it.reference().clone()).collect();
-        let mut stale = Vec::new();
+    /// What an operator of this Solution has here, as far as this user may look.
+    async fn live(&self, namespace: &Namespace) -> Result<Vec<Object>, Error> {
+        let mut live = Vec::new();
         for scope in inventory(self.asked.id.name(), namespace) {
-            match self.cluster.stale(&scope, &keep).await {
-                // That he may look is asked with all other rights.
-                Err(deployer::Error::Forbidden { .. }) => {}
-                found => stale.extend(found?),
+            for kind in &scope.kinds {
+                let kinds = vec![kind.clone()];
+                let scope = Scope {
+                    kinds,
+                    ..scope.clone()
+                };
+                match self.cluster.stale(&scope, &[]).await {
+                    // That he may look is asked with all other rights.
+                    Err(deployer::Error::Forbidden { .. }) => {}
+                    found => live.extend(found?),
+                }
             }
         }
-        Ok(stale)
+        Ok(live)
     }
 
     /// The operator's objects in the order to apply them, after what its pods pull with.
@@ -380,6 +388,13 @@ impl Planner<'_> {
             obstacles.push(Obstacle::TooOld(running, version, range.clone()));
         }
     }
+}
+
+/// Those that are none of these others.
+fn without(mut objects: Vec<Object>, others: &[Object]) -> Vec<Object> {
+    let is_same = |a: &Object, b: &Object| a.reference().is_same_object(b.reference());
+    objects.retain(|object| !others.iter().any(|other| is_same(object, other)));
+    objects
 }
 
 /// That an operator which works in the whole cluster would not be the only one: two would work on the same objects.
