@@ -7,6 +7,7 @@ mod cat;
 #[path = "../common/mod.rs"]
 mod common;
 mod damage;
+mod developers;
 mod earlier;
 mod future;
 mod help;
@@ -17,6 +18,8 @@ mod logins;
 mod nonsense;
 mod output;
 mod packing;
+#[path = "../common/pages.rs"]
+mod pages;
 mod plans;
 mod releases;
 mod rights;

@@ -1,42 +1,11 @@
 //! Every command of docs/operations, run one after the other as the pages tell an administrator to.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::{Answer, programs};
+use crate::pages::{commands, pages};
 use crate::site::{Site, variable};
-
-/// The documents.
-const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs");
-
-/// The pages of a part of the book, in its order.
-fn pages() -> Vec<PathBuf> {
-    let summary = fs::read_to_string(Path::new(DOCS).join("SUMMARY.md")).unwrap();
-    let links = summary.lines().filter_map(|line| {
-        let (_, link) = line.split_once("](")?;
-        let page = link.strip_suffix(')')?;
-        page.starts_with("operations/")
-            .then(|| Path::new(DOCS).join(page))
-    });
-    links.collect()
-}
-
-/// The commands in the console blocks of a page.
-fn commands(page: &Path) -> Vec<String> {
-    let text = fs::read_to_string(page).unwrap();
-    let blocks = text.split("```console\n").skip(1);
-    let blocks = blocks.map(|block| block.split("```").next().unwrap());
-    blocks
-        .flat_map(str::lines)
-        .map(|line| {
-            let command = line.strip_prefix("$ ");
-            command
-                .unwrap_or_else(|| panic!("{}: not a command: {line}", page.display()))
-                .to_owned()
-        })
-        .collect()
-}
 
 /// A desk with the files that the pages name, and nothing that a command on them should make.
 fn desk(site: &Site) {
@@ -52,7 +21,7 @@ fn desk(site: &Site) {
 }
 
 /// Runs a line of a page in a shell, with this site's names in place of the pages'.
-fn run(site: &Site, line: &str) -> Answer {
+pub(crate) fn run(site: &Site, line: &str) -> Answer {
     let line = line
         .replace("nodes.registry.example/apps", &site.pull_registry())
         .replace("registry.example/apps", &site.registry())
@@ -86,7 +55,7 @@ fn an_administrator_can_follow_the_pages() {
     site.forget_signers();
     desk(&site);
     let before = beside_records(&site);
-    for page in pages() {
+    for page in pages("operations/") {
         for command in commands(&page) {
             let answer = run(&site, &command);
             let page = page.display();

@@ -30,6 +30,8 @@ mod metadata;
 mod metrics;
 mod migration;
 mod mirrors;
+#[path = "../common/pages.rs"]
+mod pages;
 mod plugin;
 #[path = "../../crates/registry/tests/docker_registry/proxy.rs"]
 #[allow(dead_code, reason = "each test crate uses a part")]

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
+use crate::book::run;
 use crate::common::Answer;
+use crate::pages::{commands, pages};
 use crate::site::{Site, eventually, variable};
 
 /// The example's server as an operator that serves something at its port, and says so.
@@ -82,6 +84,13 @@ fn metrics_are_collected_where_the_cluster_can() {
         found["metadata"]["labels"]["metalk8s.scality.com/monitor"],
         ""
     );
+
+    for page in pages("developers/monitor.md") {
+        for command in commands(&page) {
+            let answer = run(&site, &command);
+            assert_eq!(answer.code, 0, "{command}\n{answer:?}");
+        }
+    }
 
     let role = "clusterrole/solution:metrics:metrics:example:metrics-auth";
     let tls = pack(&site, "https");
