@@ -37,6 +37,7 @@ mod plugin;
 #[allow(dead_code, reason = "each test crate uses a part")]
 mod proxy;
 mod refusals;
+mod requests;
 #[path = "../../crates/registry/tests/docker_registry/server.rs"]
 #[allow(dead_code, reason = "each test crate uses a part")]
 mod server;

@@ -1,0 +1,76 @@
+//! How many requests to the API server an import takes: each is a round trip to a cluster that may be far away.
+
+use std::time::{Duration, Instant};
+
+use crate::site::{Site, eventually, variable};
+
+/// Requests more than counted that are no reason to fail: a controller was quicker, and something is looked at again.
+const MARGIN: usize = 5;
+
+/// How long a pod must be ready to be believed: `deployer::limits::SETTLED` and `CLOCK_SKEW`, with a second for rounding.
+const LONG: Duration = Duration::from_secs(11);
+
+/// The requests of an import by an administrator of all of the cluster.
+fn import(site: &Site, archive: &str, more: &[&str]) -> Vec<String> {
+    let all = variable("KUBECONFIG");
+    let into = ["-e", "counted", "-v", "--kubeconfig", &all];
+    let answer = site.import(archive, &[&into[..], more].concat());
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let registry = format!("https://{}/", variable("SOLUTION_TEST_PUSH_REGISTRY"));
+    let lines = answer.stderr.lines().filter(|line| line.ends_with(" ms"));
+    let asked = lines.filter(|line| !line.contains(&registry));
+    asked.map(str::to_owned).collect()
+}
+
+/// Whether a request belongs to waiting, of which there are as many as it takes: looking at the Deployment and what it
+/// made, and renewing the Lease.
+fn waits(request: &str) -> bool {
+    let looked = [
+        "/deployments/example-operator ",
+        "/replicasets?",
+        "/pods?",
+        "/events?",
+        "/leases/",
+    ];
+    looked.iter().any(|at| request.contains(at))
+}
+
+fn count(requests: &[String], words: &str) -> usize {
+    requests.iter().filter(|it| it.contains(words)).count()
+}
+
+#[test]
+fn an_import_takes_no_more_requests_than_are_written_down() {
+    let site = Site::new("counted");
+    let login = variable("SOLUTION_TEST_PULL_SECRET");
+    let new = ["--create-environment", "--pull-login", &login];
+    let first = import(&site, "1.0.0.iso", &new);
+    let upgrade = import(&site, "1.1.0.iso", &[]);
+    let ready = Instant::now();
+    eventually("the new pod has been ready for long", || {
+        (ready.elapsed() > LONG).then_some(())
+    });
+    let again = import(&site, "1.1.0.iso", &[]);
+    let runs = [(&first, 132), (&upgrade, 116), (&again, 92)];
+    let counted = runs.map(|(requests, _)| requests.iter().filter(|it| !waits(it)).count());
+    let expected = runs.map(|(_, most)| most..=most + MARGIN);
+    let mut each = expected.iter().zip(&counted);
+    assert!(
+        each.all(|(expected, counted)| expected.contains(counted)),
+        "{counted:?}: {runs:#?}"
+    );
+    for (requests, _) in runs {
+        // What is known is not asked for again.
+        let asked =
+            ["access", "rules"].map(|it| count(requests, &format!("/selfsubject{it}reviews ")));
+        assert_eq!(asked, [0, 3], "{requests:#?}");
+        let monitors = count(requests, "/apis/monitoring.coreos.com/v1 404 ");
+        assert_eq!(monitors, 1, "{requests:#?}");
+    }
+    // Twice decided, tried, written, looked at for pods without an image, and found ready.
+    let looks = count(&again, "/deployments/example-operator ");
+    assert_eq!(
+        looks, 6,
+        "an operator that ran before is not watched: {again:#?}"
+    );
+}
