@@ -4,8 +4,8 @@
 //! touched only when every image is in place. This crate must not know how an image is laid out or how a signature is
 //! checked. docs/import.md tells what is written, under which names and in which order.
 //!
-//! `model` is what all of it is made of, `plan` reads and decides, `apply` writes and waits, `status` and `history` tell,
-//! and `configuration` compares what `status` tells with what a site wants.
+//! `model` is what all of it is made of, `plan` reads and decides, `apply` writes and waits, `status` and `history`
+//! tell, and `configuration` compares what `status` tells with what a site wants.
 
 mod apply;
 mod configuration;

@@ -1,11 +1,11 @@
 //! The limits of what is read from a site's registry and cluster, and from files.
 
-/// Bytes of an archive's head: its list of at most [`schemas::limits::CONTENTS_SIZE`] twice, as much again for each of the
-/// two directory trees, and small files.
+/// Bytes of an archive's head: its list of at most [`schemas::limits::CONTENTS_SIZE`] twice, as much again for each of
+/// the two directory trees, and small files.
 pub const HEAD: u64 = 8 * schemas::limits::CONTENTS_SIZE;
 
-/// Receipts that are kept: so many come in one page of a list ([`deployer::limits::PAGE`]), which every change asks for once.
-/// More are kept only where each is the last change of what runs somewhere.
+/// Receipts that are kept: so many come in one page of a list ([`deployer::limits::PAGE`]), which every change asks for
+/// once. More are kept only where each is the last change of what runs somewhere.
 pub const RECEIPTS: usize = 200;
 
 /// Objects that a receipt names as written, and as removed: more than any operator has, and together with

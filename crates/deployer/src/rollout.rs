@@ -100,9 +100,9 @@ impl Cluster {
     }
 
     /// Waits until all pods of a Deployment are of its current version and available, and stay so for
-    /// [`limits::SETTLED`] if it has no readiness probe and its pods were not ready for that long already. Ends early with
-    /// [`Error::Rollout`] when the pods' state shows that they will not come. Tells the state whenever it
-    /// changes. Reads Deployments; and `ReplicaSet`s, Pods, their log and Events as far as we may.
+    /// [`limits::SETTLED`] if it has no readiness probe and its pods were not ready for that long already. Ends early
+    /// with [`Error::Rollout`] when the pods' state shows that they will not come. Tells the state whenever it changes.
+    /// Reads Deployments; and `ReplicaSet`s, Pods, their log and Events as far as we may.
     pub async fn wait_rollout(
         &self,
         namespace: &str,
@@ -148,8 +148,8 @@ impl Cluster {
         }
     }
 
-    /// Whether a complete Deployment need not be watched: it has a readiness probe, or all of its pods are ready for long
-    /// enough. Pods that we may not see are none that are.
+    /// Whether a complete Deployment need not be watched: it has a readiness probe, or all of its pods are ready for
+    /// long enough. Pods that we may not see are none that are.
     async fn is_settled(&self, deployment: &Object) -> Result<bool, Error> {
         if settling(deployment.as_value()).is_zero() {
             return Ok(true);
@@ -328,8 +328,8 @@ fn is_complete(progress: &RolloutProgress) -> bool {
         && progress.available >= progress.updated
 }
 
-/// Since when a pod is ready, by its node's clock. A container that ends makes its pod not ready, and ready anew when it
-/// was started again.
+/// Since when a pod is ready, by its node's clock. A container that ends makes its pod not ready, and ready anew when
+/// it was started again.
 fn ready_since(pod: &Value) -> Option<Timestamp> {
     let ready = condition(pod, "Ready").filter(|ready| ready["status"] == "True")?;
     ready["lastTransitionTime"].as_str()?.parse().ok()

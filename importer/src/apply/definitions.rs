@@ -1,5 +1,5 @@
-//! The CRDs of a Solution, and their end: what it brought goes, once nothing uses it, and what was there before it stays
-//! without our marks.
+//! The CRDs of a Solution, and their end: what it brought goes, once nothing uses it, and what was there before it
+//! stays without our marks.
 
 use std::time::Duration;
 

@@ -15,11 +15,11 @@ use crate::model::writer::Writer;
 
 /// The receipt of a change that goes on under the Lease.
 ///
-/// It exists from the first write on, so that a change that changes nothing leaves none, and says that it has begun until
-/// the change ends. A change that is killed therefore stands in the history as begun, and the next one that writes anything
-/// notes that it was interrupted. Only a kill after the very first write and before the receipt is there leaves nothing;
-/// running the command again then leaves a receipt with what ran before, since that is read from the records, which
-/// change last.
+/// It exists from the first write on, so that a change that changes nothing leaves none, and says that it has begun
+/// until the change ends. A change that is killed therefore stands in the history as begun, and the next one that
+/// writes anything notes that it was interrupted. Only a kill after the very first write and before the receipt is
+/// there leaves nothing; running the command again then leaves a receipt with what ran before, since that is read from
+/// the records, which change last.
 pub(crate) struct Journal<'a> {
     cluster: &'a Cluster,
     writer: &'a Writer,

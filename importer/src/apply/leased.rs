@@ -80,8 +80,8 @@ impl Leased<'_> {
         Ok(acted)
     }
 
-    /// Writes what `decide` makes of an object as it is; nothing when it makes nothing of it. Fields that others own are
-    /// taken over. Returns the object as it is then.
+    /// Writes what `decide` makes of an object as it is; nothing when it makes nothing of it. Fields that others own
+    /// are taken over. Returns the object as it is then.
     pub(crate) async fn put(
         &mut self,
         reference: &ObjectRef,

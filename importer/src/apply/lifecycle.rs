@@ -211,8 +211,9 @@ async fn release_default_account(
     Ok(())
 }
 
-/// Removes the CRDs of a Solution, and gives back those that were there before it. Refused while it is deployed, and, if
-/// a person does not say otherwise, while anything runs with its images or custom resources exist: they would go too.
+/// Removes the CRDs of a Solution, and gives back those that were there before it. Refused while it is deployed, and,
+/// if a person does not say otherwise, while anything runs with its images or custom resources exist: they would go
+/// too.
 pub async fn deactivate(
     change: &Change<'_>,
     solution: &SolutionName,
@@ -250,7 +251,8 @@ pub async fn deactivate(
     Ok(Undone { uses, ..undone })
 }
 
-/// Forgets versions. Upstream's list loses them first: nothing would tell of one without a record that it is still listed.
+/// Forgets versions. Upstream's list loses them first: nothing would tell of one without a record that it is still
+/// listed.
 pub(crate) async fn forget_versions(
     leased: &mut Leased<'_>,
     versions: &[Record],

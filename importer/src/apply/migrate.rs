@@ -1,5 +1,5 @@
-//! Stores a CRD's objects anew before it gives up the version that they were stored in. Each step is as good as done when
-//! it is done again, so that an interruption anywhere costs nothing.
+//! Stores a CRD's objects anew before it gives up the version that they were stored in. Each step is as good as done
+//! when it is done again, so that an interruption anywhere costs nothing.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::plan::decision::PlannedCrd;
 /// Objects that are rewritten between two looks at the Lease.
 const BATCH: usize = 100;
 
-/// Has all objects of a CRD stored in the version that the planned one stores in. `plan` decides about the CRD as it is,
-/// which is waited for until it is served.
+/// Has all objects of a CRD stored in the version that the planned one stores in. `plan` decides about the CRD as it
+/// is, which is waited for until it is served.
 pub(crate) async fn migrate(
     leased: &mut Leased<'_>,
     (planned, conflicts, wait): (&PlannedCrd, Conflicts, Duration),

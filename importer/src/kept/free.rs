@@ -1,5 +1,6 @@
-//! Frees what a version has at the registry: the manifests of its images and its head, by digest, in its own repositories
-//! and under the names that workloads ask for, as far as no other version has them there. Blobs are freed by the registry itself, once no manifest names them.
+//! Frees what a version has at the registry: the manifests of its images and its head, by digest, in its own
+//! repositories and under the names that workloads ask for, as far as no other version has them there. Blobs are freed
+//! by the registry itself, once no manifest names them.
 
 use std::collections::BTreeSet;
 
@@ -160,8 +161,8 @@ fn referred_to(
     Ok(all)
 }
 
-/// These manifests and indexes and all that they name in their repositories, as far as they are there; what names others
-/// first.
+/// These manifests and indexes and all that they name in their repositories, as far as they are there; what names
+/// others first.
 async fn reachable(client: &Client, roots: Vec<Place>) -> Result<Vec<Place>, Error> {
     let mut room = validator::limits::IMAGE_DOCUMENTS;
     let (mut seen, mut reached, mut wanted) = (BTreeSet::new(), Vec::new(), roots);

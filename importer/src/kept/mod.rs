@@ -1,6 +1,6 @@
-//! The archive as a site keeps it, so that its versions can be deployed without the medium: the medium's own bytes before
-//! the first blob (its head) as an OCI artifact beside the images, and the blobs among the images, by digest. What comes
-//! back goes through the stages of every archive, judged by the archive id of the record.
+//! The archive as a site keeps it, so that its versions can be deployed without the medium: the medium's own bytes
+//! before the first blob (its head) as an OCI artifact beside the images, and the blobs among the images, by digest.
+//! What comes back goes through the stages of every archive, judged by the archive id of the record.
 
 mod fetch;
 pub(crate) mod free;

@@ -1,5 +1,5 @@
-//! The files in which container runtimes are told of mirrors. Every text in them has a checked grammar without quotes or
-//! control characters.
+//! The files in which container runtimes are told of mirrors. Every text in them has a checked grammar without quotes
+//! or control characters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -1,6 +1,6 @@
 //! Images under the names by which workloads ask for them, where those are of other registries. The site's registry has
-//! each a second time, at `mirror/<host>/<path>` below the prefix, so that what stands before a name is all that a node has
-//! to change: containerd can change nothing else. Here are the places, and what nodes must be told of them.
+//! each a second time, at `mirror/<host>/<path>` below the prefix, so that what stands before a name is all that a node
+//! has to change: containerd can change nothing else. Here are the places, and what nodes must be told of them.
 
 mod format;
 
@@ -136,8 +136,8 @@ impl Mirrors {
         Ok(())
     }
 
-    /// What nodes must be told, in the files that their container runtime reads. `ca` is the certificate authority of the
-    /// site's registry, PEM.
+    /// What nodes must be told, in the files that their container runtime reads. `ca` is the certificate authority of
+    /// the site's registry, PEM.
     pub fn files(
         &self,
         format: Format,

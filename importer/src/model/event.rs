@@ -10,8 +10,8 @@ pub enum Event {
     Push(registry::Event),
     /// All images are in place.
     Pushed,
-    /// Another writer is waited for, as its [`deployer::Error::LeaseHeld`] says. What was planned before may not hold any
-    /// more.
+    /// Another writer is waited for, as its [`deployer::Error::LeaseHeld`] says. What was planned before may not hold
+    /// any more.
     Waiting(deployer::Error),
     /// An object of the cluster.
     Object {

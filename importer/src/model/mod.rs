@@ -1,5 +1,5 @@
-//! What plans and what writes are made of: what is asked for, what a site has recorded, whose an object is, and what can
-//! be in the way.
+//! What plans and what writes are made of: what is asked for, what a site has recorded, whose an object is, and what
+//! can be in the way.
 
 pub(crate) mod applied;
 pub(crate) mod blob;

@@ -1,7 +1,7 @@
 //! What a site records of a namespace of an environment: one ConfigMap for each, in the namespace of the records.
 //!
-//! It is the truth about environments. The label on a namespace and upstream's ConfigMap in it are written for others to
-//! read, and whoever may write in the namespace can make them say anything: nothing is decided by them.
+//! It is the truth about environments. The label on a namespace and upstream's ConfigMap in it are written for others
+//! to read, and whoever may write in the namespace can make them say anything: nothing is decided by them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

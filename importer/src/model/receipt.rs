@@ -1,8 +1,8 @@
 //! What a cluster remembers of each change that was made to it: one ConfigMap for each, numbered in the order of the
 //! changes.
 //!
-//! Receipts lie beside the records and without their label: what a plan reads does not grow with the history, and nothing
-//! is decided by a receipt but what to go back to.
+//! Receipts lie beside the records and without their label: what a plan reads does not grow with the history, and
+//! nothing is decided by a receipt but what to go back to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -189,7 +189,8 @@ impl Ran {
         }
     }
 
-    /// Whether the same archive runs with the same choices. What was accepted is no choice: it follows from the archive.
+    /// Whether the same archive runs with the same choices. What was accepted is no choice: it follows from the
+    /// archive.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         (&self.version, self.archive_id, &self.pull_secret)
             == (&other.version, other.archive_id, &other.pull_secret)

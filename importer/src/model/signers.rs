@@ -1,8 +1,8 @@
 //! Whose signatures a site has seen on each Solution: one ConfigMap for all of them, which outlives the versions.
 //!
-//! It guards against mistakes and swapped media, not against those who administer the cluster: an archive that none of the
-//! remembered keys signed comes from somebody else, and one that nobody signed could come from anybody. A person decides
-//! about both, each with a flag of its own, and what was decided is what is remembered from then on.
+//! It guards against mistakes and swapped media, not against those who administer the cluster: an archive that none of
+//! the remembered keys signed comes from somebody else, and one that nobody signed could come from anybody. A person
+//! decides about both, each with a flag of its own, and what was decided is what is remembered from then on.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! The site's file as the cluster keeps it: one ConfigMap for all environments, and one for each that has its own. What they
-//! hold is read strictly whenever it counts, and never in the way of anything else.
+//! The site's file as the cluster keeps it: one ConfigMap for all environments, and one for each that has its own. What
+//! they hold is read strictly whenever it counts, and never in the way of anything else.
 
 use std::collections::BTreeMap;
 

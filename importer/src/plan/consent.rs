@@ -1,7 +1,7 @@
 //! What an operator may do, and a person's consent to the part of it that reaches beyond the environment.
 //!
-//! Rights are compared with those of the version that runs, read from the cluster: that is for people to see. Consent is
-//! judged by our own record of what was accepted, since roles in a cluster may have been changed by others.
+//! Rights are compared with those of the version that runs, read from the cluster: that is for people to see. Consent
+//! is judged by our own record of what was accepted, since roles in a cluster may have been changed by others.
 
 use std::collections::BTreeSet;
 

@@ -40,8 +40,8 @@ pub(crate) struct Deployment {
     pub(crate) deployed: Deployed,
     /// The operator's objects in the order to apply them.
     pub(crate) objects: Vec<Object>,
-    /// What goes once it is ready, as it was seen. Only what a plan showed is removed: whoever may write in the namespace
-    /// can make more that looks like ours at any time.
+    /// What goes once it is ready, as it was seen. Only what a plan showed is removed: whoever may write in the
+    /// namespace can make more that looks like ours at any time.
     pub(crate) stale: Vec<Object>,
     /// The uids of those that are there.
     uids: BTreeMap<ObjectRef, String>,

@@ -163,8 +163,8 @@ fn other_digest(client: &Client, named: &Named<'_>, found: Digest) -> Obstacle {
     Obstacle::OtherTag(tag, found, named.image.root.digest)
 }
 
-/// The images that may share the most: those of the version before this one, else of the one after it, that was imported
-/// to the same registry.
+/// The images that may share the most: those of the version before this one, else of the one after it, that was
+/// imported to the same registry.
 pub(crate) fn neighbours(
     registry: &RegistryAddress,
     state: &ClusterState,

@@ -1,5 +1,6 @@
-//! What collects an operator's metrics, as upstream since 133.0: a Service, and a `ServiceMonitor` where the cluster has
-//! that kind. With TLS the operator asks the API server who wants to read them, which takes a right in the whole cluster.
+//! What collects an operator's metrics, as upstream since 133.0: a Service, and a `ServiceMonitor` where the cluster
+//! has that kind. With TLS the operator asks the API server who wants to read them, which takes a right in the whole
+//! cluster.
 
 use schemas::{Metrics, MetricsScheme, Operator};
 use serde_json::{Value, json};
@@ -97,7 +98,8 @@ impl<'a> Served<'a> {
         })
     }
 
-    /// What tells Prometheus to collect from that Service. The operator's certificate is its own, so it is not verified.
+    /// What tells Prometheus to collect from that Service. The operator's certificate is its own, so it is not
+    /// verified.
     pub(crate) fn monitor(&self, operator: &str, mut metadata: Value) -> Option<Value> {
         if self.collector == Collector::Unknown {
             return None;

@@ -1,5 +1,5 @@
-//! Giving up an API version of a CRD in which objects may be stored: they are stored anew in the new CRD's storage version
-//! first, while both CRDs' versions are there.
+//! Giving up an API version of a CRD in which objects may be stored: they are stored anew in the new CRD's storage
+//! version first, while both CRDs' versions are there.
 
 use std::collections::BTreeSet;
 
@@ -59,8 +59,8 @@ pub(crate) fn of(active: &Object, wanted: &Value) -> Option<Migration> {
     (!gone.is_empty() && serves_on).then_some(Migration { gone, storage })
 }
 
-/// The CRD with the new storage version and all that the active one has besides, if the active one stores in another. It
-/// counts as written by whoever wrote the active one until the migration is done.
+/// The CRD with the new storage version and all that the active one has besides, if the active one stores in another.
+/// It counts as written by whoever wrote the active one until the migration is done.
 pub(crate) fn between(active: &Object, planned: &Value, migration: &Migration) -> Option<Value> {
     let active = active.as_value();
     if storage(active).as_ref() == Some(&migration.storage) {

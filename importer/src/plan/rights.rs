@@ -22,8 +22,8 @@ use crate::plan::deployment::Deployment;
 use crate::plan::rights::manifests::Wanted;
 pub(crate) use crate::plan::rights::needs::Needs;
 
-/// What the plan itself reads. Who may not read that much gets no plan; then everything else that is missing is named as
-/// well, as far as the archive tells, so that all of it can be granted at once.
+/// What the plan itself reads. Who may not read that much gets no plan; then everything else that is missing is named
+/// as well, as far as the archive tells, so that all of it can be granted at once.
 pub(crate) async fn check_reading(
     cluster: &Cluster,
     accepted: &Accepted,

@@ -182,8 +182,8 @@ async fn notes(
     Ok(notes)
 }
 
-/// Whether an operator runs as the record of its namespace says. What was not found with all others is looked for by its
-/// name: whoever may write in the namespace may have taken its label away.
+/// Whether an operator runs as the record of its namespace says. What was not found with all others is looked for by
+/// its name: whoever may write in the namespace may have taken its label away.
 async fn operator(
     cluster: &Cluster,
     state: &ClusterState,

@@ -55,8 +55,8 @@ impl Kinds {
 }
 
 impl Cluster {
-    /// Looks a kind up. One that the server did not have is not asked for again until its definition is waited for: what
-    /// is decided twice must find the same kinds both times.
+    /// Looks a kind up. One that the server did not have is not asked for again until its definition is waited for:
+    /// what is decided twice must find the same kinds both times.
     pub(crate) async fn resource(&self, gvk: &Gvk) -> Result<ApiResource, Error> {
         if !self.kinds.is_known(&gvk.api_version()) {
             let resources = self.resources(gvk).await?;

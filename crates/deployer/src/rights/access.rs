@@ -111,8 +111,9 @@ struct Answer {
 }
 
 impl Cluster {
-    /// Of these, the ones we may not do, in the same order. Anybody who is logged in may ask this. The rules that we hold
-    /// are asked for once per namespace; what they do not cover is asked one by one, since a server may not list them all.
+    /// Of these, the ones we may not do, in the same order. Anybody who is logged in may ask this. The rules that we
+    /// hold are asked for once per namespace; what they do not cover is asked one by one, since a server may not list
+    /// them all.
     pub async fn denied(&self, wanted: &[Access]) -> Result<Vec<Access>, Error> {
         let held = self.held_where(wanted).await?;
         let doubtful = wanted.iter().filter(|access| {

@@ -136,8 +136,8 @@ fn selector_of(deployment: &Value) -> Option<Selector> {
     )
 }
 
-/// Whether a `ReplicaSet` is that of the Deployment's current version: by its template, as the controller itself decides.
-/// The revision in the annotations is written later, and on the two at different times.
+/// Whether a `ReplicaSet` is that of the Deployment's current version: by its template, as the controller itself
+/// decides. The revision in the annotations is written later, and on the two at different times.
 fn is_current(set: &Value, deployment: &Value) -> bool {
     let mut template = set["spec"]["template"].clone();
     if let Some(labels) = template["metadata"]["labels"].as_object_mut() {

@@ -43,8 +43,8 @@ pub struct Scope {
 }
 
 impl Cluster {
-    /// Asks for an object to be deleted. With the object as it was `seen`, one that is another by now, or was changed, is
-    /// left alone ([`Error::Changed`]).
+    /// Asks for an object to be deleted. With the object as it was `seen`, one that is another by now, or was changed,
+    /// is left alone ([`Error::Changed`]).
     pub async fn delete(
         &self,
         object: &ObjectRef,

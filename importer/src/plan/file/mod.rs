@@ -211,8 +211,8 @@ impl PlanFile {
         Ok(moved)
     }
 
-    /// What is not any more as the file shows it, in a plan that was made anew. Nothing of it can hide in a field that is
-    /// named nowhere here: what differs and is not known to be of no account has moved.
+    /// What is not any more as the file shows it, in a plan that was made anew. Nothing of it can hide in a field that
+    /// is named nowhere here: what differs and is not known to be of no account has moved.
     #[must_use]
     pub fn moved(&self, anew: &Self) -> Vec<Moved> {
         if *self == self.as_shown_by(anew.clone()) {

@@ -317,8 +317,8 @@ impl Needs {
     }
 }
 
-/// The group and resource of each kind that is written, or looked for before a namespace goes. Discovery would know too,
-/// but not without a request for each.
+/// The group and resource of each kind that is written, or looked for before a namespace goes. Discovery would know
+/// too, but not without a request for each.
 fn resource(kind: &str) -> (&'static str, &'static str) {
     const RBAC: &str = "rbac.authorization.k8s.io";
     match kind {
