@@ -15,6 +15,8 @@ mod tests;
 mod tests_archive;
 #[cfg(test)]
 mod tests_registry;
+#[cfg(test)]
+mod tests_unpacking;
 mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
