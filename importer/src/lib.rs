@@ -20,15 +20,16 @@ mod status;
 pub use apply::change::{Change, Run};
 pub use apply::delete::{DeletedEnvironment, Left, Resources, delete as delete_environment};
 pub use apply::environment::create as create_environment;
-pub use apply::lifecycle::{Undone, deactivate, undeploy};
+pub use apply::lifecycle::{Undone, deactivate, undeploy, undeploy_alone};
 pub use apply::site::{KeptSite, SiteChange, keep as keep_site};
 pub use apply::unimport::{Images, unimport};
 pub use apply::uninstall::{Deletion, Leaving};
 pub use apply::{Count, Receipt};
 pub use configuration::{Difference, Unlisted};
 pub use history::{History, Known, Wanted, WayBack, history, way_back};
-pub use kept::{imported, open as open_kept};
+pub use kept::{imported, imported_for, open as open_kept};
 pub use mirrors::{Format, MirroredImage, Mirrors, NodeFile};
+pub use model::authority::Authority;
 pub use model::error::{Error, ExpandError, PushFailure};
 pub use model::event::Event;
 pub use model::namespace_record::{Consent, EnvironmentNamespace, Origin};
@@ -39,6 +40,7 @@ pub use model::request::{
     Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal,
     LeftOpen, Login, Migrate, PullLogin, Replace, Request, Target,
 };
+pub use model::sight::{Hidden, Unseen};
 pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue};
 pub use model::uses::{EvenIfUsed, Hindered, Use};
 pub use model::writer::{Turn, Writer};
@@ -46,7 +48,9 @@ pub use plan::compare::{Comparison, Running, Since, running};
 pub use plan::file::{Moved, PlanFile, PlanFileError};
 pub use plan::migration::PlannedMigration;
 pub use plan::place::default_namespace;
-pub use plan::rights::manifests::{Subject, Verb as RightsVerb, Wanted as WantedRights};
+pub use plan::rights::manifests::{
+    Subject, Verb as RightsVerb, Wanted as WantedRights, Within as WantedWithin,
+};
 pub use plan::summary::{
     PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedLine, PlannedNarrowing,
     PlannedObject, PlannedRight, PlannedTarget,
@@ -56,6 +60,6 @@ pub use status::describe::{
     DeployedOperator, Description, Identity, NamespaceDescription, Quota,
     describe as describe_environment,
 };
-pub use status::sight::{Hidden, Unseen};
+
 pub use status::site::{SiteShown, SiteWorkload, check as check_site, show as show_site, site};
 pub use status::{Condition, OperatorStatus, Status, VersionStatus, environments, status};

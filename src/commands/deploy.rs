@@ -1,11 +1,13 @@
 //! `solution deploy`: runs an imported version in an environment, without its medium.
 
 use clap::Args;
-use importer::Verb;
-use schemas::{SolutionName, Version};
+use deployer::Cluster;
+use importer::{Authority, Verb};
+use schemas::{Namespace, SolutionName, Version};
 
-use super::import::{self, Place, PlanArguments};
-use super::kept::kept;
+use super::import::{self, Place, PlanArguments, Then};
+use super::kept::{kept, kept_for};
+use super::refusal::{free, hindered};
 use crate::args::{ClusterArguments, Output, RegistryArguments, WaitArguments};
 use crate::cluster;
 use crate::failure::{Failure, Outcome};
@@ -13,13 +15,18 @@ use crate::failure::{Failure, Outcome};
 /// Run an imported version in an environment, without its medium
 #[derive(Args, Debug)]
 #[command(
-    mut_arg("environment", |argument| argument.required(true)),
+    mut_group("place", |group| group.required(true)),
     after_help = "\
 The archive is read from the registry that it was pushed to, and must be the one that was accepted
 when it was imported. The plan, the consent and the way back are those of `solution import`.
 
+With --namespace alone, who administers only this namespace deploys into it: nothing outside of it
+is written. The version must be active, and an operator that has a role in the whole cluster is
+refused. What cannot be seen from there is named in the plan.
+
 Examples:
   solution deploy example --environment test
+  solution deploy example 1.0.0 --namespace shop
   solution deploy example 1.0.0 --environment prod --dry-run
   solution deploy example 1.0.0 -e prod --allow-downgrade"
 )]
@@ -50,6 +57,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let choices = arguments.planning.choices();
     cluster::block_on(async {
         let cluster = cluster::connect(&arguments.cluster).await?;
+        if let (None, Some(namespace)) = (&arguments.place.environment, &arguments.place.namespace)
+        {
+            return Box::pin(alone(arguments, namespace, &cluster, output)).await;
+        }
         let version = (&arguments.solution, arguments.version.as_ref());
         let Some(kept) = kept(&cluster, version, &arguments.reach, output).await? else {
             return Ok(Outcome::No);
@@ -62,4 +73,42 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let reached = (&kept.client, &cluster);
         import::carry_out(&kept.accepted, request, reached, choices, output).await
     })
+}
+
+/// Deploys with the rights of who administers only the namespace.
+async fn alone(
+    arguments: &Arguments,
+    namespace: &Namespace,
+    cluster: &Cluster,
+    output: Output,
+) -> Result<Outcome, Failure> {
+    let Some(version) = &arguments.version else {
+        return Err(Failure::usage(
+            "no version is named, and with `--namespace` alone not all that are imported can be seen",
+        ));
+    };
+    let choices = arguments.planning.choices();
+    if let Then::Write(_) = choices.0 {
+        return Err(Failure::usage(
+            "a plan for `--namespace` alone is applied at once, and not written to a file",
+        ));
+    }
+    let version = (&arguments.solution, version);
+    let found = free(importer::imported_for(cluster, namespace, version).await)?;
+    let (record, environment, site) = match found {
+        Ok(found) => found,
+        Err(it) => return Ok(hindered(output, &it, "")),
+    };
+    let Some(kept) = kept_for(&record, &site, &arguments.reach, output).await? else {
+        return Ok(Outcome::No);
+    };
+    let mut place = arguments.place.clone();
+    place.environment = Some(environment);
+    let pull_registry = Some(kept.pull_registry);
+    let mut request = import::of_place(&place, &kept.registry, pull_registry, &arguments.turn)?;
+    request.verb = Verb::Deploy;
+    request.authority = Authority::Namespace(namespace.clone());
+    request.allowed.conflicts = arguments.planning.conflicts();
+    let reached = (&kept.client, cluster);
+    import::carry_out(&kept.accepted, request, reached, choices, output).await
 }

@@ -2,7 +2,7 @@
 //! its medium was.
 
 use deployer::Cluster;
-use importer::{Error, Record};
+use importer::{Error, HeldSite, Record};
 use registry::{Client, RegistryAddress};
 use schemas::{SolutionName, Version};
 use validator::{Accepted, AcceptedBefore, Finding, Report};
@@ -32,14 +32,28 @@ pub(super) async fn kept(
     output: Output,
 ) -> Result<Option<Kept>, Failure> {
     let kept = judge(cluster, version, reach, output).await?;
-    kept.map(Some).or_else(|report| {
-        words::talk_of(&report, output);
-        render::result(output, &report, |report| {
-            let archive = &report.summary().archive;
-            render::note!("error: `{archive}` is not accepted");
-        });
-        Ok(None)
-    })
+    Ok(kept.map(Some).unwrap_or_else(|report| say(&report, output)))
+}
+
+/// Reads the archive of the version that a record is of.
+pub(super) async fn kept_for(
+    record: &Record,
+    site: &HeldSite,
+    reach: &RegistryArguments,
+    output: Output,
+) -> Result<Option<Kept>, Failure> {
+    let kept = judge_for(record, site, reach, output).await?;
+    Ok(kept.map(Some).unwrap_or_else(|report| say(&report, output)))
+}
+
+/// Says that an archive is not accepted.
+fn say(report: &Report, output: Output) -> Option<Kept> {
+    words::talk_of(report, output);
+    render::result(output, report, |report| {
+        let archive = &report.summary().archive;
+        render::note!("error: `{archive}` is not accepted");
+    });
+    None
 }
 
 /// The same, with the report if the archive is not accepted.
@@ -50,10 +64,19 @@ pub(super) async fn judge(
     output: Output,
 ) -> Result<Result<Kept, Box<Report>>, Failure> {
     let record = importer::imported(cluster, solution, version).await?;
-    let (registry, pull_registry) = (record.registry()?, record.pull_registry()?);
     let site = importer::site(cluster).await?;
-    let client = import::client(&registry, reach, &site)?;
-    let accepted = accept(&client, &record, output).await?;
+    judge_for(&record, &site, reach, output).await
+}
+
+async fn judge_for(
+    record: &Record,
+    site: &HeldSite,
+    reach: &RegistryArguments,
+    output: Output,
+) -> Result<Result<Kept, Box<Report>>, Failure> {
+    let (registry, pull_registry) = (record.registry()?, record.pull_registry()?);
+    let client = import::client(&registry, reach, site)?;
+    let accepted = accept(&client, record, output).await?;
     Ok(accepted.map(|accepted| Kept {
         accepted,
         client,

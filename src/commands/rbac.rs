@@ -1,9 +1,10 @@
 //! `solution rbac`: the roles that give a person exactly what verbs need.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use importer::{RightsVerb, Subject, WantedRights};
+use importer::{RightsVerb, Subject, WantedRights, WantedWithin};
 use schemas::{EnvironmentName, KubernetesName, Namespace, yaml};
 use serde_json::{Value, json};
 use validator::{Accepted, Depth};
@@ -23,11 +24,14 @@ hold the rules of its operator, too. Undeploying and deactivating take those of 
 goes. Applying bindings again replaces their subjects: name them all at once.
 
 With --environment the rights end at its namespace, which must exist, wherever Kubernetes allows.
+With --namespace alone they are those of who administers only this namespace: beyond it they only
+read a few records, by their names.
 
 Examples:
   solution rbac
   solution rbac app.iso --key publisher.pub --group importers | kubectl apply -f -
   solution rbac app.iso --key publisher.pub -e prod --verb deploy --verb status --user alice
+  solution rbac app.iso --key publisher.pub --namespace shop --user bob
   solution rbac --verb status --serviceaccount monitoring:probe --output json")]
 pub(crate) struct Arguments {
     /// The archive that the verbs are for [default: only what every Solution takes]
@@ -37,8 +41,8 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "NAME")]
     environment: Option<EnvironmentName>,
 
-    /// The namespace of the environment [default: the environment's name]
-    #[arg(short, long, value_name = "NAME", requires = "environment")]
+    /// The namespace of the environment [default: the environment's name]; alone, for who administers only it
+    #[arg(short, long, value_name = "NAME")]
     namespace: Option<Namespace>,
 
     /// What the person is to do; may be repeated [default: all of it]
@@ -123,36 +127,57 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         },
         None => None,
     };
-    let wanted = arguments.wanted(accepted.as_ref());
+    let wanted = arguments.wanted(accepted.as_ref())?;
     let manifests = wanted.manifests()?;
     let list = json!({ "apiVersion": "v1", "kind": "List", "items": manifests });
     Ok(give(output, &list, |_| show(&manifests)))
 }
 
 impl Arguments {
-    fn wanted<'a>(&self, archive: Option<&'a Accepted>) -> WantedRights<'a> {
-        let place = self.environment.as_ref().map(|environment| {
-            let usual = || importer::default_namespace(environment);
-            let namespace = self.namespace.clone().unwrap_or_else(usual);
-            (environment.clone(), namespace)
-        });
+    /// Where the rights hold.
+    fn within(&self) -> WantedWithin {
+        match (&self.environment, &self.namespace) {
+            (None, None) => WantedWithin::Anywhere,
+            (None, Some(namespace)) => WantedWithin::Namespace(namespace.clone()),
+            (Some(environment), namespace) => {
+                let usual = || importer::default_namespace(environment);
+                let namespace = namespace.clone().unwrap_or_else(usual);
+                WantedWithin::Environment(environment.clone(), namespace)
+            }
+        }
+    }
+
+    /// What the person is to do. Who administers only a namespace deploys into it, and sees it.
+    fn steps(&self, within: &WantedWithin) -> Result<BTreeSet<RightsVerb>, Failure> {
+        let all: &[RightsVerb] = match within {
+            WantedWithin::Namespace(_) => &RightsVerb::ALONE,
+            _ => &RightsVerb::ALL,
+        };
+        let steps = self.verbs.iter().flat_map(|verb| verb.steps());
+        let mut wanted: BTreeSet<RightsVerb> = steps.copied().collect();
+        if wanted.is_empty() {
+            wanted = all.iter().copied().collect();
+        }
+        if wanted.iter().all(|verb| all.contains(verb)) {
+            return Ok(wanted);
+        }
+        Err(Failure::usage(
+            "with `--namespace` alone the verbs are deploy, undeploy and status: others reach beyond a namespace",
+        ))
+    }
+
+    fn wanted<'a>(&self, archive: Option<&'a Accepted>) -> Result<WantedRights<'a>, Failure> {
+        let within = self.within();
         let users = self.users.iter().cloned().map(Subject::User);
         let groups = self.groups.iter().cloned().map(Subject::Group);
         let accounts = self.accounts.iter().cloned();
         let accounts = accounts.map(|(namespace, name)| Subject::ServiceAccount(namespace, name));
-        WantedRights {
-            verbs: match self.verbs.as_slice() {
-                [] => RightsVerb::ALL.into(),
-                verbs => verbs
-                    .iter()
-                    .flat_map(|verb| verb.steps())
-                    .copied()
-                    .collect(),
-            },
+        Ok(WantedRights {
+            verbs: self.steps(&within)?,
             archive,
-            place,
+            within,
             subjects: users.chain(groups).chain(accounts).collect(),
-        }
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! `solution undeploy` and `deactivate`, and what all verbs share that take a step of an import back.
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use importer::{Change, EvenIfUsed, Hindered, Run, Undone};
 use schemas::{EnvironmentName, Namespace, SolutionName};
 
@@ -13,19 +13,25 @@ use crate::render;
 
 /// Stop a Solution's operator in an environment and remove its objects
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(
+    group(ArgGroup::new("place").args(["environment", "namespace"]).multiple(true).required(true)),
+    after_help = "\
 Custom resources that users created, and whatever the operator made for them, stay: delete them
 first, or delete the environment.
 
+With --namespace alone, who administers only this namespace removes what they have deployed there.
+
 Examples:
-  solution undeploy example --environment test")]
+  solution undeploy example --environment test
+  solution undeploy example --namespace shop"
+)]
 pub(crate) struct Undeploy {
     /// The Solution's name
     solution: SolutionName,
 
     /// The environment
     #[arg(short, long, value_name = "NAME")]
-    environment: EnvironmentName,
+    environment: Option<EnvironmentName>,
 
     /// Only this namespace of the environment
     #[arg(short, long, value_name = "NAME")]
@@ -82,9 +88,18 @@ impl UseArguments {
 impl Undeploy {
     pub(crate) fn run(&self, output: Output) -> Result<Outcome, Failure> {
         let done = format!("{} is undeployed", self.solution);
-        let namespace = self.namespace.as_ref();
+        let place = (&self.environment, &self.namespace);
         undo(&self.removal, output, (&done, ""), async |change| {
-            free(importer::undeploy(change, &self.solution, &self.environment, namespace).await)
+            free(match place {
+                (Some(environment), namespace) => {
+                    let namespace = namespace.as_ref();
+                    importer::undeploy(change, &self.solution, environment, namespace).await
+                }
+                (None, Some(namespace)) => {
+                    importer::undeploy_alone(change, &self.solution, namespace).await
+                }
+                (None, None) => unreachable!("clap asks for one of both"),
+            })
         })
     }
 }

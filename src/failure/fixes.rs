@@ -47,6 +47,10 @@ const IMPORTED_ANEW: &str = "import the archive that ran with `--replace`; or `s
 const ONE_PREFIX: &str = "name one Solution, or import all into one registry under one prefix";
 const SITE_FILE: &str =
     "change the site's file (`solution site set`), or have the cluster get what it names";
+const ACTIVATE: &str =
+    "have who administers the cluster activate this version: `solution activate NAME VERSION`";
+const NOT_ALONE: &str = "have who administers the cluster deploy it: `solution deploy NAME VERSION --environment ENV --namespace NAMESPACE`";
+const NOT_OWN: &str = "have who administers the cluster change it, with `--environment`";
 const PLAN_AGAIN: &str =
     "run the same command again: it makes a new plan, and nothing has to be pushed twice";
 
@@ -109,6 +113,10 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::SameName(_) => "ask the publisher for roles with other names",
         O::Refused(..) => CLUSTER_RULES,
         O::PodRefused(_) => POD_RULES,
+        O::CrdInactive(..) => ACTIVATE,
+        O::ClusterWide(_) => NOT_ALONE,
+        O::NotOwn(..) => NOT_OWN,
+        O::NoPlace(namespace) => return make_place(namespace),
         O::NotDeployed(..) => "`solution status` shows what is deployed where",
         O::NothingBefore(..) => NOTHING_BEFORE,
         O::NoRevision(_) | O::OtherRevision(..) | O::RevisionFailed(..) => REVISIONS,
@@ -122,6 +130,12 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::LoginUsed(..) => OWN_LOGIN,
     };
     words.to_owned()
+}
+
+fn make_place(namespace: &Namespace) -> String {
+    format!(
+        "have who administers the cluster make it one's: `solution environment create NAME --namespace {namespace} --adopt namespace`"
+    )
 }
 
 fn accept(id: &str) -> String {

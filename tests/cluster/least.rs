@@ -213,3 +213,115 @@ fn nobody_bound_gives_no_binding_and_the_list_is_taken_as_it_is() {
     let applied = site.apply(&answer.stdout).success();
     assert_eq!(applied.lines().count(), 3, "{applied}");
 }
+
+/// The kubeconfig of an account that is bound to Kubernetes' own role `admin` in a namespace, and has nothing else.
+fn administrator(site: &Site, name: &str, namespace: &str) -> String {
+    site.kubectl("default", &["create", "serviceaccount", name])
+        .success();
+    let account = format!("--serviceaccount=default:{name}");
+    let bind = [
+        "create",
+        "rolebinding",
+        name,
+        "--clusterrole=admin",
+        &account,
+    ];
+    site.kubectl(namespace, &bind).success();
+    site.account(name)
+}
+
+/// Gives an account what `solution rbac` prints for it.
+fn also(site: &Site, name: &str, rbac: &[&str]) {
+    let account = format!("default:{name}");
+    let rbac = [&["rbac"], rbac, &["--serviceaccount", &account]].concat();
+    let roles = site.desk.solution(&rbac).success();
+    site.apply(&roles).success();
+}
+
+#[test]
+fn who_administers_one_namespace_runs_an_imported_version_there_without_any_right_in_the_cluster() {
+    let site = Site::new("least-alone");
+    site.environment("ours");
+    site.environment("theirs");
+    site.import("1.0.0.iso", &[]).success();
+    site.import("1.1.0.iso", &[]).success();
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    site.solution(&["activate", "example", "1.1.0", "--ca-file", &ca])
+        .success();
+    let user = administrator(&site, "owner", "ours");
+    let run = |arguments: &[&str]| {
+        let mut command = site.command();
+        Answer::of(command.args(arguments).env("KUBECONFIG", &user))
+    };
+    let deploy = |version: &str, more: &[&str]| {
+        let deploy = ["deploy", "example", version, "-n", "ours", "--ca-file", &ca];
+        run(&[&deploy[..], &["--pull-secret", "login"], more].concat())
+    };
+    // Without the record nobody knows which archive it is: that is said with everything else that is missing.
+    let before = site.snapshot();
+    let text = deploy("1.0.0", &[]).failure(1);
+    let missing =
+        "this user may not get configmaps solution-example-1.0.0 in namespace metalk8s-solutions";
+    assert!(text.contains(missing), "{text}");
+    assert_eq!(site.snapshot(), before);
+    for version in ["1.0.0", "1.1.0"] {
+        let archive = format!("{version}.iso");
+        also(
+            &site,
+            "owner",
+            &[&archive, "--key", "publisher.pub", "-n", "ours"],
+        );
+    }
+    for what in ["nodes", "crd", "configmaps", "clusterroles"] {
+        assert!(!may(&site, &user, &["list", what]), "{what}");
+    }
+    let before = site.snapshot();
+    let planned = deploy("1.0.0", &["--dry-run", "--output", "json"]);
+    assert_eq!(planned.code, 0, "{planned:?}");
+    let unseen = planned.json()["unseen"].clone();
+    let unseen = unseen.as_array().unwrap().iter();
+    let unseen: Vec<&str> = unseen.map(|it| it["what"].as_str().unwrap()).collect();
+    let expected = [
+        "other versions and environments",
+        "which versions are active",
+        "what the site's file of ours chooses",
+        "which platforms the nodes have",
+    ];
+    assert_eq!(unseen, expected);
+    assert_eq!(site.snapshot(), before);
+    let records = || {
+        site.kubectl(
+            "metalk8s-solutions",
+            &["get", "configmaps", "--output=yaml"],
+        )
+    };
+    let recorded = records().success();
+    deploy("1.0.0", &[]).success();
+    let status = run(&["status", "-n", "ours", "--output", "json"]);
+    assert_eq!(status.code, 0, "{status:?}");
+    let status = status.json();
+    assert_eq!(status["operators"][0]["condition"], "ready", "{status:#}");
+    assert_eq!(status["operators"][0]["version"], "1.0.0", "{status:#}");
+    // An upgrade, and then nothing is left of it.
+    deploy("1.1.0", &[]).success();
+    let label = r"{.metadata.labels.app\.kubernetes\.io/version}";
+    let operator = "deployment/example-operator";
+    assert_eq!(site.field("ours", operator, label), "1.1.0");
+    run(&["undeploy", "example", "-n", "ours", "--dry-run"]).success();
+    assert_eq!(site.field("ours", operator, label), "1.1.0");
+    run(&["undeploy", "example", "-n", "ours"]).success();
+    assert_eq!(site.snapshot(), before);
+    // The records of the cluster are as they were: they were never written.
+    assert_eq!(records().success(), recorded);
+    // What the cluster's administrators deploy is theirs.
+    let into = ["-e", "ours", "--pull-secret", "login"];
+    site.import("1.0.0.iso", &into).success();
+    for refused in [
+        deploy("1.1.0", &[]),
+        run(&["undeploy", "example", "-n", "ours"]),
+    ] {
+        let text = refused.failure(1);
+        let words = "example was not deployed in namespace `ours` by the administrator";
+        assert!(text.contains(words), "{text}");
+    }
+}

@@ -7,6 +7,7 @@ use deployer::Cluster;
 use watch::Tell;
 
 use crate::apply::leased::Leased;
+use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::receipt::ChangeSubject;
@@ -64,7 +65,7 @@ impl Change<'_> {
             let decided = decide(&state).await?;
             Ok((decided, about(&state)))
         };
-        let writing = (self.cluster, self.writer, self.tell);
+        let writing = (self.cluster, &Authority::Cluster, self.writer, self.tell);
         let (decided, done) = Leased::run(writing, decide, act).await?;
         Ok((decided, Some(done.removed)))
     }

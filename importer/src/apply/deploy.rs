@@ -6,6 +6,7 @@ use schemas::{KubernetesName, Version};
 
 use crate::apply::leased::Leased;
 use crate::apply::rollback::Before;
+use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::namespace_record::NamespaceRecord;
@@ -22,7 +23,6 @@ impl Ready<'_> {
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let namespace = &deployment.namespace;
         let solution = self.asked.id.name();
         let note = |place: &mut NamespaceRecord| {
             let deployed = deployment.deployed.clone();
@@ -35,7 +35,20 @@ impl Ready<'_> {
             note(&mut place);
         }
         place.write(leased).await?;
-        let before = self.before(deployment, leased.cluster).await?;
+        self.replace(deployment, leased).await?;
+        note(&mut place);
+        place.write(leased).await
+    }
+
+    /// Puts the operator's objects in the place of those that are there.
+    pub(crate) async fn replace(
+        &self,
+        deployment: &Deployment,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        let (solution, namespace) = (self.asked.id.name(), &deployment.namespace);
+        let place = (leased.cluster, leased.authority);
+        let before = self.before(deployment, place).await?;
         if let Err(error) = self.roll_out(deployment, leased).await {
             return Err(self.take_back(error, before, deployment, leased).await);
         }
@@ -48,22 +61,21 @@ impl Ready<'_> {
         {
             leased.remove_login(solution, namespace, secret).await?;
         }
-        note(&mut place);
-        place.write(leased).await
+        Ok(())
     }
 
     /// The other version that ran, with its objects: what an upgrade returns to that does not become ready.
     async fn before(
         &self,
         deployment: &Deployment,
-        cluster: &Cluster,
+        place: (&Cluster, &Authority),
     ) -> Result<Option<(Version, Before)>, Error> {
         let standing = deployment.standing.as_ref().map(|it| &it.version);
         let Some(version) = standing.filter(|version| *version != self.asked.id.version()) else {
             return Ok(None);
         };
         let (solution, namespace) = (self.asked.id.name(), &deployment.namespace);
-        let before = Before::read(cluster, solution, namespace).await?;
+        let before = Before::read(place, solution, namespace).await?;
         Ok(Some((version.clone(), before)))
     }
 

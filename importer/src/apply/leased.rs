@@ -8,6 +8,7 @@ use watch::Tell;
 
 use crate::apply::journal::Journal;
 use crate::apply::lock::Lock;
+use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::inventory::inventory;
@@ -29,7 +30,9 @@ pub(crate) struct Leased<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) lock: &'a Lock,
     pub(crate) tell: Tell<'a, Event>,
-    journal: Journal<'a>,
+    pub(crate) authority: &'a Authority,
+    /// None of what is changed in one namespace alone: receipts lie with the records.
+    journal: Option<Journal<'a>>,
     done: Done,
 }
 
@@ -48,25 +51,33 @@ impl Leased<'_> {
     /// Decides under the Lease, acts, leaves a receipt of what was changed, whatever became of it, and gives the Lease
     /// back. Returns what was decided, and what was written.
     pub(crate) async fn run<T>(
-        (cluster, writer, tell): (&Cluster, &Writer, Tell<'_, Event>),
+        (cluster, authority, writer, tell): (&Cluster, &Authority, &Writer, Tell<'_, Event>),
         decide: impl AsyncFnOnce() -> Result<(T, ChangeSubject), Error>,
         act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
     ) -> Result<(T, Done), Error> {
-        let lock = Lock::acquire(cluster, writer, tell).await?;
+        let lock = Lock::acquire(cluster, authority, writer, tell).await?;
         let acted = async {
             let (mut decided, subject) = decide().await?;
+            let journal = match authority {
+                Authority::Cluster => Some(Journal::new(cluster, writer, subject)),
+                Authority::Namespace(_) => None,
+            };
             let mut leased = Leased {
                 cluster,
                 lock: &lock,
                 tell,
-                journal: Journal::new(cluster, writer, subject),
+                authority,
+                journal,
                 done: Done::default(),
             };
             let acted = act(&mut leased, &mut decided).await;
             let Leased {
                 journal, mut done, ..
             } = leased;
-            let ended = journal.end(acted.as_ref().err(), &done).await;
+            let ended = match journal {
+                Some(journal) => journal.end(acted.as_ref().err(), &done).await,
+                None => Ok(None),
+            };
             acted?;
             done.revision = ended?;
             Ok((decided, done))
@@ -139,7 +150,15 @@ impl Leased<'_> {
             return Ok(());
         }
         self.done.objects.push(object.to_string());
-        self.journal.begin().await
+        self.begin().await
+    }
+
+    /// Makes sure that there is a receipt, where one is kept.
+    async fn begin(&mut self) -> Result<(), Error> {
+        match &mut self.journal {
+            Some(journal) => journal.begin().await,
+            None => Ok(()),
+        }
     }
 
     /// Deletes an object as long as `may` says of it as it is that it may go.
@@ -193,7 +212,7 @@ impl Leased<'_> {
     async fn gone(&mut self, object: ObjectRef) -> Result<(), Error> {
         self.done.removed.push(object.to_string());
         (self.tell)(Event::Removed(object));
-        self.journal.begin().await
+        self.begin().await
     }
 
     /// Removes what an operator no longer has.
@@ -201,14 +220,10 @@ impl Leased<'_> {
         &mut self,
         solution: &SolutionName,
         namespace: &Namespace,
-        keep: &[Object],
+        keep: &[ObjectRef],
     ) -> Result<(), Error> {
-        let keep: Vec<ObjectRef> = keep
-            .iter()
-            .map(|object| object.reference().clone())
-            .collect();
-        for scope in inventory(solution, namespace) {
-            self.prune_scope(&scope, &keep).await?;
+        for scope in inventory(solution, namespace, self.authority) {
+            self.prune_scope(&scope, keep).await?;
         }
         Ok(())
     }

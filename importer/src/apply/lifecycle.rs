@@ -1,21 +1,25 @@
 //! The undo of deploying and of activating, and what the undo of importing has in common with them.
 
+use std::iter;
 use std::time::Duration;
 
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
 
-use crate::apply::change::Change;
+use crate::apply::change::{Change, Run};
 use crate::apply::definitions::Definitions;
 use crate::apply::leased::Leased;
+use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::inventory::inventory;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
-use crate::model::owner::owner_of;
+use crate::model::own;
+use crate::model::owner::{look, owner_of};
 use crate::model::receipt::{ChangeSubject, Verb};
 use crate::model::record::Record;
+use crate::model::sight::Sight;
 use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use, check_free};
 use crate::plan::default_account::DefaultAccount;
@@ -76,59 +80,120 @@ pub async fn undeploy(
     };
     let decide = async |state: &ClusterState| {
         let spaces = state.environment(environment).filter(wanted);
-        let spaces = leaving(change.cluster, solution, spaces).await?;
+        let place = (change.cluster, &Authority::Cluster);
+        let spaces = leaving(place, solution, spaces).await?;
         if spaces.is_empty() {
             let (solution, environment) = (solution.clone(), environment.clone());
             return Err(Obstacle::NotDeployed(solution, environment).into());
         }
-        let mut shared = spaces
-            .iter()
-            .filter_map(|(space, _)| shared_login(space, solution));
-        match shared.next() {
-            Some(obstacle) => Err(obstacle.into()),
-            None => Ok(spaces),
-        }
+        check_leaving(place, solution, &spaces).await?;
+        Ok(spaces)
     };
     let act = async |leased: &mut Leased<'_>, spaces: &mut Spaces| {
         remove_operators(leased, solution, spaces, change.deadline).await
     };
     let (spaces, removed) = change.make(about, decide, act).await?;
+    Ok(undeployed(solution, &spaces, removed))
+}
+
+/// The same with the rights of who administers only this namespace, of what they have deployed there.
+pub async fn undeploy_alone(
+    change: &Change<'_>,
+    solution: &SolutionName,
+    namespace: &Namespace,
+) -> Result<Undone, Error> {
+    let authority = Authority::Namespace(namespace.clone());
+    let place = (change.cluster, &authority);
+    let decide = async || -> Result<(Spaces, ChangeSubject), Error> {
+        let mut sight = Sight::default();
+        let mut state = sight.state(change.cluster, Some(namespace)).await?;
+        sight.own(change.cluster, namespace, &mut state).await?;
+        let own = |_: &&NamespaceRecord| state.own.contains(solution);
+        let spaces = state.namespaces.iter().filter(own);
+        let about = ChangeSubject::leaving(Verb::Undeploy, solution, &state, spaces.clone());
+        let spaces = leaving(place, solution, spaces).await?;
+        if spaces.is_empty() {
+            let mut obstacles = Vec::new();
+            check_removing(
+                place,
+                [namespace].into_iter(),
+                iter::empty(),
+                &mut obstacles,
+            )
+            .await?;
+            obstacles.push(Obstacle::NotOwn(solution.clone(), namespace.clone()));
+            check_free(obstacles, &[])?;
+        }
+        check_leaving(place, solution, &spaces).await?;
+        Ok((spaces, about))
+    };
+    let (spaces, _) = decide().await?;
+    if change.run == Run::Dry {
+        return Ok(undeployed(solution, &spaces, None));
+    }
+    let act = async |leased: &mut Leased<'_>, spaces: &mut Spaces| {
+        remove_operators(leased, solution, spaces, change.deadline).await
+    };
+    let writing = (change.cluster, &authority, change.writer, change.tell);
+    let (spaces, done) = Leased::run(writing, decide, act).await?;
+    Ok(undeployed(solution, &spaces, Some(done.removed)))
+}
+
+fn undeployed(solution: &SolutionName, spaces: &Spaces, removed: Option<Vec<String>>) -> Undone {
     let objects = spaces.iter().flat_map(|(_, objects)| objects);
     let note =
         format!("custom resources of {solution} stay, and so does everything that belongs to them");
-    Ok(Undone::of(removed, objects, vec![note]))
+    Undone::of(removed, objects, vec![note])
+}
+
+/// Refuses where an operator may not leave these namespaces, or this user may not take it away.
+async fn check_leaving(
+    place: (&Cluster, &Authority),
+    solution: &SolutionName,
+    spaces: &Spaces,
+) -> Result<(), Error> {
+    let shared = spaces.iter();
+    let shared = shared.filter_map(|(space, _)| shared_login(space, solution));
+    let mut obstacles = shared.collect();
+    let namespaces = spaces.iter().map(|(space, _)| &space.namespace);
+    let objects = spaces.iter().flat_map(|(_, objects)| objects);
+    check_removing(place, namespaces, objects, &mut obstacles).await?;
+    check_free(obstacles, &[])
 }
 
 /// What an operator leaves in these namespaces.
 pub(crate) async fn leaving<'a>(
-    cluster: &Cluster,
+    place: (&Cluster, &Authority),
     solution: &SolutionName,
     spaces: impl IntoIterator<Item = &'a NamespaceRecord>,
 ) -> Result<Spaces, Error> {
     let mut leaving = Spaces::new();
     for space in spaces {
-        let objects = operator(cluster, solution, space).await?;
+        let objects = operator(place, solution, space).await?;
         leaving.push((space.clone(), objects));
     }
     Ok(leaving)
 }
 
-/// The objects of a Solution's operator in a namespace, and the login that was made for it.
+/// The objects of a Solution's operator in a namespace, and the login that was made for it. Those that this user may not
+/// look for are left out: that they may is asked with all other rights.
 async fn operator(
-    cluster: &Cluster,
+    (cluster, authority): (&Cluster, &Authority),
     solution: &SolutionName,
     space: &NamespaceRecord,
 ) -> Result<Vec<ObjectRef>, Error> {
     let mut objects = Vec::new();
-    for scope in inventory(solution, &space.namespace) {
-        let found = cluster.stale(&scope, &[]).await?;
-        objects.extend(found.iter().map(|object| object.reference().clone()));
+    for scope in inventory(solution, &space.namespace, authority) {
+        match cluster.stale(&scope, &[]).await {
+            Err(deployer::Error::Forbidden { .. }) => {}
+            found => objects.extend(found?.iter().map(|object| object.reference().clone())),
+        }
     }
     let deployed = space.solutions.get(solution);
     let secret = deployed.and_then(|deployed| deployed.pull_secret.as_ref());
     if let Some(secret) = secret.filter(|secret| **secret == login::secret_name(solution)) {
         let reference = login::reference(&space.namespace, secret);
-        let live = cluster.get(&reference).await?;
+        let live = look(cluster, &reference).await?;
         objects.extend(
             live.filter(|live| owner_of(live, solution).is_ok())
                 .map(|_| reference),
@@ -175,17 +240,29 @@ async fn remove_operator(
     deadline: Duration,
 ) -> Result<(), Error> {
     let namespace = space.namespace.clone();
-    leased.prune(solution, &namespace, &[]).await?;
+    // What says that it is deployed goes last: as long as it does, running the command again finds what an interruption
+    // left.
+    let last = match leased.authority {
+        Authority::Cluster => None,
+        Authority::Namespace(_) => Some(own::reference(&namespace, solution)),
+    };
+    leased.prune(solution, &namespace, last.as_slice()).await?;
     let deployed = space.solutions.remove(solution);
     if let Some(secret) = deployed.and_then(|deployed| deployed.pull_secret) {
         leased.remove_login(solution, &namespace, &secret).await?;
     }
-    leased.cluster.wait_gone(objects, deadline).await?;
+    let others = objects
+        .iter()
+        .filter(|object| Some(*object) != last.as_ref());
+    let others: Vec<ObjectRef> = others.cloned().collect();
+    leased.cluster.wait_gone(&others, deadline).await?;
     if space.solutions.is_empty() {
         release_default_account(leased, &namespace).await?;
     }
-    // A namespace that somebody deleted has nothing left to be noted in. The record is last: as long as it names the
-    // Solution, running the command again finds what an interruption left.
+    if let Some(own) = last {
+        return leased.forget(&own).await;
+    }
+    // A namespace that somebody deleted has nothing left to be noted in.
     let live = namespace_reference(&namespace);
     if leased.cluster.get(&live).await?.is_some() {
         space.note(leased).await?;
@@ -232,7 +309,8 @@ pub async fn deactivate(
         let running = workloads(cluster, &images, &mut obstacles).await?;
         obstacles.extend(Obstacle::used(solution.as_str(), &running));
         uses.extend(running);
-        check_removing(cluster, definitions.own(), &mut obstacles).await?;
+        let place = (cluster, &Authority::Cluster);
+        check_removing(place, iter::empty(), definitions.own(), &mut obstacles).await?;
         check_free(even_if_used.without(obstacles), &uses)?;
         Ok((definitions, uses))
     };

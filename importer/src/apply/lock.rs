@@ -1,4 +1,4 @@
-//! One writer at a time: a Lease in the namespace of the records.
+//! One writer at a time: a Lease in the namespace of the records, or in the one that is changed alone.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use deployer::{Cluster, Conflicts, LeaseGuard, LeaseRequest, Object, limits};
 use tokio::time::Instant;
 use watch::Tell;
 
+use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::record;
@@ -20,18 +21,21 @@ const TIME_TO_LIVE: Duration = Duration::from_secs(30);
 pub(crate) struct Lock(LeaseGuard);
 
 impl Lock {
-    /// Makes the namespace of the records, and takes the Lease there.
+    /// Takes the Lease where it lies for this authority. The namespace of the records is made for it.
     pub(crate) async fn acquire(
         cluster: &Cluster,
+        authority: &Authority,
         writer: &Writer,
         tell: Tell<'_, Event>,
     ) -> Result<Self, Error> {
-        let namespace = Object::new(record::namespace())?;
-        cluster
-            .apply(&namespace, &v::manager(), Conflicts::Force)
-            .await?;
+        if let Authority::Cluster = authority {
+            let namespace = Object::new(record::namespace())?;
+            cluster
+                .apply(&namespace, &v::manager(), Conflicts::Force)
+                .await?;
+        }
         let request = LeaseRequest {
-            namespace: v::RECORDS_NAMESPACE.to_owned(),
+            namespace: authority.home().to_owned(),
             name: "solution".to_owned(),
             holder: writer.name.clone(),
             ttl: TIME_TO_LIVE,

@@ -25,6 +25,7 @@ use watch::Tell;
 
 use crate::apply::leased::{Done, Leased};
 use crate::apply::migrate::migrate;
+use crate::model::authority::Authority;
 use crate::model::error::{Error, PushFailure};
 use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
@@ -102,10 +103,16 @@ impl Ready<'_> {
             let subject = self.subject(&decided);
             Ok((decided, subject))
         };
-        let write = async |leased: &mut Leased<'_>, decided: &mut Decision| {
-            self.write(decided, leased).await
+        let write = async |leased: &mut Leased<'_>, decided: &mut Decision| match (
+            leased.authority,
+            &decided.deployment,
+        ) {
+            (Authority::Cluster, _) => self.write(decided, leased).await,
+            (Authority::Namespace(_), Some(deployment)) => self.replace(deployment, leased).await,
+            (Authority::Namespace(_), None) => Ok(()),
         };
-        let writing = (cluster, &self.asked.request.writer, tell);
+        let request = &self.asked.request;
+        let writing = (cluster, &request.authority, &request.writer, tell);
         let (_, done) = Leased::run(writing, decide, write).await?;
         Ok(self.receipt(&report, done))
     }

@@ -1,10 +1,11 @@
 //! A failed upgrade returns to the version that ran: its objects are kept from before the first change, and put back.
 
-use deployer::{Cluster, Object};
+use deployer::{Cluster, Object, ObjectRef};
 use schemas::{Namespace, SolutionName};
 
 use crate::apply::leased::Leased;
 use crate::model::applied::without_server_fields;
+use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::inventory::inventory;
 use crate::model::owner::owner_of;
@@ -15,12 +16,12 @@ pub(crate) struct Before(Vec<Object>);
 
 impl Before {
     pub(crate) async fn read(
-        cluster: &Cluster,
+        (cluster, authority): (&Cluster, &Authority),
         solution: &SolutionName,
         namespace: &Namespace,
     ) -> Result<Self, Error> {
         let mut objects = Vec::new();
-        for scope in inventory(solution, namespace) {
+        for scope in inventory(solution, namespace, authority) {
             for live in cluster.stale(&scope, &[]).await? {
                 objects.push(Object::new(without_server_fields(live.into_value()))?);
             }
@@ -44,6 +45,7 @@ impl Before {
             };
             leased.put(object.reference(), decide).await?;
         }
-        leased.prune(solution, namespace, &self.0).await
+        let keep: Vec<ObjectRef> = self.0.iter().map(|it| it.reference().clone()).collect();
+        leased.prune(solution, namespace, &keep).await
     }
 }

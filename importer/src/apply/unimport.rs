@@ -1,5 +1,7 @@
 //! The end of an imported version at a site: its record goes, once nothing uses the version.
 
+use std::iter;
+
 use registry::Client;
 use schemas::{SolutionName, Version};
 
@@ -8,6 +10,7 @@ use crate::apply::definitions::Definitions;
 use crate::apply::leased::Leased;
 use crate::apply::lifecycle::{Undone, deployed, forget_versions};
 use crate::kept::free::Pushed;
+use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::receipt::{ChangeSubject, Verb};
@@ -112,7 +115,9 @@ async fn check(
     let images = uses::Images::of(&state.records, |known| known.id() == record.id());
     uses.extend(workloads(cluster, &images, &mut obstacles).await?);
     obstacles.extend(Obstacle::used(&record.id(), &uses));
-    check_removing(cluster, [&record.reference()].into_iter(), &mut obstacles).await?;
+    let place = (cluster, &Authority::Cluster);
+    let going = record.reference();
+    check_removing(place, iter::empty(), iter::once(&going), &mut obstacles).await?;
     check_free(even_if_used.without(obstacles), &uses)?;
     Ok(uses)
 }

@@ -13,6 +13,7 @@ use crate::apply::leased::Leased;
 use crate::apply::lifecycle::{
     Spaces, Undone, forget_versions, leaving, remove_operators, shared_login,
 };
+use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
@@ -68,7 +69,9 @@ impl Deletion {
         let state = ClusterState::read(cluster).await?;
         let going = Going::of(cluster, &state, solution).await?;
         let mut obstacles = going.obstacles(cluster, solution).await?;
-        check_removing(cluster, going.removed(), &mut obstacles).await?;
+        let place = (cluster, &Authority::Cluster);
+        let namespaces = going.spaces.iter().map(|(space, _)| &space.namespace);
+        check_removing(place, namespaces, going.removed(), &mut obstacles).await?;
         let versions = going.records.iter().map(|record| record.version.clone());
         let leaving = |(space, objects): &(NamespaceRecord, Vec<ObjectRef>)| {
             let deployed = space.solutions.get(solution)?;
@@ -147,7 +150,7 @@ impl Going {
             .cloned()
             .collect();
         let going = Self {
-            spaces: leaving(cluster, solution, spaces).await?,
+            spaces: leaving((cluster, &Authority::Cluster), solution, spaces).await?,
             definitions: Definitions::of(cluster, solution).await?,
             maps: records.iter().map(Record::reference).collect(),
             records,

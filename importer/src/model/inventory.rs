@@ -3,6 +3,7 @@
 use deployer::{Cluster, Gvk, Object, Scope, Selector};
 use schemas::{Namespace, SolutionName};
 
+use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::vocabulary as v;
@@ -76,19 +77,27 @@ pub(crate) async fn custom_resources(
     Ok(cluster.list(&kind, None, None).await?)
 }
 
-/// Everything of a Solution's operator in a namespace, and for it.
-pub(crate) fn inventory(solution: &SolutionName, namespace: &Namespace) -> [Scope; 2] {
+/// Everything of a Solution's operator in a namespace, and for it in the cluster where that may be looked at.
+pub(crate) fn inventory(
+    solution: &SolutionName,
+    namespace: &Namespace,
+    authority: &Authority,
+) -> Vec<Scope> {
     let ours = || Selector::label(v::SOLUTION, solution.as_str());
-    [
-        Scope {
-            kinds: namespaced_kinds(),
-            namespace: Some(namespace.to_string()),
-            selector: ours(),
-        },
-        Scope {
-            kinds: cluster_kinds(),
-            namespace: None,
-            selector: ours().and(v::NAMESPACE, namespace.as_str()),
-        },
-    ]
+    let here = Scope {
+        kinds: namespaced_kinds(),
+        namespace: Some(namespace.to_string()),
+        selector: ours(),
+    };
+    match authority {
+        Authority::Namespace(_) => vec![here],
+        Authority::Cluster => vec![
+            here,
+            Scope {
+                kinds: cluster_kinds(),
+                namespace: None,
+                selector: ours().and(v::NAMESPACE, namespace.as_str()),
+            },
+        ],
+    }
 }

@@ -2,6 +2,7 @@
 //! can be in the way.
 
 pub(crate) mod applied;
+pub(crate) mod authority;
 pub(crate) mod blob;
 pub(crate) mod config_map;
 pub(crate) mod error;
@@ -9,10 +10,12 @@ pub(crate) mod event;
 pub(crate) mod inventory;
 pub(crate) mod namespace_record;
 pub(crate) mod obstacle;
+pub(crate) mod own;
 pub(crate) mod owner;
 pub(crate) mod receipt;
 pub(crate) mod record;
 pub(crate) mod request;
+pub(crate) mod sight;
 pub(crate) mod signers;
 pub(crate) mod site;
 pub(crate) mod state;

@@ -97,6 +97,24 @@ impl NamespaceRecord {
         }
     }
 
+    /// What a namespace says of itself, to who administers only it and may not read its record. Its labels are not
+    /// theirs to write.
+    pub(crate) fn labelled(live: &Object, namespace: &Namespace) -> Option<Self> {
+        let label = live.labels().get(v::ENVIRONMENT)?.parse().ok()?;
+        let annotations = live.annotations();
+        let description = annotations.get(v::ENVIRONMENT_DESCRIPTION);
+        Some(Self {
+            uid: live.uid().map(str::to_owned),
+            description: description.copied().unwrap_or_default().to_owned(),
+            origin: if annotations.contains_key(v::CREATED) {
+                Origin::Created
+            } else {
+                Origin::Adopted
+            },
+            ..Self::new(label, namespace.clone())
+        })
+    }
+
     /// Whether this is the namespace that was made or adopted, and not another of the same name.
     pub(crate) fn is_of(&self, live: &Object) -> bool {
         self.uid.is_some() && self.uid.as_deref() == live.uid()

@@ -9,6 +9,7 @@ use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId, StatementT
 use serde::{Deserialize, Serialize};
 use validator::Accepted;
 
+use crate::model::authority::Authority;
 use crate::model::obstacle::Obstacle;
 use crate::model::receipt::Verb;
 use crate::model::record::Record;
@@ -28,6 +29,8 @@ pub struct Request {
     pub allowed: Allowed,
     /// Ids of what was accepted that reaches beyond the environment.
     pub accepted: BTreeSet<String>,
+    /// With whose rights: who administers only a namespace deploys into it, and nothing else.
+    pub authority: Authority,
     /// As what it is asked for.
     pub verb: Verb,
     /// Which of the registries nobody typed, and the site's file has.

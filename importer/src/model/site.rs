@@ -127,7 +127,12 @@ fn config_map_name(environment: Option<&EnvironmentName>) -> String {
 
 /// Where the default file lies.
 pub(crate) fn default_reference() -> ObjectRef {
-    config_map::reference(&config_map_name(None))
+    reference(None)
+}
+
+/// Where the file of an environment lies; the default one where none is named.
+pub(crate) fn reference(environment: Option<&EnvironmentName>) -> ObjectRef {
+    config_map::reference(&config_map_name(environment))
 }
 
 /// What a cluster keeps of the site's files, unread.

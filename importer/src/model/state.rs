@@ -1,6 +1,6 @@
 //! What the records of a cluster say: the imported versions, and what runs where. Read only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Cluster, Gvk, Object, Selector};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
@@ -23,6 +23,8 @@ pub(crate) struct ClusterState {
     pub(crate) active: BTreeMap<SolutionName, Version>,
     pub(crate) signers: Memory,
     pub(crate) site: SiteTexts,
+    /// Where only one namespace was looked at: the Solutions that its own administrator has deployed there.
+    pub(crate) own: BTreeSet<SolutionName>,
 }
 
 impl ClusterState {
@@ -54,6 +56,7 @@ impl ClusterState {
             active: BTreeMap::new(),
             signers: signers.unwrap_or_default(),
             site: SiteTexts::from_objects(of("site")),
+            own: BTreeSet::new(),
         })
     }
 

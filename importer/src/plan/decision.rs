@@ -1,10 +1,11 @@
 //! What an import decides from the cluster as it is: which CRDs, which objects, which rights. A plan shows it. Pushing
 //! takes time, so it is decided again under the Lease, and carried out only if it comes out the same.
 
-use deployer::{Cluster, Conflicts, Object, ObjectRef};
+use deployer::{Cluster, Conflicts, Gvk, Object, ObjectRef};
 use serde_json::Value;
 
 use crate::model::applied::without_server_fields;
+use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::look;
@@ -126,7 +127,12 @@ impl Decision {
                 migration::check(crds, (name, version), cluster, state, obstacles).await?;
             }
             Goal::Deployed(target) => {
-                decision.crds = asked.crds(cluster, obstacles).await?;
+                match &request.authority {
+                    Authority::Cluster => {
+                        decision.crds = asked.crds(cluster, obstacles).await?;
+                    }
+                    Authority::Namespace(_) => asked.check_served(cluster, obstacles).await?,
+                }
                 let planner = Planner {
                     asked,
                     cluster,
@@ -144,9 +150,12 @@ impl Decision {
         let crds = crds.filter_map(|crd| Some((crd.tried()?.clone(), crd.conflicts(asked))));
         let mut tried: Vec<(Object, Conflicts)> = crds.collect();
         if let Some(deployment) = &self.deployment {
-            let space = Object::new(deployment.place.space())?;
+            let space = match asked.request.authority {
+                Authority::Cluster => Some(Object::new(deployment.place.space())?),
+                Authority::Namespace(_) => None,
+            };
             let objects = deployment.objects.iter().cloned();
-            let objects = [space].into_iter().chain(objects);
+            let objects = space.into_iter().chain(objects);
             tried.extend(objects.map(|object| {
                 let conflicts = asked.conflicts(&object);
                 (object, conflicts)
@@ -176,6 +185,28 @@ impl Asked<'_> {
         } else {
             Conflicts::Force
         }
+    }
+
+    /// Whether the cluster serves what the CRDs of the archive define. Everybody may ask that; their schemas are seen by
+    /// the cluster's administrators alone.
+    async fn check_served(
+        &self,
+        cluster: &Cluster,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        for definition in self.accepted.crds() {
+            let spec = &definition.document["spec"];
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let (group, kind) = (text(&spec["group"]), text(&spec["names"]["kind"]));
+            for version in crd::served(&definition.document) {
+                let served = Gvk::new(&format!("{group}/{version}"), &kind);
+                if !cluster.serves(&served).await? {
+                    let crd = text(&definition.document["metadata"]["name"]);
+                    obstacles.push(Obstacle::CrdInactive(crd, version));
+                }
+            }
+        }
+        Ok(())
     }
 
     async fn crds(

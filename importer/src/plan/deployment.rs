@@ -9,10 +9,12 @@ use schemas::{
 };
 use validator::rules::Compared;
 
+use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::inventory::{inventory, service_monitor};
 use crate::model::namespace_record::{Consent, Deployed, NamespaceRecord, namespace_reference};
 use crate::model::obstacle::Obstacle;
+use crate::model::own::OwnRecord;
 use crate::model::owner::{check_distinct, check_owner, look};
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Request, Target};
@@ -150,11 +152,17 @@ impl Planner<'_> {
         }
         let choices = site.choices(id.name(), OPERATOR);
         check_variables(operator, &choices, obstacles);
-        let objects = self
+        let mut objects = self
             .objects(operator, target, &place, &deployed, &choices)
             .await?;
+        if let Authority::Namespace(_) = &self.asked.request.authority {
+            let wide = objects.extract_if(.., |object| object.namespace().is_none());
+            obstacles.extend(wide.map(|it| Obstacle::ClusterWide(it.reference().to_string())));
+            self.add_own(&deployed, &namespace, standing.as_ref(), &mut objects)?;
+        }
         check_distinct(&objects, obstacles);
         let uids = self.check_owners(&objects, obstacles).await?;
+        self.check_own(&namespace, &uids, obstacles);
         let live = self.live(&namespace).await?;
         let rights = consent::compare(&live, &objects)?;
         let stale = without(live, &objects);
@@ -178,10 +186,48 @@ impl Planner<'_> {
         Ok(Some(deployment))
     }
 
+    /// The record of who administers only the namespace, as one of the objects: the first one, so that there is an undo
+    /// whatever happens, and where a version runs already the last one.
+    fn add_own(
+        &self,
+        deployed: &Deployed,
+        namespace: &Namespace,
+        standing: Option<&Deployed>,
+        objects: &mut Vec<Object>,
+    ) -> Result<(), Error> {
+        let own = OwnRecord {
+            solution: self.asked.id.name().clone(),
+            deployed: deployed.clone(),
+        };
+        let at = standing.map_or(0, |_| objects.len());
+        objects.insert(at, Object::new(own.to_object(namespace))?);
+        Ok(())
+    }
+
+    /// Whether what is there of the Solution was deployed with the same authority: who administers only the namespace
+    /// cannot note in the cluster's records what they change.
+    fn check_own(
+        &self,
+        namespace: &Namespace,
+        uids: &BTreeMap<ObjectRef, String>,
+        obstacles: &mut Vec<Obstacle>,
+    ) {
+        let solution = self.asked.id.name();
+        if let Authority::Cluster = self.asked.request.authority {
+            return;
+        }
+        let runs = uids.keys().any(|object| object.gvk.kind == "Deployment")
+            || self.state.deployed(namespace, solution).is_some();
+        if runs && !self.state.own.contains(solution) {
+            obstacles.push(Obstacle::NotOwn(solution.clone(), namespace.clone()));
+        }
+    }
+
     /// What an operator of this Solution has here, as far as this user may look.
     async fn live(&self, namespace: &Namespace) -> Result<Vec<Object>, Error> {
         let mut live = Vec::new();
-        for scope in inventory(self.asked.id.name(), namespace) {
+        let authority = &self.asked.request.authority;
+        for scope in inventory(self.asked.id.name(), namespace, authority) {
             for kind in &scope.kinds {
                 let kinds = vec![kind.clone()];
                 let scope = Scope {

@@ -33,10 +33,12 @@ use registry::{Client, RegistryAddress};
 use schemas::SolutionId;
 use validator::{Accepted, Finding};
 
+use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::{Record, RecordedImage};
 use crate::model::request::{Asked, Goal, LeftOpen, PullLogin, Request};
+use crate::model::sight::Sight;
 use crate::model::state::ClusterState;
 use crate::plan::crd::CrdChange;
 use crate::plan::decision::Decision;
@@ -86,7 +88,11 @@ impl Ready<'_> {
 
     /// Decides again, from the cluster as it is now; refused when it does not come out as it was shown.
     pub(crate) async fn decide_again(&self, cluster: &Cluster) -> Result<Decision, Error> {
-        let state = ClusterState::read(cluster).await?;
+        let state = self
+            .asked
+            .request
+            .state(cluster, &self.asked.id, &mut Sight::default())
+            .await?;
         let decision = Decision::make(&self.asked, state, cluster).await?;
         if decision.is_same(&self.decision, &self.asked) {
             Ok(decision)
@@ -114,8 +120,9 @@ impl<'a> Plan<'a> {
         let mut unreadable = Vec::new();
         check_version(cluster, &mut unreadable);
         rights::check_reading(cluster, accepted, &request, &mut unreadable).await?;
+        let mut sight = Sight::default();
         let state = if unreadable.is_empty() {
-            Some(ClusterState::read(cluster).await?)
+            Some(request.state(cluster, &id, &mut sight).await?)
         } else {
             None
         };
@@ -139,8 +146,9 @@ impl<'a> Plan<'a> {
             summary,
         };
         if let Some(state) = state {
-            plan.decide(state, client, cluster).await?;
+            plan.decide(state, client, (cluster, &mut sight)).await?;
         }
+        plan.summary.unseen = sight.unseen();
         // Last, so that nothing fails between opening uploads and whoever uses them or gives them back.
         let denied = images::denied(client, &plan.images.job).await?;
         plan.obstacles.extend(denied);
@@ -151,7 +159,7 @@ impl<'a> Plan<'a> {
         &mut self,
         state: ClusterState,
         client: &Client,
-        cluster: &Cluster,
+        (cluster, sight): (&Cluster, &mut Sight),
     ) -> Result<(), Error> {
         let decision = Decision::make(&self.asked, state, cluster).await?;
         let Asked {
@@ -167,9 +175,17 @@ impl<'a> Plan<'a> {
             .await?;
         let (crds, deployment) = (&decision.crds, decision.deployment.as_ref());
         let obstacles = &mut self.obstacles;
-        rights::check_writing(cluster, crds, deployment, obstacles).await?;
+        match (&request.authority, deployment) {
+            (Authority::Cluster, deployment) => {
+                rights::check_writing(cluster, crds, deployment, obstacles).await?;
+            }
+            (Authority::Namespace(_), Some(deployment)) => {
+                rights::check_alone(cluster, deployment, obstacles).await?;
+            }
+            (Authority::Namespace(_), None) => {}
+        }
         self.summary.recorded = state.record(id.name(), id.version()).is_some();
-        self.summary.notes = notes(accepted, client, cluster, state, id).await?;
+        self.summary.notes = notes(accepted, client, (cluster, sight), state, id).await?;
         self.summary.notes.extend(deployment.and_then(uncollected));
         let version = (id.name(), id.version());
         self.summary.migrations = migration::planned(crds, version, cluster, state).await?;
@@ -278,6 +294,24 @@ impl<'a> Plan<'a> {
             }
         }
         Ok(())
+    }
+}
+
+impl Request {
+    /// What the plan is made from, as far as whose rights it is made with may see it.
+    async fn state(
+        &self,
+        cluster: &Cluster,
+        id: &SolutionId,
+        sight: &mut Sight,
+    ) -> Result<ClusterState, Error> {
+        match &self.authority {
+            Authority::Cluster => ClusterState::read(cluster).await,
+            Authority::Namespace(namespace) => {
+                let version = (id.name(), id.version());
+                sight.of_administrator(cluster, namespace, version).await
+            }
+        }
     }
 }
 

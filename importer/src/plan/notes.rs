@@ -1,11 +1,12 @@
 //! What an administrator should know before an import, and no reason to stop.
 
-use deployer::{Cluster, Node};
+use deployer::{Access, Cluster, Node};
 use registry::Client;
 use schemas::{Image, SolutionId};
 use validator::Accepted;
 
 use crate::model::error::Error;
+use crate::model::sight::{Hidden, Sight};
 use crate::model::state::ClusterState;
 use crate::plan::deployment::Deployment;
 
@@ -13,7 +14,7 @@ use crate::plan::deployment::Deployment;
 pub(crate) async fn notes(
     accepted: &Accepted,
     client: &Client,
-    cluster: &Cluster,
+    (cluster, sight): (&Cluster, &mut Sight),
     state: &ClusterState,
     id: &SolutionId,
 ) -> Result<Vec<String>, Error> {
@@ -25,7 +26,9 @@ pub(crate) async fn notes(
         .max();
     let newer =
         newer.map(|version| format!("a newer version, {version}, has already been imported"));
-    let nodes = cluster.nodes().await?;
+    let right = Access::new("list", "", "nodes");
+    let nodes = sight.of(cluster.nodes().await, Hidden::Nodes, &right)?;
+    let nodes = nodes.unwrap_or_default();
     let homeless = accepted
         .images()
         .iter()

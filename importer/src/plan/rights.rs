@@ -8,15 +8,16 @@ mod needs;
 use std::collections::BTreeSet;
 
 use deployer::{Access, Cluster, Grant, Object, ObjectRef, PolicyRule, RulePart};
+use schemas::Namespace;
 use validator::Accepted;
 
+use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::inventory::service_monitor;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::look;
 use crate::model::record;
 use crate::model::request::{CreateEnvironment, Request};
-use crate::model::vocabulary as v;
 use crate::plan::decision::PlannedCrd;
 use crate::plan::deployment::Deployment;
 use crate::plan::rights::manifests::Wanted;
@@ -30,6 +31,10 @@ pub(crate) async fn check_reading(
     request: &Request,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
+    if let Authority::Namespace(_) = request.authority {
+        // What cannot be seen is told beside the plan.
+        return Ok(());
+    }
     let mut needs = Needs::default();
     needs.state();
     needs.nodes();
@@ -95,19 +100,72 @@ pub(crate) async fn check_writing(
     }
 }
 
-/// What removing these objects takes, and noting that they are gone.
-pub(crate) async fn check_removing<'a>(
+/// What deploying takes of who administers only the namespace, and the rules that it grants.
+pub(crate) async fn check_alone(
     cluster: &Cluster,
+    deployment: &Deployment,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
+    let namespace = deployment.namespace.as_str();
+    let mut needs = Needs::at(namespace);
+    needs.alone();
+    if cluster.serves(&service_monitor()).await? {
+        needs.monitors();
+    }
+    needs.written(&deployment.objects);
+    for object in &deployment.stale {
+        needs.put_back(object.reference());
+    }
+    deny(cluster, &needs, obstacles).await?;
+    check_grants(cluster, namespace, &deployment.objects, obstacles).await
+}
+
+/// What is missing to deploy a version of which not even the record may be read, as far as that is known.
+pub(crate) async fn missing_alone(
+    cluster: &Cluster,
+    namespace: &Namespace,
+    record: &ObjectRef,
+) -> Result<Vec<Obstacle>, Error> {
+    let mut needs = Needs::at(namespace.as_str());
+    needs.record(record);
+    needs.alone();
+    needs.operator_objects();
+    let mut obstacles = Vec::new();
+    deny(cluster, &needs, &mut obstacles).await?;
+    Ok(obstacles)
+}
+
+/// What it takes that operators leave these namespaces, that these objects are removed, and that it is noted.
+pub(crate) async fn check_removing<'a>(
+    (cluster, authority): (&Cluster, &Authority),
+    namespaces: impl Iterator<Item = &'a Namespace>,
     objects: impl Iterator<Item = &'a ObjectRef>,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
     let mut needs = Needs::default();
-    needs.records();
-    for object in objects {
-        let namespace = object.namespace.as_deref();
-        if let Some(namespace) = namespace.filter(|it| *it != v::RECORDS_NAMESPACE) {
-            needs.left(Some(namespace));
+    if let Authority::Cluster = authority {
+        needs.records();
+    }
+    let mut namespaces = namespaces.peekable();
+    let monitors = namespaces.peek().is_some() && cluster.serves(&service_monitor()).await?;
+    for namespace in namespaces {
+        let mut there = Needs::at(namespace.as_str());
+        match authority {
+            Authority::Cluster => {
+                there.left(Some(namespace.as_str()));
+                there.found();
+            }
+            Authority::Namespace(_) => {
+                there.alone();
+                there.account();
+            }
         }
+        if monitors {
+            there.monitors();
+        }
+        needs.join(there);
+    }
+    for object in objects {
         needs.removed(object);
     }
     deny(cluster, &needs, obstacles).await

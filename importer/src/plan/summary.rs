@@ -13,6 +13,7 @@ use validator::rules::{Right, When};
 use crate::model::obstacle::{Obstacle, named};
 use crate::model::record::Record;
 use crate::model::request::{LeftOpen, Request};
+use crate::model::sight::Unseen;
 use crate::model::site::{OPERATOR, SiteValue};
 use crate::plan::deployment::Deployment;
 use crate::plan::diff;
@@ -63,6 +64,9 @@ pub struct PlanSummary {
     /// What nobody asked for, and stands or is usual.
     #[serde(skip)]
     pub defaults: Vec<PlannedDefault>,
+    /// What could not be seen when it was made with the rights of who administers only a namespace.
+    #[serde(skip)]
+    pub unseen: Vec<Unseen>,
 }
 
 impl PlanSummary {

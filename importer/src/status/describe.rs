@@ -11,9 +11,9 @@ use crate::model::namespace_record::{
     Consent, Deployed, NamespaceRecord, Origin, namespace_reference,
 };
 use crate::model::obstacle::Obstacle;
+use crate::model::sight::Sight;
 use crate::model::state::ClusterState;
 use crate::status::claims::{About, claims};
-use crate::status::sight::Sight;
 use crate::status::{OperatorStatus, operator};
 
 /// The label of a namespace that says what pods may do there.

@@ -2,7 +2,6 @@
 
 mod claims;
 pub(crate) mod describe;
-pub(crate) mod sight;
 pub(crate) mod site;
 
 use std::collections::BTreeMap;
@@ -14,11 +13,11 @@ use serde::Serialize;
 use crate::model::error::Error;
 use crate::model::namespace_record::{Deployed, EnvironmentNamespace, NamespaceRecord};
 use crate::model::record::Record;
+use crate::model::sight::{Hidden, Sight, Unseen};
 use crate::model::state::{ClusterState, maps};
 use crate::model::vocabulary as v;
 use crate::plan::operator::operator_name;
 use crate::status::claims::{About, claims};
-use crate::status::sight::{Hidden, Sight, Unseen};
 
 /// The label of an operator's objects that says of which version they are.
 const VERSION_LABEL: &str = "app.kubernetes.io/version";
@@ -113,7 +112,11 @@ pub async fn environments(cluster: &Cluster) -> Result<Vec<EnvironmentNamespace>
 /// Reads the status, of one namespace or of all, as far as this user may see it. Nothing is written.
 pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Status, Error> {
     let mut sight = Sight::default();
-    let state = sight.state(cluster, only).await?;
+    let mut state = sight.state(cluster, only).await?;
+    let notes = notes(cluster, &state, only, &mut sight).await?;
+    if let Some(namespace) = only {
+        sight.own(cluster, namespace, &mut state).await?;
+    }
     let mut operators = Vec::new();
     let mut found = match only {
         None => found_at_once(cluster).await?,
@@ -135,7 +138,7 @@ pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Statu
         versions,
         environments: state.namespaces.iter().map(Into::into).collect(),
         operators,
-        notes: notes(cluster, &state, only, &mut sight).await?,
+        notes,
         unseen: sight.unseen(),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use deployer::Conflicts;
 use importer::{Allowed, ChangeSigners, ForgetSigners};
 use registry::RegistryAddress;
@@ -13,7 +13,9 @@ use crate::args::{ClusterArguments, RegistryArguments, TrustArguments, WaitArgum
 
 /// Push an archive's images to a registry, and run its operator in an environment
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(
+    mut_arg("namespace", |argument| argument.requires("environment")),
+    after_help = "\
 Whatever can be checked is checked before anything changes: signatures, the registry and its
 login, your rights in the cluster. Images are verified while they are pushed; the cluster is
 touched only when all are in place. Running it a second time pushes and changes nothing.
@@ -25,7 +27,8 @@ Examples:
   solution import app.iso --key publisher.pub --registry registry.site/apps
   solution import app.iso --key publisher.pub --registry registry.site -e prod --dry-run
   solution import app.iso --key a.pub --key b.pub --threshold 2 --registry push.site:5000 \\
-      --pull-registry pull.site:5000 --ca-file site-ca.pem -e prod --pull-login nodes.json")]
+      --pull-registry pull.site:5000 --ca-file site-ca.pem -e prod --pull-login nodes.json"
+)]
 pub(crate) struct Arguments {
     /// The archive: a file, or the device of a disc
     pub(super) archive: PathBuf,
@@ -103,31 +106,34 @@ pub(crate) struct Registries {
 }
 
 /// Where the operator runs, and what may happen there.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Environment")]
+#[derive(Args, Clone, Debug)]
+#[command(
+    next_help_heading = "Environment",
+    group(ArgGroup::new("place").args(["environment", "namespace"]).multiple(true))
+)]
 pub(crate) struct Place {
     /// Run the operator in this environment
     #[arg(short, long, value_name = "NAME")]
-    pub(super) environment: Option<EnvironmentName>,
+    pub(crate) environment: Option<EnvironmentName>,
 
     /// The namespace of the environment [default: the environment's name]
-    #[arg(short, long, value_name = "NAME", requires = "environment")]
-    pub(super) namespace: Option<Namespace>,
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) namespace: Option<Namespace>,
 
     /// Create the environment if it does not exist
     #[arg(long, requires = "environment")]
     pub(super) create_environment: bool,
 
     /// The Secret in the namespace with which nodes log in to the registry [default: the one in use now]
-    #[arg(long, value_name = "NAME", requires = "environment", group = "pull")]
+    #[arg(long, value_name = "NAME", requires = "place", group = "pull")]
     pub(super) pull_secret: Option<KubernetesName>,
 
     /// Create that Secret from a login file of docker or podman; it must hold a login for nodes, not the one that pushes
-    #[arg(long, value_name = "FILE", requires = "environment", group = "pull")]
+    #[arg(long, value_name = "FILE", requires = "place", group = "pull")]
     pub(super) pull_login: Option<PathBuf>,
 
     /// Let nodes pull without a login
-    #[arg(long, requires = "environment", group = "pull")]
+    #[arg(long, requires = "place", group = "pull")]
     pub(super) no_pull_secret: bool,
 
     /// Take over what belongs to no Solution: the namespace, or CRDs that the archive also has

@@ -2,7 +2,7 @@
 
 use importer::{
     PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedMigration, PlannedObject,
-    PlannedRight, PlannedTarget, SiteValue,
+    PlannedRight, PlannedTarget, SiteValue, Unseen,
 };
 
 use super::show::flag;
@@ -41,6 +41,9 @@ pub(crate) fn show(plan: &PlanSummary) {
     }
     for note in &plan.notes {
         render::line!("note      {note}");
+    }
+    for Unseen { what, right } in &plan.unseen {
+        render::line!("unseen    {what} (the right to {right} is missing)");
     }
 }
 

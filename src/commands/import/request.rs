@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use importer::{
-    Adopt, Adoption, Allowed, CreateEnvironment, Downgrade, Goal, HeldSite, LeftOpen, Replace,
-    Request, Target, Verb,
+    Adopt, Adoption, Allowed, Authority, CreateEnvironment, Downgrade, Goal, HeldSite, LeftOpen,
+    Replace, Request, Target, Verb,
 };
 use registry::{Client, RegistryAddress};
 use validator::{Accepted, Depth, Finding, Report};
@@ -191,6 +191,7 @@ pub(crate) fn of_goal(
         goal,
         allowed: Allowed::NOTHING,
         accepted: BTreeSet::new(),
+        authority: Authority::Cluster,
         verb: Verb::Import,
         from_site: BTreeSet::new(),
         by: environment::person(),

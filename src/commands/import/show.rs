@@ -1,6 +1,6 @@
 //! How a plan, its progress, its obstacles and its receipt are shown.
 
-use importer::{LeftOpen, Plan, PlanSummary, PlannedDefault, Receipt};
+use importer::{LeftOpen, Plan, PlanSummary, PlannedDefault, Receipt, Unseen};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -19,6 +19,9 @@ pub(crate) struct Planned<'a> {
     /// What changes in each object, where that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     diffs: Vec<Value>,
+    /// What could not be seen.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    unseen: &'a [Unseen],
 }
 
 /// What is in the way.
@@ -35,6 +38,7 @@ pub(crate) fn planned(summary: &PlanSummary, shown: Shown) -> Planned<'_> {
     Planned {
         summary,
         diffs: diffs.collect(),
+        unseen: &summary.unseen,
         defaults: summary.defaults.iter().map(in_json).collect(),
     }
 }

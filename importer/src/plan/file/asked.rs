@@ -8,6 +8,7 @@ use schemas::{EnvironmentName, KubernetesName, Namespace, StatementTime};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::limits;
+use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::receipt::Verb;
 use crate::model::request::{Allowed, Goal, LeftOpen, PullLogin, Request, Target};
@@ -135,6 +136,7 @@ impl FiledRequest {
             goal,
             allowed: self.allowed,
             accepted: self.accepted,
+            authority: Authority::Cluster,
             verb: self.verb,
             from_site: self.from_site,
             by,

@@ -6,6 +6,7 @@ use deployer::{Gone, Leases, Object};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::model::authority::Authority;
 use crate::model::receipt::Verb;
 use crate::model::request::{Allowed, Goal, LeftOpen, Login, PullLogin, Target};
 use crate::model::writer::Turn;
@@ -70,6 +71,7 @@ fn request(pull_login: PullLogin, wait: u64) -> Request {
         }),
         allowed: Allowed::NOTHING,
         accepted: ["1234".to_owned()].into(),
+        authority: Authority::Cluster,
         verb: Verb::Deploy,
         from_site: [LeftOpen::Registry].into(),
         by: "alice@desk".to_owned(),

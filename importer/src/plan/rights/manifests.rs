@@ -10,7 +10,7 @@ use validator::Accepted;
 use crate::model::error::Error;
 use crate::model::request::{Goal, Target};
 use crate::model::vocabulary as v;
-use crate::model::{namespace_record, record};
+use crate::model::{namespace_record, record, site};
 use crate::plan::expand::Addresses;
 use crate::plan::login;
 use crate::plan::metrics::{Collector, Served};
@@ -65,6 +65,9 @@ impl Verb {
         Self::Status,
     ];
 
+    /// Those that can be done in one namespace alone.
+    pub const ALONE: [Self; 3] = [Self::Deploy, Self::Undeploy, Self::Status];
+
     /// As it stands in the names of roles.
     fn name(self) -> &'static str {
         match self {
@@ -93,6 +96,17 @@ pub enum Subject {
     ServiceAccount(Namespace, KubernetesName),
 }
 
+/// Where something may be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Within {
+    /// In any environment.
+    Anywhere,
+    /// In one namespace of an environment, which must exist, and in the cluster as far as that takes.
+    Environment(EnvironmentName, Namespace),
+    /// In one namespace of an environment, and nowhere else. Outside of it only records are read, by their names.
+    Namespace(Namespace),
+}
+
 /// Whose rights for what.
 #[derive(Debug)]
 pub struct Wanted<'a> {
@@ -100,8 +114,8 @@ pub struct Wanted<'a> {
     pub verbs: BTreeSet<Verb>,
     /// The version that it is to be done with; without one, only what every Solution takes is given.
     pub archive: Option<&'a Accepted>,
-    /// The only environment and namespace in which it may be done, which must exist.
-    pub place: Option<(EnvironmentName, Namespace)>,
+    /// Where it may be done.
+    pub within: Within,
     /// Who is to be bound.
     pub subjects: Vec<Subject>,
 }
@@ -113,17 +127,17 @@ impl<'a> Wanted<'a> {
             let environment = target.environment.clone();
             let usual = || default_namespace(&environment);
             let namespace = target.namespace.clone().unwrap_or_else(usual);
-            (environment, namespace)
+            Within::Environment(environment, namespace)
         };
-        let (verb, place) = match goal {
-            Goal::Available => (Verb::Import, None),
-            Goal::Activated => (Verb::Activate, None),
-            Goal::Deployed(target) => (Verb::Deploy, Some(place(target))),
+        let (verb, within) = match goal {
+            Goal::Available => (Verb::Import, Within::Anywhere),
+            Goal::Activated => (Verb::Activate, Within::Anywhere),
+            Goal::Deployed(target) => (Verb::Deploy, place(target)),
         };
         Self {
             verbs: BTreeSet::from([verb]),
             archive: Some(archive),
-            place,
+            within,
             subjects: Vec::new(),
         }
     }
@@ -138,7 +152,7 @@ impl<'a> Wanted<'a> {
             needs.diagnosis();
             needs.trial();
             for role in &objects {
-                rules.grant(role, self.place.is_some())?;
+                rules.grant(role, self.within != Within::Anywhere)?;
             }
         }
         if self.verbs.contains(&Verb::Site) {
@@ -179,8 +193,13 @@ impl<'a> Wanted<'a> {
         }
         let id = self.archive.map(|it| &it.statement().predicate.id);
         parts.extend(id.map(ToString::to_string));
-        if let Some((environment, namespace)) = &self.place {
-            parts.extend([environment.to_string(), namespace.to_string()]);
+        match &self.within {
+            Within::Anywhere => {}
+            Within::Environment(environment, namespace) => {
+                parts.extend([environment.to_string(), namespace.to_string()]);
+            }
+            // No environment's name is empty.
+            Within::Namespace(namespace) => parts.extend([String::new(), namespace.to_string()]),
         }
         parts.join(":")
     }
@@ -204,11 +223,15 @@ impl<'a> Wanted<'a> {
         let Some(operator) = &accepted.manifest().spec.operator else {
             return Ok(Vec::new());
         };
-        let any = (
+        let any: (EnvironmentName, Namespace) = (
             ANY.parse().expect("the name of an environment"),
             ANY.parse().expect("the name of a namespace"),
         );
-        let (environment, namespace) = self.place.as_ref().unwrap_or(&any);
+        let (environment, namespace) = match &self.within {
+            Within::Anywhere => (&any.0, &any.1),
+            Within::Environment(environment, namespace) => (environment, namespace),
+            Within::Namespace(namespace) => (&any.0, namespace),
+        };
         let images = accepted.images().iter();
         let rendering = Rendering {
             id: &accepted.statement().predicate.id,
@@ -223,7 +246,11 @@ impl<'a> Wanted<'a> {
             metrics: Served::by(operator, Collector::ServiceMonitor),
         };
         let objects = rendering.objects()?.into_iter().map(Object::new);
-        Ok(objects.collect::<Result<_, _>>()?)
+        let mut objects: Vec<Object> = objects.collect::<Result<_, _>>()?;
+        if let Within::Namespace(_) = self.within {
+            objects.retain(|object| object.namespace().is_some());
+        }
+        Ok(objects)
     }
 
     /// What the verbs fail without.
@@ -237,14 +264,21 @@ impl<'a> Wanted<'a> {
 
     /// The only namespace of environments in which something is done.
     pub(crate) fn namespace(&self) -> Option<&str> {
-        let (_, namespace) = self.place.as_ref()?;
-        Some(namespace.as_str())
+        match &self.within {
+            Within::Anywhere => None,
+            Within::Environment(_, namespace) | Within::Namespace(namespace) => {
+                Some(namespace.as_str())
+            }
+        }
     }
 
     /// What a verb takes.
     fn add(&self, verb: Verb, objects: &[Object], needs: &mut Needs) {
         if verb == Verb::Status {
             return self.add_status(needs);
+        }
+        if let Within::Namespace(namespace) = &self.within {
+            return self.add_alone(verb, namespace, objects, needs);
         }
         needs.state();
         needs.records();
@@ -293,7 +327,7 @@ impl<'a> Wanted<'a> {
         needs.definitions(self.names());
         needs.resources(self.definitions());
         needs.space();
-        if self.place.is_none() {
+        if self.within == Within::Anywhere {
             needs.new_namespace();
         }
         needs.operator();
@@ -319,16 +353,44 @@ impl<'a> Wanted<'a> {
         Some(login::secret_name(statement.predicate.id.name()))
     }
 
-    /// Seeing. Of one environment, no right outside of its namespace is needed but to its own records.
-    fn add_status(&self, needs: &mut Needs) {
-        match &self.place {
-            None => needs.state(),
-            Some((_, namespace)) => needs.record(&namespace_record::reference(namespace)),
+    /// What a verb takes of who administers only a namespace. Those that change more have no place there.
+    fn add_alone(&self, verb: Verb, namespace: &Namespace, objects: &[Object], needs: &mut Needs) {
+        needs.alone();
+        needs.record(&namespace_record::reference(namespace));
+        self.add_version(needs);
+        match verb {
+            Verb::Deploy => {
+                needs.record(&site::reference(None));
+                needs.operator_objects();
+                needs.monitors();
+                needs.written(objects);
+            }
+            _ => {
+                needs.account();
+                needs.monitors();
+                needs.login(self.login().as_ref());
+            }
         }
+    }
+
+    /// Reading the record of the version.
+    fn add_version(&self, needs: &mut Needs) {
         if let Some(accepted) = self.archive {
             let id = &accepted.statement().predicate.id;
             needs.record(&record::reference(id.name(), id.version()));
         }
+    }
+
+    /// Seeing. Of one environment, no right outside of its namespace is needed but to its own records.
+    fn add_status(&self, needs: &mut Needs) {
+        match &self.within {
+            Within::Anywhere => needs.state(),
+            Within::Environment(_, namespace) | Within::Namespace(namespace) => {
+                needs.record(&namespace_record::reference(namespace));
+                needs.own();
+            }
+        }
+        self.add_version(needs);
         needs.claims();
         needs.diagnosis();
     }
@@ -413,11 +475,11 @@ mod tests {
     use super::*;
 
     fn wanted(verbs: &[Verb], place: Option<&str>) -> Wanted<'static> {
-        let place = place.map(|it| (it.parse().unwrap(), it.parse().unwrap()));
+        let place = place.map(|it| Within::Environment(it.parse().unwrap(), it.parse().unwrap()));
         Wanted {
             verbs: verbs.iter().copied().collect(),
             archive: None,
-            place,
+            within: place.unwrap_or(Within::Anywhere),
             subjects: Vec::new(),
         }
     }
@@ -504,6 +566,23 @@ mod tests {
     }
 
     #[test]
+    fn who_administers_one_namespace_gets_no_right_in_the_cluster_and_reads_single_records() {
+        let alone = Wanted {
+            within: Within::Namespace("prod".parse().unwrap()),
+            ..wanted(&Verb::ALONE, None)
+        };
+        assert_eq!(rules(&alone, None), Vec::<String>::new());
+        let records = rules(&alone, Some(v::RECORDS_NAMESPACE));
+        assert_eq!(records, ["get /configmaps", "get /configmaps"]);
+        let manifests = alone.manifests().unwrap();
+        let named = manifests.iter().filter_map(|it| it["rules"].as_array());
+        let named = named.flatten().map(|rule| &rule["resourceNames"][0]);
+        let named: BTreeSet<&str> = named.filter_map(Value::as_str).collect();
+        let expected = ["metalk8s-environment", "namespace-prod", "site"];
+        assert_eq!(named, BTreeSet::from(expected));
+    }
+
+    #[test]
     fn different_rights_have_different_names() {
         let some = [
             wanted(&Verb::ALL, None),
@@ -511,6 +590,11 @@ mod tests {
             wanted(&[Verb::Import], None),
             wanted(&[Verb::Import, Verb::Status], None),
             wanted(&[Verb::Import], Some("prod")),
+            Wanted {
+                within: Within::Namespace("prod".parse().unwrap()),
+                ..wanted(&[Verb::Deploy], None)
+            },
+            wanted(&[Verb::Deploy], Some("prod")),
         ];
         let names: BTreeSet<String> = some.iter().map(Wanted::name).collect();
         assert_eq!(names.len(), some.len(), "{names:?}");

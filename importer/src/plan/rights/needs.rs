@@ -42,6 +42,11 @@ impl Needs {
         }
     }
 
+    /// Adds what is wanted elsewhere.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.wanted.extend(other.wanted);
+    }
+
     /// Each right once, sorted.
     pub(crate) fn wanted(&self) -> impl Iterator<Item = &Access> {
         self.wanted.iter()
@@ -98,20 +103,38 @@ impl Needs {
 
     /// What every operator has, and looking for what a former version had.
     pub(crate) fn operator(&mut self) {
+        self.operator_objects();
+        self.found();
+    }
+
+    /// What every operator has.
+    pub(crate) fn operator_objects(&mut self) {
         for kind in ["ServiceAccount", "ConfigMap", "Deployment"] {
             let (group, resource) = resource(kind);
             self.here(&PUT, group, resource, None);
         }
-        self.found();
+    }
+
+    /// Being the one who writes in a namespace without any right outside of it, and looking for what an operator has
+    /// there.
+    pub(crate) fn alone(&mut self) {
+        self.here(&LEASE, "coordination.k8s.io", "leases", None);
+        self.here(&["get"], CORE, "namespaces", None);
+        self.found_here();
     }
 
     /// Looking for what an operator has, and removing it from its namespace.
-    pub(crate) fn found(&mut self) {
+    fn found_here(&mut self) {
         let kinds = namespaced_kinds().into_iter();
         for kind in kinds.filter(|kind| *kind != service_monitor()) {
             let (group, resource) = resource(&kind.kind);
             self.here(&FIND, group, resource, None);
         }
+    }
+
+    /// Looking for what an operator has, and removing it.
+    pub(crate) fn found(&mut self) {
+        self.found_here();
         for kind in cluster_kinds() {
             let (group, resource) = resource(&kind.kind);
             self.everywhere(&["list"], group, resource, None);
@@ -177,6 +200,16 @@ impl Needs {
         self.want(&["get"], CORE, "namespaces", namespace, None);
         self.want(&PUT, CORE, "configmaps", namespace, None);
         self.want(&["get", "patch"], CORE, "serviceaccounts", namespace, None);
+    }
+
+    /// Taking back the pull secret of the namespace's own account.
+    pub(crate) fn account(&mut self) {
+        self.here(&["get", "patch"], CORE, "serviceaccounts", None);
+    }
+
+    /// Looking for what the administrator of the namespace has deployed there.
+    pub(crate) fn own(&mut self) {
+        self.here(&["list"], CORE, "configmaps", None);
     }
 
     /// The login that is made for a Solution.

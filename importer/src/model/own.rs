@@ -1,0 +1,63 @@
+//! What the administrator of a namespace has deployed there without any right outside of it: one ConfigMap for each
+//! Solution, beside the operator's objects and one of them.
+//!
+//! Whoever may write in the namespace can make it say anything, so it is believed of that namespace alone, and only for
+//! Solutions of which the cluster's records say nothing there.
+
+use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
+use schemas::{Namespace, SolutionName};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::model::config_map;
+use crate::model::error::Error;
+use crate::model::namespace_record::Deployed;
+use crate::model::vocabulary as v;
+
+/// The key of a record in its ConfigMap.
+const KEY: &str = "deployed.json";
+/// What the label of a record says.
+const KIND: &str = "own";
+
+/// A Solution that the administrator of a namespace has deployed there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OwnRecord {
+    pub(crate) solution: SolutionName,
+    pub(crate) deployed: Deployed,
+}
+
+impl OwnRecord {
+    /// The records of a namespace.
+    pub(crate) async fn list(cluster: &Cluster, namespace: &Namespace) -> Result<Vec<Self>, Error> {
+        let (maps, own) = (
+            Gvk::new("v1", "ConfigMap"),
+            Selector::label(v::RECORD, KIND),
+        );
+        let maps = cluster
+            .list(&maps, Some(namespace.as_str()), Some(&own))
+            .await?;
+        let known = maps.iter().map(|map| config_map::parse(map, KEY));
+        let known: Vec<Self> = known.collect::<Result<_, _>>()?;
+        // One under another name than its own is nobody's: the operator's objects would not have it among them.
+        let named = |(record, map): &(Self, &Object)| map.name() == name(&record.solution);
+        let known = known.into_iter().zip(&maps).filter(named);
+        Ok(known.map(|(record, _)| record).collect())
+    }
+
+    /// The record as its ConfigMap.
+    pub(crate) fn to_object(&self, namespace: &Namespace) -> Value {
+        let labels = json!({ v::RECORD: KIND, v::SOLUTION: self.solution });
+        let mut map = config_map::record(&name(&self.solution), labels, KEY, self);
+        map["metadata"]["namespace"] = json!(namespace);
+        map
+    }
+}
+
+/// The ConfigMap of a Solution's record in a namespace.
+pub(crate) fn reference(namespace: &Namespace, solution: &SolutionName) -> ObjectRef {
+    ObjectRef::namespaced("v1", "ConfigMap", namespace.as_str(), &name(solution))
+}
+
+fn name(solution: &SolutionName) -> String {
+    format!("{solution}-operator-deployed")
+}

@@ -1,0 +1,347 @@
+//! What this user may see of a cluster. Who administers one namespace has no right beyond it: what they cannot see is
+//! named, all of it together, and nothing is concluded from it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use deployer::{Access, Cluster, Object};
+use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+use serde::{Serialize, Serializer};
+
+use crate::model::error::Error;
+use crate::model::namespace_record::{self, NamespaceRecord, namespace_reference};
+use crate::model::own::OwnRecord;
+use crate::model::owner::look;
+use crate::model::record::{self, Record};
+use crate::model::site::{self, SiteTexts};
+use crate::model::state::{self, ClusterState};
+use crate::model::vocabulary as v;
+
+/// Something that this user may not see.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unseen {
+    /// What it is.
+    #[serde(serialize_with = "in_words")]
+    pub what: Hidden,
+    /// The right that is missing.
+    pub right: String,
+}
+
+/// What may be hidden.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hidden {
+    /// Everything that is recorded.
+    Records,
+    /// Everything that is recorded, but of one namespace.
+    OtherRecords,
+    /// What is deployed in a namespace.
+    Deployed(Namespace),
+    /// The record of a version.
+    Version(SolutionName, Version),
+    /// The CRDs of Solutions.
+    Definitions,
+    /// What labels of namespaces say.
+    Labels,
+    /// The operators in a namespace.
+    Operators(Namespace),
+    /// What the administrator of a namespace has deployed in it.
+    Own(Namespace),
+    /// What else is deployed in a namespace than that.
+    NotOwn(Namespace),
+    /// What the site's file chooses, or that of an environment.
+    Site(Option<EnvironmentName>),
+    /// The platforms of the nodes.
+    Nodes,
+}
+
+impl Hidden {
+    /// Whether nobody can say without it whether every operator runs.
+    pub(crate) fn decides(&self) -> bool {
+        match self {
+            Self::Records | Self::Deployed(_) | Self::Operators(_) | Self::Own(_) => true,
+            Self::OtherRecords
+            | Self::Version(..)
+            | Self::Definitions
+            | Self::Labels
+            | Self::NotOwn(_)
+            | Self::Site(_)
+            | Self::Nodes => false,
+        }
+    }
+}
+
+impl fmt::Display for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Records => f.write_str("imported versions and environments"),
+            Self::OtherRecords => f.write_str("other versions and environments"),
+            Self::Deployed(namespace) => write!(f, "what is deployed in namespace {namespace}"),
+            Self::Version(name, version) => write!(f, "which images {name} {version} has"),
+            Self::Definitions => f.write_str("which versions are active"),
+            Self::Labels => f.write_str("what the labels of namespaces say of environments"),
+            Self::Operators(namespace) => {
+                write!(f, "whether the operators in namespace {namespace} run")
+            }
+            Self::Own(namespace) => {
+                write!(
+                    f,
+                    "what its administrator has deployed in namespace {namespace}"
+                )
+            }
+            Self::NotOwn(namespace) => {
+                write!(
+                    f,
+                    "what the cluster's administrators have deployed in namespace {namespace}"
+                )
+            }
+            Self::Site(None) => f.write_str("what the site's file chooses"),
+            Self::Site(Some(environment)) => {
+                write!(f, "what the site's file of {environment} chooses")
+            }
+            Self::Nodes => f.write_str("which platforms the nodes have"),
+        }
+    }
+}
+
+fn in_words<S: Serializer>(what: &Hidden, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(what)
+}
+
+/// What could not be seen so far.
+#[derive(Debug, Default)]
+pub(crate) struct Sight(Vec<Unseen>);
+
+impl Sight {
+    /// All of it, each once.
+    pub(crate) fn unseen(self) -> Vec<Unseen> {
+        self.0
+    }
+
+    /// Whether something is hidden.
+    pub(crate) fn hides(&self, what: &Hidden) -> bool {
+        self.0.iter().any(|unseen| unseen.what == *what)
+    }
+
+    /// The answer; nothing where this user may not look, which is noted.
+    pub(crate) fn of<T>(
+        &mut self,
+        answer: Result<T, impl Into<Error>>,
+        what: Hidden,
+        right: &Access,
+    ) -> Result<Option<T>, Error> {
+        match answer.map_err(Into::into) {
+            Err(Error::Cluster(deployer::Error::Forbidden { .. })) => {
+                if !self.hides(&what) {
+                    let right = right.to_string();
+                    self.0.push(Unseen { what, right });
+                }
+                Ok(None)
+            }
+            other => other.map(Some),
+        }
+    }
+
+    /// What the records say as far as they can be read, of one namespace or of all.
+    pub(crate) async fn state(
+        &mut self,
+        cluster: &Cluster,
+        only: Option<&Namespace>,
+    ) -> Result<ClusterState, Error> {
+        let right = records("list");
+        let hidden = match only {
+            Some(_) => Hidden::OtherRecords,
+            None => Hidden::Records,
+        };
+        let maps = self.of(state::maps(cluster).await, hidden, &right)?;
+        let maps = match (maps, only) {
+            (None, Some(namespace)) => self.of_namespace(cluster, namespace).await?,
+            (maps, _) => maps.unwrap_or_default(),
+        };
+        let mut state = ClusterState::of_records(&maps)?;
+        if let Some(only) = only {
+            state.namespaces.retain(|space| space.namespace == *only);
+        }
+        let right = Access::new("list", "apiextensions.k8s.io", "customresourcedefinitions");
+        let active = self.of(state::active(cluster).await, Hidden::Definitions, &right)?;
+        state.active = active.unwrap_or_default();
+        Ok(state)
+    }
+
+    /// The record of a namespace, and those of the versions that it runs, each by its name.
+    async fn of_namespace(
+        &mut self,
+        cluster: &Cluster,
+        namespace: &Namespace,
+    ) -> Result<Vec<Object>, Error> {
+        let reference = namespace_record::reference(namespace);
+        let (what, right) = (Hidden::Deployed(namespace.clone()), records("get"));
+        let map = self.of(
+            cluster.get(&reference).await,
+            what,
+            &right.name(&reference.name),
+        )?;
+        let Some(map) = map.flatten() else {
+            return Ok(Vec::new());
+        };
+        let space = NamespaceRecord::from_object(&map)?;
+        let mut maps = vec![map];
+        for (name, version) in space.versions() {
+            maps.extend(self.of_version(cluster, &name, &version).await?);
+        }
+        Ok(maps)
+    }
+
+    /// The record of a version.
+    async fn of_version(
+        &mut self,
+        cluster: &Cluster,
+        name: &SolutionName,
+        version: &Version,
+    ) -> Result<Option<Object>, Error> {
+        let reference = record::reference(name, version);
+        let what = Hidden::Version(name.clone(), version.clone());
+        let right = records("get").name(&reference.name);
+        let map = self.of(cluster.get(&reference).await, what, &right)?;
+        Ok(map.flatten())
+    }
+
+    /// Adds the record of a version to a state of one namespace, if it is not among those that were read.
+    async fn add_version(
+        &mut self,
+        cluster: &Cluster,
+        (solution, version): (&SolutionName, &Version),
+        state: &mut ClusterState,
+    ) -> Result<(), Error> {
+        if state.record(solution, version).is_none() && self.hides(&Hidden::OtherRecords) {
+            let map = self.of_version(cluster, solution, version).await?;
+            let record = map.as_ref().map(Record::from_object).transpose()?;
+            state.records.extend(record);
+            let version = |record: &Record| (record.name.clone(), record.version.clone());
+            state.records.sort_by_key(version);
+        }
+        Ok(())
+    }
+
+    /// Adds to a state of one namespace what its own administrator has deployed there. What the records say of a Solution
+    /// comes first.
+    pub(crate) async fn own(
+        &mut self,
+        cluster: &Cluster,
+        namespace: &Namespace,
+        state: &mut ClusterState,
+    ) -> Result<(), Error> {
+        let right = Access::new("list", "", "configmaps").namespace(namespace.as_str());
+        let own = OwnRecord::list(cluster, namespace).await;
+        let own = self.of(own, Hidden::Own(namespace.clone()), &right)?;
+        let own = own.unwrap_or_default();
+        if own.is_empty() {
+            return Ok(());
+        }
+        self.describe(cluster, namespace, state).await?;
+        let Some(space) = state.namespaces.first_mut() else {
+            return Ok(());
+        };
+        let recorded: BTreeSet<SolutionName> = space.solutions.keys().cloned().collect();
+        let mut versions = Vec::new();
+        for OwnRecord { solution, deployed } in own {
+            if !recorded.contains(&solution) {
+                versions.push((solution.clone(), deployed.version.clone()));
+                space.solutions.insert(solution.clone(), deployed);
+                state.own.insert(solution);
+            }
+        }
+        for (solution, version) in &versions {
+            self.add_version(cluster, (solution, version), state)
+                .await?;
+        }
+        // Whether what is theirs runs can be said without the record.
+        let hidden = Hidden::Deployed(namespace.clone());
+        let hidden = self.0.iter_mut().find(|unseen| unseen.what == hidden);
+        if let Some(unseen) = hidden {
+            unseen.what = Hidden::NotOwn(namespace.clone());
+        }
+        Ok(())
+    }
+
+    /// What a namespace says of itself, where its record may not be read.
+    async fn describe(
+        &mut self,
+        cluster: &Cluster,
+        namespace: &Namespace,
+        state: &mut ClusterState,
+    ) -> Result<(), Error> {
+        let hidden = [
+            Hidden::Deployed(namespace.clone()),
+            Hidden::NotOwn(namespace.clone()),
+        ];
+        if state.namespaces.is_empty() && hidden.iter().any(|what| self.hides(what)) {
+            let live = look(cluster, &namespace_reference(namespace)).await?;
+            let space = live.and_then(|live| NamespaceRecord::labelled(&live, namespace));
+            state.namespaces.extend(space);
+        }
+        Ok(())
+    }
+
+    /// What decides about a version in a namespace, as far as the administrator of the namespace may see it.
+    pub(crate) async fn of_administrator(
+        &mut self,
+        cluster: &Cluster,
+        namespace: &Namespace,
+        (solution, version): (&SolutionName, &Version),
+    ) -> Result<ClusterState, Error> {
+        let mut state = self.state(cluster, Some(namespace)).await?;
+        self.own(cluster, namespace, &mut state).await?;
+        self.describe(cluster, namespace, &mut state).await?;
+        self.add_version(cluster, (solution, version), &mut state)
+            .await?;
+        if self.hides(&Hidden::OtherRecords) {
+            let environment = state
+                .namespaces
+                .first()
+                .map(|space| space.environment.clone());
+            let mut files = Vec::new();
+            for of in [None].into_iter().chain(environment.map(Some)) {
+                let reference = site::reference(of.as_ref());
+                let right = records("get").name(&reference.name);
+                let file = cluster.get(&reference).await;
+                files.extend(self.of(file, Hidden::Site(of), &right)?.flatten());
+            }
+            state.site = SiteTexts::from_objects(&files);
+        }
+        Ok(state)
+    }
+}
+
+fn records(verb: &str) -> Access {
+    Access::new(verb, "", "configmaps").namespace(v::RECORDS_NAMESPACE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn forbidden() -> Result<(), deployer::Error> {
+        Err(deployer::Error::Forbidden {
+            doing: "list".to_owned(),
+            message: "no".to_owned(),
+        })
+    }
+
+    #[test]
+    fn what_is_hidden_is_named_once_and_other_failures_stay() {
+        let mut sight = Sight::default();
+        let right = records("list");
+        for _ in 0..2 {
+            let seen = sight.of(forbidden(), Hidden::Records, &right).unwrap();
+            assert_eq!(seen, None);
+        }
+        let fails = Err::<(), _>(Error::Refused(crate::Obstacle::Changed));
+        assert!(sight.of(fails, Hidden::Labels, &right).is_err());
+        let unseen = serde_json::to_value(sight.unseen()).unwrap();
+        let expected = serde_json::json!([{
+            "what": "imported versions and environments",
+            "right": "list configmaps in namespace metalk8s-solutions",
+        }]);
+        assert_eq!(unseen, expected);
+    }
+}
