@@ -32,7 +32,7 @@ pub(super) async fn kept(
     output: Output,
 ) -> Result<Option<Kept>, Failure> {
     let kept = judge(cluster, version, reach, output).await?;
-    Ok(kept.map(Some).unwrap_or_else(|report| say(&report, output)))
+    Ok(kept.map_or_else(|report| say(&report, output), Some))
 }
 
 /// Reads the archive of the version that a record is of.
@@ -43,7 +43,7 @@ pub(super) async fn kept_for(
     output: Output,
 ) -> Result<Option<Kept>, Failure> {
     let kept = judge_for(record, site, reach, output).await?;
-    Ok(kept.map(Some).unwrap_or_else(|report| say(&report, output)))
+    Ok(kept.map_or_else(|report| say(&report, output), Some))
 }
 
 /// Says that an archive is not accepted.

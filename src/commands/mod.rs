@@ -103,7 +103,7 @@ pub(crate) enum Command {
     Delete(delete::Arguments),
     #[command(subcommand)]
     Environment(environment::Command),
-    Rbac(rbac::Arguments),
+    Rbac(Box<rbac::Arguments>),
     #[command(subcommand)]
     Site(site::Command),
     Mirrors(mirrors::Arguments),

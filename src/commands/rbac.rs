@@ -5,20 +5,23 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use importer::{RightsVerb, Subject, WantedRights, WantedWithin};
-use schemas::{EnvironmentName, KubernetesName, Namespace, yaml};
+use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, Version, yaml};
 use serde_json::{Value, json};
 use validator::{Accepted, Depth};
 
 use super::give;
+use super::kept::kept;
 use super::validate::{check, words};
-use crate::args::{Output, TrustArguments};
+use crate::args::{ClusterArguments, Output, RegistryArguments, TrustArguments};
+use crate::cluster;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
 /// Print the roles that give a person exactly the rights that verbs need, for kubectl
 #[derive(Args, Debug)]
 #[command(after_help = "\
-No cluster is asked and nothing is changed: an administrator reads the roles and applies them.
+Nothing is changed: an administrator reads the roles and applies them. The cluster is asked only for
+the archive of an imported version.
 Kubernetes lets nobody grant rights that they do not hold, so for deploy the roles of an archive
 hold the rules of its operator, too. Undeploying and deactivating take those of the version that
 goes. Applying bindings again replaces their subjects: name them all at once.
@@ -31,11 +34,16 @@ Examples:
   solution rbac
   solution rbac app.iso --key publisher.pub --group importers | kubectl apply -f -
   solution rbac app.iso --key publisher.pub -e prod --verb deploy --verb status --user alice
-  solution rbac app.iso --key publisher.pub --namespace shop --user bob
+  solution rbac example 1.0.0 --namespace shop --user bob
   solution rbac --verb status --serviceaccount monitoring:probe --output json")]
 pub(crate) struct Arguments {
-    /// The archive that the verbs are for [default: only what every Solution takes]
-    archive: Option<PathBuf>,
+    /// The archive that the verbs are for, or the name of an imported Solution [default: only what every Solution takes]
+    #[arg(value_name = "ARCHIVE|NAME")]
+    what: Option<PathBuf>,
+
+    /// The version of the imported Solution, whose archive is read from the registry that it was pushed to
+    #[arg(requires = "what")]
+    version: Option<Version>,
 
     /// Only in this environment
     #[arg(short, long, value_name = "NAME")]
@@ -63,6 +71,20 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     trust: TrustArguments,
+
+    #[command(flatten)]
+    reach: RegistryArguments,
+
+    #[command(flatten)]
+    cluster: ClusterArguments,
+}
+
+/// Which version the verbs are for.
+enum Meant<'a> {
+    /// Any of any Solution.
+    Any,
+    Archive(&'a Path),
+    Imported(SolutionName, &'a Version),
 }
 
 /// A verb, or those of a group.
@@ -120,12 +142,16 @@ fn account(text: &str) -> Result<(Namespace, KubernetesName), String> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let accepted = match &arguments.archive {
-        Some(archive) => match accept(archive, &arguments.trust, output)? {
+    let accepted = match arguments.meant()? {
+        Meant::Any => None,
+        Meant::Archive(archive) => match accept(archive, &arguments.trust, output)? {
             Some(accepted) => Some(accepted),
             None => return Ok(Outcome::No),
         },
-        None => None,
+        Meant::Imported(name, version) => match imported((&name, version), arguments, output)? {
+            Some(accepted) => Some(accepted),
+            None => return Ok(Outcome::No),
+        },
     };
     let wanted = arguments.wanted(accepted.as_ref())?;
     let manifests = wanted.manifests()?;
@@ -134,6 +160,24 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 }
 
 impl Arguments {
+    /// What is meant by the first word: with a version, it names a Solution.
+    fn meant(&self) -> Result<Meant<'_>, Failure> {
+        match (&self.what, &self.version) {
+            (None, _) => Ok(Meant::Any),
+            (Some(archive), None) => Ok(Meant::Archive(archive)),
+            (Some(name), Some(version)) => {
+                let solution = name.to_str().and_then(|name| name.parse().ok());
+                let solution = solution.map(|solution| Meant::Imported(solution, version));
+                let shown = name.display();
+                solution.ok_or_else(|| {
+                    Failure::usage(format!(
+                        "`{shown}` is no name of a Solution, and a version follows it"
+                    ))
+                })
+            }
+        }
+    }
+
     /// Where the rights hold.
     fn within(&self) -> WantedWithin {
         match (&self.environment, &self.namespace) {
@@ -200,6 +244,21 @@ fn accept(
             Ok(None)
         }
     }
+}
+
+/// Reads the archive of an imported version as a deployment would.
+fn imported(
+    version: (&SolutionName, &Version),
+    arguments: &Arguments,
+    output: Output,
+) -> Result<Option<Accepted>, Failure> {
+    let (solution, version) = version;
+    cluster::block_on(async {
+        let cluster = cluster::connect(&arguments.cluster).await?;
+        let version = (solution, Some(version));
+        let kept = kept(&cluster, version, &arguments.reach, output).await?;
+        Ok(kept.map(|kept| kept.accepted.0))
+    })
 }
 
 /// Each as a document of YAML.
