@@ -33,7 +33,7 @@ pub use model::authority::Authority;
 pub use model::error::{Error, ExpandError, PushFailure};
 pub use model::event::Event;
 pub use model::namespace_record::{Consent, EnvironmentNamespace, Origin};
-pub use model::obstacle::Obstacle;
+pub use model::obstacle::{Above, Obstacle};
 pub use model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Revision, Verb};
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{

@@ -1,7 +1,7 @@
 //! What to do about each thing that is in the way of a change to a cluster.
 
-use importer::Obstacle as O;
-use schemas::{EnvironmentName, KubernetesName, Namespace};
+use importer::{Above, Obstacle as O};
+use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName};
 
 use super::registry::MAY_NOT_PUSH;
 
@@ -47,10 +47,6 @@ const IMPORTED_ANEW: &str = "import the archive that ran with `--replace`; or `s
 const ONE_PREFIX: &str = "name one Solution, or import all into one registry under one prefix";
 const SITE_FILE: &str =
     "change the site's file (`solution site set`), or have the cluster get what it names";
-const ACTIVATE: &str =
-    "have who administers the cluster activate this version: `solution activate NAME VERSION`";
-const NOT_ALONE: &str = "have who administers the cluster deploy it: `solution deploy NAME VERSION --environment ENV --namespace NAMESPACE`";
-const NOT_OWN: &str = "have who administers the cluster change it, with `--environment`";
 const PLAN_AGAIN: &str =
     "run the same command again: it makes a new plan, and nothing has to be pushed twice";
 
@@ -64,14 +60,12 @@ pub(crate) fn fix(obstacle: &O) -> String {
             namespace,
             create,
             host,
-        } => {
-            return create_secret(secret, namespace, create.as_ref(), host);
-        }
+        } => return create_secret(secret, namespace, create.as_ref(), host),
         O::Beyond(_, id) => return accept(id),
         O::Deployed(solution, _, environment)
         | O::Second(solution, _, environment)
         | O::Inhabited(solution, _, _, environment) => {
-            return format!("`solution undeploy {solution} --environment {environment}` first");
+            return undeploy_first(solution, environment);
         }
         O::Changed => PLAN_AGAIN,
         O::MadeAnew(_) | O::Unplanned(_) => "run the same command again",
@@ -113,10 +107,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::SameName(_) => "ask the publisher for roles with other names",
         O::Refused(..) => CLUSTER_RULES,
         O::PodRefused(_) => POD_RULES,
-        O::CrdInactive(..) => ACTIVATE,
-        O::ClusterWide(_) => NOT_ALONE,
-        O::NotOwn(..) => NOT_OWN,
-        O::NoPlace(namespace) => return make_place(namespace),
+        O::Above(above) => return ask(above),
         O::NotDeployed(..) => "`solution status` shows what is deployed where",
         O::NothingBefore(..) => NOTHING_BEFORE,
         O::NoRevision(_) | O::OtherRevision(..) | O::RevisionFailed(..) => REVISIONS,
@@ -132,10 +123,21 @@ pub(crate) fn fix(obstacle: &O) -> String {
     words.to_owned()
 }
 
-fn make_place(namespace: &Namespace) -> String {
-    format!(
-        "have who administers the cluster make it one's: `solution environment create NAME --namespace {namespace} --adopt namespace`"
-    )
+/// What who administers the cluster is to be asked for.
+fn ask(above: &Above) -> String {
+    let what = match above {
+        Above::Inactive(..) => "activate this version: `solution activate NAME VERSION`",
+        Above::Wide(_) => "deploy it: `solution deploy NAME VERSION --environment NAME`",
+        Above::NotOwn(..) => "change it, with `--environment`",
+        Above::NoEnvironment(_) => {
+            "make it one's: `solution environment create NAME --namespace NAMESPACE --adopt namespace`"
+        }
+    };
+    format!("have who administers the cluster {what}")
+}
+
+fn undeploy_first(solution: &SolutionName, environment: &EnvironmentName) -> String {
+    format!("`solution undeploy {solution} --environment {environment}` first")
 }
 
 fn accept(id: &str) -> String {

@@ -13,7 +13,7 @@ rules:
 "#;
 
 /// Packs 1.0.0 again with one more role.
-fn pack(site: &Site, resource: &str, label: &str, scope: &str, archive: &str) {
+pub(crate) fn pack(site: &Site, resource: &str, label: &str, scope: &str, archive: &str) {
     let role = format!("{}/{}", "1.0.0", "operator/deploy/role.yaml");
     let plain = String::from_utf8(site.desk.read(&role)).unwrap();
     let plain = plain.split("---\n").next().unwrap().to_owned();

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use crate::common::Answer;
+use crate::consent::pack;
 use crate::site::{Site, variable};
 
 /// A kubeconfig of an account that has what `solution rbac` prints with these arguments.
@@ -214,69 +215,168 @@ fn nobody_bound_gives_no_binding_and_the_list_is_taken_as_it_is() {
     assert_eq!(applied.lines().count(), 3, "{applied}");
 }
 
-/// The kubeconfig of an account that is bound to Kubernetes' own role `admin` in a namespace, and has nothing else.
-fn administrator(site: &Site, name: &str, namespace: &str) -> String {
-    site.kubectl("default", &["create", "serviceaccount", name])
-        .success();
-    let account = format!("--serviceaccount=default:{name}");
-    let bind = [
-        "create",
-        "rolebinding",
-        name,
-        "--clusterrole=admin",
-        &account,
-    ];
-    site.kubectl(namespace, &bind).success();
-    site.account(name)
+/// Who has Kubernetes' own role `admin` in the namespace `ours`, and what `solution rbac` prints for it, and nothing else.
+struct Owner<'a> {
+    site: &'a Site,
+    config: String,
+    authority: String,
 }
 
-/// Gives an account what `solution rbac` prints for it.
-fn also(site: &Site, name: &str, rbac: &[&str]) {
-    let account = format!("default:{name}");
-    let rbac = [&["rbac"], rbac, &["--serviceaccount", &account]].concat();
-    let roles = site.desk.solution(&rbac).success();
-    site.apply(&roles).success();
+impl<'a> Owner<'a> {
+    fn new(site: &'a Site) -> Self {
+        site.kubectl("default", &["create", "serviceaccount", "owner"])
+            .success();
+        let owner = Self {
+            site,
+            config: site.account("owner"),
+            authority: variable("SOLUTION_TEST_REGISTRY_CA"),
+        };
+        owner.administers("ours");
+        owner
+    }
+
+    fn administers(&self, namespace: &str) {
+        let account = "--serviceaccount=default:owner";
+        let bind = [
+            "create",
+            "rolebinding",
+            "owner",
+            "--clusterrole=admin",
+            account,
+        ];
+        self.site.kubectl(namespace, &bind).success();
+    }
+
+    /// Gives him what is printed for an imported version.
+    fn may_deploy(&self, version: &str) {
+        let of = ["rbac", "example", version, "--ca-file", &self.authority];
+        let whose = ["-n", "ours", "--serviceaccount", "default:owner"];
+        let roles = self.site.solution(&[&of[..], &whose].concat()).success();
+        self.site.apply(&roles).success();
+    }
+
+    fn run(&self, arguments: &[&str]) -> Answer {
+        let mut command = self.site.command();
+        Answer::of(command.args(arguments).env("KUBECONFIG", &self.config))
+    }
+
+    fn deploy(&self, version: &str, namespace: &str, more: &[&str]) -> Answer {
+        let deploy = ["deploy", "example", version, "-n", namespace];
+        let how = ["--ca-file", &self.authority, "--pull-secret", "login"];
+        self.run(&[&deploy[..], &how, more].concat())
+    }
+
+    fn undeploy(&self, more: &[&str]) -> Answer {
+        self.run(&[&["undeploy", "example", "-n", "ours"], more].concat())
+    }
 }
 
-#[test]
-fn who_administers_one_namespace_runs_an_imported_version_there_without_any_right_in_the_cluster() {
-    let site = Site::new("least-alone");
+/// A site with the environment `ours`, and both versions imported and active.
+fn active(name: &str) -> Site {
+    let site = Site::new(name);
     site.environment("ours");
-    site.environment("theirs");
     site.import("1.0.0.iso", &[]).success();
     site.import("1.1.0.iso", &[]).success();
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     site.solution(&["activate", "example", "1.1.0", "--ca-file", &ca])
         .success();
-    let user = administrator(&site, "owner", "ours");
-    let run = |arguments: &[&str]| {
-        let mut command = site.command();
-        Answer::of(command.args(arguments).env("KUBECONFIG", &user))
-    };
-    let deploy = |version: &str, more: &[&str]| {
-        let deploy = ["deploy", "example", version, "-n", "ours", "--ca-file", &ca];
-        run(&[&deploy[..], &["--pull-secret", "login"], more].concat())
-    };
-    // Without the record nobody knows which archive it is: that is said with everything else that is missing.
+    site
+}
+
+#[test]
+fn the_rights_for_an_imported_version_are_those_for_its_archive() {
+    let site = Site::new("least-imported");
+    site.import("1.0.0.iso", &[]).success();
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    for place in [&["-n", "ours"][..], &["-e", "ours"]] {
+        let archive = [&["rbac", "1.0.0.iso", "--key", "publisher.pub"], place].concat();
+        let imported = [&["rbac", "example", "1.0.0", "--ca-file", &ca], place].concat();
+        let imported = site.solution(&imported).success();
+        assert!(imported.contains("versionservers"), "{imported}");
+        assert_eq!(imported, site.desk.solution(&archive).success());
+    }
+    let absent = ["rbac", "example", "9.9.9", "--ca-file", &ca];
+    let text = site.solution(&absent).failure(1);
+    assert!(text.contains("example 9.9.9 is not imported"), "{text}");
+}
+
+#[test]
+fn who_may_not_undo_is_told_all_that_is_missing_at_once() {
+    let site = Site::new("least-undo");
+    site.environment("ours");
+    site.import("1.0.0.iso", &["-e", "ours", "--pull-secret", "login"])
+        .success();
+    let seer = limited(&site, "seer", &["--verb", "status"]);
+    site.kubectl("default", &["create", "serviceaccount", "nobody"])
+        .success();
+    let nobody = site.account("nobody");
     let before = site.snapshot();
-    let text = deploy("1.0.0", &[]).failure(1);
-    let missing =
-        "this user may not get configmaps solution-example-1.0.0 in namespace metalk8s-solutions";
-    assert!(text.contains(missing), "{text}");
+    let refused = |user: &str, undo: &[&str], missing: &[&str]| {
+        let mut command = site.command();
+        let text = Answer::of(command.args(undo).env("KUBECONFIG", user)).failure(1);
+        for right in missing {
+            let words = format!("this user may not {right}");
+            assert!(text.contains(&words), "`{words}` is not in: {text}");
+        }
+        assert!(text.contains("nothing was changed"), "{text}");
+    };
+    let writes = [
+        "create leases.coordination.k8s.io in namespace metalk8s-solutions",
+        "patch configmaps in namespace metalk8s-solutions",
+    ];
+    let of = |more: &[&'static str]| [&writes[..], more].concat();
+    let undeploy = ["undeploy", "example", "-e", "ours", "-n", "ours"];
+    let here = of(&[
+        "delete deployments.apps in namespace ours",
+        "list clusterroles.rbac.authorization.k8s.io",
+        "patch serviceaccounts in namespace ours",
+    ]);
+    refused(&seer, &undeploy, &here);
+    let crd = "delete customresourcedefinitions.apiextensions.k8s.io versionservers.example.metalk8s.test";
+    let looks = of(&[
+        "list versionservers.example.metalk8s.test",
+        "list statefulsets.apps",
+    ]);
+    let deactivate = ["deactivate", "example"];
+    refused(&seer, &deactivate, &[&looks[..], &[crd]].concat());
+    let record = "delete configmaps in namespace metalk8s-solutions";
+    let unimport = ["unimport", "example", "1.0.0"];
+    refused(&seer, &unimport, &[&looks[..], &[record]].concat());
+    let end = of(&[
+        "delete namespaces in namespace ours",
+        "list persistentvolumeclaims in namespace ours",
+        "list versionservers.example.metalk8s.test in namespace ours",
+        record,
+    ]);
+    refused(&seer, &["environment", "delete", "ours"], &end);
+    // Where nothing can be read, what is known beforehand is named.
+    let blind = of(&["list configmaps in namespace metalk8s-solutions"]);
+    refused(
+        &nobody,
+        &undeploy,
+        &[&blind[..], &["patch serviceaccounts in namespace ours"]].concat(),
+    );
+    refused(&nobody, &deactivate, &[&blind[..], &["list pods"]].concat());
+    refused(
+        &nobody,
+        &["environment", "delete", "ours"],
+        &[&blind[..], &[record]].concat(),
+    );
     assert_eq!(site.snapshot(), before);
+}
+
+#[test]
+fn who_administers_one_namespace_runs_an_imported_version_there_without_any_right_in_the_cluster() {
+    let site = active("least-alone");
+    let owner = Owner::new(&site);
     for version in ["1.0.0", "1.1.0"] {
-        let archive = format!("{version}.iso");
-        also(
-            &site,
-            "owner",
-            &[&archive, "--key", "publisher.pub", "-n", "ours"],
-        );
+        owner.may_deploy(version);
     }
     for what in ["nodes", "crd", "configmaps", "clusterroles"] {
-        assert!(!may(&site, &user, &["list", what]), "{what}");
+        assert!(!may(&site, &owner.config, &["list", what]), "{what}");
     }
     let before = site.snapshot();
-    let planned = deploy("1.0.0", &["--dry-run", "--output", "json"]);
+    let planned = owner.deploy("1.0.0", "ours", &["--dry-run", "--output", "json"]);
     assert_eq!(planned.code, 0, "{planned:?}");
     let unseen = planned.json()["unseen"].clone();
     let unseen = unseen.as_array().unwrap().iter();
@@ -289,39 +389,87 @@ fn who_administers_one_namespace_runs_an_imported_version_there_without_any_righ
     ];
     assert_eq!(unseen, expected);
     assert_eq!(site.snapshot(), before);
-    let records = || {
-        site.kubectl(
-            "metalk8s-solutions",
-            &["get", "configmaps", "--output=yaml"],
-        )
-    };
-    let recorded = records().success();
-    deploy("1.0.0", &[]).success();
-    let status = run(&["status", "-n", "ours", "--output", "json"]);
+    let get = ["get", "configmaps,leases", "--output=yaml"];
+    let records = || site.kubectl("metalk8s-solutions", &get).success();
+    let recorded = records();
+    owner.deploy("1.0.0", "ours", &[]).success();
+    let status = owner.run(&["status", "-n", "ours", "--output", "json"]);
     assert_eq!(status.code, 0, "{status:?}");
     let status = status.json();
     assert_eq!(status["operators"][0]["condition"], "ready", "{status:#}");
     assert_eq!(status["operators"][0]["version"], "1.0.0", "{status:#}");
     // An upgrade, and then nothing is left of it.
-    deploy("1.1.0", &[]).success();
+    owner.deploy("1.1.0", "ours", &[]).success();
     let label = r"{.metadata.labels.app\.kubernetes\.io/version}";
-    let operator = "deployment/example-operator";
-    assert_eq!(site.field("ours", operator, label), "1.1.0");
-    run(&["undeploy", "example", "-n", "ours", "--dry-run"]).success();
-    assert_eq!(site.field("ours", operator, label), "1.1.0");
-    run(&["undeploy", "example", "-n", "ours"]).success();
+    let version = || site.field("ours", "deployment/example-operator", label);
+    assert_eq!(version(), "1.1.0");
+    owner.undeploy(&["--dry-run"]).success();
+    assert_eq!(version(), "1.1.0");
+    owner.undeploy(&[]).success();
     assert_eq!(site.snapshot(), before);
-    // The records of the cluster are as they were: they were never written.
-    assert_eq!(records().success(), recorded);
-    // What the cluster's administrators deploy is theirs.
+    assert_eq!(records(), recorded);
+}
+
+#[test]
+fn what_the_clusters_administrators_deploy_is_theirs_and_takes_the_place_of_what_was_there() {
+    let site = active("least-theirs");
+    let owner = Owner::new(&site);
+    // Without the record nobody knows which archive it is: that is said with everything else that is missing.
+    let before = site.snapshot();
+    let text = owner.deploy("1.0.0", "ours", &[]).failure(1);
+    let missing =
+        "this user may not get configmaps solution-example-1.0.0 in namespace metalk8s-solutions";
+    assert!(text.contains(missing), "{text}");
+    assert_eq!(site.snapshot(), before);
+    owner.may_deploy("1.0.0");
+    owner.deploy("1.0.0", "ours", &[]).success();
+    // Whoever would forget the version, or remove its CRDs, sees that it is in use.
+    for undo in [
+        &["unimport", "example", "1.0.0"][..],
+        &["deactivate", "example"],
+    ] {
+        let text = site.solution(undo).failure(1);
+        assert!(text.contains("Deployment ours/example-operator"), "{text}");
+    }
+    let own = ["get", "configmap", "example-operator-deployed"];
+    site.kubectl("ours", &own).success();
     let into = ["-e", "ours", "--pull-secret", "login"];
     site.import("1.0.0.iso", &into).success();
-    for refused in [
-        deploy("1.1.0", &[]),
-        run(&["undeploy", "example", "-n", "ours"]),
-    ] {
+    assert_eq!(site.kubectl("ours", &own).code, 1);
+    for refused in [owner.deploy("1.0.0", "ours", &[]), owner.undeploy(&[])] {
         let text = refused.failure(1);
         let words = "example was not deployed in namespace `ours` by the administrator";
         assert!(text.contains(words), "{text}");
     }
+}
+
+#[test]
+fn what_reaches_beyond_a_namespace_is_refused_to_who_administers_only_it() {
+    let site = Site::new("least-beyond");
+    site.environment("ours");
+    pack(&site, "configmaps", "", "Namespace", "wide.iso");
+    site.import("wide.iso", &[]).success();
+    let owner = Owner::new(&site);
+    owner.may_deploy("1.0.0");
+    let namespaces = |verb: &str| {
+        let namespace = [verb, "namespace", "plain"];
+        site.kubectl("default", &namespace).success();
+    };
+    let before = site.snapshot();
+    let text = owner.deploy("1.0.0", "ours", &[]).failure(1);
+    for words in [
+        "ClusterRole solution:ours:ours:example:more is an object of the whole cluster",
+        "CRD `versionservers.example.metalk8s.test` is not active",
+        "`solution activate NAME VERSION`",
+        "have who administers the cluster deploy it",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in: {text}");
+    }
+    namespaces("create");
+    owner.administers("plain");
+    let text = owner.deploy("1.0.0", "plain", &[]).failure(1);
+    let words = "namespace `plain` belongs to no environment";
+    assert!(text.contains(words), "{text}");
+    namespaces("delete");
+    assert_eq!(site.snapshot(), before);
 }

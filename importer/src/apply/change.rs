@@ -13,6 +13,7 @@ use crate::model::event::Event;
 use crate::model::receipt::ChangeSubject;
 use crate::model::state::ClusterState;
 use crate::model::writer::Writer;
+use crate::plan::rights::{self, Needs};
 
 /// How to change a cluster: who does it, who is told, and how long objects may take to go.
 #[derive(Clone)]
@@ -46,17 +47,19 @@ impl fmt::Debug for Change<'_> {
 
 impl Change<'_> {
     /// Decides from the state of the cluster and, unless the run is dry, takes the Lease, decides again, and acts. The
-    /// first decision refuses without a write; the second knows what others have done meanwhile. The receipt says what
+    /// first decision refuses without a write, and names all of these rights that are missing where not even the state
+    /// can be read; the second knows what others have done meanwhile. The receipt says what
     /// the change was `about`, from the state before it. Returns what was decided last, and what acting on it removed;
     /// nothing of a dry run.
     pub(crate) async fn make<T>(
         &self,
+        needs: &Needs,
         about: impl FnOnce(&ClusterState) -> ChangeSubject,
         decide: impl AsyncFn(&ClusterState) -> Result<T, Error>,
         act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
     ) -> Result<(T, Option<Vec<String>>), Error> {
         let state = async || ClusterState::read(self.cluster).await;
-        let first = decide(&state().await?).await?;
+        let first = decide(&rights::state(self.cluster, needs).await?).await?;
         if self.run == Run::Dry {
             return Ok((first, None));
         }

@@ -16,6 +16,7 @@ use crate::model::owner::owner_of;
 use crate::model::uses::Use;
 use crate::model::vocabulary as v;
 use crate::plan::crd;
+use crate::plan::rights::check_resources;
 
 /// The CRDs of a Solution.
 #[derive(Debug)]
@@ -62,16 +63,24 @@ impl Definitions {
         self
     }
 
-    /// The custom resources of all of them.
-    pub(crate) async fn uses(&self, cluster: &Cluster) -> Result<Vec<Use>, Error> {
+    /// The custom resources of all of them. Not being allowed to look is in the way.
+    pub(crate) async fn uses(
+        &self,
+        cluster: &Cluster,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Vec<Use>, Error> {
         let mut uses = Vec::new();
-        for crd in self.own.iter().chain(&self.adopted) {
+        let all = self.own.iter().chain(&self.adopted);
+        if check_resources(cluster, all.clone(), obstacles).await? {
+            return Ok(uses);
+        }
+        for crd in all {
             uses.extend(resources(cluster, crd).await?.iter().map(Use::of));
         }
         Ok(uses)
     }
 
-    /// Everything that uses those that go: it would go too.
+    /// Everything that uses those that go: it would go too. Not being allowed to look is in the way.
     pub(crate) async fn in_use(&self, cluster: &Cluster) -> Result<Vec<Obstacle>, Error> {
         Ok(self.used(cluster).await?.0)
     }
@@ -79,6 +88,9 @@ impl Definitions {
     /// The same, and each object by itself.
     pub(crate) async fn used(&self, cluster: &Cluster) -> Result<(Vec<Obstacle>, Vec<Use>), Error> {
         let (mut obstacles, mut uses) = (Vec::new(), Vec::new());
+        if check_resources(cluster, self.own.iter(), &mut obstacles).await? {
+            return Ok((obstacles, uses));
+        }
         for crd in &self.own {
             match resources(cluster, crd).await {
                 Err(Error::Refused(obstacle)) => obstacles.push(obstacle),

@@ -3,20 +3,21 @@
 
 use std::time::Duration;
 
-use deployer::{Cluster, Gvk, Object, ObjectRef, Scope, Selector};
+use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
 use schemas::{EnvironmentName, Namespace, SolutionName};
 use serde_json::json;
 
 use crate::apply::change::{Change, Run};
 use crate::apply::leased::Leased;
 use crate::model::error::Error;
-use crate::model::inventory::{self, cluster_kinds, served_kind, workloads};
+use crate::model::inventory::{self, served_kind, workloads};
 use crate::model::namespace_record::{self, NamespaceRecord, Origin, namespace_reference};
 use crate::model::obstacle::{Obstacle, named};
 use crate::model::receipt::{ChangeSubject, Verb};
 use crate::model::state::ClusterState;
 use crate::model::uses::{Use, check_free};
 use crate::model::vocabulary as v;
+use crate::plan::rights::{check_ending, of_change};
 
 /// Whether custom resources and workloads are deleted with their namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +74,16 @@ pub async fn delete(
 ) -> Result<DeletedEnvironment, Error> {
     let decide = async |state: &ClusterState| {
         let spaces: Vec<NamespaceRecord> = state.environment(environment).cloned().collect();
+        let mut obstacles = Vec::new();
+        let definitions = inventory::crds(change.cluster, &Selector::has(v::SOLUTION)).await?;
+        check_ending(change.cluster, &spaces, &definitions, &mut obstacles).await?;
+        // Without these rights nobody can tell what would go.
+        let may_look = obstacles.is_empty();
+        obstacles.extend(inhabited(&spaces));
+        if !may_look {
+            check_free(obstacles.clone(), &[])?;
+        }
         let deleted = DeletedEnvironment::of(change.cluster, environment, &spaces).await?;
-        let mut obstacles = inhabited(&spaces);
         // A dry run shows what would go, whether it may or not.
         if change.run == Run::Real && resources == Resources::Keep {
             obstacles.extend(deleted.refusal());
@@ -92,7 +101,10 @@ pub async fn delete(
     let about = |state: &ClusterState| {
         ChangeSubject::of_spaces(Verb::DeleteEnvironment, state.environment(environment))
     };
-    let ((_, deleted), _) = change.make(about, decide, act).await?;
+    let mut needs = of_change();
+    needs.forgetting();
+    needs.found_everywhere();
+    let ((_, deleted), _) = change.make(&needs, about, decide, act).await?;
     Ok(deleted)
 }
 
@@ -181,13 +193,7 @@ async fn remove(
     left: &Left,
     deadline: Duration,
 ) -> Result<(), Error> {
-    // An interrupted undeploy may have left some; whoever gets the namespace's name next must not inherit them.
-    let scope = Scope {
-        kinds: cluster_kinds(),
-        namespace: None,
-        selector: Selector::label(v::NAMESPACE, space.namespace.as_str()),
-    };
-    leased.prune_scope(&scope, &[]).await?;
+    leased.prune_scope(&space.left_over(), &[]).await?;
     let reference = namespace_reference(&space.namespace);
     match left {
         Left::Gone(_) => {}

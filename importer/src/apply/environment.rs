@@ -16,6 +16,7 @@ use crate::model::request::Adopt;
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::plan::place;
+use crate::plan::rights::of_change;
 
 /// Upstream's note of what a namespace runs.
 pub(crate) fn config(namespace: &Namespace, solutions: &BTreeMap<SolutionName, Version>) -> Value {
@@ -87,5 +88,8 @@ pub async fn create(
         let made = NamespaceRecord::new(environment.clone(), namespace.clone());
         ChangeSubject::of_spaces(Verb::CreateEnvironment, [&made])
     };
-    change.make(about, decide, act).await.map(drop)
+    change
+        .make(&of_change(), about, decide, act)
+        .await
+        .map(drop)
 }

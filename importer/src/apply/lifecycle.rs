@@ -14,7 +14,7 @@ use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::inventory::inventory;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
-use crate::model::obstacle::Obstacle;
+use crate::model::obstacle::{Above, Obstacle};
 use crate::model::own;
 use crate::model::owner::{look, owner_of};
 use crate::model::receipt::{ChangeSubject, Verb};
@@ -24,7 +24,7 @@ use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use, check_free};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::login;
-use crate::plan::rights::check_removing;
+use crate::plan::rights::{check_removing, of_change};
 use crate::plan::uses::{Images, workloads};
 
 /// What an undo removed and what it left, for people and programs. Of a dry run: what it would.
@@ -92,7 +92,10 @@ pub async fn undeploy(
     let act = async |leased: &mut Leased<'_>, spaces: &mut Spaces| {
         remove_operators(leased, solution, spaces, change.deadline).await
     };
-    let (spaces, removed) = change.make(about, decide, act).await?;
+    let mut needs = of_change();
+    needs.left(namespace.map(Namespace::as_str));
+    needs.found_everywhere();
+    let (spaces, removed) = change.make(&needs, about, decide, act).await?;
     Ok(undeployed(solution, &spaces, removed))
 }
 
@@ -121,7 +124,7 @@ pub async fn undeploy_alone(
                 &mut obstacles,
             )
             .await?;
-            obstacles.push(Obstacle::NotOwn(solution.clone(), namespace.clone()));
+            obstacles.push(Above::NotOwn(solution.clone(), namespace.clone()).into());
             check_free(obstacles, &[])?;
         }
         check_leaving(place, solution, &spaces).await?;
@@ -324,7 +327,9 @@ pub async fn deactivate(
         let active = state.active.get(solution);
         ChangeSubject::of_solution(Verb::Deactivate, solution, active, state)
     };
-    let ((definitions, uses), removed) = change.make(about, decide, act).await?;
+    let mut needs = of_change();
+    needs.running();
+    let ((definitions, uses), removed) = change.make(&needs, about, decide, act).await?;
     let undone = Undone::of(removed, definitions.own(), definitions.notes());
     Ok(Undone { uses, ..undone })
 }

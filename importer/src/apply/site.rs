@@ -9,6 +9,7 @@ use crate::model::obstacle::Obstacle;
 use crate::model::receipt::{ChangeSubject, Verb};
 use crate::model::site::SiteFile;
 use crate::model::state::ClusterState;
+use crate::plan::rights::of_change;
 use crate::status::site::problems;
 
 /// A file that is kept, or that would be.
@@ -56,6 +57,6 @@ pub async fn keep(change: &Change<'_>, file: &SiteFile) -> Result<KeptSite, Erro
         let spaces = environment.flat_map(|environment| state.environment(environment));
         ChangeSubject::of_spaces(Verb::SetSite, spaces)
     };
-    let (kept, _) = change.make(about, decide, act).await?;
+    let (kept, _) = change.make(&of_change(), about, decide, act).await?;
     Ok(kept)
 }

@@ -17,7 +17,7 @@ use crate::model::receipt::{ChangeSubject, Verb};
 use crate::model::record::Record;
 use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use, check_free};
-use crate::plan::rights::check_removing;
+use crate::plan::rights::{check_removing, of_change};
 use crate::plan::uses::{self, workloads};
 
 /// What becomes of a version's images at the registry.
@@ -64,7 +64,10 @@ pub async fn unimport(
     let about = |state: &ClusterState| {
         ChangeSubject::of_solution(Verb::Unimport, solution, Some(version), state)
     };
-    let (going, removed) = change.make(about, decide, act).await?;
+    let mut needs = of_change();
+    needs.forgetting();
+    needs.running();
+    let (going, removed) = change.make(&needs, about, decide, act).await?;
     Ok(going.undone(removed, images))
 }
 
@@ -111,7 +114,8 @@ async fn check(
     let (cluster, solution, version) = (change.cluster, &record.name, &record.version);
     let mut obstacles = deployed(state, solution, Some(version));
     let definitions = Definitions::of(cluster, solution).await?;
-    let mut uses = definitions.written_by(version).uses(cluster).await?;
+    let definitions = definitions.written_by(version);
+    let mut uses = definitions.uses(cluster, &mut obstacles).await?;
     let images = uses::Images::of(&state.records, |known| known.id() == record.id());
     uses.extend(workloads(cluster, &images, &mut obstacles).await?);
     obstacles.extend(Obstacle::used(&record.id(), &uses));

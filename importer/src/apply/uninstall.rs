@@ -21,7 +21,7 @@ use crate::model::receipt::{ChangeSubject, Verb};
 use crate::model::record::Record;
 use crate::model::state::ClusterState;
 use crate::plan::default_account::DefaultAccount;
-use crate::plan::rights::check_removing;
+use crate::plan::rights::{self, check_removing, of_change};
 
 /// What deleting a Solution comes to: what goes, what stays, and what is in the way.
 #[derive(Clone, Debug, Serialize)]
@@ -66,7 +66,10 @@ pub struct Leaving {
 impl Deletion {
     /// Finds out what deleting a Solution comes to. Nothing is written.
     pub async fn plan(cluster: &Cluster, solution: &SolutionName) -> Result<Self, Error> {
-        let state = ClusterState::read(cluster).await?;
+        let mut needs = of_change();
+        needs.forgetting();
+        needs.found_everywhere();
+        let state = rights::state(cluster, &needs).await?;
         let going = Going::of(cluster, &state, solution).await?;
         let mut obstacles = going.obstacles(cluster, solution).await?;
         let place = (cluster, &Authority::Cluster);
@@ -123,7 +126,7 @@ impl Deletion {
             let spaces = state.deployments(solution).map(|(space, _)| space);
             ChangeSubject::leaving(Verb::Delete, solution, state, spaces)
         };
-        let (going, removed) = change.make(about, decide, act).await?;
+        let (going, removed) = change.make(&of_change(), about, decide, act).await?;
         Ok(Undone::of(removed, going.removed(), self.notes.clone()))
     }
 }

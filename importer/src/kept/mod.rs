@@ -20,7 +20,7 @@ use watch::Cancel;
 pub use self::fetch::open;
 use crate::model::blob::ArchiveBlob;
 use crate::model::error::Error;
-use crate::model::obstacle::Obstacle;
+use crate::model::obstacle::{Above, Obstacle};
 use crate::model::record::{self, Record};
 use crate::model::sight::{Hidden, Sight};
 use crate::model::site::HeldSite;
@@ -150,7 +150,7 @@ pub async fn imported_for(
     let place = state.namespaces.first();
     let mut obstacles = Vec::new();
     if place.is_none() {
-        obstacles.push(Obstacle::NoPlace(namespace.clone()));
+        obstacles.push(Above::NoEnvironment(namespace.clone()).into());
     }
     let record = state.record(name, version);
     if sight.hides(&Hidden::Version(name.clone(), version.clone())) {

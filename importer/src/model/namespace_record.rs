@@ -5,13 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use deployer::{Object, ObjectRef};
+use deployer::{Object, ObjectRef, Scope, Selector};
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, StatementTime, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::model::config_map;
 use crate::model::error::Error;
+use crate::model::inventory::cluster_kinds;
 use crate::model::vocabulary as v;
 
 /// The key of a record in its ConfigMap.
@@ -118,6 +119,16 @@ impl NamespaceRecord {
     /// Whether this is the namespace that was made or adopted, and not another of the same name.
     pub(crate) fn is_of(&self, live: &Object) -> bool {
         self.uid.is_some() && self.uid.as_deref() == live.uid()
+    }
+
+    /// Where an interrupted undeploy may have left objects of the whole cluster; whoever gets the namespace's name next
+    /// must not inherit them.
+    pub(crate) fn left_over(&self) -> Scope {
+        Scope {
+            kinds: cluster_kinds(),
+            namespace: None,
+            selector: Selector::label(v::NAMESPACE, self.namespace.as_str()),
+        }
     }
 
     /// The versions of the Solutions, as upstream notes them.

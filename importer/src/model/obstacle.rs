@@ -206,18 +206,9 @@ pub enum Obstacle {
         have = if *.0 == 1 { "has" } else { "have" }
     )]
     Beyond(usize, String),
-    /// A CRD that has to be there already does not serve an API version.
-    #[error("CRD `{0}` is not active: the cluster does not serve its version `{1}`")]
-    CrdInactive(String, String),
-    /// An object of the whole cluster, which the administrator of a namespace does not write.
-    #[error("{0} is an object of the whole cluster, and this is to be done in one namespace alone")]
-    ClusterWide(String),
-    /// A Solution runs in a namespace, and its own administrator has not deployed it.
-    #[error("{0} was not deployed in namespace `{1}` by the administrator of the namespace")]
-    NotOwn(SolutionName, Namespace),
-    /// A namespace that does not say of which environment it is.
-    #[error("namespace `{0}` belongs to no environment")]
-    NoPlace(Namespace),
+    /// Who administers only a namespace cannot go on without who administers the cluster.
+    #[error(transparent)]
+    Above(#[from] Above),
     /// The Solution does not run in the environment.
     #[error("{0} is not deployed in the environment `{1}`")]
     NotDeployed(SolutionName, EnvironmentName),
@@ -272,6 +263,23 @@ pub enum Obstacle {
     /// Somebody made an object anew while it was to be deleted.
     #[error("{0} was deleted and created again by someone else in the meantime")]
     MadeAnew(String),
+}
+
+/// What only who administers the cluster can do for who administers a namespace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Above {
+    /// A CRD has to be there already, and does not serve an API version.
+    #[error("CRD `{0}` is not active: the cluster does not serve its version `{1}`")]
+    Inactive(String, String),
+    /// An object of the whole cluster would have to be written.
+    #[error("{0} is an object of the whole cluster, and this is to be done in one namespace alone")]
+    Wide(String),
+    /// A Solution was deployed there by somebody else.
+    #[error("{0} was not deployed in namespace `{1}` by the administrator of the namespace")]
+    NotOwn(SolutionName, Namespace),
+    /// A namespace does not say of which environment it is.
+    #[error("namespace `{0}` belongs to no environment")]
+    NoEnvironment(Namespace),
 }
 
 impl Obstacle {

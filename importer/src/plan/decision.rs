@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::model::applied::without_server_fields;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
-use crate::model::obstacle::Obstacle;
+use crate::model::obstacle::{Above, Obstacle};
 use crate::model::owner::look;
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, Goal, Migrate, Replace};
@@ -202,7 +202,7 @@ impl Asked<'_> {
                 let served = Gvk::new(&format!("{group}/{version}"), &kind);
                 if !cluster.serves(&served).await? {
                     let crd = text(&definition.document["metadata"]["name"]);
-                    obstacles.push(Obstacle::CrdInactive(crd, version));
+                    obstacles.push(Above::Inactive(crd, version).into());
                 }
             }
         }

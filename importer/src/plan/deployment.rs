@@ -13,7 +13,7 @@ use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::inventory::{inventory, service_monitor};
 use crate::model::namespace_record::{Consent, Deployed, NamespaceRecord, namespace_reference};
-use crate::model::obstacle::Obstacle;
+use crate::model::obstacle::{Above, Obstacle};
 use crate::model::own::OwnRecord;
 use crate::model::owner::{check_distinct, check_owner, look};
 use crate::model::record::{self, Record};
@@ -157,7 +157,7 @@ impl Planner<'_> {
             .await?;
         if let Authority::Namespace(_) = &self.asked.request.authority {
             let wide = objects.extract_if(.., |object| object.namespace().is_none());
-            obstacles.extend(wide.map(|it| Obstacle::ClusterWide(it.reference().to_string())));
+            obstacles.extend(wide.map(|it| Above::Wide(it.reference().to_string()).into()));
             self.add_own(&deployed, &namespace, standing.as_ref(), &mut objects)?;
         }
         check_distinct(&objects, obstacles);
@@ -219,7 +219,7 @@ impl Planner<'_> {
         let runs = uids.keys().any(|object| object.gvk.kind == "Deployment")
             || self.state.deployed(namespace, solution).is_some();
         if runs && !self.state.own.contains(solution) {
-            obstacles.push(Obstacle::NotOwn(solution.clone(), namespace.clone()));
+            obstacles.push(Above::NotOwn(solution.clone(), namespace.clone()).into());
         }
     }
 

@@ -14,10 +14,13 @@ use validator::Accepted;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::inventory::service_monitor;
+use crate::model::namespace_record::{NamespaceRecord, Origin};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::look;
 use crate::model::record;
 use crate::model::request::{CreateEnvironment, Request};
+use crate::model::state::ClusterState;
+use crate::model::uses::check_free;
 use crate::plan::decision::PlannedCrd;
 use crate::plan::deployment::Deployment;
 use crate::plan::rights::manifests::Wanted;
@@ -169,6 +172,76 @@ pub(crate) async fn check_removing<'a>(
         needs.removed(object);
     }
     deny(cluster, &needs, obstacles).await
+}
+
+/// The state of the cluster, for a change that takes these rights as far as they are known before anything is read. Who
+/// may not read it is told all of them that are missing.
+pub(crate) async fn state(cluster: &Cluster, needs: &Needs) -> Result<ClusterState, Error> {
+    let read = ClusterState::read(cluster).await;
+    if let Err(Error::Cluster(deployer::Error::Forbidden { .. })) = read {
+        let mut obstacles = Vec::new();
+        deny(cluster, needs, &mut obstacles).await?;
+        check_free(obstacles, &[])?;
+    }
+    read
+}
+
+/// What every change takes.
+pub(crate) fn of_change() -> Needs {
+    let mut needs = Needs::default();
+    needs.state();
+    needs.records();
+    needs
+}
+
+/// What it takes to end an environment of these namespaces, besides rights to what is found in them.
+pub(crate) async fn check_ending(
+    cluster: &Cluster,
+    spaces: &[NamespaceRecord],
+    definitions: &[Object],
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
+    let mut needs = of_change();
+    needs.forgetting();
+    for space in spaces {
+        let mut there = Needs::at(space.namespace.as_str());
+        match space.origin {
+            Origin::Created => {
+                there.no_space();
+                there.resources_here(definitions.iter().map(Object::as_value));
+            }
+            Origin::Adopted => there.released(),
+        }
+        needs.join(there);
+        for object in left_over(cluster, space).await? {
+            needs.removed(object.reference());
+        }
+    }
+    if !spaces.is_empty() {
+        needs.found_everywhere();
+    }
+    deny(cluster, &needs, obstacles).await
+}
+
+/// What an interrupted undeploy left of a namespace in the cluster, as far as this user may look for it.
+async fn left_over(cluster: &Cluster, space: &NamespaceRecord) -> Result<Vec<Object>, Error> {
+    match cluster.stale(&space.left_over(), &[]).await {
+        Err(deployer::Error::Forbidden { .. }) => Ok(Vec::new()),
+        found => Ok(found?),
+    }
+}
+
+/// Whether looking for custom resources of these CRDs is denied.
+pub(crate) async fn check_resources<'a>(
+    cluster: &Cluster,
+    definitions: impl Iterator<Item = &'a Object>,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<bool, Error> {
+    let mut needs = Needs::default();
+    needs.resources(definitions.map(Object::as_value));
+    let before = obstacles.len();
+    deny(cluster, &needs, obstacles).await?;
+    Ok(obstacles.len() > before)
 }
 
 /// Whether looking for what runs is denied.

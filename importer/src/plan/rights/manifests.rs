@@ -312,6 +312,7 @@ impl<'a> Wanted<'a> {
                 needs.space();
                 needs.new_namespace();
                 needs.no_space();
+                needs.released();
                 needs.forgetting();
                 needs.found();
                 needs.monitors();
@@ -358,18 +359,14 @@ impl<'a> Wanted<'a> {
         needs.alone();
         needs.record(&namespace_record::reference(namespace));
         self.add_version(needs);
-        match verb {
-            Verb::Deploy => {
-                needs.record(&site::reference(None));
-                needs.operator_objects();
-                needs.monitors();
-                needs.written(objects);
-            }
-            _ => {
-                needs.account();
-                needs.monitors();
-                needs.login(self.login().as_ref());
-            }
+        needs.monitors();
+        if verb == Verb::Deploy {
+            needs.record(&site::reference(None));
+            needs.operator_objects();
+            needs.written(objects);
+        } else {
+            needs.account();
+            needs.login(self.login().as_ref());
         }
     }
 

@@ -93,12 +93,17 @@ impl Needs {
 
     /// Deleting the namespace of an environment, and looking for what would go with it.
     pub(crate) fn no_space(&mut self) {
-        self.here(&["delete"], CORE, "namespaces", None);
-        self.here(&["delete"], CORE, "configmaps", None);
+        self.here(&REMOVE, CORE, "namespaces", None);
         for kind in workloads() {
             let (group, resource) = resource(&kind.kind);
             self.here(&["list"], group, resource, None);
         }
+    }
+
+    /// Taking the marks off a namespace that stays, and upstream's note in it.
+    pub(crate) fn released(&mut self) {
+        self.here(&["get", "patch"], CORE, "namespaces", None);
+        self.here(&REMOVE, CORE, "configmaps", None);
     }
 
     /// What every operator has, and looking for what a former version had.
@@ -135,6 +140,11 @@ impl Needs {
     /// Looking for what an operator has, and removing it.
     pub(crate) fn found(&mut self) {
         self.found_here();
+        self.found_everywhere();
+    }
+
+    /// Looking for what an operator has in the whole cluster.
+    pub(crate) fn found_everywhere(&mut self) {
         for kind in cluster_kinds() {
             let (group, resource) = resource(&kind.kind);
             self.everywhere(&["list"], group, resource, None);
