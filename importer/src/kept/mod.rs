@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use deployer::Cluster;
 use registry::{BlobPush, Known, ManifestPush, PushJob, Reference, RegistryAddress, Repository};
-use schemas::{Digest, EnvironmentName, MediaType, Namespace, SolutionName, Version};
+use schemas::{Digest, MediaType, SolutionName, Version};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use validator::Accepted;
@@ -20,13 +20,9 @@ use watch::Cancel;
 pub use self::fetch::open;
 use crate::model::blob::ArchiveBlob;
 use crate::model::error::Error;
-use crate::model::obstacle::{Above, Obstacle};
-use crate::model::record::{self, Record};
-use crate::model::sight::{Hidden, Sight};
-use crate::model::site::HeldSite;
+use crate::model::obstacle::Obstacle;
+use crate::model::record::Record;
 use crate::model::state::ClusterState;
-use crate::model::uses::check_free;
-use crate::plan::rights::missing_alone;
 
 /// What the artifact is.
 const ARTIFACT: &str = "application/vnd.solutions.archive.v1";
@@ -135,37 +131,6 @@ pub async fn imported(
         Some(version) => Obstacle::NotImported(solution.clone(), version.clone()).into(),
         None => Obstacle::NothingImported(solution.clone()).into(),
     })
-}
-
-/// The same of a version that is to run in a namespace, for who administers only it: its record, and what of the site
-/// counts there. What is missing to read it is named with all else that is missing there.
-pub async fn imported_for(
-    cluster: &Cluster,
-    namespace: &Namespace,
-    version: (&SolutionName, &Version),
-) -> Result<(Record, EnvironmentName, HeldSite), Error> {
-    let mut sight = Sight::default();
-    let state = sight.of_administrator(cluster, namespace, version).await?;
-    let (name, version) = version;
-    let place = state.namespaces.first();
-    let mut obstacles = Vec::new();
-    if place.is_none() {
-        obstacles.push(Above::NoEnvironment(namespace.clone()).into());
-    }
-    let record = state.record(name, version);
-    if sight.hides(&Hidden::Version(name.clone(), version.clone())) {
-        let record = record::reference(name, version);
-        obstacles.extend(missing_alone(cluster, namespace, &record).await?);
-    } else if record.is_none() {
-        obstacles.push(Obstacle::NotImported(name.clone(), version.clone()));
-    }
-    match (record, place) {
-        (Some(record), Some(place)) => {
-            let site = state.site.held(Some(&place.environment))?;
-            Ok((record.clone(), place.environment.clone(), site))
-        }
-        _ => Err(check_free(obstacles, &[]).expect_err("one of both is missing")),
-    }
 }
 
 fn digest_of(bytes: &[u8]) -> Digest {

@@ -1,5 +1,6 @@
 //! What an import would do: everything that can be known before the first byte is written. Reading only.
 
+pub(crate) mod alone;
 mod back;
 mod choices;
 pub(crate) mod compare;
