@@ -23,7 +23,7 @@ pub use apply::environment::create as create_environment;
 pub use apply::lifecycle::{Undone, deactivate, undeploy, undeploy_alone};
 pub use apply::site::{KeptSite, SiteChange, keep as keep_site};
 pub use apply::unimport::{Images, unimport};
-pub use apply::uninstall::{Deletion, Leaving};
+pub use apply::uninstall::{Deletion, Leaving, registries};
 pub use apply::{Count, Receipt};
 pub use configuration::{Difference, Unlisted};
 pub use history::{History, Known, Wanted, WayBack, history, way_back};

@@ -40,6 +40,17 @@ impl From<&Obstacle> for InTheWay {
     }
 }
 
+impl InTheWay {
+    /// The same, with which flag it is no obstacle, if it can be forced.
+    pub(super) fn of(obstacle: &Obstacle, can_be_forced: bool, forced: &str) -> Self {
+        let mut in_the_way = Self::from(obstacle);
+        if can_be_forced {
+            in_the_way.fix = format!("{}; {forced}", in_the_way.fix);
+        }
+        in_the_way
+    }
+}
+
 impl From<&Failure> for InTheWay {
     fn from(failure: &Failure) -> Self {
         Self {
@@ -73,14 +84,9 @@ pub(super) fn free<T>(
 
 /// Says what keeps something from being removed, and with which flag it goes all the same.
 pub(super) fn hindered(output: Output, hindered: &Hindered, forced: &str) -> Outcome {
-    let in_the_way = |obstacle: &Obstacle| {
-        let mut in_the_way = InTheWay::from(obstacle);
-        if obstacle.is_use() {
-            in_the_way.fix = format!("{}; {forced}", in_the_way.fix);
-        }
-        in_the_way
-    };
-    let obstacles: Vec<InTheWay> = hindered.obstacles.iter().map(in_the_way).collect();
+    let obstacles = hindered.obstacles.iter();
+    let in_the_way = |obstacle: &Obstacle| InTheWay::of(obstacle, obstacle.is_use(), forced);
+    let obstacles: Vec<InTheWay> = obstacles.map(in_the_way).collect();
     let kept = Kept {
         error: hindered.to_string(),
         causes: [],

@@ -11,7 +11,7 @@ use crate::args::{Output, RegistryArguments, RemovalArguments};
 use crate::failure::{Failure, Outcome};
 
 /// How space at a registry becomes free.
-const COLLECT: &str = "blobs go when the registry collects its garbage (docker-registry: `docker-registry garbage-collect CONFIG`, while nobody pushes; then restart it)";
+pub(super) const COLLECT: &str = "blobs go when the registry collects its garbage (docker-registry: `docker-registry garbage-collect CONFIG`, while nobody pushes; then restart it)";
 /// What would have deleted the images.
 const NOT_FREED: &str = "`--images` deletes them there as well, as long as the version is imported";
 

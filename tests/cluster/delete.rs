@@ -37,7 +37,7 @@ subjects: [{kind: ServiceAccount, name: reader, namespace: default}]
 
 /// The names of all objects of all kinds, but for what comes and goes by itself, what is remembered of signers and of
 /// changes, and upstream's list of versions, which an import makes and which is empty then.
-fn listing(site: &Site) -> BTreeSet<String> {
+pub(crate) fn listing(site: &Site) -> BTreeSet<String> {
     let kinds = ["api-resources", "--verbs=list", "--output=name"];
     let kinds = site.kubectl("default", &kinds).success();
     let passing = [
@@ -154,9 +154,11 @@ fn everything_in_the_way_is_said_at_once_and_custom_resources_are_never_deleted(
     let reader = site.account("reader");
     let before = records(&site);
     let used = "objects of kind VersionServer still exist (2 in total): VersionServer one/web, VersionServer two/web";
+    let running = "example is used by objects in the cluster (2 in total): Deployment one/web-server, Deployment two/web-server";
     let text = delete(&site, &["--yes", "--kubeconfig", &reader]).failure(1);
     for words in [
         used,
+        running,
         "this user may not delete deployments.apps in namespace two",
         "nothing was changed",
     ] {
@@ -165,12 +167,17 @@ fn everything_in_the_way_is_said_at_once_and_custom_resources_are_never_deleted(
     let refused = delete(&site, &["--yes", "--output", "json"]);
     assert_eq!(refused.code, 1);
     let refused = refused.json();
-    assert_eq!(
-        refused["obstacles"].as_array().unwrap().len(),
-        1,
-        "{refused:#}"
-    );
-    assert_eq!(refused["obstacles"][0]["message"], used);
+    let messages: Vec<&Value> = refused["obstacles"].as_array().unwrap().iter().collect();
+    let messages: Vec<&Value> = messages.iter().map(|it| &it["message"]).collect();
+    assert_eq!(messages, [used, running], "{refused:#}");
+    // A name said aloud does not count for custom resources.
+    let forced = ["--yes", "--even-if-used", "example", "--output", "json"];
+    let forced = delete(&site, &forced);
+    assert_eq!(forced.code, 1);
+    let forced = forced.json();
+    let obstacles = forced["obstacles"].as_array().unwrap();
+    assert_eq!(obstacles.len(), 1, "{forced:#}");
+    assert_eq!(obstacles[0]["message"], used);
     assert_eq!(records(&site), before);
     for environment in ["one", "two"] {
         let replicas = "{.status.readyReplicas}";
@@ -180,12 +187,90 @@ fn everything_in_the_way_is_said_at_once_and_custom_resources_are_never_deleted(
         );
         site.kubectl(environment, &["delete", "versionserver", "web"])
             .success();
+        let gone = [
+            "wait",
+            "--for=delete",
+            "deployment/web-server",
+            "--timeout=60s",
+        ];
+        site.kubectl(environment, &gone).success();
     }
     delete(&site, &["--yes"]).success();
     assert_eq!(
         records(&site),
         "configmap/namespace-one\nconfigmap/namespace-two\nconfigmap/solution-signers\n"
     );
+}
+
+/// What runs with the Solution's images beside its operator, in a namespace of nobody's environment.
+const WEB: &str = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: IMAGE}]}
+";
+
+#[test]
+fn what_runs_with_its_images_keeps_it_and_the_images_go_when_asked() {
+    let site = Site::new("delete-images");
+    site.environment("one");
+    let into = ["-e", "one", "--pull-secret", "login"];
+    for (archive, into) in [("1.0.0.iso", &into[..]), ("1.1.0.iso", &[])] {
+        site.import(archive, into).success();
+    }
+    let place = "example-1.0.0/example-server";
+    let image = format!("{}/{place}:1.0.0", site.pull_registry());
+    site.desk.write("web.yaml", WEB.replace("IMAGE", &image));
+    site.kubectl("users", &["create", "namespace", "users"])
+        .success();
+    site.kubectl("users", &["apply", "--filename", "web.yaml"])
+        .success();
+
+    // The operator itself is no use: it goes.
+    let before = site.snapshot();
+    let text = delete(&site, &["--yes"]).failure(1);
+    for words in [
+        "example is used by objects in the cluster (1 in total): Deployment users/web",
+        "`--even-if-used example` deletes it all the same",
+        "1 obstacle in the way",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in: {text}");
+    }
+    let wrong = delete(&site, &["--yes", "--even-if-used", "example-1.0.0"]).failure(2);
+    assert!(
+        wrong.contains("does not name what goes: example"),
+        "{wrong}"
+    );
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let forced = ["--images", "--ca-file", &ca, "--even-if-used", "example"];
+    let with = |more: &[&str]| {
+        let more = [&forced[..], more, &["--output", "json"]].concat();
+        delete(&site, &more).json()
+    };
+    let plan = with(&["--dry-run"]);
+    assert_eq!(site.snapshot(), before);
+    assert!(site.tag(place, "1.0.0").is_some());
+
+    // Of both versions: both images, under both names, and the head.
+    let done = with(&["--yes"]);
+    let freed = |result: &Value| -> BTreeSet<String> {
+        let names = result["freed"].as_array().unwrap().iter();
+        names.map(|it| it.as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(freed(&done).len(), 10, "{done:#}");
+    assert_eq!(freed(&done), freed(&plan));
+    assert_eq!(done["uses"][0]["image"], image.as_str(), "{done:#}");
+    assert_eq!(site.tag(place, "1.0.0"), None);
+    assert_eq!(
+        records(&site),
+        "configmap/namespace-one\nconfigmap/solution-signers\n"
+    );
+    site.kubectl("users", &["get", "deployment/web"]).success();
 }
 
 #[test]

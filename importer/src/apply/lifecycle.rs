@@ -1,5 +1,6 @@
 //! The undo of deploying and of activating, and what the undo of importing has in common with them.
 
+use std::collections::BTreeSet;
 use std::iter;
 use std::time::Duration;
 
@@ -309,7 +310,7 @@ pub async fn deactivate(
         let (in_use, mut uses) = definitions.used(cluster).await?;
         obstacles.extend(in_use);
         let images = Images::of(&state.records, |record| record.name == *solution);
-        let running = workloads(cluster, &images, &mut obstacles).await?;
+        let running = workloads(cluster, &images, &BTreeSet::new(), &mut obstacles).await?;
         obstacles.extend(Obstacle::used(solution.as_str(), &running));
         uses.extend(running);
         let place = (cluster, &Authority::Cluster);

@@ -1,5 +1,6 @@
 //! The end of an imported version at a site: its record goes, once nothing uses the version.
 
+use std::collections::BTreeSet;
 use std::iter;
 
 use registry::Client;
@@ -45,7 +46,10 @@ pub async fn unimport(
         let uses = check(change, state, &record, even_if_used).await?;
         let pushed = match images {
             Images::Keep => Pushed::default(),
-            Images::Free(client) => Pushed::find(client, &record, &state.records).await?,
+            Images::Free(client) => {
+                let goes = |other: &Record| other.id() == record.id();
+                Pushed::find(client, &state.records, goes).await?
+            }
         };
         Ok(Going {
             record,
@@ -89,11 +93,9 @@ impl Going {
                 (vec![note], Vec::new())
             }
             Images::Free(client) => {
-                let others = self.pushed.others.iter();
-                let stays = |it| format!("{it} is not as this version pushed it, and stays");
-                let notes = others.map(stays);
                 let would = || self.pushed.names(client);
-                (notes.collect(), self.freed.unwrap_or_else(would))
+                let notes = self.pushed.notes().collect();
+                (notes, self.freed.unwrap_or_else(would))
             }
         };
         Undone {
@@ -117,7 +119,7 @@ async fn check(
     let definitions = definitions.written_by(version);
     let mut uses = definitions.uses(cluster, &mut obstacles).await?;
     let images = uses::Images::of(&state.records, |known| known.id() == record.id());
-    uses.extend(workloads(cluster, &images, &mut obstacles).await?);
+    uses.extend(workloads(cluster, &images, &BTreeSet::new(), &mut obstacles).await?);
     obstacles.extend(Obstacle::used(&record.id(), &uses));
     let place = (cluster, &Authority::Cluster);
     let going = record.reference();

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use deployer::{Cluster, ObjectRef};
+use registry::{Client, RegistryAddress};
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 use serde::Serialize;
 
@@ -13,6 +14,7 @@ use crate::apply::leased::Leased;
 use crate::apply::lifecycle::{
     Spaces, Undone, forget_versions, leaving, remove_operators, shared_login,
 };
+use crate::kept::free::Pushed;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
@@ -20,8 +22,10 @@ use crate::model::obstacle::Obstacle;
 use crate::model::receipt::{ChangeSubject, Verb};
 use crate::model::record::Record;
 use crate::model::state::ClusterState;
+use crate::model::uses::{EvenIfUsed, Use};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::rights::{self, check_removing, of_change};
+use crate::plan::uses::{Images, workloads};
 
 /// What deleting a Solution comes to: what goes, what stays, and what is in the way.
 #[derive(Clone, Debug, Serialize)]
@@ -41,12 +45,24 @@ pub struct Deletion {
     pub versions: Vec<Version>,
     /// What stays, and what is changed elsewhere.
     pub notes: Vec<String>,
+    /// What uses the Solution: custom resources, and what else runs with its images.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub uses: Vec<Use>,
+    /// Manifests that are deleted at registries, as `HOST/REPOSITORY@DIGEST`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub freed: Vec<String>,
     /// What is in the way. As long as there is anything, nothing is removed.
     #[serde(skip)]
     pub obstacles: Vec<Obstacle>,
     /// Every object that is named above.
     #[serde(skip)]
     named: BTreeSet<ObjectRef>,
+    /// Whether what runs with its images keeps it.
+    #[serde(skip)]
+    even_if_used: EvenIfUsed,
+    /// The registries at which its images are deleted.
+    #[serde(skip)]
+    clients: Vec<Client>,
 }
 
 /// An operator that leaves a namespace.
@@ -64,14 +80,21 @@ pub struct Leaving {
 }
 
 impl Deletion {
-    /// Finds out what deleting a Solution comes to. Nothing is written.
-    pub async fn plan(cluster: &Cluster, solution: &SolutionName) -> Result<Self, Error> {
+    /// Finds out what deleting a Solution comes to. What runs with its images keeps it, if a person does not say
+    /// otherwise; custom resources always do. Its images are deleted at the registries of these clients. Nothing is
+    /// written.
+    pub async fn plan(
+        cluster: &Cluster,
+        solution: &SolutionName,
+        even_if_used: EvenIfUsed,
+        clients: Vec<Client>,
+    ) -> Result<Self, Error> {
         let mut needs = of_change();
         needs.forgetting();
         needs.found_everywhere();
         let state = rights::state(cluster, &needs).await?;
         let going = Going::of(cluster, &state, solution).await?;
-        let mut obstacles = going.obstacles(cluster, solution).await?;
+        let (mut obstacles, uses) = going.obstacles(cluster, solution, even_if_used).await?;
         let place = (cluster, &Authority::Cluster);
         let namespaces = going.spaces.iter().map(|(space, _)| &space.namespace);
         check_removing(place, namespaces, going.removed(), &mut obstacles).await?;
@@ -85,6 +108,12 @@ impl Deletion {
                 objects: objects.iter().map(ToString::to_string).collect(),
             })
         };
+        let (mut notes, mut freed) = (going.notes(cluster, solution).await?, Vec::new());
+        for (client, pushed) in going.pushed(&state, &clients).await? {
+            freed.extend(pushed.names(client));
+            notes.extend(pushed.notes());
+        }
+        notes.extend(going.images_that_stay(&clients));
         Ok(Self {
             context: cluster.context().map(str::to_owned),
             server: cluster.server().to_owned(),
@@ -92,9 +121,13 @@ impl Deletion {
             deployments: going.spaces.iter().filter_map(leaving).collect(),
             crds: going.definitions.own().map(ToString::to_string).collect(),
             versions: versions.collect(),
-            notes: going.notes(cluster, solution).await?,
+            notes,
+            uses,
+            freed,
             obstacles,
             named: going.named(),
+            even_if_used,
+            clients,
         })
     }
 
@@ -105,13 +138,21 @@ impl Deletion {
             let going = Going::of(cluster, state, solution).await?;
             let added = going.named().difference(&self.named).next().cloned();
             let added = added.map(|object| Obstacle::Unplanned(object.to_string()));
-            let obstacles = going.obstacles(cluster, solution).await?;
-            match added.into_iter().chain(obstacles).next() {
-                Some(obstacle) => Err(obstacle.into()),
-                None => Ok(going),
+            let (obstacles, uses) = going
+                .obstacles(cluster, solution, self.even_if_used)
+                .await?;
+            if let Some(obstacle) = added.into_iter().chain(obstacles).next() {
+                return Err(obstacle.into());
             }
+            Ok(Decided {
+                pushed: going.pushed(state, &self.clients).await?,
+                going,
+                uses,
+                freed: Vec::new(),
+            })
         };
-        let act = async |leased: &mut Leased<'_>, going: &mut Going| {
+        let act = async |leased: &mut Leased<'_>, decided: &mut Decided<'_>| {
+            let going = &mut decided.going;
             remove_operators(leased, solution, &mut going.spaces, change.deadline).await?;
             // Operators took their time to go, and somebody may have asked for something meanwhile.
             going.definitions.check_unused(cluster).await?;
@@ -119,6 +160,10 @@ impl Deletion {
             definitions
                 .remove(leased, solution, change.deadline)
                 .await?;
+            for (client, pushed) in &decided.pushed {
+                let freed = pushed.free(client, || leased.lock.check()).await?;
+                decided.freed.extend(freed);
+            }
             // The records are last: as long as there is one, running the command again finds what is left.
             forget_versions(leased, &going.records, change.deadline).await
         };
@@ -126,9 +171,22 @@ impl Deletion {
             let spaces = state.deployments(solution).map(|(space, _)| space);
             ChangeSubject::leaving(Verb::Delete, solution, state, spaces)
         };
-        let (going, removed) = change.make(&of_change(), about, decide, act).await?;
-        Ok(Undone::of(removed, going.removed(), self.notes.clone()))
+        let (decided, removed) = change.make(&of_change(), about, decide, act).await?;
+        let undone = Undone::of(removed, decided.going.removed(), self.notes.clone());
+        Ok(Undone {
+            uses: decided.uses,
+            freed: decided.freed,
+            ..undone
+        })
     }
+}
+
+/// What is decided under the Lease, and what was deleted at the registries.
+struct Decided<'a> {
+    going: Going,
+    uses: Vec<Use>,
+    pushed: Vec<(&'a Client, Pushed)>,
+    freed: Vec<String>,
 }
 
 /// What goes.
@@ -138,6 +196,8 @@ struct Going {
     /// With their ConfigMaps.
     records: Vec<Record>,
     maps: Vec<ObjectRef>,
+    /// Those of its versions.
+    images: Images,
 }
 
 impl Going {
@@ -147,15 +207,14 @@ impl Going {
         solution: &SolutionName,
     ) -> Result<Self, Error> {
         let spaces = state.deployments(solution).map(|(space, _)| space);
+        let own = |record: &Record| record.name == *solution;
         let records = state.records.iter();
-        let records: Vec<Record> = records
-            .filter(|record| record.name == *solution)
-            .cloned()
-            .collect();
+        let records: Vec<Record> = records.filter(|it| own(it)).cloned().collect();
         let going = Self {
             spaces: leaving((cluster, &Authority::Cluster), solution, spaces).await?,
             definitions: Definitions::of(cluster, solution).await?,
             maps: records.iter().map(Record::reference).collect(),
+            images: Images::of(&state.records, own),
             records,
         };
         if going.spaces.is_empty() && going.definitions.is_empty() && going.records.is_empty() {
@@ -178,16 +237,50 @@ impl Going {
             .collect()
     }
 
+    /// What is in the way, and everything that uses what goes, whether it is in the way or not.
     async fn obstacles(
         &self,
         cluster: &Cluster,
         solution: &SolutionName,
-    ) -> Result<Vec<Obstacle>, Error> {
+        even_if_used: EvenIfUsed,
+    ) -> Result<(Vec<Obstacle>, Vec<Use>), Error> {
         let spaces = self.spaces.iter();
         let shared = spaces.filter_map(|(space, _)| shared_login(space, solution));
         let mut obstacles: Vec<Obstacle> = shared.collect();
-        obstacles.extend(self.definitions.in_use(cluster).await?);
-        Ok(obstacles)
+        let (in_use, mut uses) = self.definitions.used(cluster).await?;
+        obstacles.extend(in_use);
+        let leaving = self.removed().cloned().collect();
+        let running = workloads(cluster, &self.images, &leaving, &mut obstacles).await?;
+        let keeping = Obstacle::used(solution.as_str(), &running);
+        obstacles.extend(even_if_used.without(keeping.into_iter().collect()));
+        uses.extend(running);
+        Ok((obstacles, uses))
+    }
+
+    /// What its versions have at these registries.
+    async fn pushed<'a>(
+        &self,
+        state: &ClusterState,
+        clients: &'a [Client],
+    ) -> Result<Vec<(&'a Client, Pushed)>, Error> {
+        let mut pushed = Vec::new();
+        for client in clients {
+            let goes = |it: &Record| self.records.iter().any(|own| own.id() == it.id());
+            let elsewhere = |it: &Record| goes(it) && !is_at(it, client);
+            let mut records = state.records.clone();
+            records.retain(|record| !elsewhere(record));
+            pushed.push((client, Pushed::find(client, &records, goes).await?));
+        }
+        Ok(pushed)
+    }
+
+    /// That images stay at the registries that nothing is deleted at.
+    fn images_that_stay(&self, clients: &[Client]) -> impl Iterator<Item = String> {
+        let stays = |it: &&Record| !clients.iter().any(|client| is_at(it, client));
+        self.records.iter().filter(stays).map(|record| {
+            let (version, registry) = (&record.version, &record.pushed_to);
+            format!("the images of {version} stay in the registry, under {registry}")
+        })
     }
 
     /// What stays where, and what changes without going.
@@ -223,10 +316,22 @@ impl Going {
             ));
         }
         notes.extend(self.definitions.notes());
-        notes.extend(self.records.iter().map(|record| {
-            let (version, registry) = (&record.version, &record.pushed_to);
-            format!("the images of {version} stay in the registry, under {registry}")
-        }));
         Ok(notes)
     }
+}
+
+/// Whether a version was pushed to the registry of a client.
+fn is_at(record: &Record, client: &Client) -> bool {
+    let registry = record.registry();
+    registry.is_ok_and(|registry| registry == *client.address())
+}
+
+/// The registries that have the images of a Solution.
+pub async fn registries(
+    cluster: &Cluster,
+    solution: &SolutionName,
+) -> Result<BTreeSet<RegistryAddress>, Error> {
+    let state = ClusterState::read(cluster).await?;
+    let own = state.records.iter().filter(|it| it.name == *solution);
+    own.map(Record::registry).collect()
 }

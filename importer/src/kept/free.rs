@@ -1,6 +1,6 @@
-//! Frees what a version has at the registry: the manifests of its images and its head, by digest, in its own
-//! repositories and under the names that workloads ask for, as far as no other version has them there. Blobs are freed
-//! by the registry itself, once no manifest names them.
+//! Frees what versions have at a registry: the manifests of their images and their heads, by digest, in their own
+//! repositories and under the names that workloads ask for, as far as no version that stays has them there. Blobs are
+//! freed by the registry itself, once no manifest names them.
 
 use std::collections::BTreeSet;
 
@@ -15,28 +15,35 @@ use crate::model::record::Record;
 
 /// A manifest or index, and where it lies.
 type Place = (Repository, Digest);
+/// The same, and by which tag or digest it is asked for there.
+type Referred = (Place, Reference);
 
-/// What a version has at the registry.
+/// What versions have at a registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pushed {
-    /// Its manifests and indexes, each before those that name it: as long as an index is there, what it names is found.
+    /// Their manifests and indexes, each before those that name it: as long as an index is there, what it names is found.
     own: Vec<Place>,
-    /// What is not as it was recorded, or not this version's alone, and so stays.
-    pub(crate) others: Vec<String>,
+    /// What is not as it was recorded, or another version's as well, and so stays.
+    others: Vec<String>,
 }
 
 impl Pushed {
-    /// Finds out what a version has there, of all that are recorded. Reading only.
+    /// Finds out what the versions that go have there, of all that are recorded. Reading only.
     pub(crate) async fn find(
         client: &Client,
-        record: &Record,
         records: &[Record],
+        goes: impl Fn(&Record) -> bool,
     ) -> Result<Self, Error> {
-        let others = records.iter().filter(|other| other.id() != record.id());
-        let others: BTreeSet<String> = others.flat_map(repositories).collect();
+        let (going, staying): (Vec<&Record>, Vec<&Record>) =
+            records.iter().partition(|record| goes(record));
+        let others: BTreeSet<String> = staying.iter().copied().flat_map(repositories).collect();
         let address = client.address();
         let (mut roots, mut foreign, mut found) = (Vec::new(), Vec::new(), Self::default());
-        for image in &record.images {
+        let images = going.iter().flat_map(|record| {
+            let images = record.images.iter();
+            images.map(move |image| (record, image))
+        });
+        for (record, image) in images {
             let (name, tag) = (&image.image.name, &image.image.tag);
             let at = format!("{}/{name}", record.pushed_to);
             if others.contains(&at) {
@@ -52,31 +59,47 @@ impl Pushed {
             }
             roots.push((repository, image.digest));
         }
-        let mut needed = BTreeSet::new();
-        for other in records.iter().filter(|other| other.id() != record.id()) {
-            let referred = referred_to(client, other)?.into_iter();
-            needed.extend(referred.map(|(repository, _, digest)| (repository, digest)));
-        }
-        for (repository, reference, digest) in referred_to(client, record)? {
-            let place = (repository, digest);
-            // Another version has the same under the same name.
-            if needed.contains(&place) {
-                continue;
-            }
-            match client.manifest(&place.0, &reference).await? {
-                Some(same) if same.digest == digest => roots.push(place),
-                Some(_) => found
-                    .others
-                    .push(format!("{}/{}:{reference}", address.host(), place.0)),
-                None => {}
-            }
-        }
+        roots.extend(found.referred(client, &going, &staying).await?);
         let stays: BTreeSet<Place> = reachable(client, foreign).await?.into_iter().collect();
         found.own = reachable(client, roots).await?;
         found.own.retain(|place| !stays.contains(place));
         found.own.reverse();
-        found.head(client, record).await?;
+        for record in going {
+            found.head(client, record).await?;
+        }
         Ok(found)
+    }
+
+    /// What lies under the names that workloads ask for, as far as no version that stays has the same there.
+    async fn referred(
+        &mut self,
+        client: &Client,
+        going: &[&Record],
+        staying: &[&Record],
+    ) -> Result<Vec<Place>, Error> {
+        let (going, staying) = (referred_to(client, going)?, referred_to(client, staying)?);
+        let places = |all: &[Referred]| -> BTreeSet<Place> {
+            let places = all.iter();
+            places.map(|(place, _)| place.clone()).collect()
+        };
+        let (ours, needed) = (places(&going), places(&staying));
+        let mut own = Vec::new();
+        for (place, reference) in going {
+            if needed.contains(&place) {
+                continue;
+            }
+            let (repository, digest) = &place;
+            let Some(found) = client.manifest(repository, &reference).await? else {
+                continue;
+            };
+            if found.digest == *digest {
+                own.push(place);
+            } else if !ours.contains(&(repository.clone(), found.digest)) {
+                let host = client.address().host();
+                self.others.push(format!("{host}/{repository}:{reference}"));
+            }
+        }
+        Ok(own)
     }
 
     /// Adds the head, if it is one.
@@ -88,6 +111,12 @@ impl Pushed {
             None => {}
         }
         Ok(())
+    }
+
+    /// What stays, for people.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+        let others = self.others.iter();
+        others.map(|it| format!("{it} is not as this version pushed it, and stays"))
     }
 
     /// Every manifest and index that goes, as `HOST/REPOSITORY@DIGEST`.
@@ -145,17 +174,14 @@ fn repositories(record: &Record) -> impl Iterator<Item = String> {
     images.map(|image| format!("{}/{}", record.pushed_to, image.image.name))
 }
 
-/// Where a version's images lie under the names that workloads ask for.
-fn referred_to(
-    client: &Client,
-    record: &Record,
-) -> Result<Vec<(Repository, Reference, Digest)>, Error> {
+/// Where images of versions lie under the names that workloads ask for.
+fn referred_to(client: &Client, records: &[&Record]) -> Result<Vec<Referred>, Error> {
     let mut all = Vec::new();
-    for image in &record.images {
+    for image in records.iter().flat_map(|record| &record.images) {
         if let Some(reference) = &image.reference {
             let (repository, reference) =
                 mirrors::place(client.address(), reference, image.digest)?;
-            all.push((repository, reference, image.digest));
+            all.push(((repository, image.digest), reference));
         }
     }
     Ok(all)

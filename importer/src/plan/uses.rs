@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use deployer::{Cluster, Gvk, Object};
+use deployer::{Cluster, Gvk, Object, ObjectRef};
 use serde_json::Value;
 
 use crate::model::error::Error;
@@ -92,40 +92,51 @@ fn digests(records: &[&Record]) -> impl Iterator<Item = String> {
     images.map(|image| image.digest.to_string())
 }
 
-/// Everything that runs these images or would run them. What keeps others is named alone. Not being allowed to look is
-/// in the way.
+/// Everything that runs these images or would run them, but for what leaves anyway. What keeps others is named alone.
+/// Not being allowed to look is in the way.
 pub(crate) async fn workloads(
     cluster: &Cluster,
     images: &Images,
+    leaving: &BTreeSet<ObjectRef>,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<Vec<Use>, Error> {
     if check_looking(cluster, obstacles).await? {
         return Ok(Vec::new());
     }
-    let mut found = Found::default();
+    let mut found = Found::new(images, leaving);
     for (api, kind, _, pods) in WORKLOADS {
-        let look = |object: Object| found.take(&object, images, pods);
+        let look = |object: Object| found.take(&object, pods);
         let kind = Gvk::new(api, kind);
         cluster.visit(&kind, None, None, look).await?;
     }
     Ok(found.uses)
 }
 
-#[derive(Default)]
-struct Found {
+struct Found<'a> {
+    images: &'a Images,
+    leaving: &'a BTreeSet<ObjectRef>,
     uses: Vec<Use>,
-    /// The uids of what is named, and of what that keeps.
+    /// The uids of what is named or leaves, and of what that keeps.
     named: BTreeSet<String>,
 }
 
-impl Found {
-    fn take(&mut self, object: &Object, images: &Images, pods: &str) {
+impl<'a> Found<'a> {
+    fn new(images: &'a Images, leaving: &'a BTreeSet<ObjectRef>) -> Self {
+        Self {
+            images,
+            leaving,
+            uses: Vec::new(),
+            named: BTreeSet::new(),
+        }
+    }
+
+    fn take(&mut self, object: &Object, pods: &str) {
         let value = object.as_value();
         let keeper = controller(value);
         let is_kept = keeper.is_some_and(|keeper| self.named.contains(keeper));
-        if !is_kept {
+        if !is_kept && !self.leaving.contains(object.reference()) {
             let asked = value.pointer(pods).into_iter().flat_map(asked_for);
-            let image = asked.into_iter().find(|image| images.has(image));
+            let image = asked.into_iter().find(|image| self.images.has(image));
             let Some(image) = image.filter(|_| !is_over(object)) else {
                 return;
             };
@@ -226,9 +237,16 @@ mod tests {
     }
 
     fn found(objects: &[(Object, &str)]) -> Vec<String> {
-        let mut found = Found::default();
+        found_beside(&[], objects)
+    }
+
+    /// The same where some leave.
+    fn found_beside(leaving: &[&Object], objects: &[(Object, &str)]) -> Vec<String> {
+        let leaving = leaving.iter().map(|it| it.reference().clone()).collect();
+        let images = images();
+        let mut found = Found::new(&images, &leaving);
         for (object, pods) in objects {
-            found.take(object, &images(), pods);
+            found.take(object, pods);
         }
         found.uses.iter().map(ToString::to_string).collect()
     }
@@ -267,6 +285,22 @@ mod tests {
                 "Pod n/of-a-kind-nobody-knows"
             ]
         );
+    }
+
+    #[test]
+    fn what_leaves_uses_nothing_and_neither_does_what_it_keeps() {
+        let containers = json!([{"image": "pull.test/shop-1.0.0/web:7"}]);
+        let of = json!({"spec": {"template": {"spec": {"containers": containers}}}});
+        let [ours, theirs] = ["operator", "web"].map(|it| object("Deployment", it, None, &of));
+        let replicas = |name: &str, keeper: &str| object("ReplicaSet", name, Some(keeper), &of);
+        let all = [
+            (ours.clone(), TEMPLATE),
+            (theirs.clone(), TEMPLATE),
+            (replicas("operator-1", "operator"), TEMPLATE),
+            (replicas("web-1", "web"), TEMPLATE),
+        ];
+        assert_eq!(found_beside(&[&ours], &all), ["Deployment n/web"]);
+        assert_eq!(found_beside(&[&ours, &theirs], &all), [""; 0]);
     }
 
     #[test]

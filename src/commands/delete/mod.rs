@@ -1,0 +1,113 @@
+//! `solution delete`: everything of a Solution that an import brought to the cluster, in one step.
+
+mod plan;
+
+use clap::Args;
+use deployer::Cluster;
+use importer::{Change, Deletion, EvenIfUsed, Run};
+use registry::Client;
+use schemas::SolutionName;
+
+use self::plan::{in_the_way, show, unconfirmed};
+use super::change::change;
+use super::question::agreed;
+use super::refusal::refuse;
+use super::undo::UseArguments;
+use super::unimport::COLLECT;
+use super::{give, import, undo};
+use crate::args::{Output, RegistryArguments, RemovalArguments};
+use crate::failure::{Failure, Outcome};
+use crate::render;
+
+/// Remove a Solution from the cluster: its operators, its CRDs and all imported versions
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The same as undeploy in every environment, deactivate, and unimport of every version. The plan is
+shown first. Refused while custom resources exist: they are never deleted by it. Refused, too, while
+anything else in any namespace runs with its images: all of it is listed, and stays with
+--even-if-used.
+
+Environments and their namespaces stay (`solution environment delete`), and so do the images in the
+registry; the command says where. With --images they are deleted there, as `solution unimport` does
+it. If it is interrupted, running it again completes it.
+
+Examples:
+  solution delete example --dry-run
+  solution delete example
+  solution delete example --images --ca-file ca.pem
+  solution delete example --even-if-used example
+  solution delete example --yes --output json")]
+pub(crate) struct Arguments {
+    /// The Solution's name
+    solution: SolutionName,
+
+    /// Do not ask; needed where nobody can be asked
+    #[arg(long)]
+    yes: bool,
+
+    /// Also delete its images at the registry
+    #[arg(long)]
+    images: bool,
+
+    #[command(flatten)]
+    reach: RegistryArguments,
+
+    #[command(flatten)]
+    uses: UseArguments,
+
+    #[command(flatten)]
+    removal: RemovalArguments,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let even_if_used = arguments.uses.choice(arguments.solution.as_str())?;
+    let removal = &arguments.removal;
+    let place = (&removal.cluster, &removal.wait);
+    let run = removal.dry_run.run();
+    change(place, run, output, async |change| {
+        delete(arguments, even_if_used, change, output).await
+    })
+}
+
+async fn delete(
+    arguments: &Arguments,
+    even_if_used: EvenIfUsed,
+    change: &Change<'_>,
+    output: Output,
+) -> Result<Outcome, Failure> {
+    let solution = &arguments.solution;
+    let clients = clients(arguments, change.cluster).await?;
+    let mut plan = Deletion::plan(change.cluster, solution, even_if_used, clients).await?;
+    if !plan.freed.is_empty() {
+        plan.notes.push(COLLECT.to_owned());
+    }
+    if output == Output::Human {
+        show(&plan);
+    }
+    if !plan.obstacles.is_empty() {
+        return Ok(refuse(output, &plan, in_the_way(&plan)));
+    }
+    if change.run == Run::Dry {
+        return Ok(give(output, &plan, |_| render::dry(change.run)));
+    }
+    let question = format!("delete all of this of {solution}?");
+    if !arguments.yes && !agreed(&question, output).await? {
+        return Ok(refuse(output, &plan, [unconfirmed(solution)]));
+    }
+    let undone = plan.carry_out(change).await?;
+    let done = format!("{solution} is deleted");
+    Ok(give(output, &undone, |undone| {
+        undo::show(undone, &done, change.run);
+    }))
+}
+
+/// Those of the registries at which the images are deleted.
+async fn clients(arguments: &Arguments, cluster: &Cluster) -> Result<Vec<Client>, Failure> {
+    if !arguments.images {
+        return Ok(Vec::new());
+    }
+    let site = importer::site(cluster).await?;
+    let registries = importer::registries(cluster, &arguments.solution).await?;
+    let client = |registry| import::client(registry, &arguments.reach, &site);
+    registries.iter().map(client).collect()
+}

@@ -1,0 +1,55 @@
+//! What deleting a Solution comes to, for people.
+
+use importer::{Deletion, Obstacle};
+use schemas::SolutionName;
+
+use crate::commands::refusal::InTheWay;
+use crate::render;
+
+/// The plan, with where and what it is.
+pub(super) fn show(plan: &Deletion) {
+    let context = plan.context.as_deref().unwrap_or("in-cluster");
+    render::line!("cluster   {context} at {}", plan.server);
+    render::line!("delete    {}", plan.solution);
+    for leaving in &plan.deployments {
+        let (environment, namespace) = (&leaving.environment, &leaving.namespace);
+        let version = &leaving.version;
+        render::line!("undeploy  {version} from environment {environment}, namespace {namespace}");
+        for object in &leaving.objects {
+            render::line!("          {object}");
+        }
+    }
+    for crd in &plan.crds {
+        render::line!("crd       {crd}");
+    }
+    if !plan.versions.is_empty() {
+        render::line!("forget    {}", render::list(&plan.versions));
+    }
+    for manifest in &plan.freed {
+        render::line!("free      {manifest}");
+    }
+    for used in &plan.uses {
+        render::line!("used by   {used}");
+    }
+    for note in &plan.notes {
+        render::line!("note      {note}");
+    }
+}
+
+/// What is in the way. That custom resources exist cannot be forced: they are never deleted.
+pub(super) fn in_the_way(plan: &Deletion) -> Vec<InTheWay> {
+    let forced = format!("`--even-if-used {}` deletes it all the same", plan.solution);
+    let in_the_way = |obstacle: &Obstacle| {
+        let can_be_forced = matches!(obstacle, Obstacle::Used(..));
+        InTheWay::of(obstacle, can_be_forced, &forced)
+    };
+    plan.obstacles.iter().map(in_the_way).collect()
+}
+
+/// That nobody said yes.
+pub(super) fn unconfirmed(solution: &SolutionName) -> InTheWay {
+    InTheWay {
+        message: format!("nobody confirmed that {solution} is to be deleted"),
+        fix: "read the plan; `--yes` confirms it".to_owned(),
+    }
+}
