@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::common::Answer;
+use crate::delete::listing;
 use crate::site::{Site, variable};
 
 /// A site's file with this specification, in a file.
@@ -220,4 +221,35 @@ fn a_file_that_cannot_hold_changes_nothing() {
         "no node has all labels that the site's file asks for: disk=none",
     ];
     assert_eq!(said, expected);
+}
+
+#[test]
+fn the_file_of_an_environment_goes_with_it_and_the_default_stays() {
+    let site = Site::new("sites-gone");
+    set(
+        &site,
+        &json!({ "workloads": [{ "set": { "replicas": 1 } }] }),
+        &[],
+    );
+    let before = listing(&site);
+    site.environment("gone");
+    set(
+        &site,
+        &json!({ "workloads": [{ "set": { "replicas": 2 } }] }),
+        &["-e", "gone"],
+    );
+    let file = "ConfigMap metalk8s-solutions/site-gone";
+    assert!(listing(&site).contains(file));
+
+    let shown = site.snapshot();
+    let delete = ["environment", "delete", "gone"];
+    let text = site.solution(&[&delete[..], &["--dry-run"]].concat());
+    let words = format!("{file}, the site's file of the environment, would be deleted");
+    let text = text.success();
+    assert!(text.contains(&words), "{text}");
+    assert_eq!(site.snapshot(), shown);
+    let json = [&delete[..], &["--output", "json"]].concat();
+    let done = site.solution(&json).json();
+    assert_eq!(done["siteFile"], file, "{done:#}");
+    assert_eq!(listing(&site), before);
 }

@@ -1,5 +1,6 @@
 //! The end of an environment: the namespaces that were made for it go with everything in them, those that were adopted
-//! stay without their marks. What people still use is named first, and goes only when they say so.
+//! stay without their marks. The site's file of the environment goes, too. What people still use is named first, and goes
+//! only when they say so.
 
 use std::time::Duration;
 
@@ -42,6 +43,7 @@ pub enum Left {
 
 /// What became of an environment, or would.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct DeletedEnvironment {
     /// Each of its namespaces.
     pub namespaces: Vec<Left>,
@@ -50,6 +52,9 @@ pub struct DeletedEnvironment {
     /// The same, one by one.
     #[serde(skip)]
     pub uses: Vec<Use>,
+    /// The site's file of the environment, which went, or would go, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub site_file: Option<String>,
 }
 
 /// What is deployed in the namespaces, each of it in the way.
@@ -83,18 +88,28 @@ pub async fn delete(
         if !may_look {
             check_free(obstacles.clone(), &[])?;
         }
-        let deleted = DeletedEnvironment::of(change.cluster, environment, &spaces).await?;
+        let file = state.site.own_of(environment);
+        let deleted = DeletedEnvironment::of(change.cluster, environment, &spaces, file.as_ref());
+        let deleted = deleted.await?;
         // A dry run shows what would go, whether it may or not.
         if change.run == Run::Real && resources == Resources::Keep {
             obstacles.extend(deleted.refusal());
         }
         check_free(obstacles, &deleted.uses)?;
-        Ok((spaces, deleted))
+        Ok((spaces, file, deleted))
     };
-    let act = async |leased: &mut Leased<'_>, decided: &mut (Vec<_>, DeletedEnvironment)| {
-        let (spaces, deleted) = decided;
+    let act = async |leased: &mut Leased<'_>, decided: &mut (Vec<_>, _, DeletedEnvironment)| {
+        let (spaces, file, deleted) = decided;
         for (space, left) in spaces.iter().zip(&deleted.namespaces) {
             remove(leased, space, left, change.deadline).await?;
+        }
+        if let Some(file) = file {
+            leased.forget(file).await?;
+        }
+        // The records are last: as long as there is one, running the command again finds what is left.
+        for space in spaces {
+            let record = namespace_record::reference(&space.namespace);
+            leased.forget(&record).await?;
         }
         Ok(())
     };
@@ -104,7 +119,7 @@ pub async fn delete(
     let mut needs = of_change();
     needs.forgetting();
     needs.found_everywhere();
-    let ((_, deleted), _) = change.make(&needs, about, decide, act).await?;
+    let ((.., deleted), _) = change.make(&needs, about, decide, act).await?;
     Ok(deleted)
 }
 
@@ -113,6 +128,7 @@ impl DeletedEnvironment {
         cluster: &Cluster,
         environment: &EnvironmentName,
         spaces: &[NamespaceRecord],
+        file: Option<&ObjectRef>,
     ) -> Result<Self, Error> {
         let (mut namespaces, mut uses) = (Vec::new(), Vec::new());
         for space in spaces {
@@ -135,6 +151,7 @@ impl DeletedEnvironment {
             namespaces,
             resources: uses.iter().map(ToString::to_string).collect(),
             uses,
+            site_file: file.map(ToString::to_string),
         })
     }
 
@@ -208,9 +225,7 @@ async fn remove(
         }
         Left::Released(_) => release(leased, space, &reference).await?,
     }
-    leased
-        .forget(&namespace_record::reference(&space.namespace))
-        .await
+    Ok(())
 }
 
 /// Takes our marks off a namespace: applying it without them does.

@@ -173,6 +173,14 @@ impl SiteTexts {
         texts.map(file).collect()
     }
 
+    /// Where the file of an environment lies, if there is one.
+    pub(crate) fn own_of(&self, environment: &EnvironmentName) -> Option<ObjectRef> {
+        let environment = Some(environment.clone());
+        let name = config_map_name(environment.as_ref());
+        let is_kept = self.0.contains_key(&environment);
+        is_kept.then(|| config_map::reference(&name))
+    }
+
     /// Whether a file is kept as it is.
     pub(crate) fn has(&self, file: &SiteFile) -> bool {
         self.0.get(&file.environment) == Some(&file.text)

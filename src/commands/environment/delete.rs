@@ -17,7 +17,7 @@ use crate::render;
 #[command(after_help = "\
 Namespaces that were created for the environment are deleted with everything in them; adopted ones stay.
 Custom resources of Solutions, workloads and volumes in them are named, and deleted only with
---delete-resources.
+--delete-resources. The environment's own site's file (`solution site set -e`) is deleted, too.
 
 Examples:
   solution environment delete test --dry-run
@@ -82,6 +82,9 @@ fn show(deleted: &DeletedEnvironment, run: Run) {
             Left::Gone(namespace) => format!("namespace {namespace} was gone already"),
         });
     }
+    if let Some(file) = &deleted.site_file {
+        render::line!("{file}, the site's file of the environment, {verb} deleted");
+    }
     render::dry(run);
 }
 
@@ -96,11 +99,11 @@ mod tests {
                 namespaces: vec![Left::Deleted("prod".parse().unwrap())],
                 resources: vec!["Pod prod/app".to_owned()],
                 uses: Vec::new(),
+                site_file: Some("ConfigMap a/b".to_owned()),
             },
             dry_run: true,
         };
-        let json =
-            r#"{"namespaces":[{"deleted":"prod"}],"resources":["Pod prod/app"],"dryRun":true}"#;
+        let json = r#"{"namespaces":[{"deleted":"prod"}],"resources":["Pod prod/app"],"siteFile":"ConfigMap a/b","dryRun":true}"#;
         assert_eq!(serde_json::to_string(&deleted).unwrap(), json);
     }
 }
