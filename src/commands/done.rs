@@ -60,6 +60,7 @@ impl State {
                 return true;
             }
             Event::Object { .. }
+            | Event::Migrated { .. }
             | Event::Restart { .. }
             | Event::Rollout { .. }
             | Event::Waiting(_) => return false,

@@ -17,6 +17,9 @@ pub(super) fn watch(output: Output) -> impl Fn(Event) + Sync {
             Event::Rollout { deployment, state } => {
                 return waiting.tell(&progress_of(deployment, state));
             }
+            Event::Migrated { crd, done, total } => {
+                return waiting.tell(&moved(crd, *done, *total));
+            }
             Event::Waiting(held) => {
                 return render::note!("waiting: {}", failure::in_words(held));
             }
@@ -43,6 +46,13 @@ fn progress_of(deployment: &ObjectRef, state: &RolloutState) -> String {
     }
 }
 
+/// `storing 1000 objects of CustomResourceDefinition apps.test anew: 10 % done`: never more than a hundred lines of a log.
+fn moved(crd: &ObjectRef, done: usize, total: usize) -> String {
+    let percent = done.saturating_mul(100) / total.max(1);
+    let objects = render::count(total, "object");
+    format!("storing {objects} of {crd} anew: {percent} % done")
+}
+
 /// The lines that tell of an event, if it is worth any.
 fn lines_of(event: &Event) -> Vec<String> {
     match event {
@@ -66,6 +76,32 @@ fn lines_of(event: &Event) -> Vec<String> {
             ],
         },
         Event::RollingBack(version) => vec![format!("  restoring version {version}")],
-        Event::Push(_) | Event::Pushed | Event::Waiting(_) | Event::Rollout { .. } => Vec::new(),
+        Event::Push(_)
+        | Event::Pushed
+        | Event::Migrated { .. }
+        | Event::Waiting(_)
+        | Event::Rollout { .. } => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_that_are_stored_anew_are_counted_in_percent() {
+        let crd = ObjectRef::cluster_scoped(
+            "apiextensions.k8s.io/v1",
+            "CustomResourceDefinition",
+            "apps.test",
+        );
+        let words = "storing 1000 objects of CustomResourceDefinition apps.test anew: 30 % done";
+        assert_eq!(moved(&crd, 300, 1000), words);
+        assert!(
+            moved(&crd, 1, 1).ends_with(
+                "storing 1 object of CustomResourceDefinition apps.test anew: 100 % done"
+            )
+        );
+        assert!(moved(&crd, 0, 0).ends_with(" 0 % done"));
     }
 }

@@ -33,7 +33,7 @@ fn running(site: &Site) -> String {
 }
 
 /// Runs skopeo, whose last flag takes the directory of the registry's certificate authority.
-fn skopeo(flags: &[&str], images: &[String]) -> Answer {
+pub(crate) fn skopeo(flags: &[&str], images: &[String]) -> Answer {
     let authority = PathBuf::from(variable("SOLUTION_TEST_REGISTRY_CA"));
     let directory = authority.parent().unwrap();
     Answer::of(
@@ -64,7 +64,7 @@ fn replace_head(site: &Site, from: [&str; 2], to: [&str; 2]) -> Answer {
 }
 
 /// The archive id of a version, in hexadecimal, as its record has it.
-fn archive_id(site: &Site, version: &str) -> String {
+pub(crate) fn archive_id(site: &Site, version: &str) -> String {
     let name = format!("configmap/solution-example-{version}");
     let record = site.field("metalk8s-solutions", &name, r"{.data.record\.json}");
     let record: Value = serde_json::from_str(&record).unwrap();

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use crate::common::Answer;
 use crate::gate::Gate;
+use crate::kept::{archive_id, skopeo};
 use crate::site::{Site, variable};
+use crate::terminal::Terminal;
 
 const CRD: &str = "versionservers.example.metalk8s.test";
 
@@ -174,4 +176,60 @@ fn nothing_goes_that_an_operator_may_need() {
         .success();
     activate(&site, &["1.1.0", "--migrate"]).success();
     assert_eq!(versions(&site), ["v1", r#"["v1"]"#]);
+}
+
+/// What a Solution's developer does for a version between both, whose CRD has `v1`, too.
+fn between(site: &Site, version: &str) {
+    let copy = ["-r", "1.1.0", version];
+    let copy = Command::new("cp")
+        .args(copy)
+        .current_dir(site.desk.path(""))
+        .status();
+    assert!(copy.unwrap().success());
+    let source = format!("{version}/solution.yaml");
+    let text = String::from_utf8(site.desk.read(&source)).unwrap();
+    let text = text.replace("\n  version: 1.1.0", &format!("\n  version: {version}"));
+    site.desk.write(&source, text);
+    let archive = format!("{version}.iso");
+    let pack = ["pack", version, "-o", &archive, "--key", "publisher.key"];
+    site.desk.solution(&pack).success();
+    site.import(&archive, &[]).success();
+}
+
+#[test]
+fn only_what_needs_what_goes_cannot_be_returned_to() {
+    let site = dropping("migration-lost");
+    for version in ["1.0.5", "1.0.6"] {
+        between(&site, version);
+    }
+    // The registry no longer has what it kept of one of them.
+    let head = archive_id(&site, "1.0.6");
+    let head = format!("docker://{}/example-1.0.6:archive-{head}", site.registry());
+    skopeo(&["delete", "--cert-dir"], &[head]).success();
+    let dry = ["1.1.0", "--migrate", "--dry-run"];
+    let plan = activate(&site, &[&dry[..], &["--output", "json"]].concat()).json();
+    let migration = &plan["migrations"][0];
+    assert_eq!(migration["lost"], json!(["1.0.0"]), "{plan:#}");
+    assert_eq!(migration["unknown"], json!(["1.0.6"]), "{plan:#}");
+    let text = activate(&site, &dry).success();
+    for words in [
+        "! 1.0.0 cannot be returned to",
+        "! whether 1.0.6 can be returned to is unknown",
+    ] {
+        assert!(text.contains(words), "`{words}`: {text}");
+    }
+}
+
+#[test]
+fn a_terminal_shows_how_many_objects_are_stored_anew() {
+    let site = dropping("migration-shown");
+    fill(&site);
+    let variables = [("KUBECONFIG", site.kubeconfig().to_owned())];
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let login = ["REGISTRY_AUTH_FILE", "DOCKER_CONFIG"].map(|name| (name, variable(name)));
+    let variables = [&variables[..], &login].concat();
+    let line = format!("solution activate example 1.1.0 --migrate --ca-file {ca}");
+    let shown = Terminal::run(&site.desk, &line, &variables).ended(0);
+    let words = format!("storing 1000 objects of CustomResourceDefinition {CRD} anew: ");
+    assert!(shown.contains(&words), "{shown}");
 }

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::apply::leased::{DECISIONS, Leased};
 use crate::model::error::Error;
+use crate::model::event::Event;
 use crate::model::inventory::served_kind;
 use crate::model::obstacle::Obstacle;
 use crate::plan::decision::PlannedCrd;
@@ -44,9 +45,13 @@ pub(crate) async fn migrate(
     let keep = |object: Object| objects.push(stripped(&object));
     leased.cluster.visit(&kind, None, None, keep).await?;
     let objects = objects.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let (mut done, total) = (0, objects.len());
     for batch in objects.chunks(BATCH) {
+        let crd = reference.clone();
+        (leased.tell)(Event::Migrated { crd, done, total });
         leased.lock.check()?;
         leased.cluster.rewrite(batch).await?;
+        done += batch.len();
     }
     trim(leased, reference, &migration.storage).await
 }

@@ -6,15 +6,18 @@ mod fetch;
 pub(crate) mod free;
 mod sink;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use deployer::Cluster;
-use registry::{BlobPush, Known, ManifestPush, PushJob, Reference, RegistryAddress, Repository};
+use registry::{
+    BlobPush, Client, Known, ManifestPush, PushJob, Reference, RegistryAddress, Repository,
+};
 use schemas::{Digest, MediaType, SolutionName, Version};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use validator::Accepted;
+use validator::{Accepted, AcceptedBefore};
 use watch::Cancel;
 
 pub use self::fetch::open;
@@ -109,6 +112,23 @@ fn place(
     let tag = format!("archive-{}", archive_id.hex());
     let tag = tag.parse().expect("letters, digits and a hyphen");
     Ok((registry.repository(id)?, Reference::Tag(tag)))
+}
+
+/// The CRDs of an imported version, from the archive that the registry keeps; none if it cannot be read.
+pub(crate) async fn crds(client: &Client, record: &Record, scratch: &Path) -> Option<Vec<Value>> {
+    if record.registry().ok()? != *client.address() {
+        return None;
+    }
+    let medium = open(client, record, scratch).await.ok()?;
+    let before = AcceptedBefore {
+        archive_id: record.archive_id,
+        signers: record.signers.clone(),
+    };
+    let check = || validator::check_accepted(medium, before, Cancel::never());
+    let report = tokio::task::spawn_blocking(check).await.ok()?.ok()?;
+    let accepted = report.accept().ok()?;
+    let crds = accepted.crds().iter();
+    Some(crds.map(|crd| crd.document.clone()).collect())
 }
 
 /// The record of an imported version, of the newest if none is named (semantic versions' order).

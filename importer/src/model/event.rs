@@ -22,6 +22,15 @@ pub enum Event {
     },
     /// An object that the new version no longer has.
     Removed(ObjectRef),
+    /// So many objects of a CRD are stored anew.
+    Migrated {
+        /// The CRD.
+        crd: ObjectRef,
+        /// How many.
+        done: usize,
+        /// Of how many.
+        total: usize,
+    },
     /// A pod that waited for its image is to be started anew, with the pull secrets of now.
     Restart {
         /// Which.

@@ -1,6 +1,7 @@
 //! What an administrator asks for, with every choice made.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use deployer::Conflicts;
@@ -43,6 +44,8 @@ pub struct Request {
     pub writer: Writer,
     /// How long CRDs may take until they are served, and the operator until it is ready.
     pub wait: Duration,
+    /// Where files without a name lie while archives of older versions are read.
+    pub scratch: PathBuf,
 }
 
 /// What a request may leave open.

@@ -2,12 +2,15 @@
 //! version first, while both CRDs' versions are there.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use deployer::{Cluster, Object};
+use registry::Client;
 use schemas::{EnvironmentName, SolutionName, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::kept;
 use crate::model::error::Error;
 use crate::model::inventory::served_kind;
 use crate::model::obstacle::Obstacle;
@@ -38,9 +41,15 @@ pub struct PlannedMigration {
     pub storage: String,
     /// The API versions that go.
     pub gone: Vec<String>,
-    /// Imported older versions: those that need what goes cannot be returned to.
+    /// Imported older versions that need what goes, and so cannot be returned to.
     pub lost: Vec<Version>,
+    /// Imported older versions of which that is not known, since their archives cannot be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<Version>,
 }
+
+/// An imported older version, and its CRDs, if they can be read.
+type Older = (Version, Option<Vec<Value>>);
 
 /// How the active CRD can become the wanted one; none if it is not a matter of stored objects.
 pub(crate) fn of(active: &Object, wanted: &Value) -> Option<Migration> {
@@ -138,27 +147,53 @@ pub(crate) fn migrating(
 pub(crate) async fn planned(
     crds: &[PlannedCrd],
     (solution, version): (&SolutionName, &Version),
-    cluster: &Cluster,
+    (client, cluster, scratch): (&Client, &Cluster, &Path),
     state: &ClusterState,
 ) -> Result<Vec<PlannedMigration>, Error> {
-    let older = state.records.iter().filter(|it| it.name == *solution);
-    let older = older.map(|record| &record.version);
-    let older: Vec<Version> = older.filter(|it| *it < version).cloned().collect();
     let mut planned = Vec::new();
+    if migrating(crds).next().is_none() {
+        return Ok(planned);
+    }
+    let mut older: Vec<Older> = Vec::new();
+    let records = state.records.iter();
+    for record in records.filter(|it| it.name == *solution && it.version < *version) {
+        let crds = kept::crds(client, record, scratch).await;
+        older.push((record.version.clone(), crds));
+    }
     for (crd, active, migration) in migrating(crds) {
         let mut objects = 0;
         if let Some(kind) = served_kind(active) {
             cluster.visit(&kind, None, None, |_| objects += 1).await?;
         }
+        let name = crd.object.name();
         planned.push(PlannedMigration {
-            crd: crd.object.name().to_owned(),
+            crd: name.to_owned(),
             objects,
             storage: migration.storage.clone(),
             gone: migration.gone.iter().cloned().collect(),
-            lost: older.clone(),
+            lost: those(&older, |crds| {
+                crds.is_some_and(|it| migration.takes_from(name, it))
+            }),
+            unknown: those(&older, |crds| crds.is_none()),
         });
     }
     Ok(planned)
+}
+
+fn those(older: &[Older], is_so: impl Fn(Option<&Vec<Value>>) -> bool) -> Vec<Version> {
+    let wanted = older.iter().filter(|(_, crds)| is_so(crds.as_ref()));
+    wanted.map(|(version, _)| version.clone()).collect()
+}
+
+impl Migration {
+    /// Whether a version with these CRDs needs what goes of the one of this name: operators work with the API version
+    /// that their own CRD stores in.
+    fn takes_from(&self, name: &str, crds: &[Value]) -> bool {
+        let mut crds = crds.iter();
+        let own = crds.find(|crd| crd["metadata"]["name"] == name);
+        own.and_then(storage)
+            .is_some_and(|storage| self.gone.contains(&storage))
+    }
 }
 
 #[cfg(test)]
@@ -202,6 +237,30 @@ mod tests {
             gone(&crd(&[("v0", true, false), v1], &["v1"]), &unserved),
             None
         );
+    }
+
+    #[test]
+    fn a_version_is_lost_if_it_works_with_what_goes() {
+        let [old, new] = ["v1", "v2"].map(|it| (it, true, true));
+        let wanted = crd(&[new], &[]);
+        let migration = of(&crd(&[old], &["v1"]), wanted.as_value()).unwrap();
+        let of = |crds: &[&Object]| {
+            let crds: Vec<Value> = crds.iter().map(|it| it.as_value().clone()).collect();
+            migration.takes_from("apps.example.test", &crds)
+        };
+        assert!(of(&[&crd(&[old], &[])]));
+        assert!(!of(&[&crd(&[("v1", true, false), new], &[])]));
+        assert!(!of(&[&wanted]));
+        assert!(!of(&[]), "it does not have the CRD");
+        let mut other = crd(&[old], &[]).into_value();
+        other["metadata"]["name"] = json!("webs.example.test");
+        assert!(!of(&[&Object::new(other).unwrap()]));
+        let version = |text: &str| -> Version { text.parse().unwrap() };
+        let all = [
+            (version("1.0.0"), Some(vec![wanted.as_value().clone()])),
+            (version("1.1.0"), None),
+        ];
+        assert_eq!(those(&all, |crds| crds.is_none()), [version("1.1.0")]);
     }
 
     #[test]

@@ -189,7 +189,8 @@ impl<'a> Plan<'a> {
         self.summary.notes = notes(accepted, client, (cluster, sight), state, id).await?;
         self.summary.notes.extend(deployment.and_then(uncollected));
         let version = (id.name(), id.version());
-        self.summary.migrations = migration::planned(crds, version, cluster, state).await?;
+        let reached = (client, cluster, request.scratch.as_path());
+        self.summary.migrations = migration::planned(crds, version, reached, state).await?;
         self.summary.defaults = defaults(request, &decision, &self.summary.pull_registry);
         self.summary.target = deployment.map(planned_target);
         if self.obstacles.is_empty() && decision.obstacles.is_empty() {

@@ -36,7 +36,9 @@ pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<
     };
     let now = environment::now().map_err(Failure::unknown)?;
     let writer = cluster::writer(&arguments.turn);
-    let request = plan.file.request(environment::person(), now, writer);
+    let request = plan
+        .file
+        .request(environment::person(), now, writer, environment::scratch());
     cluster::block_on(async {
         let cluster = cluster::connect(&arguments.cluster).await?;
         let found = archive(arguments, &plan.file, &request, given, &cluster, output).await?;

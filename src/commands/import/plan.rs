@@ -71,7 +71,15 @@ fn migration(migration: &PlannedMigration) {
     render::line!("        ! fields that {storage} does not have are dropped");
     if !migration.lost.is_empty() {
         let lost = render::list(&migration.lost);
-        render::line!("        ! of {lost}, those that need {gone} cannot be returned to");
+        render::line!(
+            "        ! {lost} cannot be returned to: what needs {gone} has nothing to work with"
+        );
+    }
+    if !migration.unknown.is_empty() {
+        let unknown = render::list(&migration.unknown);
+        render::line!(
+            "        ! whether {unknown} can be returned to is unknown: the archive cannot be read"
+        );
     }
 }
 

@@ -198,6 +198,7 @@ pub(crate) fn of_goal(
         now: environment::now().map_err(Failure::unknown)?,
         writer: cluster::writer(turn),
         wait: turn.timeout(),
+        scratch: environment::scratch(),
     })
 }
 

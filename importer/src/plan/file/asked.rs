@@ -1,6 +1,7 @@
 //! What was asked for, as far as it decides what is planned: without who asked, and without passwords.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use registry::RegistryAddress;
@@ -116,7 +117,13 @@ impl FiledRequest {
     }
 
     /// The same asked by somebody else.
-    pub(super) fn by(self, by: String, now: StatementTime, writer: Writer) -> Request {
+    pub(super) fn by(
+        self,
+        by: String,
+        now: StatementTime,
+        writer: Writer,
+        scratch: PathBuf,
+    ) -> Request {
         let goal = match self.goal {
             FiledGoal::Available => Goal::Available,
             FiledGoal::Activated => Goal::Activated,
@@ -143,6 +150,7 @@ impl FiledRequest {
             now,
             writer,
             wait: Duration::from_secs(self.wait.0),
+            scratch,
         }
     }
 }

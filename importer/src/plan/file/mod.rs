@@ -11,6 +11,7 @@ mod asked;
 mod decided;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use deployer::{Cluster, ObjectRef};
 use schemas::{Digest, SolutionId, StatementTime, json};
@@ -191,8 +192,14 @@ impl PlanFile {
 
     /// What was asked for then, as asked by somebody else now.
     #[must_use]
-    pub fn request(&self, by: String, now: StatementTime, writer: Writer) -> Request {
-        self.request.clone().by(by, now, writer)
+    pub fn request(
+        &self,
+        by: String,
+        now: StatementTime,
+        writer: Writer,
+        scratch: PathBuf,
+    ) -> Request {
+        self.request.clone().by(by, now, writer, scratch)
     }
 
     /// What makes it a plan for something else than this archive in this cluster.

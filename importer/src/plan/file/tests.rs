@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,6 +79,7 @@ fn request(pull_login: PullLogin, wait: u64) -> Request {
         now: StatementTime::DEFAULT,
         writer: writer(),
         wait: Duration::from_secs(wait),
+        scratch: PathBuf::new(),
     }
 }
 
@@ -111,7 +113,12 @@ fn a_plan_comes_back_from_its_file_with_its_diffs() {
     assert_eq!(read, file);
     assert_eq!(read.id(), file.id());
     assert_eq!(read.summary.crds[0].diff, "+a\n");
-    let bob = read.request("bob@desk".to_owned(), StatementTime::DEFAULT, writer());
+    let bob = read.request(
+        "bob@desk".to_owned(),
+        StatementTime::DEFAULT,
+        writer(),
+        PathBuf::new(),
+    );
     assert_eq!(bob.by, "bob@desk");
     let Goal::Deployed(target) = &bob.goal else {
         panic!("{bob:?}");

@@ -24,7 +24,8 @@ pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<
     let archives = archives::open(arguments, path, &configuration, output)?;
     let place = (&arguments.cluster, &arguments.turn);
     change(place, arguments.run(), output, async |change| {
-        let plan = Plan::make(arguments, &configuration, archives, change, output).await?;
+        let plan = Plan::make(arguments, &configuration, archives, change, output);
+        let plan = Box::pin(plan).await?;
         apply(arguments, plan, change, output).await
     })
 }

@@ -85,7 +85,7 @@ impl Plan {
             plan.add(match version {
                 Ok(version) => {
                     let version = (solution, version);
-                    planner.activate(step, version, &listed, &plan).await?
+                    Box::pin(planner.activate(step, version, &listed, &plan)).await?
                 }
                 Err(obstacle) => (step.failed(vec![obstacle.into()], Outcome::No), None),
             });
@@ -136,7 +136,7 @@ impl Planner<'_> {
                 };
                 Ok((step.failed(vec![why], Outcome::No), None))
             }
-            None => Ok(self.kept(step, (solution, version)).await),
+            None => Ok(Box::pin(self.kept(step, (solution, version))).await),
         }
     }
 
