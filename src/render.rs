@@ -98,7 +98,7 @@ fn as_json<T: Serialize>(value: &T) -> serde_json::Result<String> {
     Ok(String::from_utf8(bytes).expect("JSON is UTF-8"))
 }
 
-/// A result, which says of which version it is. A list has no place for that.
+/// A result, which says of which version it is. Every result of a verb is an object; nothing else has a place for that.
 fn versioned(result: String) -> String {
     match result.strip_prefix('{') {
         None => result,
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn every_result_but_a_list_says_of_which_version_it_is() {
+    fn every_object_says_of_which_version_it_is() {
         let of = |value: &serde_json::Value| versioned(as_json(value).unwrap());
         assert_eq!(of(&json!({ "a": 1 })), r#"{"schemaVersion":"1","a":1}"#);
         assert_eq!(of(&json!({})), r#"{"schemaVersion":"1"}"#);

@@ -8,7 +8,7 @@ use clap::{Args, Command, CommandFactory as _};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use super::{Cli, give};
+use super::{Cli, Files, give};
 use crate::args::{Output, choose};
 use crate::failure::{Failure, Outcome, cannot};
 use crate::render;
@@ -45,8 +45,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         written.push(path);
     }
     written.sort();
-    Ok(give(output, &written, |written| {
-        let pages = render::count(written.len(), "manual page");
+    Ok(give(output, &Files { files: written }, |written| {
+        let pages = render::count(written.files.len(), "manual page");
         render::line!("{pages} in {}", directory.display());
     }))
 }

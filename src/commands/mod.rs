@@ -36,6 +36,8 @@ mod unimport;
 mod validate;
 mod watch;
 
+use std::path::PathBuf;
+
 use clap::{Parser, Subcommand};
 use serde::Serialize;
 
@@ -115,6 +117,12 @@ pub(crate) enum Command {
 fn give<T: Serialize>(output: Output, value: &T, human: impl FnOnce(&T)) -> Outcome {
     render::result(output, value, human);
     Outcome::Yes
+}
+
+/// Files that were written.
+#[derive(Serialize)]
+struct Files {
+    files: Vec<PathBuf>,
 }
 
 /// Runs one command.

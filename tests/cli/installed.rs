@@ -103,7 +103,10 @@ fn each_verb_has_its_manual_page() {
     expected.push("share/man1/solution.1".to_owned());
     expected.sort();
     let answer = desk.solution(&["man", "share/man1", "--output", "json"]);
-    assert_eq!(answer.json(), serde_json::json!(expected));
+    assert_eq!(
+        answer.json(),
+        serde_json::json!({"schemaVersion": "1", "files": expected})
+    );
     let pages: Vec<Vec<u8>> = expected.iter().map(|page| desk.read(page)).collect();
     for (name, page) in expected.iter().zip(&pages) {
         let page = String::from_utf8(page.clone()).unwrap();

@@ -281,3 +281,38 @@ fn only_one_file_of_the_program_prints() {
     }
     assert!(read > 20, "{read} files");
 }
+
+/// The alternatives of a schema, those of others that it names included.
+fn alternatives(schema: &Value, common: &Value) -> Vec<Value> {
+    let defined = |reference: &str| {
+        let (_, path) = reference.split_once('#').unwrap();
+        common.pointer(path).unwrap().clone()
+    };
+    match (schema["anyOf"].as_array(), schema["$ref"].as_str()) {
+        (Some(all), _) => all.iter().flat_map(|it| alternatives(it, common)).collect(),
+        (None, Some(reference)) => alternatives(&defined(reference), common),
+        (None, None) => vec![schema.clone()],
+    }
+}
+
+#[test]
+fn every_result_says_of_which_version_it_is() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/results");
+    let read =
+        |path: &Path| -> Value { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() };
+    let common = read(&folder.join("common.schema.json"));
+    let mut count = 0;
+    for file in std::fs::read_dir(&folder).unwrap() {
+        let path = file.unwrap().path();
+        if path.ends_with("common.schema.json") {
+            continue;
+        }
+        for alternative in alternatives(&read(&path), &common) {
+            let required = alternative["required"].as_array();
+            let is_required = required.is_some_and(|it| it.contains(&"schemaVersion".into()));
+            assert!(is_required, "{}: {alternative:#}", path.display());
+            count += 1;
+        }
+    }
+    assert!(count > 60, "{count}");
+}

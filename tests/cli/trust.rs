@@ -66,10 +66,13 @@ fn a_policy_takes_the_place_of_a_key() {
     let report = desk.report(&[], 0);
     assert_eq!(report["judged"]["policy"], "acme", "{report:#}");
     let list = trust(&desk, &["list", "--output", "json"]).json();
-    assert_eq!(list[0]["name"], "acme");
-    assert_eq!(list[0]["solutions"][0], "example");
-    assert_eq!(list[0]["keys"][0]["id"], id);
-    assert_eq!(list[0]["keys"][0]["comment"], "Acme's \"release\" key");
+    assert_eq!(list["policies"][0]["name"], "acme");
+    assert_eq!(list["policies"][0]["solutions"][0], "example");
+    assert_eq!(list["policies"][0]["keys"][0]["id"], id);
+    assert_eq!(
+        list["policies"][0]["keys"][0]["comment"],
+        "Acme's \"release\" key"
+    );
     let text = trust(&desk, &add).failure(1);
     assert!(
         text.contains("exists") && text.contains("--extend"),
@@ -82,7 +85,7 @@ fn a_policy_takes_the_place_of_a_key() {
     validate(&desk).failure(2);
     assert_eq!(
         trust(&desk, &["list", "--output", "json"]).json(),
-        serde_json::json!([])
+        serde_json::json!({"schemaVersion": "1", "policies": []})
     );
 }
 
@@ -161,10 +164,13 @@ fn the_guides_policy_is_one() {
     desk.write(&format!("{FOLDER}/board.yaml"), policy);
     let list = trust(&desk, &["list", "--output", "json"]).json();
     assert_eq!(
-        (&list[0]["name"], &list[0]["threshold"]),
+        (
+            &list["policies"][0]["name"],
+            &list["policies"][0]["threshold"]
+        ),
         (&"board".into(), &2.into())
     );
-    assert_eq!(list[0]["keys"].as_array().unwrap().len(), 2);
+    assert_eq!(list["policies"][0]["keys"].as_array().unwrap().len(), 2);
     let report = desk.report(&[], 1);
     assert_eq!(report["judged"]["policy"], "board", "{report:#}");
     // What is added by the program stands there in the same way.
@@ -201,7 +207,7 @@ fn keys_are_changed_one_by_one() {
     desk.report(&[], 0);
     let keys = |desk: &Desk| {
         let list = trust(desk, &["list", "--output", "json"]).json();
-        let keys = list[0]["keys"].as_array().unwrap().clone();
+        let keys = list["policies"][0]["keys"].as_array().unwrap().clone();
         keys.iter()
             .map(|key| key["id"].as_str().unwrap().to_owned())
             .collect::<Vec<_>>()

@@ -4,8 +4,9 @@ mod delete;
 mod describe;
 
 use clap::{Args, Subcommand};
-use importer::{Adopt, Run};
+use importer::{Adopt, EnvironmentNamespace, Run};
 use schemas::{EnvironmentName, Namespace};
+use serde::Serialize;
 use serde_json::json;
 
 use self::delete::DeleteArguments;
@@ -89,24 +90,32 @@ fn create(arguments: CreateArguments, output: Output) -> Result<Outcome, Failure
     }))
 }
 
+#[derive(Serialize)]
+struct Environments {
+    environments: Vec<EnvironmentNamespace>,
+}
+
 fn list(arguments: &ListArguments, output: Output) -> Result<Outcome, Failure> {
     let environments = cluster::block_on(async {
         let cluster = cluster::connect(&arguments.cluster).await?;
         Ok(importer::environments(&cluster).await?)
     })?;
-    Ok(give(output, &environments, |spaces| {
-        if spaces.is_empty() {
-            render::line("no environment; `solution environment create NAME` creates one");
+    let listed = Environments { environments };
+    Ok(give(output, &listed, |listed| show(&listed.environments)))
+}
+
+fn show(spaces: &[EnvironmentNamespace]) {
+    if spaces.is_empty() {
+        render::line("no environment; `solution environment create NAME` creates one");
+    }
+    for space in spaces {
+        let runs = space.solutions.iter();
+        let mut runs = render::list(runs.map(|(name, version)| format!("{name} {version}")));
+        if runs.is_empty() {
+            runs.push_str("nothing deployed");
         }
-        for space in spaces {
-            let runs = space.solutions.iter();
-            let mut runs = render::list(runs.map(|(name, version)| format!("{name} {version}")));
-            if runs.is_empty() {
-                runs.push_str("nothing deployed");
-            }
-            let (environment, namespace) = (&space.environment, &space.namespace);
-            let description = &space.description;
-            render::line!("{environment}  namespace {namespace}  {runs}  {description}");
-        }
-    }))
+        let (environment, namespace) = (&space.environment, &space.namespace);
+        let description = &space.description;
+        render::line!("{environment}  namespace {namespace}  {runs}  {description}");
+    }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use schemas::{SolutionName, Version};
 
-use super::give;
+use super::{Files, give};
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::render;
@@ -79,9 +79,9 @@ fn needs_from(option: &str, directory: &Path) -> Failure {
 }
 
 fn from_template(directory: &Path, output: Output) -> Result<Outcome, Failure> {
-    let written = packager::init(directory)?;
-    Ok(give(output, &written, |written| {
-        show_files(written);
+    let files = packager::init(directory)?;
+    Ok(give(output, &Files { files }, |written| {
+        show_files(&written.files);
         let directory = directory.display();
         render::note!(
             "next: put your images in place as {directory}/README.md says, then `solution pack {directory} -o FILE --key KEY`"

@@ -41,6 +41,11 @@ Examples:
   solution trust list --output json")]
 pub(crate) struct List {}
 
+#[derive(Serialize)]
+struct Policies<'a> {
+    policies: Vec<Shown<'a>>,
+}
+
 /// A policy, as it is shown.
 #[derive(Serialize)]
 struct Shown<'a> {
@@ -73,8 +78,8 @@ fn scope(system: bool) -> Scope {
 fn list(output: Output) -> Result<Outcome, Failure> {
     let (all, folders) = trust::stored()?;
     trust::say(&folders, output);
-    let policies: Vec<Shown> = all.iter().map(shown).collect();
-    render::result(output, &policies, |policies| {
+    let policies = all.iter().map(shown).collect();
+    render::result(output, &Policies { policies }, |Policies { policies }| {
         policies.iter().for_each(show);
         if policies.is_empty() {
             render::line("nobody is trusted");
