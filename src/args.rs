@@ -64,16 +64,42 @@ pub(crate) struct WaitArguments {
     )]
     pub(crate) wait: Option<u64>,
 
-    /// Seconds to wait for the cluster to become as asked: CRDs served, operators ready, objects gone
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = seconds())]
-    timeout: u64,
+    #[command(flatten)]
+    longest: TimeoutArguments,
 }
 
 impl WaitArguments {
     /// How long is waited for the cluster to become as asked.
     pub(crate) fn timeout(&self) -> Duration {
+        self.longest.timeout()
+    }
+}
+
+/// How long is waited for the cluster.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Cluster")]
+pub(crate) struct TimeoutArguments {
+    /// Seconds to wait for the cluster: to answer what is only read, else to become as asked (CRDs served, operators
+    /// ready, objects gone)
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = seconds())]
+    timeout: u64,
+}
+
+impl TimeoutArguments {
+    /// The same as a duration.
+    pub(crate) fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout)
     }
+}
+
+/// Which cluster is read, and how long its answer may take.
+#[derive(Args, Debug)]
+pub(crate) struct ReadArguments {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArguments,
+
+    #[command(flatten)]
+    pub(crate) longest: TimeoutArguments,
 }
 
 /// How long something is waited for: a day at most.

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use deployer::{Account, Cluster, Connect, Gone, Leases};
 use importer::{Turn, Writer};
 
-use crate::args::{ClusterArguments, WaitArguments};
+use crate::args::{ClusterArguments, ReadArguments, WaitArguments};
 use crate::failure::Failure;
 use crate::{environment, holder, interrupt, verbose};
 
@@ -43,6 +43,27 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Res
         runtime.shutdown_timeout(PARTING);
     }
     result
+}
+
+/// Reads a cluster, for no longer than may be waited.
+pub(crate) fn read<T>(
+    arguments: &ReadArguments,
+    read: impl AsyncFnOnce(&Cluster) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let longest = arguments.longest.timeout();
+    block_on(async {
+        let read = async {
+            let cluster = connect(&arguments.cluster).await?;
+            read(&cluster).await
+        };
+        let read = tokio::time::timeout(longest, read).await;
+        read.unwrap_or_else(|_| {
+            let seconds = longest.as_secs();
+            let late = anyhow!("the cluster did not answer all questions within {seconds} s");
+            Err(Failure::unknown(late)
+                .hint("`--timeout SECONDS` waits longer; `--verbose` shows each request"))
+        })
+    })
 }
 
 /// Connects to the cluster that kubectl would.

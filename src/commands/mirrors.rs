@@ -11,7 +11,7 @@ use validator::Depth;
 
 use super::give;
 use super::validate::{check, words};
-use crate::args::{ClusterArguments, Output, RegistryArguments, TrustArguments};
+use crate::args::{Output, ReadArguments, RegistryArguments, TrustArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, registries, render};
 
@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     trust: TrustArguments,
 
     #[command(flatten)]
-    cluster: ClusterArguments,
+    cluster: ReadArguments,
 }
 
 /// What nodes run.
@@ -137,10 +137,9 @@ fn mirrors(arguments: &Arguments, output: Output) -> Result<Option<Mirrors>, Fai
             }
         });
     }
-    cluster::block_on(async {
-        let cluster = cluster::connect(&arguments.cluster).await?;
+    cluster::read(&arguments.cluster, async |cluster| {
         let (solution, version) = (arguments.solution.as_ref(), arguments.version.as_ref());
-        Ok(Some(Mirrors::imported(&cluster, solution, version).await?))
+        Ok(Some(Mirrors::imported(cluster, solution, version).await?))
     })
 }
 

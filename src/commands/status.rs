@@ -5,7 +5,7 @@ use importer::{EnvironmentNamespace, OperatorStatus, Unseen, VersionStatus};
 use schemas::Namespace;
 use serde::Serialize;
 
-use crate::args::{ClusterArguments, Output, choose};
+use crate::args::{Output, ReadArguments, choose};
 use crate::failure::{self, Failure, Outcome};
 use crate::{cluster, render};
 
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     namespace: Option<Namespace>,
 
     #[command(flatten)]
-    cluster: ClusterArguments,
+    cluster: ReadArguments,
 }
 
 /// A status, and what to do about it.
@@ -58,9 +58,8 @@ impl<'a> Hinted<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let status = cluster::block_on(async {
-        let cluster = cluster::connect(&arguments.cluster).await?;
-        Ok(importer::status(&cluster, arguments.namespace.as_ref()).await?)
+    let status = cluster::read(&arguments.cluster, async |cluster| {
+        Ok(importer::status(cluster, arguments.namespace.as_ref()).await?)
     })?;
     let operators = status.operators.iter().map(Hinted::of);
     let shown = Shown {

@@ -135,6 +135,31 @@ fn every_verb_that_waits_for_a_cluster_ends_at_a_signal() {
 }
 
 #[test]
+fn a_verb_that_reads_waits_no_longer_than_it_may() {
+    let silent = Silent::new();
+    let verbs: [&[&str]; 8] = [
+        &["status"],
+        &["history"],
+        &["environment", "list"],
+        &["environment", "describe", "prod"],
+        &["site", "show"],
+        &["site", "check"],
+        &["diff", "-e", "prod"],
+        &["mirrors"],
+    ];
+    for verb in verbs {
+        let asked = [verb, &["--kubeconfig", "config", "--timeout", "1"]].concat();
+        let text = silent.desk.solution(&asked).failure(3);
+        for words in [
+            "the cluster did not answer all questions within 1 s",
+            "`--timeout SECONDS` waits longer",
+        ] {
+            assert!(text.contains(words), "{verb:?}: {text}");
+        }
+    }
+}
+
+#[test]
 fn the_sentence_has_a_form_for_programs() {
     let (silent, verb) = (Silent::new(), ["status", "--output", "json"]);
     let ended = Ended::must(143, "", || silent.interrupt(&verb, Signal::TERM));

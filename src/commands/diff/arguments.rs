@@ -6,7 +6,7 @@ use clap::Args;
 use registry::RegistryAddress;
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 
-use crate::args::{ClusterArguments, RegistryArguments};
+use crate::args::{ReadArguments, RegistryArguments};
 use crate::commands::import::SignerArguments;
 use crate::failure::Failure;
 
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     pub(super) reach: RegistryArguments,
 
     #[command(flatten)]
-    pub(super) cluster: ClusterArguments,
+    pub(super) cluster: ReadArguments,
 }
 
 /// What is meant by the first word.

@@ -30,8 +30,7 @@ fn find(arguments: &Arguments, output: Output) -> Found {
     let Some(compared) = compared(arguments, output)? else {
         return Ok(None);
     };
-    cluster::block_on(async {
-        let cluster = &cluster::connect(&arguments.cluster).await?;
+    cluster::read(&arguments.cluster, async |cluster| {
         let (environment, namespace) = (&arguments.environment, arguments.namespace.as_ref());
         let diff = Diff {
             arguments,

@@ -6,7 +6,7 @@ use importer::{
 };
 use schemas::EnvironmentName;
 
-use crate::args::{ClusterArguments, Output, choose};
+use crate::args::{Output, ReadArguments, choose};
 use crate::commands::status::{Hinted, show_operator};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
@@ -25,13 +25,12 @@ pub(crate) struct DescribeArguments {
     environment: EnvironmentName,
 
     #[command(flatten)]
-    cluster: ClusterArguments,
+    cluster: ReadArguments,
 }
 
 pub(super) fn run(arguments: &DescribeArguments, output: Output) -> Result<Outcome, Failure> {
-    let described = cluster::block_on(async {
-        let cluster = cluster::connect(&arguments.cluster).await?;
-        Ok(importer::describe_environment(&cluster, &arguments.environment).await?)
+    let described = cluster::read(&arguments.cluster, async |cluster| {
+        Ok(importer::describe_environment(cluster, &arguments.environment).await?)
     })?;
     render::result(output, &described, show);
     Ok(choose(described.is_ready(), Outcome::Yes, Outcome::No))

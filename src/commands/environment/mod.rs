@@ -13,7 +13,7 @@ use self::delete::DeleteArguments;
 use self::describe::DescribeArguments;
 use super::change::change;
 use super::give;
-use crate::args::{ClusterArguments, Output, WaitArguments, choose};
+use crate::args::{ClusterArguments, Output, ReadArguments, WaitArguments, choose};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
@@ -62,7 +62,7 @@ Examples:
   solution environment list --output json")]
 pub(crate) struct ListArguments {
     #[command(flatten)]
-    cluster: ClusterArguments,
+    cluster: ReadArguments,
 }
 
 pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> {
@@ -96,9 +96,8 @@ struct Environments {
 }
 
 fn list(arguments: &ListArguments, output: Output) -> Result<Outcome, Failure> {
-    let environments = cluster::block_on(async {
-        let cluster = cluster::connect(&arguments.cluster).await?;
-        Ok(importer::environments(&cluster).await?)
+    let environments = cluster::read(&arguments.cluster, async |cluster| {
+        Ok(importer::environments(cluster).await?)
     })?;
     let listed = Environments { environments };
     Ok(give(output, &listed, |listed| show(&listed.environments)))

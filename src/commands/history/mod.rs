@@ -7,7 +7,7 @@ use importer::{History, Wanted};
 use schemas::{EnvironmentName, Namespace, SolutionName};
 
 use super::give;
-use crate::args::{ClusterArguments, Output};
+use crate::args::{Output, ReadArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     limit: Option<usize>,
 
     #[command(flatten)]
-    cluster: ClusterArguments,
+    cluster: ReadArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
@@ -50,9 +50,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         namespace: arguments.namespace.clone(),
         limit: arguments.limit,
     };
-    let history = cluster::block_on(async {
-        let cluster = cluster::connect(&arguments.cluster).await?;
-        Ok(importer::history(&cluster, &wanted).await?)
+    let history = cluster::read(&arguments.cluster, async |cluster| {
+        Ok(importer::history(cluster, &wanted).await?)
     })?;
     Ok(give(output, &history, show))
 }

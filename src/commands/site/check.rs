@@ -7,7 +7,7 @@ use schemas::EnvironmentName;
 use serde_json::json;
 
 use super::read;
-use crate::args::{ClusterArguments, Output};
+use crate::args::{Output, ReadArguments};
 use crate::commands::give;
 use crate::commands::refusal::refuse;
 use crate::failure::{Failure, Outcome};
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     environment: Option<EnvironmentName>,
 
     #[command(flatten)]
-    cluster: ClusterArguments,
+    cluster: ReadArguments,
 }
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
@@ -42,9 +42,8 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             render::line!("`{}` can be used as the site's file", path.display());
         }));
     }
-    let problems = cluster::block_on(async {
-        let cluster = cluster::connect(&arguments.cluster).await?;
-        Ok(importer::check_site(&cluster).await?)
+    let problems = cluster::read(&arguments.cluster, async |cluster| {
+        Ok(importer::check_site(cluster).await?)
     })?;
     if !problems.is_empty() {
         return Ok(refuse(output, json!({}), &problems));

@@ -4,7 +4,7 @@ use clap::Args;
 use importer::{SiteShown, SiteValue};
 use schemas::EnvironmentName;
 
-use crate::args::{ClusterArguments, Output};
+use crate::args::{Output, ReadArguments};
 use crate::commands::give;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
@@ -24,13 +24,12 @@ pub(crate) struct Arguments {
     environment: Option<EnvironmentName>,
 
     #[command(flatten)]
-    cluster: ClusterArguments,
+    cluster: ReadArguments,
 }
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let shown = cluster::block_on(async {
-        let cluster = cluster::connect(&arguments.cluster).await?;
-        Ok(importer::show_site(&cluster, arguments.environment.as_ref()).await?)
+    let shown = cluster::read(&arguments.cluster, async |cluster| {
+        Ok(importer::show_site(cluster, arguments.environment.as_ref()).await?)
     })?;
     Ok(give(output, &shown, show))
 }
