@@ -17,24 +17,6 @@ metadata: {name: web}
 spec: {replicas: 1, version: 1.0.0}
 ";
 
-/// One who may read everything and change nothing.
-const READER: &str = r#"
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: reader, namespace: default}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: reader}
-rules: [{apiGroups: ["*"], resources: ["*"], verbs: [get, list]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: reader}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reader}
-subjects: [{kind: ServiceAccount, name: reader, namespace: default}]
-"#;
-
 /// The names of all objects of all kinds, but for what comes and goes by itself, what is remembered of signers and of
 /// changes, and upstream's list of versions, which an import makes and which is empty then.
 pub(crate) fn listing(site: &Site) -> BTreeSet<String> {
@@ -148,10 +130,9 @@ fn everything_in_the_way_is_said_at_once_and_custom_resources_are_never_deleted(
         site.kubectl(environment, &["apply", "--filename", "server.yaml"])
             .success();
     }
-    site.desk.write("reader.yaml", READER);
-    site.kubectl("default", &["apply", "--filename", "reader.yaml"])
-        .success();
-    let reader = site.account("reader");
+    // One who may read everything and change nothing.
+    let rules = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]}]);
+    let reader = site.account_that_may("reader", &rules);
     let before = records(&site);
     let used = "objects of kind VersionServer still exist (2 in total): VersionServer one/web, VersionServer two/web";
     let running = "example is used by objects in the cluster (2 in total): Deployment one/web-server, Deployment two/web-server";

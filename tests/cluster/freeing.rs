@@ -19,6 +19,13 @@ fn unimport(site: &Site, more: &[&str]) -> Answer {
     site.solution(&[&verb[..], more].concat())
 }
 
+/// Imports an archive with its images at another registry.
+fn import_at(site: &Site, archive: &str, registry: &str) {
+    let import = ["import", archive, "--key", "publisher.pub"];
+    site.solution(&[&import[..], &["--registry", registry]].concat())
+        .success();
+}
+
 /// Copies an image over another tag at the registry.
 fn move_tag(site: &Site, from: &str, to: &str) {
     let authority = PathBuf::from(variable("SOLUTION_TEST_REGISTRY_CA"));
@@ -123,15 +130,7 @@ fn a_version_is_forgotten_only_when_its_images_are_gone() {
     let site = Site::new("freeing-refused");
     let mut server = Server::start_without_deleting();
     let registry = format!("{}/refused", server.host());
-    let import = [
-        "import",
-        "1.0.0.iso",
-        "--key",
-        "publisher.pub",
-        "--registry",
-        &registry,
-    ];
-    site.solution(&import).success();
+    import_at(&site, "1.0.0.iso", &registry);
     let before = site.snapshot();
     let refused = unimport(&site, &[]);
     for words in [
@@ -192,15 +191,7 @@ fn what_an_index_names_goes_after_it_where_the_registry_insists() {
         }
     });
     let registry = format!("{}/zot", proxy.host());
-    let import = [
-        "import",
-        "shop.iso",
-        "--key",
-        "publisher.pub",
-        "--registry",
-        &registry,
-    ];
-    site.solution(&import).success();
+    import_at(&site, "shop.iso", &registry);
     let unimport = ["unimport", "shop", "1.0.0", "--images", "--output", "json"];
     let done = site.solution(&unimport).json();
     // The index, both images, and the head.
@@ -215,15 +206,7 @@ fn a_registry_that_is_away_costs_nothing() {
     let site = Site::new("freeing-away");
     let server = Server::start(&Protection::None);
     let registry = format!("{}/away", server.host());
-    let import = [
-        "import",
-        "1.0.0.iso",
-        "--key",
-        "publisher.pub",
-        "--registry",
-        &registry,
-    ];
-    site.solution(&import).success();
+    import_at(&site, "1.0.0.iso", &registry);
     drop(server);
     let before = site.snapshot();
     let failed = unimport(&site, &[]);

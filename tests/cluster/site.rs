@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
 use fixtures::example::{Programs, Release};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::{Answer, Desk, programs};
 
@@ -256,6 +256,23 @@ impl Site {
                 .arg(format!("docker://{}/{repository}:{tag}", self.registry())),
         );
         (answer.code == 0).then(|| answer.stdout.trim().to_owned())
+    }
+
+    /// A kubeconfig of a new account that may do this in the whole cluster, and nothing else.
+    pub(crate) fn account_that_may(&self, name: &str, rules: &Value) -> String {
+        let group = "rbac.authorization.k8s.io";
+        let api = format!("{group}/v1");
+        let account = json!({"kind": "ServiceAccount", "name": name, "namespace": "default"});
+        let role = json!({"kind": "ClusterRole", "name": name, "apiGroup": group});
+        let metadata = json!({"name": name});
+        let objects = json!([
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": "default"}},
+            {"apiVersion": api, "kind": "ClusterRole", "metadata": metadata, "rules": rules},
+            {"apiVersion": api, "kind": "ClusterRoleBinding", "metadata": metadata, "roleRef": role, "subjects": [account]},
+        ]);
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        self.apply(&list.to_string()).success();
+        self.account(name)
     }
 
     /// A kubeconfig of a ServiceAccount of the namespace `default`.

@@ -35,26 +35,6 @@ metadata: {name: served}
 spec: {replicas: 1, version: 1.0.0}
 ";
 
-/// One who may read records and CRDs, and nothing else.
-const CLERK: &str = r#"
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: clerk, namespace: default}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: clerk}
-rules:
-- {apiGroups: [""], resources: [configmaps], verbs: [get, list]}
-- {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [get, list]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: clerk}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: clerk}
-subjects: [{kind: ServiceAccount, name: clerk, namespace: default}]
-"#;
-
 /// A site with both versions, the CRDs of 1.0.0, and what uses 1.0.0 in a namespace of nobody's environment.
 fn used(prefix: &str) -> Site {
     let site = Site::new(prefix);
@@ -171,10 +151,16 @@ fn crds_stay_with_what_needs_them() {
 #[test]
 fn who_may_not_look_is_told_all_that_is_missing() {
     let site = used("uses-clerk");
-    site.desk.write("clerk.yaml", CLERK);
-    let apply = ["apply", "--filename", "clerk.yaml"];
-    site.kubectl("default", &apply).success();
-    let clerk = site.account("clerk");
+    // One who may read records and CRDs.
+    let rules = json!([
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]},
+        {
+            "apiGroups": ["apiextensions.k8s.io"],
+            "resources": ["customresourcedefinitions"],
+            "verbs": ["get", "list"],
+        },
+    ]);
+    let clerk = site.account_that_may("clerk", &rules);
     let words = [
         "this user may not list pods",
         "this user may not list deployments.apps",
