@@ -49,7 +49,8 @@ impl DryRunArguments {
     }
 }
 
-/// How long is waited: for somebody else who changes the cluster, and for the cluster itself.
+/// How a cluster is changed: how long is waited, for somebody else who changes it and for the cluster itself, and who
+/// signs the receipt.
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct WaitArguments {
@@ -66,6 +67,13 @@ pub(crate) struct WaitArguments {
 
     #[command(flatten)]
     longest: TimeoutArguments,
+
+    /// Sign the receipt that the change leaves in the cluster with this secret key (PEM)
+    #[arg(long, value_name = "KEY")]
+    pub(crate) receipt_key: Option<std::path::PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) passphrase: PassphraseArguments,
 }
 
 impl WaitArguments {

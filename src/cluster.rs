@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use deployer::{Account, Cluster, Connect, Gone, Leases};
-use importer::{Turn, Writer};
+use importer::{Seal, Turn, Writer};
+use schemas::PayloadType;
+use signing::SecretKey;
 
 use crate::args::{ClusterArguments, ReadArguments, WaitArguments};
 use crate::failure::Failure;
-use crate::{environment, holder, interrupt, verbose};
+use crate::{environment, holder, interrupt, keys, verbose};
 
 /// How long one request to the API server may take.
 const REQUEST: Duration = Duration::from_secs(30);
@@ -94,15 +96,29 @@ fn kubeconfigs() -> Vec<PathBuf> {
     paths.map(PathBuf::from).collect()
 }
 
-/// Who writes to the cluster, and how long it waits while somebody else does.
-pub(crate) fn writer(wait: &WaitArguments) -> Writer {
+/// Who writes to the cluster, how long it waits while somebody else does, and who signs what is left of it.
+pub(crate) fn writer(wait: &WaitArguments) -> Result<Writer, Failure> {
     let longest = wait.wait.map(Duration::from_secs);
-    Writer {
+    Ok(Writer {
         name: environment::writer().to_string(),
         person: environment::person(),
         clock: Arc::new(environment::clock),
         gone: Gone::by(holder::is_gone),
         leases: LEASES.clone(),
         turn: longest.map_or(Turn::Refuse, Turn::Wait),
-    }
+        seal: seal(wait)?,
+    })
+}
+
+/// What signs receipts, if somebody is to.
+fn seal(wait: &WaitArguments) -> Result<Option<Seal>, Failure> {
+    let Some(path) = &wait.receipt_key else {
+        return Ok(None);
+    };
+    let keys = keys::secret(std::slice::from_ref(path), &wait.passphrase)?;
+    let mut keys = keys.into_iter();
+    let seal = |key: SecretKey| -> Seal {
+        Arc::new(move |receipt| key.sign(PayloadType::Receipt, receipt))
+    };
+    Ok(keys.next().map(seal))
 }

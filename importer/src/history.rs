@@ -2,21 +2,34 @@
 
 use deployer::Cluster;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, Version};
-use serde::Serialize;
 
 use crate::model::error::Error;
+use crate::model::evidence::{Gap, Sealed};
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
 use crate::model::receipt::{ChangeReceipt, Outcome, Passage, Ran, Receipts, Revision};
 use crate::model::state::ClusterState;
 
 /// What was changed in a cluster.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct History {
     /// The changes, the newest first.
-    pub revisions: Vec<ChangeReceipt>,
+    pub revisions: Vec<KnownChange>,
     /// The receipts that cannot be read: of a later program, or damaged.
     pub unreadable: Vec<String>,
+    /// Of all receipts those that are not any more as the next one names them.
+    pub changed: Vec<Revision>,
+    /// Those that somebody removed, as far as that can be told.
+    pub missing: Vec<Gap>,
+}
+
+/// A change, and what stands beside its receipt.
+#[derive(Clone, Debug)]
+pub struct KnownChange {
+    /// The receipt.
+    pub receipt: ChangeReceipt,
+    /// Its envelope.
+    pub sealed: Sealed,
 }
 
 /// Which changes are asked for: those to which everything applies that is given.
@@ -50,13 +63,18 @@ impl Wanted {
 
 /// Reads what was changed in a cluster.
 pub async fn history(cluster: &Cluster, wanted: &Wanted) -> Result<History, Error> {
-    let Receipts {
-        all, unreadable, ..
-    } = Receipts::read(cluster).await?;
-    let found = all.into_iter().rev().filter(|it| wanted.is(it));
+    let receipts = Receipts::read(cluster).await?;
+    let found = receipts.all.iter().rev().filter(|it| wanted.is(it));
+    let found = found.take(wanted.limit.unwrap_or(usize::MAX));
+    let known = |receipt: &ChangeReceipt| KnownChange {
+        receipt: receipt.clone(),
+        sealed: receipts.sealed(receipt.revision),
+    };
     Ok(History {
-        revisions: found.take(wanted.limit.unwrap_or(usize::MAX)).collect(),
-        unreadable,
+        revisions: found.map(known).collect(),
+        changed: receipts.changed(),
+        missing: receipts.missing(),
+        unreadable: receipts.unreadable,
     })
 }
 

@@ -1,5 +1,5 @@
 //! DSSE v1 envelopes, each in its one spelling: `statement.dsse.json` of an archive, padded to 65,536 bytes so that a
-//! signature can be added in place, and the file of a plan, as long as it is. Any other spelling is refused, so an
+//! signature can be added in place, and those of plans and receipts, as long as they are. Any other spelling is refused, so an
 //! envelope cannot be changed without changing what it says.
 
 use std::collections::BTreeMap;
@@ -17,14 +17,16 @@ use crate::{Digest, DigestError, limits};
 /// The payload type of an in-toto statement.
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
-/// What an envelope holds. Every signature is over the type too, so that one over a plan never counts for an archive,
-/// nor the other way round.
+/// What an envelope holds. Every signature is over the type too, so that one over a plan never counts for an archive or
+/// a receipt, nor the other way round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PayloadType {
     /// The statement of an archive.
     Statement,
     /// A plan to change a cluster.
     Plan,
+    /// What became of a change of a cluster.
+    Receipt,
 }
 
 impl PayloadType {
@@ -34,6 +36,7 @@ impl PayloadType {
         match self {
             Self::Statement => PAYLOAD_TYPE,
             Self::Plan => "application/vnd.solutions.plan.v1+json",
+            Self::Receipt => "application/vnd.solutions.receipt.v1+json",
         }
     }
 
@@ -42,6 +45,7 @@ impl PayloadType {
         match self {
             Self::Statement => limits::ENVELOPE_SIZE,
             Self::Plan => limits::PLAN_SIZE,
+            Self::Receipt => limits::RECEIPT_SIZE,
         }
     }
 
@@ -49,7 +53,7 @@ impl PayloadType {
     fn fits(self, size: usize) -> bool {
         match self {
             Self::Statement => size == limits::ENVELOPE_SIZE,
-            Self::Plan => size <= limits::PLAN_SIZE,
+            Self::Plan | Self::Receipt => size <= self.limit(),
         }
     }
 }
@@ -145,7 +149,7 @@ fn size_in_words(payload_type: PayloadType) -> String {
     let limit = payload_type.limit();
     match payload_type {
         PayloadType::Statement => limit.to_string(),
-        PayloadType::Plan => format!("at most {limit}"),
+        PayloadType::Plan | PayloadType::Receipt => format!("at most {limit}"),
     }
 }
 

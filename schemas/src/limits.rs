@@ -4,6 +4,9 @@
 pub const ENVELOPE_SIZE: usize = 65_536;
 /// Bytes of the file of a plan: the CRDs of a large operator as a diff, twice over.
 pub const PLAN_SIZE: usize = 16 * 1024 * 1024;
+/// Bytes of the envelope of a receipt: with the receipt itself, which is three quarters of it, it fits the 1 MiB of a
+/// `ConfigMap`.
+pub const RECEIPT_SIZE: usize = 560_000;
 /// Signatures in one envelope: far more than any review board, and they fit the envelope.
 pub const SIGNATURES: usize = 64;
 /// Bytes of one signature: leaves room for other algorithms than Ed25519 (64 bytes).

@@ -1,11 +1,18 @@
 //! What the verbs share that change the cluster.
 
-use importer::{Change, Run};
+use importer::{Change, Revision, Run};
 
 use super::watch::watch;
 use crate::args::{ClusterArguments, Output, WaitArguments};
-use crate::cluster;
 use crate::failure::Failure;
+use crate::{cluster, render};
+
+/// Where the receipt of a change is found.
+pub(super) fn show_revision(revision: Option<Revision>) {
+    if let Some(revision) = revision {
+        render::line!("this is revision {revision} of the cluster's history");
+    }
+}
 
 /// Runs a change of the cluster, and shows what happens.
 pub(super) fn change<T, E>(
@@ -17,10 +24,12 @@ pub(super) fn change<T, E>(
 where
     Failure: From<E>,
 {
+    // A passphrase is asked for before anything else is.
+    let writer = cluster::writer(wait)?;
     cluster::block_on(async {
         let change = Change {
             cluster: &cluster::connect(arguments).await?,
-            writer: &cluster::writer(wait),
+            writer: &writer,
             tell: &watch(output),
             deadline: wait.timeout(),
             run,

@@ -4,7 +4,7 @@ use clap::{ArgGroup, Args};
 use importer::{Change, EvenIfUsed, Hindered, Run, Undone};
 use schemas::{EnvironmentName, Namespace, SolutionName};
 
-use super::change::change;
+use super::change::{change, show_revision};
 use super::give;
 use super::refusal::{free, hindered};
 use crate::args::{Output, RemovalArguments, choose};
@@ -157,5 +157,6 @@ pub(super) fn show(undone: &Undone, done: &str, run: Run) {
     for note in &undone.notes {
         render::line!("note: {note}");
     }
+    show_revision(undone.revision);
     render::dry(run);
 }

@@ -269,3 +269,66 @@ fn a_killed_change_stands_in_the_history_until_the_next_one_says_that_it_was_int
     let back = json!(["rollback", "1.0.0", "1.1.0", "done"]);
     assert_eq!(newest(&site, 3), json!([back, interrupted, interrupted]));
 }
+
+/// The history as somebody sees it who has this key: the exit code, and of each change what is known of its signature.
+fn proven(site: &Site, key: &str) -> (i32, Value, Value) {
+    let answer = site.solution(&["history", "--key", key, "--output", "json"]);
+    let (code, history) = (answer.code, answer.json());
+    let changes = history["revisions"].as_array().unwrap().iter();
+    let signatures = changes.map(|it| it["signature"].clone()).collect();
+    (code, signatures, history)
+}
+
+#[test]
+fn a_receipt_that_was_changed_or_removed_is_found_by_the_sites_key() {
+    let site = Site::new("history-signed");
+    site.desk.solution(&["keygen", "site"]).success();
+    let sign = |arguments: &[&str]| {
+        let signed = ["--receipt-key", "site.key"];
+        site.solution(&[arguments, &signed].concat()).success()
+    };
+    sign(&["environment", "create", "one"]);
+    sign(&["environment", "create", "two"]);
+    let text = sign(&["environment", "delete", "two"]);
+    let words = "this is revision 3 of the cluster's history";
+    assert!(text.contains(words), "{text}");
+
+    let all = |signature: &str| json!([signature, signature, signature]);
+    let (code, signatures, history) = proven(&site, "site.pub");
+    assert_eq!((code, signatures), (0, all("valid")), "{history:#}");
+    let key = &history["revisions"][0]["signedBy"][0];
+    let short = &key.as_str().unwrap()[..12];
+    let text = site.solution(&["history", "--key", "site.pub"]).success();
+    let words = format!("  signed by key {short}");
+    assert_eq!(text.matches(&words).count(), 3, "{text}");
+    let (code, signatures, _) = proven(&site, "publisher.pub");
+    assert_eq!((code, signatures), (1, all("invalid")));
+    let unchecked = site.solution(&["history", "--output", "json"]).json();
+    assert_eq!(unchecked["revisions"][0]["signature"], "unchecked");
+
+    // Somebody else did it, says somebody who may write there.
+    let records = "metalk8s-solutions";
+    let map = "configmap/receipt-000002";
+    let receipt = site.field(records, map, r"{.data.receipt\.json}");
+    let by = serde_json::from_str::<Value>(&receipt).unwrap()["by"].clone();
+    let forged = receipt.replace(by.as_str().unwrap(), "nobody@nowhere");
+    assert_ne!(forged, receipt);
+    let patch = json!({ "data": { "receipt.json": forged } }).to_string();
+    let patch = ["patch", map, "--type=merge", "--patch", &patch];
+    site.kubectl(records, &patch).success();
+    let (code, signatures, history) = proven(&site, "site.pub");
+    let expected = json!(["valid", "invalid", "valid"]);
+    assert_eq!((code, signatures), (1, expected), "{history:#}");
+    assert_eq!(history["changed"], json!([2]), "{history:#}");
+    let text = site.solution(&["history"]).success();
+    let words = "note: revision 2 is not any more as the next one says that it was";
+    assert!(text.contains(words), "{text}");
+
+    site.kubectl(records, &["delete", map]).success();
+    let (code, signatures, history) = proven(&site, "site.pub");
+    assert_eq!((code, signatures), (1, json!(["valid", "valid"])));
+    assert_eq!(history["missing"], json!([{ "first": 2, "last": 2 }]));
+    site.solution(&["environment", "delete", "one"]).success();
+    let (_, signatures, _) = proven(&site, "site.pub");
+    assert_eq!(signatures, json!(["none", "valid", "valid"]));
+}

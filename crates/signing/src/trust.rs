@@ -236,7 +236,11 @@ mod tests {
     #[test]
     fn a_signature_over_a_plan_never_counts_for_an_archive_nor_the_other_way_round() {
         let [a] = &keys();
-        let types = [PayloadType::Statement, PayloadType::Plan];
+        let types = [
+            PayloadType::Statement,
+            PayloadType::Plan,
+            PayloadType::Receipt,
+        ];
         for (of, over) in types
             .into_iter()
             .flat_map(|of| types.map(|over| (of, over)))

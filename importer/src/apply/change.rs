@@ -6,7 +6,7 @@ use std::time::Duration;
 use deployer::Cluster;
 use watch::Tell;
 
-use crate::apply::leased::Leased;
+use crate::apply::leased::{Done, Leased};
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
@@ -48,16 +48,15 @@ impl fmt::Debug for Change<'_> {
 impl Change<'_> {
     /// Decides from the state of the cluster and, unless the run is dry, takes the Lease, decides again, and acts. The
     /// first decision refuses without a write, and names all of these rights that are missing where not even the state
-    /// can be read; the second knows what others have done meanwhile. The receipt says what
-    /// the change was `about`, from the state before it. Returns what was decided last, and what acting on it removed;
-    /// nothing of a dry run.
+    /// can be read; the second knows what others have done meanwhile. The receipt says what the change was `about`, from
+    /// the state before it. Returns what was decided last, and what was done; nothing of a dry run.
     pub(crate) async fn make<T>(
         &self,
         needs: &Needs,
         about: impl FnOnce(&ClusterState) -> ChangeSubject,
         decide: impl AsyncFn(&ClusterState) -> Result<T, Error>,
         act: impl AsyncFnOnce(&mut Leased<'_>, &mut T) -> Result<(), Error>,
-    ) -> Result<(T, Option<Vec<String>>), Error> {
+    ) -> Result<(T, Option<Done>), Error> {
         let state = async || ClusterState::read(self.cluster).await;
         let first = decide(&rights::state(self.cluster, needs).await?).await?;
         if self.run == Run::Dry {
@@ -70,6 +69,6 @@ impl Change<'_> {
         };
         let writing = (self.cluster, &Authority::Cluster, self.writer, self.tell);
         let (decided, done) = Leased::run(writing, decide, act).await?;
-        Ok((decided, Some(done.removed)))
+        Ok((decided, Some(done)))
     }
 }

@@ -14,7 +14,7 @@ use crate::model::error::Error;
 use crate::model::inventory::{self, served_kind, workloads};
 use crate::model::namespace_record::{self, NamespaceRecord, Origin, namespace_reference};
 use crate::model::obstacle::{Obstacle, named};
-use crate::model::receipt::{ChangeSubject, Verb};
+use crate::model::receipt::{ChangeSubject, Revision, Verb};
 use crate::model::state::ClusterState;
 use crate::model::uses::{Use, check_free};
 use crate::model::vocabulary as v;
@@ -55,6 +55,9 @@ pub struct DeletedEnvironment {
     /// The site's file of the environment, which went, or would go, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site_file: Option<String>,
+    /// The number of the change in the cluster's history; none where nothing was changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Revision>,
 }
 
 /// What is deployed in the namespaces, each of it in the way.
@@ -119,8 +122,12 @@ pub async fn delete(
     let mut needs = of_change();
     needs.forgetting();
     needs.found_everywhere();
-    let ((.., deleted), _) = change.make(&needs, about, decide, act).await?;
-    Ok(deleted)
+    let ((.., deleted), done) = change.make(&needs, about, decide, act).await?;
+    let revision = done.and_then(|done| done.revision);
+    Ok(DeletedEnvironment {
+        revision,
+        ..deleted
+    })
 }
 
 impl DeletedEnvironment {
@@ -152,6 +159,7 @@ impl DeletedEnvironment {
             resources: uses.iter().map(ToString::to_string).collect(),
             uses,
             site_file: file.map(ToString::to_string),
+            revision: None,
         })
     }
 

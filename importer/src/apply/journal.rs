@@ -50,8 +50,9 @@ impl<'a> Journal<'a> {
         }
         let earlier = Receipts::read(self.cluster).await?;
         let by = self.writer.person.clone();
-        let receipt = ChangeReceipt::new(earlier.next(), self.now(), by, self.subject.clone());
-        let object = Object::new(receipt.to_object())?;
+        let (subject, previous) = (self.subject.clone(), earlier.newest());
+        let receipt = ChangeReceipt::new(earlier.next(), self.now(), by, previous, subject);
+        let object = self.object(&receipt)?;
         let (manager, force) = (v::manager(), Conflicts::Force);
         // Created, never applied: one of the same number is another change's.
         self.cluster.put(&object, None, &manager, force).await?;
@@ -86,10 +87,14 @@ impl<'a> Journal<'a> {
     }
 
     async fn keep(&self, receipt: &ChangeReceipt) -> Result<(), Error> {
-        let object = Object::new(receipt.to_object())?;
+        let object = self.object(receipt)?;
         let (manager, force) = (v::manager(), Conflicts::Force);
         self.cluster.apply(&object, &manager, force).await?;
         Ok(())
+    }
+
+    fn object(&self, receipt: &ChangeReceipt) -> Result<Object, Error> {
+        Ok(Object::new(receipt.to_object(self.writer.seal.as_ref()))?)
     }
 
     fn now(&self) -> StatementTime {

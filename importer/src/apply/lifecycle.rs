@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::apply::change::{Change, Run};
 use crate::apply::definitions::Definitions;
-use crate::apply::leased::Leased;
+use crate::apply::leased::{Done, Leased};
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::inventory::inventory;
@@ -18,7 +18,7 @@ use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::obstacle::{Above, Obstacle};
 use crate::model::own;
 use crate::model::owner::{look, owner_of};
-use crate::model::receipt::{ChangeSubject, Verb};
+use crate::model::receipt::{ChangeSubject, Revision, Verb};
 use crate::model::record::Record;
 use crate::model::sight::Sight;
 use crate::model::state::ClusterState;
@@ -41,21 +41,30 @@ pub struct Undone {
     /// Manifests that were deleted at the registry, as `HOST/REPOSITORY@DIGEST`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub freed: Vec<String>,
+    /// The number of the change in the cluster's history; none where nothing was changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Revision>,
 }
 
 impl Undone {
     /// What was removed, or what would be.
     pub(crate) fn of<'a>(
-        removed: Option<Vec<String>>,
+        done: Option<Done>,
         would: impl IntoIterator<Item = &'a ObjectRef>,
         notes: Vec<String>,
     ) -> Self {
-        let would = || would.into_iter().map(ToString::to_string).collect();
+        let would = || Done {
+            removed: would.into_iter().map(ToString::to_string).collect(),
+            ..Done::default()
+        };
+        let Done {
+            removed, revision, ..
+        } = done.unwrap_or_else(would);
         Self {
-            removed: removed.unwrap_or_else(would),
+            removed,
             notes,
-            uses: Vec::new(),
-            freed: Vec::new(),
+            revision,
+            ..Self::default()
         }
     }
 }
@@ -96,8 +105,8 @@ pub async fn undeploy(
     let mut needs = of_change();
     needs.left(namespace.map(Namespace::as_str));
     needs.found_everywhere();
-    let (spaces, removed) = change.make(&needs, about, decide, act).await?;
-    Ok(undeployed(solution, &spaces, removed))
+    let (spaces, done) = change.make(&needs, about, decide, act).await?;
+    Ok(undeployed(solution, &spaces, done))
 }
 
 /// The same with the rights of who administers only this namespace, of what they have deployed there.
@@ -140,14 +149,14 @@ pub async fn undeploy_alone(
     };
     let writing = (change.cluster, &authority, change.writer, change.tell);
     let (spaces, done) = Leased::run(writing, decide, act).await?;
-    Ok(undeployed(solution, &spaces, Some(done.removed)))
+    Ok(undeployed(solution, &spaces, Some(done)))
 }
 
-fn undeployed(solution: &SolutionName, spaces: &Spaces, removed: Option<Vec<String>>) -> Undone {
+fn undeployed(solution: &SolutionName, spaces: &Spaces, done: Option<Done>) -> Undone {
     let objects = spaces.iter().flat_map(|(_, objects)| objects);
     let note =
         format!("custom resources of {solution} stay, and so does everything that belongs to them");
-    Undone::of(removed, objects, vec![note])
+    Undone::of(done, objects, vec![note])
 }
 
 /// Refuses where an operator may not leave these namespaces, or this user may not take it away.
@@ -330,8 +339,8 @@ pub async fn deactivate(
     };
     let mut needs = of_change();
     needs.running();
-    let ((definitions, uses), removed) = change.make(&needs, about, decide, act).await?;
-    let undone = Undone::of(removed, definitions.own(), definitions.notes());
+    let ((definitions, uses), done) = change.make(&needs, about, decide, act).await?;
+    let undone = Undone::of(done, definitions.own(), definitions.notes());
     Ok(Undone { uses, ..undone })
 }
 

@@ -8,7 +8,7 @@ use schemas::{SolutionName, Version};
 
 use crate::apply::change::Change;
 use crate::apply::definitions::Definitions;
-use crate::apply::leased::Leased;
+use crate::apply::leased::{Done, Leased};
 use crate::apply::lifecycle::{Undone, deployed, forget_versions};
 use crate::kept::free::Pushed;
 use crate::model::authority::Authority;
@@ -71,8 +71,8 @@ pub async fn unimport(
     let mut needs = of_change();
     needs.forgetting();
     needs.running();
-    let (going, removed) = change.make(&needs, about, decide, act).await?;
-    Ok(going.undone(removed, images))
+    let (going, done) = change.make(&needs, about, decide, act).await?;
+    Ok(going.undone(done, images))
 }
 
 /// A version that goes.
@@ -85,7 +85,7 @@ struct Going {
 }
 
 impl Going {
-    fn undone(self, removed: Option<Vec<String>>, images: Images<'_>) -> Undone {
+    fn undone(self, done: Option<Done>, images: Images<'_>) -> Undone {
         let registry = &self.record.pushed_to;
         let (notes, freed) = match images {
             Images::Keep => {
@@ -101,7 +101,7 @@ impl Going {
         Undone {
             uses: self.uses,
             freed,
-            ..Undone::of(removed, &[self.record.reference()], notes)
+            ..Undone::of(done, &[self.record.reference()], notes)
         }
     }
 }

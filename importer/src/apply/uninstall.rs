@@ -92,6 +92,7 @@ impl Deletion {
         let mut needs = of_change();
         needs.forgetting();
         needs.found_everywhere();
+        needs.running();
         let state = rights::state(cluster, &needs).await?;
         let going = Going::of(cluster, &state, solution).await?;
         let (mut obstacles, uses) = going.obstacles(cluster, solution, even_if_used).await?;
@@ -171,8 +172,8 @@ impl Deletion {
             let spaces = state.deployments(solution).map(|(space, _)| space);
             ChangeSubject::leaving(Verb::Delete, solution, state, spaces)
         };
-        let (decided, removed) = change.make(&of_change(), about, decide, act).await?;
-        let undone = Undone::of(removed, decided.going.removed(), self.notes.clone());
+        let (decided, done) = change.make(&of_change(), about, decide, act).await?;
+        let undone = Undone::of(done, decided.going.removed(), self.notes.clone());
         Ok(Undone {
             uses: decided.uses,
             freed: decided.freed,

@@ -7,6 +7,7 @@ pub(crate) mod blob;
 pub(crate) mod config_map;
 pub(crate) mod error;
 pub(crate) mod event;
+pub(crate) mod evidence;
 pub(crate) mod inventory;
 pub(crate) mod namespace_record;
 pub(crate) mod obstacle;

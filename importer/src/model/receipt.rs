@@ -18,12 +18,14 @@ use serde_json::{Value, json};
 use crate::limits;
 use crate::model::config_map;
 use crate::model::error::Error;
+use crate::model::evidence::{self, ENVELOPE, Evidence, Gap, Sealed};
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
+use crate::model::writer::Seal;
 
 /// The key of a receipt in its ConfigMap.
-const KEY: &str = "receipt.json";
+pub(crate) const KEY: &str = "receipt.json";
 /// What the names of their ConfigMaps begin with. No record has such a name: theirs begin with other words.
 const PREFIX: &str = "receipt-";
 /// The shape of receipts. It rises when a field changes its meaning; one of a later shape is not read.
@@ -43,6 +45,9 @@ pub struct ChangeReceipt {
     pub at: StatementTime,
     /// Who made it: user and host.
     pub by: String,
+    /// SHA-256 of the receipt before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Digest>,
     /// What it was about.
     #[serde(flatten)]
     pub subject: ChangeSubject,
@@ -278,6 +283,7 @@ impl ChangeReceipt {
         revision: Revision,
         at: StatementTime,
         by: String,
+        previous: Option<Digest>,
         mut subject: ChangeSubject,
     ) -> Self {
         subject.places.truncate(limits::RECEIPT_PLACES);
@@ -286,6 +292,7 @@ impl ChangeReceipt {
             revision,
             at,
             by,
+            previous,
             subject,
             outcome: Outcome::Begun,
             written: Vec::new(),
@@ -314,10 +321,21 @@ impl ChangeReceipt {
         places.find(|place| place.namespace == *namespace)
     }
 
-    /// The receipt as its ConfigMap.
-    pub(crate) fn to_object(&self) -> Value {
+    /// The receipt as it is kept.
+    pub(crate) fn text(&self) -> String {
+        serde_json::to_string(self).expect("a receipt has a JSON form")
+    }
+
+    /// The receipt as its ConfigMap, signed if there is somebody to sign it.
+    pub(crate) fn to_object(&self, seal: Option<&Seal>) -> Value {
         let labels = json!({ v::RECEIPT: self.subject.verb });
-        config_map::record(&config_map_name(self.revision), labels, KEY, self)
+        let text = self.text();
+        let envelope = seal.and_then(|seal| evidence::envelope(&text, seal));
+        let mut data = json!({ KEY: text });
+        if let Some(envelope) = envelope {
+            data[ENVELOPE] = json!(envelope);
+        }
+        config_map::config_map(&config_map_name(self.revision), labels, &data)
     }
 
     /// Reads a receipt out of its ConfigMap; none if it is not one that this program understands.
@@ -356,6 +374,7 @@ pub(crate) struct Receipts {
     /// Those that cannot, by name. They keep nobody from changing the cluster.
     pub(crate) unreadable: Vec<String>,
     last: Revision,
+    evidence: Evidence,
 }
 
 impl Receipts {
@@ -366,11 +385,13 @@ impl Receipts {
         Ok(Self::of(&maps.await?))
     }
 
-    fn of(maps: &[Object]) -> Self {
+    pub(crate) fn of(maps: &[Object]) -> Self {
         let mut receipts = Self::default();
         for map in maps {
-            let number = numbered(map).unwrap_or_default();
-            receipts.last = receipts.last.max(number);
+            if let Some(number) = numbered(map) {
+                receipts.last = receipts.last.max(number);
+                receipts.evidence.add(number, map);
+            }
             match ChangeReceipt::from_object(map) {
                 Some(receipt) => receipts.all.push(receipt),
                 None => receipts.unreadable.push(map.reference().to_string()),
@@ -388,6 +409,28 @@ impl Receipts {
             outcome: Outcome::Interrupted,
             ..receipt.clone()
         })
+    }
+
+    /// What stands beside a receipt.
+    pub(crate) fn sealed(&self, revision: Revision) -> Sealed {
+        self.evidence.sealed(revision)
+    }
+
+    /// The digest by which the next change names the newest one.
+    pub(crate) fn newest(&self) -> Option<Digest> {
+        let interrupted: Vec<ChangeReceipt> = self.interrupted().collect();
+        self.evidence.newest(&interrupted)
+    }
+
+    /// Those that are not any more as the next one names them.
+    pub(crate) fn changed(&self) -> Vec<Revision> {
+        let interrupted: Vec<ChangeReceipt> = self.interrupted().collect();
+        self.evidence.changed(&self.all, &interrupted)
+    }
+
+    /// Those that somebody removed.
+    pub(crate) fn missing(&self) -> Vec<Gap> {
+        self.evidence.missing()
     }
 
     /// The number of the next change.
@@ -429,6 +472,10 @@ impl Receipts {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::sync::Arc;
+
+    use schemas::{EnvelopeSignature, KeyId};
+
     use super::*;
 
     pub(crate) fn ran(version: &str) -> Ran {
@@ -458,12 +505,18 @@ pub(crate) mod tests {
                 to,
             }],
         };
-        let begun = ChangeReceipt::new(revision, StatementTime::DEFAULT, "me@here".into(), subject);
+        let begun = ChangeReceipt::new(
+            revision,
+            StatementTime::DEFAULT,
+            "me@here".into(),
+            None,
+            subject,
+        );
         begun.ended(outcome, &[], &[])
     }
 
     fn objects(receipts: &[ChangeReceipt]) -> Vec<Object> {
-        let objects = receipts.iter().map(|it| Object::new(it.to_object()));
+        let objects = receipts.iter().map(|it| Object::new(it.to_object(None)));
         objects.map(Result::unwrap).collect()
     }
 
@@ -492,14 +545,14 @@ pub(crate) mod tests {
     #[test]
     fn what_is_no_receipt_is_named_and_counts_for_the_numbers() {
         let good = receipt(3, [None, Some(ran("1.0.0"))], Outcome::Done);
-        let mut later = good.to_object();
+        let mut later = good.to_object(None);
         later["data"][KEY] = json!(r#"{"schemaVersion":2}"#);
         later["metadata"]["name"] = json!("receipt-000009");
-        let mut renamed = good.to_object();
+        let mut renamed = good.to_object(None);
         renamed["metadata"]["name"] = json!("receipt-000004");
-        let mut foreign = good.to_object();
+        let mut foreign = good.to_object(None);
         foreign["metadata"]["name"] = json!("receipt-99");
-        let maps = [good.to_object(), later, renamed, foreign];
+        let maps = [good.to_object(None), later, renamed, foreign];
         let maps: Vec<Object> = maps.map(|map| Object::new(map).unwrap()).into();
         let receipts = Receipts::of(&maps);
         assert_eq!(receipts.all, [good]);
@@ -521,12 +574,18 @@ pub(crate) mod tests {
             ..receipt.subject
         };
         let by = "me@here".to_owned();
-        let begun = ChangeReceipt::new(1, StatementTime::DEFAULT, by, subject);
+        let begun = ChangeReceipt::new(1, StatementTime::DEFAULT, by, None, subject);
         let why = Outcome::Failed("x".repeat(limits::RECEIPT_REASON));
         let ended = begun.ended(why, &twice, &names);
         assert_eq!(ended.written, names[..limits::RECEIPT_OBJECTS]);
         assert_eq!(ended.unnamed, 2 * (1000 - limits::RECEIPT_OBJECTS));
-        assert!(ended.to_object().to_string().len() < 1_000_000);
+        let seal: Seal = Arc::new(|_| EnvelopeSignature {
+            key_id: KeyId::new(Digest::new([1; 32])),
+            bytes: vec![1; 64],
+        });
+        let signed = ended.to_object(Some(&seal));
+        assert!(signed["data"][ENVELOPE].is_string());
+        assert!(signed.to_string().len() < 1_000_000);
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Who writes to a cluster, and how others are met who write at the same time.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use deployer::{Clock, Gone, Leases};
+use schemas::EnvelopeSignature;
 
 /// Who writes, by which clock a Lease is renewed, and how others are met who write at the same time.
 #[derive(Clone)]
@@ -20,7 +22,12 @@ pub struct Writer {
     pub leases: Leases,
     /// What happens while another writer is at work.
     pub turn: Turn,
+    /// Signs what is left of each change; none if nobody does.
+    pub seal: Option<Seal>,
 }
+
+/// Signs the bytes of a receipt.
+pub type Seal = Arc<dyn Fn(&[u8]) -> EnvelopeSignature + Send + Sync>;
 
 /// What a writer does while another one is at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<
         }
     };
     let now = environment::now().map_err(Failure::unknown)?;
-    let writer = cluster::writer(&arguments.turn);
+    let writer = cluster::writer(&arguments.turn)?;
     let request = plan
         .file
         .request(environment::person(), now, writer, environment::scratch());

@@ -6,7 +6,7 @@ use schemas::EnvironmentName;
 use serde::Serialize;
 
 use crate::args::{Output, RemovalArguments, choose};
-use crate::commands::change::change;
+use crate::commands::change::{change, show_revision};
 use crate::commands::give;
 use crate::commands::refusal::{free, hindered};
 use crate::failure::{Failure, Outcome};
@@ -85,6 +85,7 @@ fn show(deleted: &DeletedEnvironment, run: Run) {
     if let Some(file) = &deleted.site_file {
         render::line!("{file}, the site's file of the environment, {verb} deleted");
     }
+    show_revision(deleted.revision);
     render::dry(run);
 }
 
@@ -100,6 +101,7 @@ mod tests {
                 resources: vec!["Pod prod/app".to_owned()],
                 uses: Vec::new(),
                 site_file: Some("ConfigMap a/b".to_owned()),
+                revision: None,
             },
             dry_run: true,
         };

@@ -1,13 +1,17 @@
 //! `solution history`: what was changed in the cluster, by whom, and what became of it.
 
+mod shown;
+mod signature;
 mod table;
 
+use std::path::PathBuf;
+
 use clap::Args;
-use importer::{History, Wanted};
+use importer::Wanted;
 use schemas::{EnvironmentName, Namespace, SolutionName};
 
-use super::give;
-use crate::args::{Output, ReadArguments};
+use self::shown::{show, shown};
+use crate::args::{Output, ReadArguments, choose};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
@@ -19,9 +23,14 @@ nothing had to be changed. BEFORE is what ran in the namespace until then; `solu
 REVISION` goes back to what a revision deployed. With --output json, each revision also has its
 archive, its choices, and the objects that were written and removed.
 
+Whoever may write in the records' namespace could change a receipt. With --key it is said of each
+who signed it (--receipt-key of the verb that made it); exits with 1 if one is not signed with one of
+the keys, cannot be read, or was changed or removed. That the newest were removed cannot be told.
+
 Examples:
   solution history
   solution history example -e prod --limit 5
+  solution history --key site.pub
   solution history example --output json")]
 pub(crate) struct Arguments {
     /// Only changes of this Solution
@@ -39,6 +48,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 
+    /// A public key (PEM) whose signature of receipts counts; may be repeated
+    #[arg(long = "key", value_name = "PUB")]
+    keys: Vec<PathBuf>,
+
     #[command(flatten)]
     cluster: ReadArguments,
 }
@@ -50,19 +63,12 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         namespace: arguments.namespace.clone(),
         limit: arguments.limit,
     };
+    let trust = signature::trust(&arguments.keys)?;
     let history = cluster::read(&arguments.cluster, async |cluster| {
         Ok(importer::history(cluster, &wanted).await?)
     })?;
-    Ok(give(output, &history, show))
-}
-
-fn show(history: &History) {
-    if history.revisions.is_empty() {
-        render::line("no change is known");
-    } else {
-        table::show(&history.revisions);
-    }
-    for unreadable in &history.unreadable {
-        render::line!("note: {unreadable} cannot be read as a receipt");
-    }
+    let shown = shown(&history, trust.as_ref());
+    render::result(output, &shown, show);
+    let is_answered = trust.is_none() || shown.is_proven();
+    Ok(choose(is_answered, Outcome::Yes, Outcome::No))
 }

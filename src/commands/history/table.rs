@@ -1,7 +1,10 @@
 //! Changes as a table, for people.
 
 use importer::{ChangeReceipt, Outcome, Passage};
+use schemas::KeyId;
 
+use super::shown::ShownChange;
+use super::signature::Signature;
 use crate::render;
 
 /// The titles of the table.
@@ -17,22 +20,38 @@ const TITLES: [&str; 8] = [
 ];
 
 /// One row for each namespace of a change, and what went wrong below.
-pub(super) fn show(receipts: &[ChangeReceipt]) {
+pub(super) fn show(changes: &[ShownChange<'_>]) {
     let mut widths = TITLES.map(str::len);
-    let rows: Vec<Vec<[String; 8]>> = receipts.iter().map(rows).collect();
+    let rows: Vec<Vec<[String; 8]>> = changes.iter().map(|it| rows(it.receipt)).collect();
     for row in rows.iter().flatten() {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.chars().count());
         }
     }
     line(&TITLES.map(str::to_owned), widths);
-    for (receipt, rows) in receipts.iter().zip(&rows) {
+    for (change, rows) in changes.iter().zip(&rows) {
         for row in rows {
             line(row, widths);
         }
-        if let Outcome::Failed(why) | Outcome::RolledBack(why) = &receipt.outcome {
+        if let Outcome::Failed(why) | Outcome::RolledBack(why) = &change.receipt.outcome {
             render::line!("  why: {why}");
         }
+        if let Some(words) = signed(change) {
+            render::line!("  {words}");
+        }
+    }
+}
+
+/// Who signed the receipt. Where no key is given, only what is wrong with it is worth a line.
+fn signed(change: &ShownChange<'_>) -> Option<String> {
+    match change.signature {
+        Signature::None if change.is_asked => Some("not signed".to_owned()),
+        Signature::None | Signature::Unchecked => None,
+        Signature::Valid => {
+            let keys = render::list(change.signed_by.iter().map(KeyId::short));
+            Some(format!("signed by key {keys}"))
+        }
+        Signature::Invalid => Some("its signature does not verify".to_owned()),
     }
 }
 

@@ -196,7 +196,7 @@ pub(crate) fn of_goal(
         from_site: BTreeSet::new(),
         by: environment::person(),
         now: environment::now().map_err(Failure::unknown)?,
-        writer: cluster::writer(turn),
+        writer: cluster::writer(turn)?,
         wait: turn.timeout(),
         scratch: environment::scratch(),
     })

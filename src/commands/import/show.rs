@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::arguments::Shown;
 use crate::args::Output;
+use crate::commands::change::show_revision;
 use crate::commands::refusal::refuse;
 use crate::failure::Outcome;
 use crate::render;
@@ -67,7 +68,5 @@ pub(super) fn receipt(receipt: &Receipt) {
     if let Some([environment, namespace]) = &receipt.deployed {
         render::line!("its operator is ready in environment {environment}, namespace {namespace}");
     }
-    if let Some(revision) = receipt.revision {
-        render::line!("this is revision {revision} of the cluster's history");
-    }
+    show_revision(receipt.revision);
 }

@@ -58,6 +58,7 @@ fn writer() -> Writer {
         gone: Gone::by(|_| false),
         leases: Leases::default(),
         turn: Turn::Refuse,
+        seal: None,
     }
 }
 
