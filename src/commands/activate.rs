@@ -4,9 +4,9 @@ use clap::Args;
 use importer::{Adopt, Goal, Migrate, Verb};
 use schemas::{SolutionName, Version};
 
-use super::import::{self, PlanArguments};
-use super::kept::kept;
-use crate::args::{ClusterArguments, Output, RegistryArguments, WaitArguments, choose};
+use super::import;
+use super::kept::{Kept, KeptArguments};
+use crate::args::{Output, choose};
 use crate::cluster;
 use crate::failure::{Failure, Outcome};
 
@@ -46,36 +46,24 @@ pub(crate) struct Arguments {
     migrate: bool,
 
     #[command(flatten)]
-    planning: PlanArguments,
-
-    #[command(flatten)]
-    reach: RegistryArguments,
-
-    #[command(flatten)]
-    cluster: ClusterArguments,
-
-    #[command(flatten)]
-    turn: WaitArguments,
+    kept: KeptArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let choices = arguments.planning.choices();
-    cluster::block_on(async {
-        let cluster = cluster::connect(&arguments.cluster).await?;
-        let version = (&arguments.solution, arguments.version.as_ref());
-        let Some(kept) = kept(&cluster, version, &arguments.reach, output).await? else {
-            return Ok(Outcome::No);
-        };
-        let pull_registry = Some(kept.pull_registry);
-        let (registry, turn) = (&kept.registry, &arguments.turn);
-        let mut request = import::of_goal(Goal::Activated, registry, pull_registry, turn)?;
+    let kept = &arguments.kept;
+    let request = |found: &Kept| {
+        let (registry, pull_registry) = (&found.registry, Some(found.pull_registry.clone()));
+        let mut request = import::of_goal(Goal::Activated, registry, pull_registry, &kept.turn)?;
         request.verb = Verb::Activate;
         let adopt = arguments.adopt.is_some();
         request.allowed.adopt.crds = choose(adopt, Adopt::Allow, Adopt::Refuse);
-        request.allowed.conflicts = arguments.planning.conflicts();
         let migrate = arguments.migrate;
         request.allowed.migrate = choose(migrate, Migrate::Allow, Migrate::Refuse);
-        let reached = (&kept.client, &cluster);
-        import::carry_out(&kept.accepted, request, reached, choices, output).await
+        Ok(request)
+    };
+    cluster::block_on(async {
+        let cluster = cluster::connect(&kept.cluster).await?;
+        let version = (&arguments.solution, arguments.version.as_ref());
+        kept.carry_out(&cluster, version, output, request).await
     })
 }

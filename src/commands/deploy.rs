@@ -5,10 +5,10 @@ use deployer::Cluster;
 use importer::{Authority, Verb};
 use schemas::{Namespace, SolutionName, Version};
 
-use super::import::{self, Place, PlanArguments, Then};
-use super::kept::{kept, kept_for};
+use super::import::{self, Place, Then};
+use super::kept::{Kept, KeptArguments};
 use super::refusal::{free, hindered};
-use crate::args::{ClusterArguments, Output, RegistryArguments, WaitArguments};
+use crate::args::Output;
 use crate::cluster;
 use crate::failure::{Failure, Outcome};
 
@@ -38,40 +38,27 @@ pub(crate) struct Arguments {
     version: Option<Version>,
 
     #[command(flatten)]
-    reach: RegistryArguments,
-
-    #[command(flatten)]
     place: Place,
 
     #[command(flatten)]
-    planning: PlanArguments,
-
-    #[command(flatten)]
-    cluster: ClusterArguments,
-
-    #[command(flatten)]
-    turn: WaitArguments,
+    kept: KeptArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let choices = arguments.planning.choices();
+    let Arguments { place, kept, .. } = arguments;
+    let request = |found: &Kept| {
+        let pull_registry = Some(found.pull_registry.clone());
+        let mut request = import::of_place(place, &found.registry, pull_registry, &kept.turn)?;
+        request.verb = Verb::Deploy;
+        Ok(request)
+    };
     cluster::block_on(async {
-        let cluster = cluster::connect(&arguments.cluster).await?;
-        if let (None, Some(namespace)) = (&arguments.place.environment, &arguments.place.namespace)
-        {
+        let cluster = cluster::connect(&kept.cluster).await?;
+        if let (None, Some(namespace)) = (&place.environment, &place.namespace) {
             return Box::pin(alone(arguments, namespace, &cluster, output)).await;
         }
         let version = (&arguments.solution, arguments.version.as_ref());
-        let Some(kept) = kept(&cluster, version, &arguments.reach, output).await? else {
-            return Ok(Outcome::No);
-        };
-        let pull_registry = Some(kept.pull_registry);
-        let place = &arguments.place;
-        let mut request = import::of_place(place, &kept.registry, pull_registry, &arguments.turn)?;
-        request.verb = Verb::Deploy;
-        request.allowed.conflicts = arguments.planning.conflicts();
-        let reached = (&kept.client, &cluster);
-        import::carry_out(&kept.accepted, request, reached, choices, output).await
+        kept.carry_out(&cluster, version, output, request).await
     })
 }
 
@@ -87,8 +74,8 @@ async fn alone(
             "no version is named, and with `--namespace` alone not all that are imported can be seen",
         ));
     };
-    let choices = arguments.planning.choices();
-    if let Then::Write(_) = choices.0 {
+    let kept = &arguments.kept;
+    if let Then::Write(_) = kept.planning.choices().0 {
         return Err(Failure::usage(
             "a plan for `--namespace` alone is applied at once, and not written to a file",
         ));
@@ -99,16 +86,15 @@ async fn alone(
         Ok(found) => found,
         Err(it) => return Ok(hindered(output, &it, "")),
     };
-    let Some(kept) = kept_for(&record, &site, &arguments.reach, output).await? else {
-        return Ok(Outcome::No);
-    };
     let mut place = arguments.place.clone();
     place.environment = Some(environment);
-    let pull_registry = Some(kept.pull_registry);
-    let mut request = import::of_place(&place, &kept.registry, pull_registry, &arguments.turn)?;
-    request.verb = Verb::Deploy;
-    request.authority = Authority::Namespace(namespace.clone());
-    request.allowed.conflicts = arguments.planning.conflicts();
-    let reached = (&kept.client, cluster);
-    import::carry_out(&kept.accepted, request, reached, choices, output).await
+    let request = |found: &Kept| {
+        let pull_registry = Some(found.pull_registry.clone());
+        let mut request = import::of_place(&place, &found.registry, pull_registry, &kept.turn)?;
+        request.verb = Verb::Deploy;
+        request.authority = Authority::Namespace(namespace.clone());
+        Ok(request)
+    };
+    kept.carry_out_for(cluster, (&record, &site), output, request)
+        .await
 }

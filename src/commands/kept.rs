@@ -1,17 +1,78 @@
 //! An imported version as the site keeps it: its archive is read from the registry that it was pushed to, and checked as
 //! its medium was.
 
+use clap::Args;
 use deployer::Cluster;
-use importer::{Error, HeldSite, Record};
+use importer::{Error, HeldSite, Record, Request};
 use registry::{Client, RegistryAddress};
 use schemas::{SolutionName, Version};
 use validator::{Accepted, AcceptedBefore, Finding, Report};
 
-use super::import;
+use super::import::{self, PlanArguments};
 use super::validate::words;
-use crate::args::{Output, RegistryArguments};
-use crate::failure::Failure;
+use crate::args::{ClusterArguments, Output, RegistryArguments, WaitArguments};
+use crate::failure::{Failure, Outcome};
 use crate::{environment, interrupt, render};
+
+/// How a verb gets at an imported version, and what becomes of its plan.
+#[derive(Args, Debug)]
+pub(super) struct KeptArguments {
+    #[command(flatten)]
+    reach: RegistryArguments,
+
+    #[command(flatten)]
+    pub(super) planning: PlanArguments,
+
+    #[command(flatten)]
+    pub(super) cluster: ClusterArguments,
+
+    #[command(flatten)]
+    pub(super) turn: WaitArguments,
+}
+
+impl KeptArguments {
+    /// Reads the archive of an imported version, of the newest if none is named, and carries out what is asked of it.
+    pub(super) async fn carry_out(
+        &self,
+        cluster: &Cluster,
+        version: (&SolutionName, Option<&Version>),
+        output: Output,
+        request: impl FnOnce(&Kept) -> Result<Request, Failure>,
+    ) -> Result<Outcome, Failure> {
+        let kept = kept(cluster, version, &self.reach, output).await?;
+        self.carry_out_of(kept, cluster, output, request).await
+    }
+
+    /// The same of the version that a record is of.
+    pub(super) async fn carry_out_for(
+        &self,
+        cluster: &Cluster,
+        (record, site): (&Record, &HeldSite),
+        output: Output,
+        request: impl FnOnce(&Kept) -> Result<Request, Failure>,
+    ) -> Result<Outcome, Failure> {
+        let kept = judge_for(record, site, &self.reach, output).await?;
+        let kept = kept.map_or_else(|report| say(&report, output), Some);
+        self.carry_out_of(kept, cluster, output, request).await
+    }
+
+    async fn carry_out_of(
+        &self,
+        kept: Option<Kept>,
+        cluster: &Cluster,
+        output: Output,
+        request: impl FnOnce(&Kept) -> Result<Request, Failure>,
+    ) -> Result<Outcome, Failure> {
+        let Some(kept) = kept else {
+            return Ok(Outcome::No);
+        };
+        let mut request = request(&kept)?;
+        request.allowed.conflicts = self.planning.conflicts();
+        let reached = (&kept.client, cluster);
+        let choices = self.planning.choices();
+        import::carry_out(&kept.accepted, request, reached, choices, output).await
+    }
+}
 
 /// An imported version, and its archive.
 pub(super) struct Kept {
@@ -32,17 +93,6 @@ pub(super) async fn kept(
     output: Output,
 ) -> Result<Option<Kept>, Failure> {
     let kept = judge(cluster, version, reach, output).await?;
-    Ok(kept.map_or_else(|report| say(&report, output), Some))
-}
-
-/// Reads the archive of the version that a record is of.
-pub(super) async fn kept_for(
-    record: &Record,
-    site: &HeldSite,
-    reach: &RegistryArguments,
-    output: Output,
-) -> Result<Option<Kept>, Failure> {
-    let kept = judge_for(record, site, reach, output).await?;
     Ok(kept.map_or_else(|report| say(&report, output), Some))
 }
 

@@ -4,9 +4,9 @@ use clap::Args;
 use importer::{Downgrade, Goal, Known, PullLogin, Request, Revision, Target, Verb, WayBack};
 use schemas::{EnvironmentName, Namespace, SolutionName};
 
-use super::import::{self, PlanArguments};
-use super::kept::{Kept, kept};
-use crate::args::{ClusterArguments, Output, RegistryArguments, WaitArguments};
+use super::import;
+use super::kept::{Kept, KeptArguments};
+use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
@@ -42,35 +42,22 @@ pub(crate) struct Arguments {
     accept: Vec<String>,
 
     #[command(flatten)]
-    reach: RegistryArguments,
-
-    #[command(flatten)]
-    planning: PlanArguments,
-
-    #[command(flatten)]
-    cluster: ClusterArguments,
-
-    #[command(flatten)]
-    turn: WaitArguments,
+    kept: KeptArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let choices = arguments.planning.choices();
     let (solution, environment) = (&arguments.solution, &arguments.environment);
     cluster::block_on(async {
-        let cluster = cluster::connect(&arguments.cluster).await?;
+        let cluster = cluster::connect(&arguments.kept.cluster).await?;
         let place = (environment, arguments.namespace.as_ref());
         let back = importer::way_back(&cluster, solution, place, arguments.to).await?;
         if output == Output::Human {
             show(solution, &back);
         }
-        let version = (solution, Some(&back.version));
-        let Some(kept) = kept(&cluster, version, &arguments.reach, output).await? else {
-            return Ok(Outcome::No);
-        };
-        let request = request(arguments, back, &kept)?;
-        let reached = (&kept.client, &cluster);
-        import::carry_out(&kept.accepted, request, reached, choices, output).await
+        let version = (solution, Some(&back.version.clone()));
+        let request = |found: &Kept| request(arguments, back, found);
+        let kept = &arguments.kept;
+        kept.carry_out(&cluster, version, output, request).await
     })
 }
 
@@ -82,11 +69,10 @@ fn request(arguments: &Arguments, back: WayBack, kept: &Kept) -> Result<Request,
         pull_login: secret.map_or(PullLogin::None, PullLogin::Secret),
     });
     let pull_registry = Some(kept.pull_registry.clone());
-    let mut request = import::of_goal(goal, &kept.registry, pull_registry, &arguments.turn)?;
+    let mut request = import::of_goal(goal, &kept.registry, pull_registry, &arguments.kept.turn)?;
     request.verb = Verb::Rollback;
     request.accepted = arguments.accept.iter().cloned().collect();
     request.allowed.downgrade = Downgrade::Allow;
-    request.allowed.conflicts = arguments.planning.conflicts();
     Ok(request)
 }
 
