@@ -47,7 +47,7 @@ pub(crate) fn listing(site: &Site) -> BTreeSet<String> {
 }
 
 /// What the program writes in the environments, as it stands.
-fn content(site: &Site) -> Vec<Value> {
+pub(crate) fn content(site: &Site) -> Vec<Value> {
     let objects = site.snapshot();
     let objects = objects
         .lines()
