@@ -4,6 +4,7 @@
 //!
 //! `docs/testing.md` says which test shows which scenario.
 
+mod isolation;
 mod node;
 
 use std::collections::BTreeSet;

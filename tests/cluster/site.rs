@@ -6,7 +6,7 @@
 //! The program works as a user who has exactly the rights that `solution rbac` prints for the archives that are imported,
 //! kubectl as the cluster's administrator.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
@@ -299,6 +299,26 @@ impl Site {
         config.to_str().unwrap().to_owned()
     }
 
+    /// Every object of every kind in a namespace, as it was asked for, by kind and name; but for events and for what is
+    /// already going, as the last pods of an earlier version.
+    pub(crate) fn everything(&self, namespace: &str) -> BTreeMap<String, Value> {
+        let kinds = ["api-resources", "--namespaced", "--verbs=list"];
+        let kinds = [&kinds[..], &["--output=name"]].concat();
+        let kinds = self.kubectl(namespace, &kinds).success();
+        let kinds = kinds.lines().filter(|kind| !kind.starts_with("events"));
+        let kinds = kinds.collect::<Vec<_>>().join(",");
+        let list = self.kubectl(namespace, &["get", &kinds, "--output=json"]);
+        let mut list = list.json();
+        let objects = list["items"].as_array_mut().unwrap().iter_mut();
+        let stays = |object: &&mut Value| object["metadata"]["deletionTimestamp"].is_null();
+        let named = |object: &mut Value| {
+            let name = object["metadata"]["name"].as_str().unwrap();
+            let name = format!("{} {name}", object["kind"].as_str().unwrap());
+            (name, as_asked_for(object.take()))
+        };
+        objects.filter(stays).map(named).collect()
+    }
+
     /// Every object of the kinds that the program writes, as it was asked for: what must not change when a command says
     /// so. Controllers write status and numbers of their own into them at any time.
     pub(crate) fn snapshot(&self) -> String {
@@ -321,6 +341,24 @@ impl Drop for Site {
     fn drop(&mut self) {
         self.clear();
     }
+}
+
+/// The names of what came (`+`), went (`-`) or changed (`~`) between two listings.
+pub(crate) fn difference(
+    before: &BTreeMap<String, Value>,
+    after: &BTreeMap<String, Value>,
+) -> String {
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let told = names.into_iter().filter_map(|name| {
+        let sign = match (before.get(name), after.get(name)) {
+            (None, _) => '+',
+            (_, None) => '-',
+            (before, after) if before != after => '~',
+            _ => return None,
+        };
+        Some(format!("{sign} {name}\n"))
+    });
+    told.collect()
 }
 
 /// What Kubernetes makes for itself, and for every namespace some time after it.
