@@ -1,7 +1,7 @@
 //! Environments as an administrator means them: no new one by a slip of the hand, nothing gone that is still used, and
 //! what stands stays until he says otherwise.
 
-use crate::site::{Site, eventually, variable};
+use crate::site::{Site, difference, eventually, variable};
 
 #[test]
 fn a_mistyped_name_makes_no_environment() {
@@ -240,6 +240,51 @@ fn what_is_not_as_recorded_is_described() {
         "pull secret login",
     ] {
         assert!(text.contains(words), "`{words}` is not in: {text}");
+    }
+}
+
+#[test]
+fn a_second_namespace_has_a_version_of_its_own_and_goes_with_its_environment() {
+    let site = Site::new("wide");
+    site.environment("wide");
+    let create = ["environment", "create", "wide", "--namespace", "annex"];
+    site.solution(&create).success();
+    site.login("annex");
+    let login = ["-e", "wide", "--pull-secret", "login"];
+    // Which of the two is not guessed.
+    let before = site.snapshot();
+    let text = site.import("1.0.0.iso", &login).failure(1);
+    assert!(text.contains("--namespace"), "{text}");
+    let text = site
+        .import("1.0.0.iso", &[&login[..], &["-n", "elsewhere"]].concat())
+        .failure(1);
+    assert!(text.contains("elsewhere"), "{text}");
+    assert_eq!(site.snapshot(), before);
+    for (archive, namespace) in [("1.0.0.iso", "wide"), ("1.1.0.iso", "annex")] {
+        let into = [&login[..], &["--namespace", namespace]].concat();
+        site.import(archive, &into).success();
+    }
+    let status = site.solution(&["status", "--output", "json"]).json();
+    for (at, namespace, version) in [(0, "annex", "1.1.0"), (1, "wide", "1.0.0")] {
+        let operator = &status["operators"][at];
+        let shown = ["environment", "namespace", "version", "condition"];
+        let shown = shown.map(|field| operator[field].as_str().unwrap());
+        assert_eq!(shown, ["wide", namespace, version, "ready"]);
+    }
+    let first = site.everything("wide");
+    let undeploy = ["undeploy", "example", "-e", "wide"];
+    let there = [&undeploy[..], &["-n", "annex"]].concat();
+    site.solution(&there).success();
+    assert_eq!(difference(&first, &site.everything("wide")), "");
+    let delete = ["environment", "delete", "wide"];
+    let text = site.solution(&delete).failure(1);
+    assert!(text.contains("undeploy example"), "{text}");
+    assert_eq!(difference(&first, &site.everything("wide")), "");
+    site.solution(&undeploy).success();
+    site.solution(&delete).success();
+    for namespace in ["wide", "annex"] {
+        let gone = site.kubectl("default", &["get", "namespace", namespace]);
+        assert!(gone.stderr.contains("NotFound"), "{gone:?}");
     }
 }
 
