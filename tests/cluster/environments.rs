@@ -288,6 +288,67 @@ fn a_second_namespace_has_a_version_of_its_own_and_goes_with_its_environment() {
     }
 }
 
+#[test]
+fn an_environment_that_is_not_there_is_not_deleted() {
+    let site = Site::new("absent");
+    site.environment("there");
+    let before = site.snapshot();
+    let text = site
+        .solution(&["environment", "delete", "their"])
+        .failure(1);
+    assert!(text.contains("there is no environment `their`"), "{text}");
+    assert_eq!(site.snapshot(), before);
+}
+
+/// Upstream's list of environments breaks while one of their namespaces goes.
+#[test]
+fn a_namespace_that_does_not_go_holds_up_no_other_environment() {
+    let site = Site::new("stuck");
+    for environment in ["stuck", "free"] {
+        site.environment(environment);
+    }
+    let into = ["--pull-secret", "login", "-e"];
+    let import = |archive, environment| site.import(archive, &[&into[..], &[environment]].concat());
+    import("1.0.0.iso", "free").success();
+    let kubectl = |arguments: &[&str]| site.kubectl("stuck", arguments).success();
+    kubectl(&["create", "configmap", "stays"]);
+    let finalizers = |list: &str| {
+        let patch = format!(r#"--patch={{"metadata": {{"finalizers": {list}}}}}"#);
+        kubectl(&["patch", "configmap", "stays", "--type=merge", &patch]);
+    };
+    finalizers(r#"["example.test/stays"]"#);
+    kubectl(&["delete", "namespace", "stuck", "--wait=false"]);
+    let before = site.snapshot();
+    let refused = import("1.0.0.iso", "stuck");
+    let listed = site.solution(&["environment", "list"]);
+    let described = site.solution(&["environment", "describe", "stuck"]);
+    let after = site.snapshot();
+    let upgraded = import("1.1.0.iso", "free");
+    let status = site.solution(&["status"]);
+    let create = || site.solution(&["environment", "create", "stuck"]);
+    let created = create();
+    let delete = ["environment", "delete", "stuck"];
+    let deleted = site.solution(&[&delete[..], &["--timeout", "2"]].concat());
+    // Whatever the answers are, the namespace must be able to go.
+    finalizers("null");
+    let going = "namespace `stuck` is being deleted";
+    for refused in [refused, created] {
+        assert!(refused.stderr.contains(going), "{refused:?}");
+        assert_eq!(refused.code, 1, "{refused:?}");
+    }
+    assert_eq!(after, before);
+    let listed = listed.success();
+    assert!(listed.contains("namespace free  example 1.0.0"), "{listed}");
+    let described = described.success();
+    assert!(described.contains("is being deleted"), "{described}");
+    upgraded.success();
+    assert!(status.success().contains("example 1.1.0  1/1 ready"));
+    let deleted = deleted.failure(3);
+    assert!(deleted.contains("still there after 2 s: Namespace stuck"));
+    site.solution(&delete).success();
+    create().success();
+}
+
 /// How many requests the status of the cluster takes an administrator of all of it.
 fn requests(site: &Site) -> usize {
     let all = variable("KUBECONFIG");
