@@ -1,4 +1,5 @@
-//! The documents hold together: the book has every page, and every link leads to a file and a heading that are there.
+//! The documents hold together: the book has every page, every link leads to a file and a heading that are there, and
+//! the tests that are named exist.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -143,4 +144,36 @@ fn the_book_has_every_page_once() {
         .filter(|path| path.starts_with(BOOK) && path != summary)
         .collect();
     assert_eq!(listed, there);
+}
+
+/// The names of the tests of a directory, as `module::name`.
+fn tests_in(directory: &Path, tests: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            tests_in(&path, tests);
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            let module = path.file_stem().unwrap().to_str().unwrap();
+            let text = fs::read_to_string(&path).unwrap();
+            let after = text.split("#[test]").skip(1);
+            let names = after.filter_map(|it| it.split_once("fn ")?.1.split_once("()"));
+            tests.extend(names.map(|(name, _)| format!("{module}::{name}")));
+        }
+    }
+}
+
+#[test]
+fn tests_that_the_documents_name_are_there() {
+    let mut tests = BTreeSet::new();
+    for directory in ["tests", "importer/src"] {
+        tests_in(Path::new(directory), &mut tests);
+    }
+    let text = fs::read_to_string("docs/testing.md").unwrap();
+    let section = text.split("## Acceptance").nth(1).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let code = section.split('`').skip(1).step_by(2);
+    let named: BTreeSet<&str> = code.filter(|name| name.contains("::")).collect();
+    assert!(named.len() > 30, "{named:#?}");
+    let lost: Vec<&&str> = named.iter().filter(|it| !tests.contains(**it)).collect();
+    assert!(lost.is_empty(), "no such tests: {lost:#?}");
 }
