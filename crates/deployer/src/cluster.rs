@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use resource::Kinds;
 use watch::Listener;
 
-use crate::rights::held::HeldRules;
+use crate::rules::held::HeldRules;
 
 /// The version of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -25,6 +25,7 @@ mod object;
 mod read;
 mod rights;
 mod rollout;
+mod rules;
 mod stuck;
 mod write;
 
@@ -36,9 +37,9 @@ pub use object::{Gvk, Object, ObjectError, ObjectRef};
 pub use read::{Node, Selector};
 pub use rights::access::Access;
 pub use rights::grants::Grant;
-pub use rights::rules::{PolicyRule, RulePart};
 pub use rollout::Restart;
 pub use rollout::awaited::{Awaited, RolloutProgress, RolloutState};
+pub use rules::{PolicyRule, RulePart};
 pub use stuck::{PullProblem, RolloutFailure, Stuck};
 pub use write::apply::{Applied, Conflicts, Difference, FieldManager, FieldManagerError, Trial};
 pub use write::diff::FieldChange;

@@ -3,7 +3,6 @@
 pub(crate) mod access;
 pub(crate) mod grants;
 pub(crate) mod held;
-pub(crate) mod rules;
 
 use http::Method;
 use serde::Deserialize;

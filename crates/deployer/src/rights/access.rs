@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::held::NOWHERE;
-use super::rules::{PolicyRule, RulePart, covers};
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::limits;
+use crate::rules::{PolicyRule, RulePart, covers};
 
 /// One thing we want to do.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

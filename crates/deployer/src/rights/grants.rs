@@ -2,10 +2,10 @@
 
 use super::access::Access;
 use super::held::NOWHERE;
-use super::rules::{PolicyRule, RulePart, uncovered};
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::limits;
+use crate::rules::{PolicyRule, RulePart, uncovered};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 

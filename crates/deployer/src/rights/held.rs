@@ -1,32 +1,16 @@
-//! The rules that we hold ourselves, asked for once and kept.
+//! Asking which rules we hold ourselves, once for each namespace.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::json;
 
-use super::rules::PolicyRule;
 use crate::cluster::Cluster;
 use crate::error::Error;
+use crate::rules::PolicyRule;
 
 /// A namespace that cannot exist: what we hold "in" it is what we hold everywhere.
 pub(super) const NOWHERE: &str = "-";
-
-/// What we hold, by namespace.
-#[derive(Debug, Default)]
-pub(crate) struct HeldRules(Mutex<HashMap<String, Arc<[PolicyRule]>>>);
-
-impl HeldRules {
-    /// Forgets everything, so that what we were given since is seen.
-    pub(super) fn forget(&self) {
-        self.lock().clear();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<[PolicyRule]>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -40,8 +24,7 @@ struct Answer {
 impl Cluster {
     /// Every rule we hold in a namespace, those for the whole cluster included, as far as the server lists them.
     pub(super) async fn held_rules(&self, namespace: &str) -> Result<Arc<[PolicyRule]>, Error> {
-        let known = self.held.lock().get(namespace).cloned();
-        if let Some(rules) = known {
+        if let Some(rules) = self.held.find(namespace) {
             return Ok(rules);
         }
         let doing = "list the rules we hold";
@@ -50,7 +33,7 @@ impl Cluster {
         let mut rules = held.resource_rules;
         rules.extend(held.non_resource_rules);
         let rules: Arc<[PolicyRule]> = rules.into();
-        self.held.lock().insert(namespace.to_owned(), rules.clone());
+        self.held.keep(namespace, rules.clone());
         Ok(rules)
     }
 }

@@ -1,6 +1,8 @@
 //! Which rules cover which. Kubernetes lets nobody grant what he does not hold himself; this is the same comparison, so
 //! that a plan can say beforehand which rule it will fail on.
 
+pub(crate) mod held;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

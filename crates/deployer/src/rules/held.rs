@@ -1,0 +1,29 @@
+//! The rules that we hold ourselves, as far as they were asked for.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::PolicyRule;
+
+/// What we hold, by namespace.
+#[derive(Debug, Default)]
+pub(crate) struct HeldRules(Mutex<HashMap<String, Arc<[PolicyRule]>>>);
+
+impl HeldRules {
+    pub(crate) fn find(&self, namespace: &str) -> Option<Arc<[PolicyRule]>> {
+        self.lock().get(namespace).cloned()
+    }
+
+    pub(crate) fn keep(&self, namespace: &str, rules: Arc<[PolicyRule]>) {
+        self.lock().insert(namespace.to_owned(), rules);
+    }
+
+    /// Forgets everything, so that what we were given since is seen.
+    pub(crate) fn forget(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<[PolicyRule]>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
