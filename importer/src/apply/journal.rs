@@ -1,12 +1,13 @@
-//! Writes the receipt of a change: begun after its first write, ended with what became of it.
+//! Writes the receipt of a change: begun before its first write, ended with what became of it.
 
 use std::time::SystemTime;
 
 use deployer::{Cluster, Conflicts, Object, Propagation};
 use schemas::{StatementTime, printable_within};
+use serde_json::Value;
 
 use crate::apply::announce::announce;
-use crate::apply::leased::Done;
+use crate::apply::leased::{DECISIONS, Done};
 use crate::limits;
 use crate::model::error::Error;
 use crate::model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Receipts, Revision};
@@ -15,11 +16,9 @@ use crate::model::writer::Writer;
 
 /// The receipt of a change that goes on under the Lease.
 ///
-/// It exists from the first write on, so that a change that changes nothing leaves none, and says that it has begun
-/// until the change ends. A change that is killed therefore stands in the history as begun, and the next one that
-/// writes anything notes that it was interrupted. Only a kill after the very first write and before the receipt is
-/// there leaves nothing; running the command again then leaves a receipt with what ran before, since that is read from
-/// the records, which change last.
+/// It exists from right before the first write that changes anything, so that a change that changes nothing leaves none,
+/// and says that it has begun until the change ends. A change that is killed therefore stands in the history as begun, and
+/// the next one that writes anything notes that it was interrupted.
 pub(crate) struct Journal<'a> {
     cluster: &'a Cluster,
     writer: &'a Writer,
@@ -43,21 +42,23 @@ impl<'a> Journal<'a> {
         }
     }
 
+    /// Whether there is a receipt.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun.is_some()
+    }
+
     /// Makes sure that there is a receipt.
     pub(crate) async fn begin(&mut self) -> Result<(), Error> {
-        if self.begun.is_some() {
+        if self.has_begun() {
             return Ok(());
         }
         let earlier = Receipts::read(self.cluster).await?;
         let by = self.writer.person.clone();
         let (subject, previous) = (self.subject.clone(), earlier.newest());
         let receipt = ChangeReceipt::new(earlier.next(), self.now(), by, previous, subject);
-        let object = self.object(&receipt)?;
-        let (manager, force) = (v::manager(), Conflicts::Force);
-        // Created, never applied: one of the same number is another change's.
-        self.cluster.put(&object, None, &manager, force).await?;
+        self.create(&receipt).await?;
         for interrupted in earlier.interrupted() {
-            self.keep(&interrupted).await?;
+            self.keep(interrupted.to_object(self.writer.seal.as_ref())).await?;
         }
         self.begun = Some(Begun { receipt, earlier });
         Ok(())
@@ -69,12 +70,15 @@ impl<'a> Journal<'a> {
         failed: Option<&Error>,
         done: &Done,
     ) -> Result<Option<Revision>, Error> {
+        if failed.is_none() {
+            self.settle().await?;
+        }
         let Some(Begun { receipt, earlier }) = &self.begun else {
             return Ok(None);
         };
         let receipt = receipt.clone();
         let receipt = receipt.ended(outcome(failed), &done.objects, &done.removed);
-        self.keep(&receipt).await?;
+        self.keep(receipt.to_object()).await?;
         for object in earlier.surplus() {
             // Whoever may not delete them leaves them to the next one.
             let removed = self.cluster.delete(&object, Propagation::Background, None);
@@ -86,15 +90,52 @@ impl<'a> Journal<'a> {
         Ok(Some(receipt.revision))
     }
 
-    async fn keep(&self, receipt: &ChangeReceipt) -> Result<(), Error> {
-        let object = self.object(receipt)?;
-        let (manager, force) = (v::manager(), Conflicts::Force);
-        self.cluster.apply(&object, &manager, force).await?;
+    /// Takes the mark from the receipts of earlier changes that were incomplete and are made up for by this one, also if it
+    /// found nothing more to change.
+    async fn settle(&self) -> Result<(), Error> {
+        let own = self.begun.as_ref().map(|begun| begun.receipt.revision);
+        for earlier in Receipts::incomplete(self.cluster).await?.all {
+            if Some(earlier.revision) != own && earlier.is_settled_by(&self.subject) {
+                let settled = earlier.interrupted();
+                let settled = settled.to_settled_object(self.writer.seal.as_ref());
+                self.keep(settled).await?;
+            }
+        }
         Ok(())
     }
 
-    fn object(&self, receipt: &ChangeReceipt) -> Result<Object, Error> {
-        Ok(Object::new(receipt.to_object(self.writer.seal.as_ref()))?)
+    /// Created, never applied: one of the same number is another change's, unless it says the very same. Then the answer
+    /// to the creation was lost, and it was sent once more.
+    async fn create(&self, receipt: &ChangeReceipt) -> Result<(), Error> {
+        let object = Object::new(receipt.to_object(self.writer.seal.as_ref()))?;
+        let (manager, force) = (v::manager(), Conflicts::Force);
+        match self.cluster.put(&object, None, &manager, force).await {
+            Err(taken @ deployer::Error::Changed { .. }) => {
+                let live = self.cluster.get(object.reference()).await?;
+                let same = live.as_ref().and_then(ChangeReceipt::from_object);
+                if same.as_ref() == Some(receipt) {
+                    return Ok(());
+                }
+                Err(taken.into())
+            }
+            created => Ok(created.map(|_| ())?),
+        }
+    }
+
+    /// Writes a receipt that is there, with its marks as they are to be. One that says the same stays as it was signed.
+    async fn keep(&self, receipt: Value) -> Result<(), Error> {
+        let mut object = Object::new(receipt)?;
+        let (manager, force) = (v::manager(), Conflicts::Force);
+        for decision in 1.. {
+            let live = self.cluster.get(object.reference()).await?;
+            object = ChangeReceipt::as_signed(object, live.as_ref())?;
+            let written = self.cluster.put(&object, live.as_ref(), &manager, force);
+            match written.await {
+                Err(deployer::Error::Changed { .. }) if decision < DECISIONS => {}
+                written => return Ok(written.map(|_| ())?),
+            }
+        }
+        unreachable!("the loop ends at the last decision")
     }
 
     fn now(&self) -> StatementTime {

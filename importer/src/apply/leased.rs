@@ -114,23 +114,41 @@ impl Leased<'_> {
             let Some(wanted) = decide(live.as_ref())? else {
                 return Ok(live);
             };
-            let written = self
-                .cluster
-                .put(&wanted, live.as_ref(), &v::manager(), conflicts)
-                .await;
-            match written {
+            match self.write(&wanted, live, conflicts).await {
                 Ok((applied, after)) => {
-                    self.note(reference, applied).await?;
+                    self.note(reference, applied);
                     return Ok(Some(after));
                 }
-                Err(deployer::Error::Changed { .. }) if decision < DECISIONS => {}
-                Err(deployer::Error::Conflict { conflicts, .. }) => {
+                Err(Error::Cluster(deployer::Error::Changed { .. })) if decision < DECISIONS => {}
+                Err(Error::Cluster(deployer::Error::Conflict { conflicts, .. })) => {
                     return Err(fields_owned(&wanted, &conflicts).into());
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
         unreachable!("the loop ends at the last decision")
+    }
+
+    /// Writes an object, and before the first one that is changed the receipt. Returns what was done, and the object as it
+    /// is then.
+    async fn write(
+        &mut self,
+        wanted: &Object,
+        live: Option<Object>,
+        conflicts: Conflicts,
+    ) -> Result<(Applied, Object), Error> {
+        let (cluster, manager) = (self.cluster, v::manager());
+        if self.journal.as_ref().is_some_and(|it| !it.has_begun()) {
+            if let Some(live) = &live {
+                let changes = cluster.would_change(wanted, live, &manager, conflicts);
+                if !changes.await? {
+                    return Ok((Applied::Unchanged, live.clone()));
+                }
+            }
+            self.begin().await?;
+        }
+        let written = cluster.put(wanted, live.as_ref(), &manager, conflicts);
+        Ok(written.await?)
     }
 
     /// Writes an object that is ours alone, whatever is there: one in the namespace of the records, or a projection.
@@ -141,16 +159,14 @@ impl Leased<'_> {
         Ok(())
     }
 
-    async fn note(&mut self, object: &ObjectRef, applied: Applied) -> Result<(), Error> {
+    fn note(&mut self, object: &ObjectRef, applied: Applied) {
         (self.tell)(Event::Object {
             object: object.clone(),
             applied,
         });
-        if applied == Applied::Unchanged {
-            return Ok(());
+        if applied != Applied::Unchanged {
+            self.done.objects.push(object.to_string());
         }
-        self.done.objects.push(object.to_string());
-        self.begin().await
     }
 
     /// Makes sure that there is a receipt, where one is kept.
@@ -173,13 +189,15 @@ impl Leased<'_> {
                 return Ok(());
             };
             may(&live)?;
+            self.begin().await?;
             let deleted = self
                 .cluster
                 .delete(reference, Propagation::Foreground, Some(&live))
                 .await;
             match deleted {
                 Ok(Deleted::Requested) => {
-                    return self.gone(reference.clone()).await;
+                    self.gone(reference.clone());
+                    return Ok(());
                 }
                 Ok(Deleted::WasAbsent) => return Ok(()),
                 Err(deployer::Error::Changed { .. }) if decision < DECISIONS => {}
@@ -209,10 +227,9 @@ impl Leased<'_> {
             .await
     }
 
-    async fn gone(&mut self, object: ObjectRef) -> Result<(), Error> {
+    fn gone(&mut self, object: ObjectRef) {
         self.done.removed.push(object.to_string());
         (self.tell)(Event::Removed(object));
-        self.begin().await
     }
 
     /// Removes what an operator no longer has.
@@ -235,12 +252,18 @@ impl Leased<'_> {
         keep: &[ObjectRef],
     ) -> Result<(), Error> {
         self.lock.check()?;
+        if self.journal.as_ref().is_some_and(|it| !it.has_begun()) {
+            if self.cluster.stale(scope, keep).await?.is_empty() {
+                return Ok(());
+            }
+            self.begin().await?;
+        }
         let removed = self
             .cluster
             .prune(scope, keep, Propagation::Foreground)
             .await?;
         for object in removed {
-            self.gone(object).await?;
+            self.gone(object);
         }
         Ok(())
     }

@@ -314,6 +314,17 @@ impl ChangeReceipt {
         }
     }
 
+    /// The receipt as the next change leaves it, which has found it not ended.
+    pub(crate) fn interrupted(self) -> Self {
+        match self.outcome {
+            Outcome::Begun => Self {
+                outcome: Outcome::Interrupted,
+                ..self
+            },
+            _ => self,
+        }
+    }
+
     /// What it says of a Solution in a namespace.
     pub(crate) fn place(&self, solution: &SolutionName, namespace: &Namespace) -> Option<&Passage> {
         let about = self.subject.solution.as_ref() == Some(solution);
@@ -326,8 +337,35 @@ impl ChangeReceipt {
         serde_json::to_string(self).expect("a receipt has a JSON form")
     }
 
-    /// The receipt as its ConfigMap, signed if there is somebody to sign it.
+    /// Whether a part of the change may be there: it goes on, was interrupted, or failed.
+    fn is_incomplete(&self) -> bool {
+        match self.outcome {
+            Outcome::Begun | Outcome::Interrupted | Outcome::Failed(_) => true,
+            Outcome::Done | Outcome::RolledBack(_) => false,
+        }
+    }
+
+    /// Whether a change that was made leaves nothing of an earlier one half done: it is about the same Solution, and about
+    /// every namespace of the other one.
+    pub(crate) fn is_settled_by(&self, later: &ChangeSubject) -> bool {
+        let there = |place: &Passage| {
+            let mut places = later.places.iter();
+            places.any(|later| later.namespace == place.namespace)
+        };
+        self.subject.solution == later.solution && self.subject.places.iter().all(there)
+    }
+
+    /// The receipt as its ConfigMap, signed if there is somebody to sign it, and marked if the change is incomplete.
     pub(crate) fn to_object(&self, seal: Option<&Seal>) -> Value {
+        let mut object = self.to_settled_object(seal);
+        if self.is_incomplete() {
+            object["metadata"]["labels"][v::INCOMPLETE] = json!("true");
+        }
+        object
+    }
+
+    /// The same once another change has settled what this one left.
+    pub(crate) fn to_settled_object(&self, seal: Option<&Seal>) -> Value {
         let labels = json!({ v::RECEIPT: self.subject.verb });
         let text = self.text();
         let envelope = seal.and_then(|seal| evidence::envelope(&text, seal));
@@ -338,8 +376,18 @@ impl ChangeReceipt {
         config_map::config_map(&config_map_name(self.revision), labels, &data)
     }
 
+    /// A receipt's ConfigMap to be written, with the signature of the one that is there if it says the same.
+    pub(crate) fn as_signed(receipt: Object, live: Option<&Object>) -> Result<Object, Error> {
+        let data = live.map(|live| &live.as_value()["data"]);
+        let mut receipt = receipt.into_value();
+        if let Some(data) = data.filter(|data| data[KEY] == receipt["data"][KEY]) {
+            receipt["data"] = data.clone();
+        }
+        Ok(Object::new(receipt)?)
+    }
+
     /// Reads a receipt out of its ConfigMap; none if it is not one that this program understands.
-    fn from_object(object: &Object) -> Option<Self> {
+    pub(crate) fn from_object(object: &Object) -> Option<Self> {
         let receipt: Self = config_map::parse(object, KEY).ok()?;
         let known = receipt.schema_version == SCHEMA_VERSION;
         (known && numbered(object) == Some(receipt.revision)).then_some(receipt)
@@ -385,6 +433,14 @@ impl Receipts {
         Ok(Self::of(&maps.await?))
     }
 
+    /// Those of changes of which a part may be there: they go on, were interrupted, or failed.
+    pub(crate) async fn incomplete(cluster: &Cluster) -> Result<Self, Error> {
+        let maps = Gvk::new("v1", "ConfigMap");
+        let marked = Selector::has(v::INCOMPLETE);
+        let maps = cluster.list(&maps, Some(v::RECORDS_NAMESPACE), Some(&marked));
+        Ok(Self::of(&maps.await?))
+    }
+
     pub(crate) fn of(maps: &[Object]) -> Self {
         let mut receipts = Self::default();
         for map in maps {
@@ -405,10 +461,7 @@ impl Receipts {
     pub(crate) fn interrupted(&self) -> impl Iterator<Item = ChangeReceipt> {
         let open = self.all.iter();
         let open = open.filter(|receipt| receipt.outcome == Outcome::Begun);
-        open.map(|receipt| ChangeReceipt {
-            outcome: Outcome::Interrupted,
-            ..receipt.clone()
-        })
+        open.cloned().map(ChangeReceipt::interrupted)
     }
 
     /// What stands beside a receipt.
@@ -538,6 +591,8 @@ pub(crate) mod tests {
             let object = objects(std::slice::from_ref(&receipt)).remove(0);
             assert_eq!(object.name(), "receipt-000007");
             assert!(!object.labels().contains_key(v::RECORD));
+            let incomplete = receipt.is_incomplete();
+            assert_eq!(object.labels().contains_key(v::INCOMPLETE), incomplete);
             assert_eq!(ChangeReceipt::from_object(&object), Some(receipt));
         }
     }
@@ -620,6 +675,28 @@ pub(crate) mod tests {
         assert_eq!(surplus(&all), [1, 2, 3]);
         all[9].outcome = Outcome::Interrupted;
         assert_eq!(surplus(&all), [1, 3, 4]);
+    }
+
+    #[test]
+    fn a_change_is_settled_by_one_of_the_same_solution_in_all_its_namespaces() {
+        let earlier = receipt(1, [None, Some(ran("1.0.0"))], Outcome::Interrupted);
+        let later = earlier.subject.clone();
+        assert!(earlier.is_settled_by(&later));
+        let more = ChangeSubject {
+            places: [&later.places[..], &later.places[..]].concat(),
+            ..later.clone()
+        };
+        assert!(earlier.is_settled_by(&more));
+        let solution = Some("cart".parse().unwrap());
+        let other = ChangeSubject {
+            solution,
+            ..later.clone()
+        };
+        let nowhere = ChangeSubject {
+            places: Vec::new(),
+            ..later
+        };
+        assert!(!earlier.is_settled_by(&other) && !earlier.is_settled_by(&nowhere));
     }
 
     #[test]

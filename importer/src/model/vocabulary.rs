@@ -31,6 +31,8 @@ pub(crate) const CONFIG_HASH: &str = "solutions.metalk8s.scality.com/config-hash
 pub(crate) const RECORD: &str = "solutions.metalk8s.scality.com/record";
 /// On receipts, which are no records: the verb.
 pub(crate) const RECEIPT: &str = "solutions.metalk8s.scality.com/receipt";
+/// Beside it, until the change is complete.
+pub(crate) const INCOMPLETE: &str = "solutions.metalk8s.scality.com/incomplete";
 
 /// On CRDs that were there before a Solution took them over, and so stay when it goes.
 pub(crate) const ADOPTED: &str = "solutions.metalk8s.scality.com/adopted";

@@ -16,7 +16,7 @@ use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::object_in;
 
 /// What the server says when an admission webhook has side effects, which a trial must not have.
-const NO_DRY_RUN: &str = "does not support dry run";
+pub(super) const NO_DRY_RUN: &str = "does not support dry run";
 
 /// Longest name of a field manager that the server takes.
 const MAX_MANAGER: usize = 128;

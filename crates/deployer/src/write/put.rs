@@ -4,7 +4,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::apply::{Applied, Conflicts, FieldManager, Run, guarded};
+use super::apply::{Applied, Conflicts, FieldManager, NO_DRY_RUN, Run, guarded};
 use crate::cluster::Cluster;
 use crate::cluster::wire::{Call, escape};
 use crate::error::Error;
@@ -33,6 +33,27 @@ impl Cluster {
         let body = conditional(object, seen);
         self.patch(object, &body, Some(seen), manager, conflicts, Run::Real)
             .await
+    }
+
+    /// Whether [`Self::put`] would change an object that is as it was `seen`. The server computes it and keeps nothing;
+    /// where an admission webhook cannot be tried, it is taken to change.
+    pub async fn would_change(
+        &self,
+        object: &Object,
+        seen: &Object,
+        manager: &FieldManager,
+        conflicts: Conflicts,
+    ) -> Result<bool, Error> {
+        if claim(seen, manager).is_some() {
+            return Ok(true);
+        }
+        let body = conditional(object, seen);
+        let tried = self.patch(object, &body, Some(seen), manager, conflicts, Run::Dry);
+        match tried.await {
+            Ok((applied, _)) => Ok(applied != Applied::Unchanged),
+            Err(Error::Invalid { message, .. }) if message.contains(NO_DRY_RUN) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// Creates an object, and keeps its fields as if they had been applied.
