@@ -124,6 +124,7 @@ mod tests {
             versions: versions.iter().map(found).collect(),
             environments: Vec::new(),
             operators: Vec::new(),
+            incomplete: Vec::new(),
             notes: Vec::new(),
             unseen: Vec::new(),
         }

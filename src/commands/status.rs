@@ -1,7 +1,9 @@
 //! `solution status`: what is imported and what runs where.
 
 use clap::Args;
-use importer::{EnvironmentNamespace, OperatorStatus, Unseen, VersionStatus};
+use importer::{
+    ChangeReceipt, EnvironmentNamespace, OperatorStatus, Outcome as Change, Unseen, VersionStatus,
+};
 use schemas::Namespace;
 use serde::Serialize;
 
@@ -34,6 +36,8 @@ struct Shown<'a> {
     versions: &'a [VersionStatus],
     environments: &'a [EnvironmentNamespace],
     operators: Vec<Hinted<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    incomplete: &'a [ChangeReceipt],
     notes: &'a [String],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unseen: &'a [Unseen],
@@ -66,6 +70,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         versions: &status.versions,
         environments: &status.environments,
         operators: operators.collect(),
+        incomplete: &status.incomplete,
         notes: &status.notes,
         unseen: &status.unseen,
     };
@@ -99,10 +104,37 @@ fn show(status: &Shown) {
         let here = operators.filter(|it| it.operator.namespace == space.namespace);
         here.for_each(show_operator);
     }
+    for receipt in status.incomplete {
+        render::line(incomplete(receipt));
+        render::line("  hint: the same command again completes it");
+    }
     for note in status.notes {
         render::line!("note: {note}");
     }
     show_unseen(status.unseen);
+}
+
+/// A change of which a part may be there, as one line.
+fn incomplete(receipt: &ChangeReceipt) -> String {
+    let subject = &receipt.subject;
+    let solution = subject.solution.as_ref().map(ToString::to_string);
+    let version = subject.version.as_ref().map(ToString::to_string);
+    let words = [Some(subject.verb.to_string()), solution, version];
+    let what: Vec<String> = words.into_iter().flatten().collect();
+    let places = subject.places.iter().map(|place| place.namespace.as_str());
+    let places: Vec<&str> = places.collect();
+    let places = match places.join(", ") {
+        none if none.is_empty() => none,
+        places => format!(" in {places}"),
+    };
+    let why = match &receipt.outcome {
+        Change::Failed(why) | Change::RolledBack(why) => format!("it failed: {why}"),
+        Change::Begun => "it goes on, or was interrupted".to_owned(),
+        Change::Interrupted | Change::Done => "it was interrupted".to_owned(),
+    };
+    let (revision, what) = (receipt.revision, what.join(" "));
+    let (by, at) = (&receipt.by, receipt.at);
+    format!("revision {revision} is incomplete: {what}{places}, by {by} at {at}: {why}")
 }
 
 /// What this user may not see, all of it together.

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::model::error::Error;
 use crate::model::namespace_record::{Deployed, EnvironmentNamespace, NamespaceRecord};
+use crate::model::receipt::{ChangeReceipt, Receipts};
 use crate::model::record::Record;
 use crate::model::sight::{Hidden, Sight, Unseen};
 use crate::model::state::{ClusterState, maps};
@@ -31,6 +32,9 @@ pub struct Status {
     pub environments: Vec<EnvironmentNamespace>,
     /// Every operator.
     pub operators: Vec<OperatorStatus>,
+    /// The changes of which a part may be there, the oldest first: they go on, were interrupted, or failed, and none since
+    /// has made up for it.
+    pub incomplete: Vec<ChangeReceipt>,
     /// What is said in the cluster about environments, and is not so.
     pub notes: Vec<String>,
     /// What this user may not see.
@@ -138,6 +142,7 @@ pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Statu
         versions,
         environments: state.namespaces.iter().map(Into::into).collect(),
         operators,
+        incomplete: incomplete(cluster, only, &sight).await?,
         notes,
         unseen: sight.unseen(),
     })
@@ -160,6 +165,23 @@ async fn found_at_once(cluster: &Cluster) -> Result<Found, Error> {
         )
     };
     Ok(all.into_iter().map(|it| (place(&it.0), it)).collect())
+}
+
+/// The changes that are incomplete, of one namespace or all. They lie beside the records: who may not list those may not
+/// list these, and has been told so.
+async fn incomplete(
+    cluster: &Cluster,
+    only: Option<&Namespace>,
+    sight: &Sight,
+) -> Result<Vec<ChangeReceipt>, Error> {
+    if sight.hides(&Hidden::Records) || sight.hides(&Hidden::OtherRecords) {
+        return Ok(Vec::new());
+    }
+    let mut incomplete = Receipts::incomplete(cluster).await?.all;
+    if let Some(only) = only {
+        incomplete.retain(|it| it.subject.places.iter().any(|at| at.namespace == *only));
+    }
+    Ok(incomplete)
 }
 
 /// What is said of environments, and is not so. Without the records nobody can tell.

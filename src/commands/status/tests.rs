@@ -35,3 +35,34 @@ fn an_operator_that_does_not_run_as_it_should_comes_with_what_to_do() {
     let unseen = shown(Condition::NotReady, Some(Awaited::Unseen));
     assert!(unseen["hint"].as_str().unwrap().contains("allow more time"));
 }
+
+#[test]
+fn a_change_that_is_incomplete_is_one_line() {
+    let receipt = |places: serde_json::Value, outcome: serde_json::Value| -> ChangeReceipt {
+        let mut receipt = json!({
+            "schemaVersion": 1, "revision": 7, "at": "2026-01-02T03:04:05Z", "by": "me@here",
+            "verb": "deploy", "solution": "shop", "version": "1.1.0", "places": places,
+            "written": [], "removed": [],
+        });
+        let fields = receipt.as_object_mut().unwrap();
+        fields.extend(outcome.as_object().unwrap().clone());
+        serde_json::from_value(receipt).unwrap()
+    };
+    let place = |namespace: &str| json!({"environment": "prod", "namespace": namespace});
+    let by = "by me@here at 2026-01-02T03:04:05Z";
+    let begun = receipt(
+        json!([place("prod"), place("shop")]),
+        json!({"outcome": "begun"}),
+    );
+    assert_eq!(
+        incomplete(&begun),
+        format!(
+            "revision 7 is incomplete: deploy shop 1.1.0 in prod, shop, {by}: it goes on, or was interrupted"
+        )
+    );
+    let failed = receipt(json!([]), json!({"outcome": "failed", "reason": "no"}));
+    assert_eq!(
+        incomplete(&failed),
+        format!("revision 7 is incomplete: deploy shop 1.1.0, {by}: it failed: no")
+    );
+}
