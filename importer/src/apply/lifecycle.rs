@@ -188,8 +188,9 @@ pub(crate) async fn leaving<'a>(
     Ok(leaving)
 }
 
-/// The objects of a Solution's operator in a namespace, and the login that was made for it. Those that this user may not
-/// look for are left out: that they may is asked with all other rights.
+/// The objects of a Solution's operator in a namespace, and the login that was made for it. Those on their way out are
+/// among them: an end that was interrupted is completed only when they are gone. Those that this user may not look for
+/// are left out: that they may is asked with all other rights.
 async fn operator(
     (cluster, authority): (&Cluster, &Authority),
     solution: &SolutionName,
@@ -197,7 +198,7 @@ async fn operator(
 ) -> Result<Vec<ObjectRef>, Error> {
     let mut objects = Vec::new();
     for scope in inventory(solution, &space.namespace, authority) {
-        match cluster.stale(&scope, &[]).await {
+        match cluster.ours(&scope).await {
             Err(deployer::Error::Forbidden { .. }) => {}
             found => objects.extend(found?.iter().map(|object| object.reference().clone())),
         }

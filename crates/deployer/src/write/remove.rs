@@ -112,11 +112,21 @@ impl Cluster {
         Ok(left)
     }
 
-    /// Objects of ours that are not among those to keep, for a plan. Objects that belong to another object (a
-    /// Deployment's `ReplicaSet`) are their owner's business, and those on their way out are not named again. Kinds
-    /// that the cluster does not have are passed over.
+    /// Objects of ours that are not among those to keep, for a plan. Those on their way out are not named again.
     pub async fn stale(&self, scope: &Scope, keep: &[ObjectRef]) -> Result<Vec<Object>, Error> {
-        let mut stale = Vec::new();
+        let mut stale = self.ours(scope).await?;
+        let kept = |object: &Object| {
+            keep.iter()
+                .any(|keep| keep.is_same_object(object.reference()))
+        };
+        stale.retain(|object| !object.is_being_deleted() && !kept(object));
+        Ok(stale)
+    }
+
+    /// All objects of ours, with those on their way out. Objects that belong to another object (a Deployment's
+    /// `ReplicaSet`) are their owner's business. Kinds that the cluster does not have are passed over.
+    pub async fn ours(&self, scope: &Scope) -> Result<Vec<Object>, Error> {
+        let mut ours = Vec::new();
         for gvk in &scope.kinds {
             let found = match self
                 .list(gvk, scope.namespace.as_deref(), Some(&scope.selector))
@@ -125,9 +135,9 @@ impl Cluster {
                 Err(Error::NoSuchKind(_)) => continue,
                 other => other?,
             };
-            stale.extend(found.into_iter().filter(|object| is_stale(object, keep)));
+            ours.extend(found.into_iter().filter(|object| !is_owned(object)));
         }
-        Ok(stale)
+        Ok(ours)
     }
 
     /// Deletes what [`Cluster::stale`] finds, each only if it is still as it was found; what was changed meanwhile is
@@ -160,17 +170,12 @@ impl Cluster {
     }
 }
 
-fn is_stale(object: &Object, keep: &[ObjectRef]) -> bool {
+fn is_owned(object: &Object) -> bool {
     let owners = object
         .as_value()
         .pointer("/metadata/ownerReferences")
         .and_then(Value::as_array);
-    let owned = owners.is_some_and(|owners| owners.iter().any(|owner| owner["controller"] == true));
-    !owned
-        && !object.is_being_deleted()
-        && !keep
-            .iter()
-            .any(|keep| keep.is_same_object(object.reference()))
+    owners.is_some_and(|owners| owners.iter().any(|owner| owner["controller"] == true))
 }
 
 fn held(object: &ObjectRef, live: &Object) -> String {
