@@ -8,6 +8,7 @@ mod common;
 
 mod acceptance;
 mod activate;
+mod admission;
 mod approval;
 mod book;
 mod choices;
@@ -18,6 +19,7 @@ mod definitions;
 mod delete;
 mod diff;
 mod environments;
+mod faults;
 mod flags;
 mod freeing;
 mod future;

@@ -1,0 +1,277 @@
+//! The program killed between its requests to the API server: the state is always the old one, the new one, or one that
+//! `status` calls incomplete; and the same command again completes what was begun, as if nobody had killed it.
+//!
+//! Reads leave a state as it is, so that every state that a kill can leave is seen by a kill after each write, with its
+//! answer unread, and one before the first. Kills before requests of any sort are tried at random.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::admission::Admission;
+use crate::common::Answer;
+use crate::gate::{Gate, Stop};
+use crate::site::{Site, eventually, variable};
+
+/// The environment, and its namespace.
+const PLACE: &str = "faults";
+
+const DEPLOY: [&str; 7] = [
+    "deploy",
+    "example",
+    "1.0.0",
+    "-e",
+    PLACE,
+    "--pull-secret",
+    "login",
+];
+const UPGRADE: [&str; 5] = ["deploy", "example", "1.1.0", "-e", PLACE];
+const DOWNGRADE: [&str; 6] = [
+    "deploy",
+    "example",
+    "1.0.0",
+    "-e",
+    PLACE,
+    "--allow-downgrade",
+];
+const UNDEPLOY: [&str; 4] = ["undeploy", "example", "-e", PLACE];
+
+/// The kills at random.
+const KILLS: usize = 50;
+/// After so many of them what the last one began is completed.
+const COMPLETED: usize = 5;
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Gives each Deployment that is made a probe that always answers: it is ready when its pods are, without being watched for
+/// some time.
+const PROBE: &str = r#"
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: faults}
+spec:
+  matchConstraints:
+    resourceRules:
+      - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}
+  reinvocationPolicy: Never
+  mutations:
+    - patchType: JSONPatch
+      jsonPatch:
+        expression: >-
+          [JSONPatch{op: "add", path: "/spec/template/spec/containers/0/readinessProbe",
+          value: {"tcpSocket": dyn({"host": dyn("10.244.0.1"), "port": dyn(10250)}), "periodSeconds": dyn(1)}}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: faults}
+spec: {policyName: faults}
+"#;
+
+/// A change of the site, the state before it, and the state after it.
+struct Change<'a> {
+    arguments: &'a [&'a str],
+    old: &'a Content,
+    new: &'a Content,
+}
+
+/// What the program writes, without what differs from one time to the next.
+type Content = Vec<Value>;
+
+fn content(site: &Site) -> Content {
+    let snapshot = site.snapshot();
+    let objects = snapshot
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let name = |object: &Value| object["metadata"]["name"].as_str().unwrap().to_owned();
+    let objects = objects.filter(|object: &Value| !name(object).starts_with("receipt-"));
+    objects.map(without_identity).collect()
+}
+
+fn without_identity(mut object: Value) -> Value {
+    let metadata = object["metadata"].as_object_mut().unwrap();
+    metadata.remove("uid");
+    metadata.remove("creationTimestamp");
+    object
+}
+
+#[track_caller]
+fn assert_same(found: &Content, expected: &Content, when: &str) {
+    let only = |all: &Content, others: &Content| -> Vec<String> {
+        let only = all.iter().filter(|object| !others.contains(object));
+        only.map(|object| format!("{object:#}")).collect()
+    };
+    let [more, less] = [only(found, expected), only(expected, found)].map(|it| it.join("\n"));
+    assert!(found == expected, "{when}: found {more}, and not {less}");
+}
+
+fn command(site: &Site, arguments: &[&str]) -> Command {
+    let mut command = site.command();
+    command.args(arguments);
+    if arguments[0] == "deploy" {
+        command.args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")]);
+    }
+    command
+}
+
+/// What [`PROBE`] does, once the API server does it.
+fn probed(site: &Site) -> Admission {
+    let admission = Admission::of(site, PROBE);
+    eventually("Deployments get the probe", || {
+        let create = ["create", "deployment", "probed", "--image=none"];
+        let tried = ["--dry-run=server", "--output=json"];
+        let tried = site.kubectl("default", &[&create[..], &tried].concat());
+        tried.success().contains("readinessProbe").then_some(())
+    });
+    admission
+}
+
+fn run(site: &Site, arguments: &[&str]) {
+    Answer::of(&mut command(site, arguments)).success();
+}
+
+/// A site with both versions imported, and an environment.
+fn site(name: &str) -> Site {
+    let site = Site::new(name);
+    for archive in ["1.0.0.iso", "1.1.0.iso"] {
+        site.import(archive, &[]).success();
+    }
+    site.environment(PLACE);
+    site
+}
+
+/// The states that two changes lead to and fro between, the one after the second first.
+fn states(site: &Site, [there, back]: [&[&str]; 2]) -> [Content; 2] {
+    let after = |arguments: &[&str]| {
+        run(site, arguments);
+        content(site)
+    };
+    let new = after(there);
+    [after(back), new]
+}
+
+fn ways<'a>([old, new]: &'a [Content; 2], [there, back]: [&'a [&'a str]; 2]) -> [Change<'a>; 2] {
+    let way = |arguments, [old, new]: [&'a Content; 2]| Change {
+        arguments,
+        old,
+        new,
+    };
+    [way(there, [old, new]), way(back, [new, old])]
+}
+
+impl Change<'_> {
+    /// Kills it there and has it completed. Says whether it came there.
+    fn killed(&self, site: &Site, gate: &Gate, stop: Stop) -> bool {
+        let program = command(site, self.arguments);
+        let ended = gate.kill_at(stop, site, &program);
+        if let Some(answer) = ended {
+            answer.success();
+            return false;
+        }
+        self.is_told(site, stop);
+        let again = Answer::of(&mut command(site, self.arguments));
+        // An undeploy of which only the receipt had not ended is refused: nothing is deployed.
+        let nothing_left = again.code == 1 && content(site) == *self.new;
+        assert!(again.code == 0 || nothing_left, "{stop:?}: {again:?}");
+        assert_same(&content(site), self.new, &format!("{stop:?}"));
+        true
+    }
+
+    /// That the state is the old one, the new one, or said to be incomplete.
+    fn is_told(&self, site: &Site, stop: Stop) {
+        let answer = site.solution(&["status", "--output", "json"]);
+        let status = answer.json();
+        let incomplete = status["incomplete"].as_array();
+        let verbs = incomplete.map(|incomplete| incomplete.iter().map(|receipt| &receipt["verb"]));
+        let state = content(site);
+        if state != *self.old && state != *self.new {
+            let last = verbs.and_then(Iterator::last);
+            assert_eq!(last.unwrap(), self.arguments[0], "{stop:?}: {answer:?}");
+        }
+        for operator in status["operators"].as_array().unwrap() {
+            let ready = operator["condition"] == "ready";
+            assert_ne!(ready, operator["why"].is_string(), "{stop:?}: {answer:?}");
+        }
+    }
+}
+
+#[test]
+fn an_upgrade_that_is_killed_anywhere_is_told_and_completes() {
+    let site = site("faults-upgrade");
+    let _probed = probed(&site);
+    run(&site, &DEPLOY);
+    everywhere(&site, [&UPGRADE, &DOWNGRADE]);
+}
+
+#[test]
+fn a_deployment_and_its_end_that_are_killed_anywhere_are_told_and_complete() {
+    let site = site("faults-deploy");
+    let _probed = probed(&site);
+    everywhere(&site, [&DEPLOY, &UNDEPLOY]);
+}
+
+/// Goes to and fro, and is killed each time after one more write, until no way has one more.
+fn everywhere(site: &Site, arguments: [&[&str]; 2]) {
+    let states = states(site, arguments);
+    let ways = ways(&states, arguments);
+    let gate = Gate::open(site);
+    for stop in std::iter::once(Stop::BeforeWrite(1)).chain((1..).map(Stop::AfterWrite)) {
+        let came = [&ways[0], &ways[1]].map(|way| way.killed(site, &gate, stop));
+        if came == [false, false] {
+            break;
+        }
+    }
+}
+
+#[test]
+fn changes_that_are_killed_at_random_are_told_and_complete() {
+    let site = site("faults-random");
+    let _probed = probed(&site);
+    run(&site, &DEPLOY);
+    let arguments: [&[&str]; 2] = [&UPGRADE, &DOWNGRADE];
+    let states = states(&site, arguments);
+    let ways = ways(&states, arguments);
+    let gate = Gate::open(&site);
+    let requests = gate.count(&mut command(&site, &UPGRADE));
+    let mut random = Random(SEED);
+    for kill in 1..=KILLS {
+        let way = &ways[random.below(2)];
+        let stop = Stop::BeforeRequest(1 + random.below(requests));
+        println!("kill {kill}, seed {SEED:#x}: {} {stop:?}", way.arguments[2]);
+        // One that finds less to do comes to its end.
+        let ended = gate.kill_at(stop, &site, &command(&site, way.arguments));
+        if let Some(answer) = ended {
+            answer.success();
+        }
+        way.is_told(&site, stop);
+        if kill % COMPLETED == 0 {
+            run(&site, way.arguments);
+            assert_same(&content(&site), way.new, &format!("kill {kill}"));
+        }
+    }
+}
+
+/// Every write is sent twice, since the answer to the first was lost.
+#[test]
+fn answers_that_are_lost_change_nothing() {
+    let site = site("faults-answers");
+    let gate = Gate::open(&site);
+    let [undeployed, deployed] = states(&site, [&DEPLOY, &UNDEPLOY]);
+    for (arguments, state) in [(&DEPLOY[..], deployed), (&UNDEPLOY, undeployed)] {
+        gate.losing_answers(&mut command(&site, arguments))
+            .success();
+        assert_same(&content(&site), &state, arguments[0]);
+        let status = site.solution(&["status", "--output", "json"]).json();
+        assert!(status["incomplete"].is_null(), "{arguments:?}: {status:#}");
+    }
+}
+
+/// Numbers that are the same at each run (xorshift, Marsaglia 2003).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % u64::try_from(end).unwrap()).unwrap()
+    }
+}
