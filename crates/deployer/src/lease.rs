@@ -317,7 +317,8 @@ impl Keeper {
                 () = tokio::time::sleep(period) => {}
             }
             let began = Instant::now();
-            let why = match tokio::time::timeout(period, self.renew()).await {
+            let left = (period * 3).saturating_sub(renewed.elapsed());
+            let why = match tokio::time::timeout(left, self.renew()).await {
                 Ok(Ok(())) => {
                     renewed = began;
                     continue;
@@ -511,6 +512,34 @@ mod tests {
         }
         let endless = json!({"renewTime": micro_time(at(NOW)), "leaseDurationSeconds": u64::MAX});
         assert_eq!(time_left(&endless, at(NOW)), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_may_take_as_long_as_the_lease_holds() {
+        // Two answers that ask for 7 s each.
+        let state = Mutex::new((Value::Null, 2));
+        let (cluster, seen) = cluster(move |request| {
+            let (stored, busy) = &mut *state.lock().unwrap();
+            match request.method.as_str() {
+                "GET" if stored.is_null() => return Answer::json(404, &json!({})),
+                "GET" if *busy > 0 => {
+                    *busy -= 1;
+                    return Answer(503, Some(7), Vec::new());
+                }
+                "POST" | "PUT" => *stored = serde_json::from_str(&request.body).unwrap(),
+                _ => {}
+            }
+            Answer::json(200, stored)
+        })
+        .await;
+        let ttl = Duration::from_secs(30);
+        let clock: Clock = Arc::new(|| at(NOW));
+        let guard = cluster.acquire_lease(request(ttl), clock).await.unwrap();
+        tokio::time::sleep(ttl).await;
+        guard.check().unwrap();
+        let renewed = |request: &crate::mock::Seen| request.method == "PUT";
+        assert!(seen.lock().unwrap().iter().any(renewed));
+        guard.release().await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
