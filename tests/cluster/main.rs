@@ -33,6 +33,7 @@ mod metadata;
 mod metrics;
 mod migration;
 mod mirrors;
+mod outages;
 #[path = "../common/pages.rs"]
 mod pages;
 mod plugin;

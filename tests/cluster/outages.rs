@@ -1,0 +1,292 @@
+//! Parts of a cluster that fail while the program works: what is said, how it ends, what is there then, and that the same
+//! command again completes it.
+
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::admission::Admission;
+use crate::common::Answer;
+use crate::gate::Gate;
+use crate::site::{Site, eventually, variable};
+
+/// The environment, and its namespace.
+const PLACE: &str = "outage";
+
+/// The write of the operator's Deployment, when some of its objects are written.
+const DEPLOYMENT: &str =
+    "deployments/example-operator?fieldManager=solution&fieldValidation=Strict&force=false HTTP";
+
+/// How long etcd answers nothing. A Lease holds for 30 s.
+const OUTAGE: Duration = Duration::from_secs(20);
+
+/// What the cluster can do to one of its servers.
+fn server(action: &str, name: &str) {
+    let directory = variable("SOLUTION_TEST_CLUSTER_DIR");
+    let mut command = Command::new(variable("SOLUTION_TEST_CLUSTER"));
+    Answer::of(command.args(["server", &directory, action, name])).success();
+}
+
+/// A server that answers nothing, until this is dropped.
+struct Paused(&'static str);
+
+impl Paused {
+    fn new(name: &'static str) -> Self {
+        server("pause", name);
+        Self(name)
+    }
+}
+
+impl Drop for Paused {
+    fn drop(&mut self) {
+        server("continue", self.0);
+    }
+}
+
+/// A site with both versions, of which the first runs.
+fn site(name: &str) -> Site {
+    let site = Site::new(name);
+    site.import("1.1.0.iso", &[]).success();
+    site.environment(PLACE);
+    let into = ["-e", PLACE, "--pull-secret", "login"];
+    site.import("1.0.0.iso", &into).success();
+    site
+}
+
+fn upgrade(site: &Site, more: &[&str]) -> Command {
+    let mut command = site.command();
+    command.args(["deploy", "example", "1.1.0", "-e", PLACE]);
+    command.args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")]);
+    command.args(more);
+    command
+}
+
+fn status(site: &Site) -> Value {
+    site.solution(&["status", "--output", "json"]).json()
+}
+
+/// The version that the operator should run, whether it does, and what became of incomplete changes.
+#[track_caller]
+fn assert_told(site: &Site, version: &str, condition: &str, incomplete: &[&str]) {
+    let status = status(site);
+    let operator = &status["operators"][0];
+    assert_eq!(operator["version"], version, "{status:#}");
+    assert_eq!(operator["condition"], condition, "{status:#}");
+    let found = status["incomplete"].as_array();
+    let found = found.into_iter().flatten();
+    let found: Vec<&str> = found.map(|it| it["outcome"].as_str().unwrap()).collect();
+    assert_eq!(found, incomplete, "{status:#}");
+}
+
+/// The same command again completes it.
+#[track_caller]
+fn completes(site: &Site) {
+    Answer::of(&mut upgrade(site, &[])).success();
+    assert_told(site, "1.1.0", "ready", &[]);
+}
+
+#[track_caller]
+fn says(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "`{word}` is not in: {text}");
+    }
+}
+
+#[test]
+fn an_api_server_that_is_restarted_is_waited_for() {
+    let site = site("outage-restart");
+    let gate = Gate::before(&site, DEPLOYMENT);
+    let answer = gate.during(&mut upgrade(&site, &[]), || {
+        server("restart", "kube-apiserver")
+    });
+    answer.success();
+    assert_told(&site, "1.1.0", "ready", &[]);
+}
+
+#[test]
+fn an_api_server_that_is_gone_ends_an_upgrade_and_the_same_command_completes_it() {
+    let site = site("outage-gone");
+    let gate = Gate::before(&site, DEPLOYMENT);
+    let answer = gate.during(&mut upgrade(&site, &[]), || {
+        server("stop", "kube-apiserver")
+    });
+    server("restart", "kube-apiserver");
+    answer.failure(3);
+    assert_told(&site, "1.0.0", "ready", &["begun"]);
+    completes(&site);
+}
+
+#[test]
+fn an_etcd_that_is_silent_for_a_while_is_waited_for() {
+    let site = site("outage-etcd");
+    let gate = Gate::before(&site, DEPLOYMENT);
+    let answer = thread::scope(|scope| {
+        gate.during(&mut upgrade(&site, &[]), || {
+            let paused = Paused::new("etcd");
+            scope.spawn(move || {
+                thread::park_timeout(OUTAGE);
+                drop(paused);
+            });
+        })
+    });
+    answer.success();
+    assert_told(&site, "1.1.0", "ready", &[]);
+}
+
+#[test]
+fn a_kubelet_that_is_stopped_keeps_the_version_that_runs() {
+    let site = site("outage-kubelet");
+    let paused = Paused::new("kubelet");
+    let text = Answer::of(&mut upgrade(&site, &["--timeout", "15"])).failure(3);
+    let words = [
+        "1.1.0 did not become ready",
+        "version 1.0.0 is running again",
+    ];
+    says(&text, &words);
+    assert_told(&site, "1.0.0", "ready", &[]);
+    drop(paused);
+    completes(&site);
+}
+
+#[test]
+fn a_kubelet_that_works_again_in_time_is_waited_for() {
+    let site = site("outage-kubelet-again");
+    let paused = Paused::new("kubelet");
+    let answer = thread::scope(|scope| {
+        let answer = scope.spawn(|| Answer::of(&mut upgrade(&site, &[])));
+        eventually("the new pod waits for the kubelet", || {
+            let get = ["get", "pods", "--selector=app=example-operator"];
+            let phases = "--output=jsonpath={.items[*].status.phase}";
+            let phases = site.kubectl(PLACE, &[&get[..], &[phases]].concat());
+            phases.stdout.contains("Pending").then_some(())
+        });
+        drop(paused);
+        answer.join().unwrap()
+    });
+    answer.success();
+    assert_told(&site, "1.1.0", "ready", &[]);
+}
+
+#[test]
+fn an_image_that_the_registry_lost_is_named_and_nothing_is_changed() {
+    let site = site("outage-image");
+    let before = site.snapshot();
+    let repository = "example-1.1.0/example-operator";
+    let digest = site.tag(repository, "1.1.0").unwrap();
+    let ca = std::path::PathBuf::from(variable("SOLUTION_TEST_REGISTRY_CA"));
+    let image = format!("docker://{}/{repository}@{digest}", site.registry());
+    let mut delete = Command::new("skopeo");
+    delete
+        .args(["delete", "--cert-dir"])
+        .arg(ca.parent().unwrap());
+    Answer::of(delete.arg(image)).success();
+    let answer = Answer::of(&mut upgrade(&site, &[]));
+    let text = answer.failure(1);
+    let words = "no longer has all of example-operator:1.1.0";
+    says(&text, &[words, "hint: import the archive once more"]);
+    assert_eq!(site.snapshot(), before, "{text}");
+    // Its archive has it.
+    site.import("1.1.0.iso", &[]).success();
+    completes(&site);
+}
+
+const REFUSES: &str = "
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: outage}
+spec:
+  matchConstraints:
+    resourceRules:
+      - {apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments]}
+  validations:
+    - {expression: 'false', message: no change on fridays}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: outage}
+spec: {policyName: outage, validationActions: [Deny]}
+";
+
+const UNREACHABLE: &str = "
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: outage}
+webhooks:
+  - name: outage.example.test
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    failurePolicy: Fail
+    timeoutSeconds: 1
+    clientConfig: {url: 'https://127.0.0.1:9/'}
+    rules:
+      - {apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments]}
+";
+
+/// Makes them, and waits until the API server asks them.
+fn in_force(site: &Site, objects: &str) -> Admission {
+    let admission = Admission::of(site, objects);
+    eventually("changes of Deployments are refused", || {
+        let annotate = ["annotate", "deployment/example-operator", "tried=yes"];
+        let tried = site.kubectl(PLACE, &[&annotate[..], &["--dry-run=server"]].concat());
+        (tried.code != 0).then_some(())
+    });
+    admission
+}
+
+#[test]
+fn admission_that_refuses_is_an_obstacle_and_later_an_incomplete_change() {
+    let site = site("outage-admission");
+    for (objects, words, code) in [
+        (REFUSES, "no change on fridays", 1),
+        (UNREACHABLE, "outage.example.test", 3),
+    ] {
+        let before = site.snapshot();
+        let refused = in_force(&site, objects);
+        let answer = Answer::of(&mut upgrade(&site, &[]));
+        let text = answer.failure(code);
+        says(&text, &[words]);
+        assert_eq!(site.snapshot(), before, "{text}");
+        drop(refused);
+        // The same in the moment of writing.
+        let gate = Gate::before(&site, DEPLOYMENT);
+        let mut refused = None;
+        let answer = gate.during(&mut upgrade(&site, &[]), || {
+            refused = Some(in_force(&site, objects));
+        });
+        says(&answer.failure(code), &[words]);
+        assert_told(&site, "1.0.0", "ready", &["failed"]);
+        let text = site.solution(&["status"]).success();
+        says(
+            &text,
+            &["is incomplete: deploy example 1.1.0", words, "hint:"],
+        );
+        drop(refused);
+        completes(&site);
+        let back = ["rollback", "example", "-e", PLACE];
+        let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+        site.solution(&[&back[..], &["--ca-file", &ca]].concat())
+            .success();
+    }
+}
+
+#[test]
+fn a_quota_without_room_for_the_new_pod_is_an_obstacle() {
+    let site = site("outage-quota");
+    let quota = ["create", "quota", "full", "--hard=pods=1"];
+    site.kubectl(PLACE, &quota).success();
+    eventually("the quota counts", || {
+        let used = site.field(PLACE, "quota/full", "{.status.used.pods}");
+        (used == "1").then_some(())
+    });
+    let before = site.snapshot();
+    let text = Answer::of(&mut upgrade(&site, &[])).failure(1);
+    says(
+        &text,
+        &["exceeded quota: full", "hint:", "nothing was changed"],
+    );
+    assert_eq!(site.snapshot(), before, "{text}");
+    site.kubectl(PLACE, &["delete", "quota", "full"]).success();
+    completes(&site);
+}
