@@ -3,7 +3,7 @@
 use deployer::{Awaited, Error, PullProblem, Stuck};
 use importer::{Condition, OperatorStatus, PushFailure};
 
-use super::{Answer, Failure, Judge, NO, Outcome, UNKNOWN, fix, no, unknown};
+use super::{Answer, Failure, Judge, NO, Outcome, fix, no, unknown};
 use crate::args::choose;
 use crate::{environment, holder, render};
 
@@ -21,7 +21,9 @@ impl Judge for Error {
                 "see what holds them, then run the same command again; `--timeout` waits longer",
             ),
             // By the rule by which the deployer itself asks again.
-            other if other.is_temporary() => UNKNOWN,
+            other if other.is_temporary() => unknown(
+                "check that the API server and its admission webhooks answer, then run the same command again: it completes what was begun",
+            ),
             _ => NO,
         }
     }

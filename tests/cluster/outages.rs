@@ -99,7 +99,7 @@ fn an_api_server_that_is_restarted_is_waited_for() {
     let site = site("outage-restart");
     let gate = Gate::before(&site, DEPLOYMENT);
     let answer = gate.during(&mut upgrade(&site, &[]), || {
-        server("restart", "kube-apiserver")
+        server("restart", "kube-apiserver");
     });
     answer.success();
     assert_told(&site, "1.1.0", "ready", &[]);
@@ -110,7 +110,7 @@ fn an_api_server_that_is_gone_ends_an_upgrade_and_the_same_command_completes_it(
     let site = site("outage-gone");
     let gate = Gate::before(&site, DEPLOYMENT);
     let answer = gate.during(&mut upgrade(&site, &[]), || {
-        server("stop", "kube-apiserver")
+        server("stop", "kube-apiserver");
     });
     server("restart", "kube-apiserver");
     answer.failure(3);
