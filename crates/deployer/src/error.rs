@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::limits;
 use crate::object::{Gvk, ObjectRef};
-use crate::stuck::RolloutFailure;
+use crate::stuck::{PullFailure, RolloutFailure};
 
 /// The cause of a failure in a library below.
 pub type Source = Box<dyn std::error::Error + Send + Sync>;
@@ -173,6 +173,9 @@ pub enum Error {
     /// A rollout does not come.
     #[error(transparent)]
     Rollout(Box<RolloutFailure>),
+    /// A pod does not come to its image.
+    #[error(transparent)]
+    Pull(Box<PullFailure>),
     /// Objects that should go are still there.
     #[error("still there after {}: {}", show_duration(*after), objects.join(", "))]
     StillThere {
@@ -230,6 +233,7 @@ impl Error {
             | Self::LeaseLost { .. } => true,
             // What a rollout waits for was waited for already.
             Self::Rollout(_)
+            | Self::Pull(_)
             | Self::NoKubeconfig(_)
             | Self::ReadKubeconfig { .. }
             | Self::Kubeconfig { .. }

@@ -59,14 +59,23 @@ impl Leases {
         let _ = self.0.subscribe().wait_for(|held| *held == 0).await;
     }
 
-    fn count(&self) -> Counted {
+    pub(crate) fn count(&self) -> Counted {
         self.0.send_modify(|held| *held += 1);
         Counted(self.clone())
     }
 }
 
 /// One more lease, until dropped.
-struct Counted(Leases);
+#[derive(Debug)]
+pub(crate) struct Counted(Leases);
+
+impl Counted {
+    /// The count that it is one more of.
+    #[cfg(test)]
+    pub(crate) fn leases(&self) -> &Leases {
+        &self.0
+    }
+}
 
 impl Drop for Counted {
     fn drop(&mut self) {

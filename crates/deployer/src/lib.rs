@@ -12,6 +12,7 @@
 //! | what would happen | [`Cluster::diff`], [`Cluster::dry_run`], [`Cluster::stale`] |
 //! | do it | [`Cluster::put`], [`Cluster::put_status`], [`Cluster::apply`], [`Cluster::rewrite`], [`Cluster::delete`], [`Cluster::prune`], [`Cluster::restart_unpulled`] |
 //! | has it come, has it gone | [`Cluster::wait_crd_established`], [`Cluster::rollout_state`], [`Cluster::rollout_states`], [`Cluster::wait_rollout`], [`Cluster::wait_gone`] |
+//! | can nodes pull it | [`Cluster::probe`], [`Probe::pulled`] |
 //! | alone | [`Cluster::acquire_lease`] |
 
 mod cluster;
@@ -39,8 +40,9 @@ pub use rights::access::Access;
 pub use rights::grants::Grant;
 pub use rollout::Restart;
 pub use rollout::awaited::{Awaited, RolloutProgress, RolloutState};
+pub use rollout::pull::Probe;
 pub use rules::{PolicyRule, RulePart};
-pub use stuck::{PullProblem, RolloutFailure, Stuck};
+pub use stuck::{PullFailure, PullProblem, RolloutFailure, Stuck};
 pub use write::apply::{Applied, Conflicts, Difference, FieldManager, FieldManagerError, Trial};
 pub use write::diff::FieldChange;
 pub use write::remove::{Deleted, Propagation, Scope};

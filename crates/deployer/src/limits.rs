@@ -57,6 +57,14 @@ pub const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// Pause between two looks while waiting for something.
 pub const POLL: Duration = Duration::from_millis(500);
 
+/// Pause before the second look at a pod that pulls; it doubles up to [`POLL`]. A small image is there in less than a
+/// second, and whoever waits for it waits for nothing else.
+pub const FIRST_LOOK: Duration = Duration::from_millis(50);
+
+/// How long a node may pull an image: at 10 Mbit/s that is 4.5 GB. Nobody tells how far a pull is, so one that will never
+/// end looks like a long one.
+pub const PULLING: Duration = Duration::from_hours(1);
+
 /// Lines of a crashed container's log that are shown.
 pub const LOG_LINES: u32 = 20;
 

@@ -1,5 +1,6 @@
 //! Reading: single objects, lists in pages, nodes.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Deserialize;
@@ -48,6 +49,8 @@ pub struct Node {
     pub ready: bool,
     /// Whether new pods may be put on it (it is not cordoned).
     pub schedulable: bool,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -221,6 +224,11 @@ fn node(object: &Object) -> Node {
         architecture: info("architecture"),
         ready: condition(value, "Ready").is_some_and(|ready| ready["status"] == "True"),
         schedulable: value["spec"]["unschedulable"] != true,
+        labels: object
+            .labels()
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod awaited;
 mod diagnose;
+pub(crate) mod pull;
 mod scene;
 
 use std::time::Duration;

@@ -32,6 +32,27 @@ impl fmt::Display for RolloutFailure {
 
 impl std::error::Error for RolloutFailure {}
 
+/// Why a pod does not come to its image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PullFailure {
+    /// The pod.
+    pub pod: String,
+    /// Its node, if it has one.
+    pub node: Option<String>,
+    /// The cause.
+    pub stuck: Stuck,
+    /// The cluster's own words.
+    pub detail: String,
+}
+
+impl fmt::Display for PullFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.stuck.write(Some(&self.pod), &self.detail, f)
+    }
+}
+
+impl std::error::Error for PullFailure {}
+
 /// Why pods do not come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stuck {

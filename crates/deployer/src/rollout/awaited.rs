@@ -131,7 +131,8 @@ impl Sighting {
     }
 }
 
-fn of_pod(pod: &Value, events: &[Value]) -> Option<Awaited> {
+/// What a pod waits for that nothing is seen to be wrong with.
+pub(super) fn of_pod(pod: &Value, events: &[Value]) -> Option<Awaited> {
     let name = || cut(text(&pod["metadata"]["name"]), limits::MAX_SHOWN_VALUE);
     if !pod["spec"]["nodeName"].is_string() {
         return Some(Awaited::Node { pod: name() });

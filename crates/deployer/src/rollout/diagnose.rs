@@ -111,22 +111,26 @@ fn refused_pods(scene: &Scene) -> Option<Sighting> {
         return None;
     }
     let message = failure["message"].as_str().unwrap_or_default();
-    let stuck = if message.contains("violates PodSecurity") {
-        Stuck::PodSecurity
-    } else if message.contains("exceeded quota") || message.contains("failed quota") {
-        Stuck::Quota
-    } else {
-        Stuck::PodRefused
-    };
     Some(Sighting {
-        stuck,
+        stuck: refusal(message),
         pod: None,
         container: None,
         detail: bounded(message),
     })
 }
 
-fn of_pod(pod: &Value, events: &[Value]) -> Option<Sighting> {
+/// By whose words a pod is refused.
+pub(super) fn refusal(message: &str) -> Stuck {
+    if message.contains("violates PodSecurity") {
+        Stuck::PodSecurity
+    } else if message.contains("exceeded quota") || message.contains("failed quota") {
+        Stuck::Quota
+    } else {
+        Stuck::PodRefused
+    }
+}
+
+pub(super) fn of_pod(pod: &Value, events: &[Value]) -> Option<Sighting> {
     let found = containers(pod).find_map(|status| of_container(pod, status, events));
     found
         .or_else(|| unschedulable(pod))

@@ -95,7 +95,11 @@ impl Cluster {
         )
     }
 
-    async fn events_of(&self, namespace: &str, uid: &Value) -> Result<Vec<Value>, Error> {
+    pub(super) async fn events_of(
+        &self,
+        namespace: &str,
+        uid: &Value,
+    ) -> Result<Vec<Value>, Error> {
         let path = format!(
             "/api/v1/namespaces/{}/events?limit={}&fieldSelector={}",
             escape(namespace),
