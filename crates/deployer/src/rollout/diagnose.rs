@@ -255,7 +255,8 @@ fn told_problem(pod: &Value, message: &str, events: &[Value]) -> (PullProblem, S
 
 /// By the words of containerd and CRI-O. The order matters: a message may hold several.
 fn classify_pull(message: &str) -> PullProblem {
-    const WORDS: [(&str, PullProblem); 22] = [
+    const WORDS: [(&str, PullProblem); 25] = [
+        ("dial tcp: lookup ", PullProblem::NoSuchHost),
         ("unknown authority", PullProblem::UnknownAuthority),
         ("x509", PullProblem::Certificate),
         (
@@ -285,12 +286,26 @@ fn classify_pull(message: &str) -> PullProblem {
         ("name unknown", PullProblem::NotFound),
         (": not found", PullProblem::NotFound),
         ("i/o timeout", PullProblem::TimedOut),
+        ("no route to host", PullProblem::TimedOut),
+        ("network is unreachable", PullProblem::TimedOut),
         ("deadline exceeded", PullProblem::TimedOut),
         ("couldn't parse image", PullProblem::BadReference),
     ];
-    let message = message.to_lowercase();
+    let message = without_names(message).to_lowercase();
     let known = WORDS.iter().find(|(words, _)| message.contains(words));
     known.map_or(PullProblem::Other, |(_, problem)| *problem)
+}
+
+/// A message without what is quoted in it and without references: images and hosts are named by others, perhaps after one
+/// of the words that are looked for.
+fn without_names(message: &str) -> String {
+    let unquoted: Vec<&str> = message.split('"').step_by(2).collect();
+    let unquoted = unquoted.join(" ");
+    let unnamed = unquoted.split_whitespace().map(|word| {
+        let is_name = word.contains('/') && !word.starts_with("i/o");
+        if is_name { ":" } else { word }
+    });
+    unnamed.collect::<Vec<_>>().join(" ")
 }
 
 fn text(value: &Value) -> Option<String> {
@@ -373,6 +388,28 @@ mod tests {
             ),
             ("dial tcp 10.0.0.1:443: i/o timeout", PullProblem::TimedOut),
             ("Back-off pulling image \"r/a:1\"", PullProblem::Other),
+            // Of containerd 1.6 below kubelet 1.36, as the test cluster gave them.
+            (
+                "failed to pull and unpack image \"n.test:5443/a@sha256:0\": failed to resolve reference \"n.test:5443/a@sha256:0\": failed to do request: Head \"https://n.test:5443/v2/a/manifests/sha256:0\": dial tcp: lookup n.test on 10.255.255.53:53: dial udp 10.255.255.53:53: connect: network is unreachable",
+                PullProblem::NoSuchHost,
+            ),
+            (
+                "failed to pull and unpack image \"n.test:5443/a@sha256:0\": failed to resolve reference \"n.test:5443/a@sha256:0\": failed to do request: Head \"https://n.test:5443/v2/a/manifests/sha256:0\": x509: certificate signed by unknown authority",
+                PullProblem::UnknownAuthority,
+            ),
+            (
+                "failed to pull and unpack image \"r/a:1\": failed to do request: Head \"https://r/v2/a\": dial tcp: lookup r on 10.0.0.1:53: read udp 10.0.0.2:4->10.0.0.1:53: read: connection refused",
+                PullProblem::NoSuchHost,
+            ),
+            // What an image is called says nothing.
+            (
+                "failed to pull and unpack image \"r/x509:401\": failed to resolve reference \"r/x509:401\": r/x509:401: not found",
+                PullProblem::NotFound,
+            ),
+            (
+                "reading manifest 1 in r/x509-unauthorized: dial tcp 10.0.0.1:443: i/o timeout",
+                PullProblem::TimedOut,
+            ),
         ] {
             assert_eq!(
                 cause(vec![waiting("ErrImagePull", message)]),
