@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use deployer::Conflicts;
 use importer::{
     Adopt, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Migrate, PlanFile,
-    Replace,
+    Replace, Unproved,
 };
 use schemas::{Envelope, EnvelopeError, PayloadType, limits};
 
@@ -112,6 +112,7 @@ fn allowed(allowed: Allowed) -> Vec<&'static str> {
         forget,
         conflicts,
         migrate,
+        unproved,
         downgrade,
         create,
     } = allowed;
@@ -123,6 +124,7 @@ fn allowed(allowed: Allowed) -> Vec<&'static str> {
         (forget == ForgetSigners::Allow, "--forget-signers"),
         (conflicts == Conflicts::Force, "--force-conflicts"),
         (migrate == Migrate::Allow, "--migrate"),
+        (unproved == Unproved::Allow, "--no-pull-proof"),
         (downgrade == Downgrade::Allow, "--allow-downgrade"),
         (create == CreateEnvironment::Allow, "--create-environment"),
     ];

@@ -30,7 +30,7 @@ pub use history::{History, Known, KnownChange, Wanted, WayBack, history, way_bac
 pub use kept::{imported, open as open_kept};
 pub use mirrors::{Format, MirroredImage, Mirrors, NodeFile};
 pub use model::authority::Authority;
-pub use model::error::{Error, ExpandError, PushFailure};
+pub use model::error::{Error, ExpandError, PushFailure, Unpulled};
 pub use model::event::Event;
 pub use model::evidence::{Gap, Sealed};
 pub use model::namespace_record::{Consent, EnvironmentNamespace, Origin};
@@ -39,7 +39,7 @@ pub use model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Re
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{
     Adopt, Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal,
-    LeftOpen, Login, Migrate, PullLogin, Replace, Request, Target,
+    LeftOpen, Login, Migrate, PullLogin, Replace, Request, Target, Unproved,
 };
 pub use model::sight::{Hidden, Unseen};
 pub use model::site::{HeldSite, SiteFile, SiteFileError, SiteValue};
@@ -55,7 +55,7 @@ pub use plan::rights::manifests::{
 };
 pub use plan::summary::{
     PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedLine, PlannedNarrowing,
-    PlannedObject, PlannedRight, PlannedTarget,
+    PlannedObject, PlannedProof, PlannedRight, PlannedTarget,
 };
 pub use plan::{Plan, Ready};
 pub use status::describe::{

@@ -27,6 +27,8 @@ enum Stage {
     Before,
     Pushing,
     Pushed,
+    /// A pod pulls the operator's image.
+    Proof,
     /// The operator is awaited.
     Rollout,
     /// What ran before is put back.
@@ -51,6 +53,7 @@ impl State {
             Event::Pushed => Stage::Pushed,
             Event::Rollout { .. } if self.stage != Stage::Restoring => Stage::Rollout,
             Event::RollingBack(_) => Stage::Restoring,
+            Event::Pulling { .. } => Stage::Proof,
             Event::Object { object, applied } if *applied != Applied::Unchanged => {
                 self.written.push(object.to_string());
                 return true;
@@ -63,6 +66,7 @@ impl State {
             | Event::Migrated { .. }
             | Event::Restart { .. }
             | Event::Rollout { .. }
+            | Event::Unproved { .. }
             | Event::Waiting(_) => return false,
         };
         std::mem::replace(&mut self.stage, stage) != stage
@@ -75,6 +79,7 @@ impl State {
             }
             Stage::Before => "",
             Stage::Pushed => " after all images were pushed",
+            Stage::Proof => " while a pod was pulling the operator's image",
             Stage::Rollout => " while waiting for the operator",
             Stage::Restoring => " while restoring the previous version",
         };

@@ -147,11 +147,7 @@ fn show(shown: &Shown<'_>, runtime: Runtime) {
     if shown.files.is_empty() {
         return render::note("no image has a `ref`, so nodes need nothing");
     }
-    for NodeFile { path, text } in &shown.files {
-        if let Some(path) = path {
-            render::line!("# {path}");
-        }
-        text.lines().for_each(render::line);
-    }
+    let lines = shown.files.iter().flat_map(NodeFile::lines);
+    lines.for_each(render::line);
     render::note!("hint: {}", runtime.advice());
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use importer::{Downgrade, Goal, Known, PullLogin, Request, Revision, Target, Verb, WayBack};
 use schemas::{EnvironmentName, Namespace, SolutionName};
 
-use super::import;
+use super::import::{self, ProofArguments};
 use super::kept::{Kept, KeptArguments};
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
@@ -42,6 +42,9 @@ pub(crate) struct Arguments {
     accept: Vec<String>,
 
     #[command(flatten)]
+    proving: ProofArguments,
+
+    #[command(flatten)]
     kept: KeptArguments,
 }
 
@@ -73,6 +76,7 @@ fn request(arguments: &Arguments, back: WayBack, kept: &Kept) -> Result<Request,
     request.verb = Verb::Rollback;
     request.accepted = arguments.accept.iter().cloned().collect();
     request.allowed.downgrade = Downgrade::Allow;
+    request.allowed.unproved = arguments.proving.unproved();
     Ok(request)
 }
 

@@ -1,6 +1,6 @@
 //! What happens in the cluster, shown while it does.
 
-use deployer::{Applied, ObjectRef, Restart, RolloutState};
+use deployer::{Applied, Awaited, ObjectRef, Restart, RolloutState};
 use importer::Event;
 
 use super::done::Done;
@@ -20,6 +20,17 @@ pub(super) fn watch(output: Output) -> impl Fn(Event) + Sync {
             Event::Migrated { crd, done, total } => {
                 return waiting.tell(&moved(crd, *done, *total));
             }
+            Event::Pulling {
+                image,
+                architecture,
+                awaited,
+            } => {
+                let on = on(architecture.as_deref());
+                return waiting.tell(&match awaited {
+                    Awaited::Image { .. } => format!("pulling {image}{on}"),
+                    _ => format!("waiting for a pod to pull {image}{on}: {awaited}"),
+                });
+            }
             Event::Waiting(held) => {
                 return render::note!("waiting: {}", failure::in_words(held));
             }
@@ -34,6 +45,11 @@ pub(super) fn watch(output: Output) -> impl Fn(Event) + Sync {
             lines.iter().for_each(render::note);
         }
     }
+}
+
+/// ` on amd64`, or nothing where nodes cannot be seen.
+fn on(architecture: Option<&str>) -> String {
+    architecture.map_or(String::new(), |architecture| format!(" on {architecture}"))
 }
 
 /// `waiting for Deployment prod/app: 0 of 1 pods ready: pulling image r/app:1, pod app-1`
@@ -75,10 +91,17 @@ fn lines_of(event: &Event) -> Vec<String> {
                 ),
             ],
         },
+        Event::Unproved {
+            architecture,
+            detail,
+        } => vec![format!(
+            "  not proven that nodes of {architecture} can pull the image: {detail}"
+        )],
         Event::RollingBack(version) => vec![format!("  restoring version {version}")],
         Event::Push(_)
         | Event::Pushed
         | Event::Migrated { .. }
+        | Event::Pulling { .. }
         | Event::Waiting(_)
         | Event::Rollout { .. } => Vec::new(),
     }

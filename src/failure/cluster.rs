@@ -3,6 +3,7 @@
 use deployer::{Awaited, Error, PullProblem, Stuck};
 use importer::{Condition, OperatorStatus, PushFailure};
 
+use super::pulls;
 use super::{Answer, Failure, Judge, NO, Outcome, fix, no, unknown};
 use crate::args::choose;
 use crate::{environment, holder, render};
@@ -17,6 +18,7 @@ impl Judge for Error {
     fn answer(&self) -> Answer {
         match self {
             Self::Rollout(failure) => failure.stuck.answer(),
+            Self::Pull(failure) => failure.stuck.answer(),
             Self::StillThere { .. } => unknown(
                 "see what holds them, then run the same command again; `--timeout` waits longer",
             ),
@@ -147,6 +149,14 @@ impl From<importer::Error> for Failure {
             E::Password => Self::new(Outcome::Usage, error).hint(NO_PASSWORD),
             E::RolledBack { source, .. } => {
                 quoting(log_of(source), Self::judged(source.answer(), error))
+            }
+            E::Unpulled(cause) => {
+                let Answer(outcome, usual) = cause.source.answer();
+                let (hints, files) = (pulls::hints(cause, usual), cause.files());
+                let failure = hints
+                    .into_iter()
+                    .fold(Self::new(outcome, error), Self::hint);
+                failure.files(files)
             }
             E::NotRolledBack { source, .. } => Self::new(source.answer().0, error),
             E::Object(_)

@@ -10,6 +10,8 @@ const ADOPT_NAMESPACE: &str =
     "choose another with `--namespace`, or take it over with `--adopt namespace`";
 const HAVE_IT_GRANTED: &str =
     "have it granted (`solution rbac` prints the roles), or use another context with `--context`";
+const NO_PODS: &str =
+    "have it granted (`solution rbac` prints the roles); `--no-pull-proof` deploys without";
 const HOLD_IT: &str = "have it granted (`solution rbac ARCHIVE` prints the roles), or import as a user who may `escalate` and `bind` roles";
 const SHORTER: &str = "remove versions that nobody needs with `solution unimport`, or have the publisher shorten the manifest";
 const UNSIGNED: &str = "ask the publisher for a signed archive; `--forget-signers` accepts this one, and forgets who signed before";
@@ -70,6 +72,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::Changed => PLAN_AGAIN,
         O::MadeAnew(_) | O::Unplanned(_) => "run the same command again",
         O::Denied(_) => HAVE_IT_GRANTED,
+        O::NoProof(_) => NO_PODS,
         O::Grant(..) => HOLD_IT,
         O::RecordSize(..) => SHORTER,
         O::OtherArchive(..) => "ask the publisher which is right; `--replace` accepts this one",
@@ -144,7 +147,8 @@ fn accept(id: &str) -> String {
     format!("read them in the plan; `--accept {id}` accepts them")
 }
 
-fn create_secret(
+/// How to make the Secret that nodes log in with; first the environment, where it is not there.
+pub(super) fn create_secret(
     secret: &KubernetesName,
     namespace: &Namespace,
     environment: Option<&EnvironmentName>,

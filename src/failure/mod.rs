@@ -11,6 +11,7 @@ mod keys;
 mod logins;
 mod pack;
 mod plans;
+mod pulls;
 mod registry;
 mod trust;
 
@@ -18,6 +19,7 @@ use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use importer::NodeFile;
 use serde::Serialize;
 
 pub(crate) use self::archive::{beside, reading, signing, too_much};
@@ -69,6 +71,7 @@ pub(crate) struct Failure {
     error: anyhow::Error,
     reasons: Vec<String>,
     hints: Vec<String>,
+    files: Vec<NodeFile>,
     quotes: Vec<Quote>,
 }
 
@@ -78,6 +81,8 @@ struct FailureJson<'a> {
     error: String,
     causes: Vec<String>,
     hints: &'a [String],
+    #[serde(skip_serializing_if = "<[NodeFile]>::is_empty")]
+    files: &'a [NodeFile],
     #[serde(skip_serializing_if = "<[Quote]>::is_empty")]
     quotes: &'a [Quote],
     answer: &'static str,
@@ -159,6 +164,7 @@ impl Failure {
             error: error.into(),
             reasons: Vec::new(),
             hints: Vec::new(),
+            files: Vec::new(),
             quotes: Vec::new(),
         }
     }
@@ -192,6 +198,12 @@ impl Failure {
         self
     }
 
+    /// Adds files that are to be written on nodes.
+    pub(crate) fn files(mut self, files: Vec<NodeFile>) -> Self {
+        self.files = files;
+        self
+    }
+
     /// Adds what somebody else had to say in several lines.
     pub(crate) fn quote(mut self, what: &'static str, text: impl Into<String>) -> Self {
         let text = text.into();
@@ -207,6 +219,7 @@ impl Failure {
                 error: self.error.to_string(),
                 causes: self.causes(),
                 hints: &self.hints,
+                files: &self.files,
                 quotes: &self.quotes,
                 answer: match self.outcome {
                     Outcome::Yes => "yes",
@@ -245,7 +258,8 @@ impl Failure {
         let causes = causes.map(|cause| format!("  caused by: {cause}"));
         let hints = self.hints.iter().map(|hint| format!("hint: {hint}"));
         let quotes = self.quotes.iter().flat_map(Quote::lines);
-        error.chain(causes).chain(hints).chain(quotes)
+        let files = self.files.iter().flat_map(NodeFile::lines);
+        error.chain(causes).chain(hints).chain(files).chain(quotes)
     }
 
     /// The exit code.

@@ -76,7 +76,9 @@ fn a_good_release_that_follows_a_broken_one_at_once_is_taken_ten_times_in_a_row(
 fn a_pull_secret_that_comes_late_or_is_corrected_is_used_at_once() {
     let site = Site::new("late-secret");
     site.environment("late");
-    let text = site.import("1.0.0.iso", &["-e", "late"]).failure(1);
+    // The pod that pulls first would tell before there is a Deployment.
+    let into = ["-e", "late", "--no-pull-proof"];
+    let text = site.import("1.0.0.iso", &into).failure(1);
     assert!(
         text.contains("does not accept the credentials") && text.contains("--pull-secret"),
         "{text}"
@@ -164,13 +166,13 @@ fn ready_and_nothing_else(site: &Site) {
 }
 
 /// A program that is at work, and what it has said on standard error so far.
-struct Running {
+pub(crate) struct Running {
     child: Child,
     said: Arc<Mutex<String>>,
 }
 
 impl Running {
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -189,11 +191,11 @@ impl Running {
         Self { child, said }
     }
 
-    fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         self.said.lock().unwrap().clone()
     }
 
-    fn until(&mut self, words: &str) {
+    pub(crate) fn until(&mut self, words: &str) {
         eventually(&format!("it says `{words}`"), || {
             let ended = self.child.try_wait().unwrap();
             let said = self.said();
@@ -203,13 +205,13 @@ impl Running {
         });
     }
 
-    fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let kill = ["-s", name, &self.child.id().to_string()];
         Answer::of(Command::new("kill").args(kill)).success();
     }
 
     /// Its exit code, and how long it took to end.
-    fn end(&mut self) -> (Option<i32>, Duration) {
+    pub(crate) fn end(&mut self) -> (Option<i32>, Duration) {
         let began = Instant::now();
         let code = self.child.wait().unwrap().code();
         (code, began.elapsed())
@@ -224,7 +226,7 @@ fn waiting_import(site: &Site, silent: &TcpListener) -> Running {
         .args(["import", "1.0.0.iso", "--key", "publisher.pub"])
         .args(["--registry", &site.registry(), "-e", "signals"])
         .args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")])
-        .args(["--pull-registry", &pull]);
+        .args(["--pull-registry", &pull, "--no-pull-proof"]);
     let mut running = Running::start(command);
     running.until("waiting for Deployment signals/example-operator: 0 of 1 pods ready: ");
     running.until(&format!("pulling image {pull}/"));
@@ -353,7 +355,7 @@ fn ctrl_c_at_a_terminal_takes_the_spinner_away_and_says_what_is_done() {
     site.environment("spinner");
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let line = format!(
-        "solution import 1.0.0.iso --key publisher.pub -e spinner --registry {} --ca-file {} --pull-registry {}/nothing",
+        "solution import 1.0.0.iso --key publisher.pub -e spinner --registry {} --ca-file {} --pull-registry {}/nothing --no-pull-proof",
         site.registry(),
         variable("SOLUTION_TEST_REGISTRY_CA"),
         silent.local_addr().unwrap(),

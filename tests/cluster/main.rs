@@ -40,6 +40,7 @@ mod plugin;
 #[path = "../../crates/registry/tests/docker_registry/proxy.rs"]
 #[allow(dead_code, reason = "each test crate uses a part")]
 mod proxy;
+mod pulls;
 mod refusals;
 mod requests;
 #[path = "../../crates/registry/tests/docker_registry/server.rs"]

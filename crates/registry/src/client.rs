@@ -129,6 +129,7 @@ struct Inner {
     transport: Transport,
     address: RegistryAddress,
     plain_http: PlainHttp,
+    authorities: Vec<Vec<u8>>,
     connections: NonZeroUsize,
     retry: RetryPolicy,
     base: OnceCell<Url>,
@@ -169,6 +170,7 @@ impl Client {
                 transport: Transport { wire, auth },
                 address: address.clone(),
                 plain_http: options.plain_http,
+                authorities: options.ca,
                 connections: options.connections,
                 retry: options.retry,
                 base: OnceCell::new(),
@@ -187,6 +189,12 @@ impl Client {
     #[must_use]
     pub fn address(&self) -> &RegistryAddress {
         &self.inner.address
+    }
+
+    /// The additional certificate authorities, as they were given.
+    #[must_use]
+    pub fn authorities(&self) -> &[Vec<u8>] {
+        &self.inner.authorities
     }
 
     /// Whether the registry can be reached, is one, and takes the credentials. Tried once: the user is waiting.

@@ -35,7 +35,14 @@ impl Ready<'_> {
             note(&mut place);
         }
         place.write(leased).await?;
-        self.replace(deployment, leased).await?;
+        if let Err(error) = self.replace(deployment, leased).await {
+            if let (Error::Unpulled(_), None) = (&error, &deployment.standing) {
+                // Nothing of it is there that would have to be undone.
+                place.solutions.remove(solution);
+                place.write(leased).await?;
+            }
+            return Err(error);
+        }
         note(&mut place);
         place.write(leased).await
     }
@@ -49,6 +56,7 @@ impl Ready<'_> {
         let (solution, namespace) = (self.asked.id.name(), &deployment.namespace);
         let place = (leased.cluster, leased.authority);
         let before = self.before(deployment, place).await?;
+        self.prove(deployment, leased).await?;
         if let Err(error) = self.roll_out(deployment, leased).await {
             return Err(self.take_back(error, before, deployment, leased).await);
         }

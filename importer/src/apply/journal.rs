@@ -58,7 +58,8 @@ impl<'a> Journal<'a> {
         let receipt = ChangeReceipt::new(earlier.next(), self.now(), by, previous, subject);
         self.create(&receipt).await?;
         for interrupted in earlier.interrupted() {
-            self.keep(interrupted.to_object(self.writer.seal.as_ref())).await?;
+            self.keep(interrupted.to_object(self.writer.seal.as_ref()))
+                .await?;
         }
         self.begun = Some(Begun { receipt, earlier });
         Ok(())
@@ -78,7 +79,8 @@ impl<'a> Journal<'a> {
         };
         let receipt = receipt.clone();
         let receipt = receipt.ended(outcome(failed), &done.objects, &done.removed);
-        self.keep(receipt.to_object()).await?;
+        self.keep(receipt.to_object(self.writer.seal.as_ref()))
+            .await?;
         for object in earlier.surplus() {
             // Whoever may not delete them leaves them to the next one.
             let removed = self.cluster.delete(&object, Propagation::Background, None);

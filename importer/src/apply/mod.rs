@@ -12,6 +12,7 @@ mod leased;
 pub(crate) mod lifecycle;
 mod lock;
 mod migrate;
+mod proof;
 mod rollback;
 pub(crate) mod site;
 pub(crate) mod unimport;

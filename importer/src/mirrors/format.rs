@@ -36,7 +36,13 @@ pub struct NodeFile {
 }
 
 impl NodeFile {
-    fn at(path: impl Into<String>, text: impl Into<String>) -> Self {
+    /// What people read: its path as a comment, and its text.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        let path = self.path.iter().map(|path| format!("# {path}"));
+        path.chain(self.text.lines().map(str::to_owned))
+    }
+
+    pub(super) fn at(path: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             path: Some(path.into()),
             text: text.into(),

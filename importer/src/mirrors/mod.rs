@@ -3,6 +3,7 @@
 //! has to change: containerd can change nothing else. Here are the places, and what nodes must be told of them.
 
 mod format;
+mod node;
 
 use std::collections::{BTreeMap, BTreeSet};
 

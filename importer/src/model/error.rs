@@ -95,6 +95,10 @@ pub enum Error {
         /// Why the new version failed.
         source: Box<deployer::Error>,
     },
+    /// Nodes cannot pull the operator's image, or the pod that was to find out could not be made. Nothing of the operator
+    /// was changed.
+    #[error(transparent)]
+    Unpulled(Box<Unpulled>),
     /// The cluster has no identity, by which a plan names it.
     #[error("cannot tell which cluster this is: it has no namespace kube-system")]
     NoIdentity,
@@ -126,6 +130,41 @@ pub struct PushFailure {
     pub errors: Vec<Arc<registry::Error>>,
     /// Blobs and bytes that were sent all the same; sending again leaves them out.
     pub uploaded: registry::Tally,
+}
+
+impl std::fmt::Display for Unpulled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "no pod could pull {}", self.image)?;
+        if let Some(architecture) = &self.architecture {
+            write!(f, " on {architecture}")?;
+        }
+        f.write_str(", so nothing of the operator was changed")
+    }
+}
+
+impl std::error::Error for Unpulled {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+/// A pod that did not come to the operator's image.
+#[derive(Debug)]
+pub struct Unpulled {
+    /// The image, as nodes know it.
+    pub image: String,
+    /// The architecture of the node; none where nodes cannot be seen.
+    pub architecture: Option<String>,
+    /// Where the operator was to run.
+    pub namespace: schemas::Namespace,
+    /// What it was to pull with.
+    pub secret: Option<schemas::KubernetesName>,
+    /// The registry, as nodes know it.
+    pub host: String,
+    /// Its certificate authorities, PEM, as far as whoever pushes was told of them.
+    pub authorities: Option<String>,
+    /// Why.
+    pub source: deployer::Error,
 }
 
 /// Why a text does not expand.

@@ -1,6 +1,6 @@
 //! What is told of an import while it goes on.
 
-use deployer::{Applied, ObjectRef, Restart, RolloutState};
+use deployer::{Applied, Awaited, ObjectRef, Restart, RolloutState};
 use schemas::Version;
 
 /// One step of an import.
@@ -37,6 +37,22 @@ pub enum Event {
         pod: ObjectRef,
         /// Whether we may.
         restart: Restart,
+    },
+    /// A pod pulls the operator's image, before anything of the operator is changed.
+    Pulling {
+        /// The image.
+        image: String,
+        /// The architecture of the pod's node; none where nodes cannot be seen.
+        architecture: Option<String>,
+        /// What is waited for.
+        awaited: Awaited,
+    },
+    /// No node of an architecture takes the pod, so that nothing is known of the image there.
+    Unproved {
+        /// The architecture.
+        architecture: String,
+        /// The cluster's own words.
+        detail: String,
     },
     /// The operator is on its way.
     Rollout {

@@ -152,6 +152,9 @@ pub struct Allowed {
     pub conflicts: Conflicts,
     /// CRDs that give up an API version in which objects may be stored.
     pub migrate: Migrate,
+    /// An operator whose image no pod has pulled beforehand.
+    #[serde(default, skip_serializing_if = "Unproved::is_refused")]
+    pub unproved: Unproved,
 }
 
 impl Allowed {
@@ -168,6 +171,7 @@ impl Allowed {
         create: CreateEnvironment::Refuse,
         conflicts: Conflicts::Refuse,
         migrate: Migrate::Refuse,
+        unproved: Unproved::Refuse,
     };
 }
 
@@ -249,6 +253,24 @@ pub enum Migrate {
     Refuse,
     /// They are, where a version is activated. Versions that need what goes cannot be returned to.
     Allow,
+}
+
+/// Whether an operator is deployed before a pod has pulled its image.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Unproved {
+    /// It is not: what keeps nodes from its image is told before anything of it is changed.
+    #[default]
+    Refuse,
+    /// It is: at this site no pod can be made for that.
+    Allow,
+}
+
+impl Unproved {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
+    fn is_refused(&self) -> bool {
+        *self == Self::Refuse
+    }
 }
 
 /// What is asked for, and what of it does not depend on the cluster.

@@ -48,6 +48,8 @@ pub(crate) struct Deployment {
     /// The uids of those that are there.
     uids: BTreeMap<ObjectRef, String>,
     pub(crate) operator: String,
+    /// The image that its Deployment has now.
+    pub(crate) image_before: Option<String>,
     pub(crate) solution: SolutionName,
     /// What the site chose for the environment.
     pub(crate) site: HeldSite,
@@ -161,7 +163,7 @@ impl Planner<'_> {
             self.add_own(&deployed, &namespace, standing.as_ref(), &mut objects)?;
         }
         check_distinct(&objects, obstacles);
-        let uids = self.check_owners(&objects, obstacles).await?;
+        let (uids, image_before) = self.check_owners(&objects, obstacles).await?;
         self.check_own(&namespace, &uids, obstacles);
         let live = self.live(&namespace).await?;
         let rights = consent::compare(&live, &objects)?;
@@ -175,6 +177,7 @@ impl Planner<'_> {
             stale,
             uids,
             operator: operator_name(id.name().as_str()),
+            image_before,
             solution: id.name().clone(),
             site,
             standing,
@@ -373,13 +376,13 @@ impl Planner<'_> {
     }
 
     /// Names are the archive's: an object of that name may be somebody else's, and is not taken from him. Returns the
-    /// uids of what is there.
+    /// uids of what is there, and the image of the Deployment.
     async fn check_owners(
         &self,
         objects: &[Object],
         obstacles: &mut Vec<Obstacle>,
-    ) -> Result<BTreeMap<ObjectRef, String>, Error> {
-        let mut uids = BTreeMap::new();
+    ) -> Result<(BTreeMap<ObjectRef, String>, Option<String>), Error> {
+        let (mut uids, mut image) = (BTreeMap::new(), None);
         // The default account comes some time after its namespace; that changes nothing of a plan.
         let ours = |object: &&Object| !is_default_account(object.reference());
         for object in objects.iter().filter(ours) {
@@ -389,8 +392,9 @@ impl Planner<'_> {
             obstacles.extend(check_owner(object, Some(&live), self.asked.id.name()).err());
             let uid = live.uid().unwrap_or_default().to_owned();
             uids.insert(object.reference().clone(), uid);
+            image = image.or_else(|| image_of(&live).map(str::to_owned));
         }
-        Ok(uids)
+        Ok((uids, image))
     }
 
     /// A pull secret is the site's: it must be there, or no pod will start.
@@ -441,6 +445,12 @@ fn without(mut objects: Vec<Object>, others: &[Object]) -> Vec<Object> {
     let is_same = |a: &Object, b: &Object| a.reference().is_same_object(b.reference());
     objects.retain(|object| !others.iter().any(|other| is_same(object, other)));
     objects
+}
+
+/// The image of a Deployment's pods.
+pub(crate) fn image_of(deployment: &Object) -> Option<&str> {
+    let image = "/spec/template/spec/containers/0/image";
+    deployment.as_value().pointer(image)?.as_str()
 }
 
 /// That an operator which works in the whole cluster would not be the only one: two would work on the same objects.

@@ -21,6 +21,7 @@ mod narrowing;
 mod notes;
 pub(crate) mod operator;
 pub(crate) mod place;
+pub(crate) mod proof;
 pub(crate) mod rights;
 mod schema;
 pub(crate) mod summary;
@@ -46,6 +47,7 @@ use crate::plan::decision::Decision;
 use crate::plan::deployment::Deployment;
 use crate::plan::images::PlannedImages;
 use crate::plan::notes::{notes, uncollected};
+use crate::plan::proof::Proof;
 use crate::plan::summary::{
     PlanSummary, PlannedDefault, kept, planned_beyond, planned_target, summary,
 };
@@ -61,6 +63,8 @@ pub struct Plan<'a> {
     images: PlannedImages,
     /// What follows from what is in the cluster; none when it is too old, or this user may not read it.
     decision: Option<Box<Decision>>,
+    /// What pods are to pull before the operator is changed.
+    proof: Option<Proof>,
     /// What is in the way, besides what the decision names.
     obstacles: Vec<Obstacle>,
     summary: PlanSummary,
@@ -72,6 +76,7 @@ pub struct Ready<'a> {
     pub(crate) asked: Asked<'a>,
     pub(crate) images: PlannedImages,
     pub(crate) decision: Box<Decision>,
+    pub(crate) proof: Option<Proof>,
     pub(crate) summary: PlanSummary,
 }
 
@@ -143,6 +148,7 @@ impl<'a> Plan<'a> {
             },
             images,
             decision: None,
+            proof: None,
             obstacles: [obstacles, unreadable].concat(),
             summary,
         };
@@ -176,6 +182,10 @@ impl<'a> Plan<'a> {
             .await?;
         let (crds, deployment) = (&decision.crds, decision.deployment.as_ref());
         let obstacles = &mut self.obstacles;
+        let proof = match deployment {
+            Some(deployment) => Proof::wanted(&self.asked, deployment, client, cluster).await?,
+            None => None,
+        };
         match (&request.authority, deployment) {
             (Authority::Cluster, deployment) => {
                 rights::check_writing(cluster, crds, deployment, obstacles).await?;
@@ -185,6 +195,9 @@ impl<'a> Plan<'a> {
             }
             (Authority::Namespace(_), None) => {}
         }
+        if let Some(proof) = &proof {
+            rights::check_proving(cluster, proof.namespace.as_str(), obstacles).await?;
+        }
         self.summary.recorded = state.record(id.name(), id.version()).is_some();
         self.summary.notes = notes(accepted, client, (cluster, sight), state, id).await?;
         self.summary.notes.extend(deployment.and_then(uncollected));
@@ -192,7 +205,8 @@ impl<'a> Plan<'a> {
         let reached = (client, cluster, request.scratch.as_path());
         self.summary.migrations = migration::planned(crds, version, reached, state).await?;
         self.summary.defaults = defaults(request, &decision, &self.summary.pull_registry);
-        self.summary.target = deployment.map(planned_target);
+        self.summary.target = deployment.map(|it| planned_target(it, proof.as_ref()));
+        self.proof = proof;
         if self.obstacles.is_empty() && decision.obstacles.is_empty() {
             self.try_objects(&decision, cluster).await?;
         }
@@ -253,12 +267,14 @@ impl<'a> Plan<'a> {
                 asked,
                 images,
                 decision: Some(decision),
+                proof,
                 summary,
                 ..
             } if free => Ok(Ready {
                 asked,
                 images,
                 decision,
+                proof,
                 summary,
             }),
             plan => Err(Box::new(plan)),

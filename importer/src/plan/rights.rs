@@ -18,7 +18,7 @@ use crate::model::namespace_record::{NamespaceRecord, Origin};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::look;
 use crate::model::record;
-use crate::model::request::{CreateEnvironment, Request};
+use crate::model::request::{CreateEnvironment, Request, Unproved};
 use crate::model::state::ClusterState;
 use crate::model::uses::check_free;
 use crate::plan::decision::PlannedCrd;
@@ -54,7 +54,12 @@ pub(crate) async fn check_reading(
     }
     deny(cluster, &needs, obstacles).await?;
     match wanted.namespace() {
-        Some(namespace) => check_grants(cluster, namespace, &objects, obstacles).await,
+        Some(namespace) => {
+            if request.allowed.unproved == Unproved::Refuse {
+                check_proving(cluster, namespace, obstacles).await?;
+            }
+            check_grants(cluster, namespace, &objects, obstacles).await
+        }
         None => Ok(()),
     }
 }
@@ -101,6 +106,21 @@ pub(crate) async fn check_writing(
         }
         None => Ok(()),
     }
+}
+
+/// What having a pod pull the operator's image takes.
+pub(crate) async fn check_proving(
+    cluster: &Cluster,
+    namespace: &str,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
+    let mut needs = Needs::at(namespace);
+    needs.proof();
+    let wanted: Vec<Access> = needs.wanted().cloned().collect();
+    let denied = cluster.denied(&wanted).await?;
+    let denied = denied.iter().map(ToString::to_string);
+    obstacles.extend(denied.map(Obstacle::NoProof));
+    Ok(())
 }
 
 /// What deploying takes of who administers only the namespace, and the rules that it grants.

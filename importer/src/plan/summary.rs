@@ -21,6 +21,7 @@ use crate::plan::file::live_digest;
 use crate::plan::images::PlannedImages;
 use crate::plan::migration::PlannedMigration;
 use crate::plan::narrowing::Narrowing;
+use crate::plan::proof::Proof;
 
 /// What an import would do, for people and for programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -224,6 +225,9 @@ pub struct PlannedTarget {
     pub rights_lost: Vec<PlannedRight>,
     /// What reaches beyond the namespaces of the environment; none when nothing does.
     pub beyond: Option<PlannedBeyond>,
+    /// What pods pull before anything of the operator is changed; none where its image stays, or nobody asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_proof: Option<PlannedProof>,
     /// What the site's file chooses for the operator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub site: Vec<SiteValue>,
@@ -232,6 +236,16 @@ pub struct PlannedTarget {
     /// Objects of the running version that this one does not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<PlannedObject>,
+}
+
+/// What short-lived pods pull, to prove that nodes can.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedProof {
+    /// The image, by digest.
+    pub image: String,
+    /// The architectures on which one does; on any node if there are none.
+    pub architectures: Vec<String>,
 }
 
 pub(crate) fn summary(
@@ -342,7 +356,7 @@ pub(crate) fn removed(object: &Object) -> PlannedObject {
     }
 }
 
-pub(crate) fn planned_target(deployment: &Deployment) -> PlannedTarget {
+pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> PlannedTarget {
     let rights = |rights: &[Right]| {
         let planned = |right: &Right| PlannedRight {
             right: right.to_string(),
@@ -358,6 +372,7 @@ pub(crate) fn planned_target(deployment: &Deployment) -> PlannedTarget {
         rights_gained: rights(&deployment.rights.gained),
         rights_lost: rights(&deployment.rights.lost),
         beyond: planned_beyond(deployment),
+        pull_proof: proof.map(Proof::planned),
         site: deployment.site.values(&deployment.solution, OPERATOR),
         objects: Vec::new(),
         removed: deployment.stale.iter().map(removed).collect(),

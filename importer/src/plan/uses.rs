@@ -10,6 +10,7 @@ use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::Record;
 use crate::model::uses::Use;
+use crate::model::vocabulary as v;
 use crate::plan::rights::check_looking;
 
 /// What runs images, whoever keeps others first: API, kind, resource, and where its pods are described.
@@ -166,7 +167,8 @@ fn controller(object: &Value) -> Option<&str> {
     controller["uid"].as_str()
 }
 
-/// Whether it runs nothing any more: it goes, it has ended, or a Deployment keeps it only to know what it was before.
+/// Whether it runs nothing, or nothing any more: it goes, it has ended, a Deployment keeps it only to know what it was
+/// before, or a killed run has left it that only pulled.
 fn is_over(object: &Object) -> bool {
     let value = object.as_value();
     let ended = || {
@@ -181,7 +183,8 @@ fn is_over(object: &Object) -> bool {
         || match object.gvk().kind.as_str() {
             "Pod" => {
                 let phase = &value["status"]["phase"];
-                phase == "Succeeded" || phase == "Failed"
+                let proof = object.labels().contains_key(v::PULL_PROOF);
+                proof || phase == "Succeeded" || phase == "Failed"
             }
             "Job" => ended(),
             "ReplicaSet" => controller(value).is_some() && value["spec"]["replicas"] == 0,
@@ -321,6 +324,11 @@ mod tests {
             (pod("Failed"), "/spec"),
         ];
         assert_eq!(found(&over), [""; 0]);
+        let metadata =
+            json!({"name": "pull", "namespace": "n", "labels": {v::PULL_PROOF: "amd64"}});
+        let proof = json!({"metadata": metadata, "spec": {"containers": containers}});
+        let proof = object("Pod", "pull", None, &proof);
+        assert_eq!(found(&[(proof, "/spec")]), [""; 0]);
         let suspended = json!({"conditions": [{"type": "Suspended", "status": "True"}]});
         let going_on = [(job(&suspended), TEMPLATE), (pod("Pending"), "/spec")];
         assert_eq!(found(&going_on), ["Job n/job", "Pod n/pod"]);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use deployer::Conflicts;
-use importer::{Allowed, ChangeSigners, ForgetSigners};
+use importer::{Allowed, ChangeSigners, ForgetSigners, Unproved};
 use registry::RegistryAddress;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
 
@@ -136,6 +136,9 @@ pub(crate) struct Place {
     #[arg(long, requires = "place", group = "pull")]
     pub(super) no_pull_secret: bool,
 
+    #[command(flatten)]
+    pub(super) proving: ProofArguments,
+
     /// Take over what belongs to no Solution: the namespace, or CRDs that the archive also has
     #[arg(long, value_name = "WHAT", value_enum, requires = "environment")]
     pub(super) adopt: Vec<Adopted>,
@@ -147,6 +150,21 @@ pub(crate) struct Place {
     /// Accept what the plan says reaches beyond the environment, by the id shown there
     #[arg(long, value_name = "ID", requires = "environment")]
     pub(super) accept: Vec<String>,
+}
+
+/// What is proven beforehand.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ProofArguments {
+    /// Do not have a pod pull the operator's image first, where no pod can be made for that
+    #[arg(long)]
+    no_pull_proof: bool,
+}
+
+impl ProofArguments {
+    /// What becomes of an operator whose image no pod has pulled.
+    pub(crate) fn unproved(&self) -> Unproved {
+        choose(self.no_pull_proof, Unproved::Allow, Unproved::Refuse)
+    }
 }
 
 /// How a plan is shown.

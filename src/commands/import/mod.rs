@@ -18,7 +18,7 @@ use registry::Client;
 use validator::{Accepted, Finding};
 
 pub(crate) use self::arguments::{
-    Arguments, Place, PlanArguments, Registries, Shown, SignerArguments,
+    Arguments, Place, PlanArguments, ProofArguments, Registries, Shown, SignerArguments,
 };
 pub(crate) use self::one_of_several::{as_shown, look};
 pub(crate) use self::plan::{diff_of, warnings};

@@ -2,7 +2,7 @@
 
 use importer::{
     PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedMigration, PlannedObject,
-    PlannedRight, PlannedTarget, SiteValue, Unseen,
+    PlannedProof, PlannedRight, PlannedTarget, SiteValue, Unseen,
 };
 
 use super::show::flag;
@@ -99,6 +99,17 @@ fn target(target: &PlannedTarget) {
         };
         render::line!("          {} {}{fields}", object.action, object.object);
         warnings(object);
+    }
+    if let Some(PlannedProof {
+        image,
+        architectures,
+    }) = &target.pull_proof
+    {
+        let on = match architectures.as_slice() {
+            [] => "a node".to_owned(),
+            known => render::list(known),
+        };
+        render::line!("proof     a pod pulls {image} on {on} first");
     }
     for SiteValue { field, value, from } in &target.site {
         render::line!("site      {field} {value} ({from})");

@@ -211,6 +211,7 @@ fn allowed(place: &Place) -> Allowed {
             crds: adopt(Adopted::Crds),
         },
         downgrade: choose(place.allow_downgrade, Downgrade::Allow, Downgrade::Refuse),
+        unproved: place.proving.unproved(),
         create: choose(create, CreateEnvironment::Allow, CreateEnvironment::Refuse),
         ..Allowed::NOTHING
     }

@@ -9,6 +9,7 @@ write_registry_trust() {
   mkdir -p "$DIR/node/certs.d/$PULL_REGISTRY"
   cat >"$DIR/node/certs.d/$PULL_REGISTRY/hosts.toml" <<TOML
 server = "https://$PULL_REGISTRY"
+ca = "$DIR/registry/ca/ca.crt"
 [host."https://$PULL_REGISTRY"]
   capabilities = ["pull", "resolve"]
   ca = "$DIR/registry/ca/ca.crt"

@@ -37,6 +37,7 @@ fn summary() -> PlanSummary {
             rights_gained: Vec::new(),
             rights_lost: Vec::new(),
             beyond: None,
+            pull_proof: None,
             site: Vec::new(),
             objects: vec![object("Deployment prod/shop", "change", "-a\n+b\n")],
             removed: vec![object("ConfigMap prod/former", "remove", "-a\n")],

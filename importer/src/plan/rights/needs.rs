@@ -314,6 +314,11 @@ impl Needs {
         self.here(&["get"], CORE, "secrets", None);
     }
 
+    /// Having a pod pull an operator's image beforehand. Whoever may not leaves it out.
+    pub(crate) fn proof(&mut self) {
+        self.here(&["get", "create", "delete"], CORE, "pods", None);
+    }
+
     /// Looking for what a site's file names. What may not be looked at is not judged.
     pub(crate) fn named_by_site(&mut self) {
         self.everywhere(&["get"], "scheduling.k8s.io", "priorityclasses", None);

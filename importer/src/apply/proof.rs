@@ -1,0 +1,384 @@
+//! Proves that nodes can pull an operator's image before anything of the operator is changed: a pod on each architecture
+//! pulls it by digest, from the registry, with what the Deployment's own pods would have. The operator is not run: the pod
+//! asks for a program that no image has. docs/decisions/0015-pull-proof.md says why it is so.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use deployer::{Leases, Object, ObjectRef, Probe, Stuck};
+use schemas::SolutionName;
+use serde_json::{Value, json};
+
+use crate::apply::leased::Leased;
+use crate::model::applied::without_server_fields;
+use crate::model::error::{Error, Unpulled};
+use crate::model::event::Event;
+use crate::model::owner::{check_owner, owner_of};
+use crate::model::vocabulary as v;
+use crate::plan::Ready;
+use crate::plan::deployment::{Deployment, is_default_account};
+use crate::plan::proof::Proof;
+
+/// What stands for the architecture where any node counts.
+const ANY: &str = "any";
+/// The program that the pod asks for. No image has it.
+const NO_PROGRAM: &str = "/solution-pull-proof";
+/// What decides about the node of the Deployment's pods, and about what they pull with.
+const LIKE_ITS_PODS: [&str; 5] = [
+    "serviceAccountName",
+    "nodeSelector",
+    "tolerations",
+    "affinity",
+    "priorityClassName",
+];
+
+/// What pods pull with, and what it was before.
+struct Logins {
+    /// The operator's account, with whose pull secrets they pull.
+    account: Object,
+    /// What was written, each as it was; none if it was not there.
+    before: Vec<(ObjectRef, Option<Object>)>,
+}
+
+/// What is proven, and with what.
+struct Proving<'a> {
+    proof: &'a Proof,
+    deployment: &'a Deployment,
+    /// When it goes, the pods do.
+    account: &'a Object,
+    /// How long nothing may be seen to happen.
+    wait: Duration,
+    leases: &'a Leases,
+}
+
+impl Ready<'_> {
+    /// Has pods pull the image, where that is to be proven, with what they pull with and nothing else of the operator in
+    /// place. That is put back if they cannot.
+    pub(crate) async fn prove(
+        &self,
+        deployment: &Deployment,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        let Some(proof) = &self.proof else {
+            return Ok(());
+        };
+        let Logins { account, before } = self.logins(deployment, leased).await?;
+        let request = &self.asked.request;
+        let proving = Proving {
+            proof,
+            deployment,
+            account: &account,
+            wait: request.wait,
+            leases: &request.writer.leases,
+        };
+        let proven = proving.prove(leased).await;
+        if let Err(Error::Unpulled(_)) = &proven {
+            put_back(before, &deployment.solution, leased).await?;
+        }
+        proven
+    }
+
+    /// Writes what pods pull with: a login that is made for them, and the operator's account if its secrets change.
+    async fn logins(
+        &self,
+        deployment: &Deployment,
+        leased: &mut Leased<'_>,
+    ) -> Result<Logins, Error> {
+        let (mut account, mut before) = (None, Vec::new());
+        for object in deployment.objects.iter().filter(|it| is_pulled_with(it)) {
+            let reference = object.reference();
+            let live = leased.cluster.get(reference).await?;
+            let is_account = reference.gvk.kind == "ServiceAccount";
+            if is_account
+                && live
+                    .as_ref()
+                    .is_some_and(|live| has_secrets_of(live, object))
+            {
+                account = live;
+                continue;
+            }
+            let decide = |live: Option<&Object>| {
+                check_owner(object, live, &deployment.solution)?;
+                Ok(Some(object.clone()))
+            };
+            let conflicts = self.asked.conflicts(object);
+            let written = leased.put_with(conflicts, reference, decide).await?;
+            let was = live.map(|live| Object::new(without_server_fields(live.into_value())));
+            before.push((reference.clone(), was.transpose()?));
+            account = written.filter(|_| is_account).or(account);
+        }
+        match account {
+            Some(account) => Ok(Logins { account, before }),
+            None => unreachable!("an operator has an account"),
+        }
+    }
+}
+
+/// Puts back what pods were to pull with.
+async fn put_back(
+    before: Vec<(ObjectRef, Option<Object>)>,
+    solution: &SolutionName,
+    leased: &mut Leased<'_>,
+) -> Result<(), Error> {
+    for (reference, was) in before {
+        let Some(was) = was else {
+            leased
+                .remove(&reference, |live| owner_of(live, solution))
+                .await?;
+            continue;
+        };
+        let decide = |live: Option<&Object>| {
+            check_owner(&was, live, solution)?;
+            Ok(Some(was.clone()))
+        };
+        leased.put(&reference, decide).await?;
+    }
+    Ok(())
+}
+
+/// Whether pods pull with it.
+fn is_pulled_with(object: &Object) -> bool {
+    match object.gvk().kind.as_str() {
+        "Secret" => true,
+        "ServiceAccount" => !is_default_account(object.reference()),
+        _ => false,
+    }
+}
+
+/// Whether an account has the pull secrets of another one already.
+fn has_secrets_of(live: &Object, account: &Object) -> bool {
+    let secrets = |account: &Object| account.as_value()["imagePullSecrets"].clone();
+    secrets(live) == secrets(account)
+}
+
+/// A pod, and the architecture of its node.
+type Pulling = (Option<String>, Probe);
+
+impl Proving<'_> {
+    /// Has a pod on each architecture pull the image. Whatever becomes of it, the pods are gone then.
+    async fn prove(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
+        let mut pods = Vec::new();
+        let mut proven = self.pull(leased, &mut pods).await;
+        for (_, pod) in pods {
+            let removed = pod.remove().await;
+            proven = proven.and(removed.map_err(Error::from));
+        }
+        proven
+    }
+
+    async fn pull(&self, leased: &mut Leased<'_>, pods: &mut Vec<Pulling>) -> Result<(), Error> {
+        for architecture in self.proof.places() {
+            let architecture = architecture.map(str::to_owned);
+            let pod = Object::new(self.pod(architecture.as_deref()))?;
+            let made = self.make(&pod, leased).await;
+            let made = made.map_err(|error| self.unpulled(architecture.as_ref(), error))?;
+            pods.push((architecture, made));
+        }
+        let mut outcomes = Vec::new();
+        for (architecture, pod) in pods.iter() {
+            let tell = |awaited| {
+                (leased.tell)(Event::Pulling {
+                    image: self.proof.image.clone(),
+                    architecture: architecture.clone(),
+                    awaited,
+                });
+            };
+            let pulled = pod.pulled(self.wait, &tell).await;
+            let pulled = pulled.map_err(|error| self.unpulled(architecture.as_ref(), error.into()));
+            let ends = pulled.as_ref().is_err_and(|error| !has_no_node(error));
+            outcomes.push((architecture.clone(), pulled));
+            if ends {
+                break;
+            }
+        }
+        for (architecture, error) in judge(outcomes)? {
+            let detail = error.source().map(ToString::to_string);
+            let detail = detail.unwrap_or_default();
+            (leased.tell)(Event::Unproved {
+                architecture,
+                detail,
+            });
+        }
+        Ok(())
+    }
+
+    /// Makes a pod. One that a killed run has left goes first.
+    async fn make(&self, pod: &Object, leased: &mut Leased<'_>) -> Result<Probe, Error> {
+        leased.lock.check()?;
+        let made = leased.cluster.probe(pod, &v::manager(), self.leases).await;
+        if !matches!(made, Err(deployer::Error::Changed { .. })) {
+            return Ok(made?);
+        }
+        let reference = pod.reference();
+        let solution = &self.deployment.solution;
+        leased
+            .remove(reference, |live| owner_of(live, solution))
+            .await?;
+        let gone = std::slice::from_ref(reference);
+        leased.cluster.wait_gone(gone, self.wait).await?;
+        let made = leased.cluster.probe(pod, &v::manager(), self.leases).await;
+        Ok(made?)
+    }
+
+    /// What is to be known of a pod that did not come to its image.
+    fn unpulled(&self, architecture: Option<&String>, error: Error) -> Error {
+        let proof = self.proof;
+        match error {
+            Error::Cluster(source @ deployer::Error::Pull(_)) => {
+                Error::Unpulled(Box::new(Unpulled {
+                    image: proof.image.clone(),
+                    architecture: architecture.cloned(),
+                    namespace: proof.namespace.clone(),
+                    secret: self.deployment.deployed.pull_secret.clone(),
+                    host: proof.host.clone(),
+                    authorities: proof.authorities.clone(),
+                    source,
+                }))
+            }
+            other => other,
+        }
+    }
+
+    /// A pod that every PodSecurity level and nearly every quota takes, and that starts nothing.
+    fn pod(&self, architecture: Option<&str>) -> Value {
+        let deployment = self.deployment;
+        let place = architecture.unwrap_or(ANY);
+        let few = json!({ "cpu": "10m", "memory": "32Mi" });
+        let mut spec = json!({
+            "restartPolicy": "Never",
+            "activeDeadlineSeconds": deployer::limits::PULLING.as_secs(),
+            "terminationGracePeriodSeconds": 0,
+            "automountServiceAccountToken": false,
+            "enableServiceLinks": false,
+            "securityContext": { "seccompProfile": { "type": "RuntimeDefault" } },
+            "containers": [{
+                "name": "pull",
+                "image": self.proof.image,
+                // What a node has already proves nothing of the registry.
+                "imagePullPolicy": "Always",
+                "command": [NO_PROGRAM],
+                "resources": { "requests": few, "limits": few },
+                "securityContext": {
+                    "allowPrivilegeEscalation": false,
+                    "capabilities": { "drop": ["ALL"] },
+                    "readOnlyRootFilesystem": true,
+                    "runAsNonRoot": true,
+                },
+            }],
+        });
+        let template = deployment.of_kind("Deployment").map(Object::as_value);
+        let template = template.and_then(|it| it.pointer("/spec/template/spec"));
+        for field in LIKE_ITS_PODS {
+            if let Some(value) = template.and_then(|template| template.get(field)) {
+                spec[field] = value.clone();
+            }
+        }
+        if let Some(architecture) = architecture {
+            spec["nodeSelector"]["kubernetes.io/arch"] = json!(architecture);
+        }
+        json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": format!("{}-pull-{place}", deployment.operator),
+                "namespace": deployment.namespace,
+                "labels": {
+                    v::SOLUTION: deployment.solution,
+                    v::PULL_PROOF: place,
+                    v::MANAGED_BY: v::MANAGER,
+                },
+                // A killed run leaves it; what it was for takes it along.
+                "ownerReferences": [{
+                    "apiVersion": "v1",
+                    "kind": "ServiceAccount",
+                    "name": self.account.name(),
+                    "uid": self.account.uid(),
+                }],
+            },
+            "spec": spec,
+        })
+    }
+}
+
+/// What became of the pod of an architecture, or of the one on any node.
+type Outcome = (Option<String>, Result<(), Error>);
+
+/// Whether the image is pulled wherever pods go: an architecture whose nodes take none needs no proof, since the
+/// Deployment's pods do not come there either, as long as another one has it. Returns those that are left out.
+fn judge(outcomes: Vec<Outcome>) -> Result<Vec<(String, Error)>, Error> {
+    let (mut proven, mut homeless) = (false, Vec::new());
+    for (architecture, pulled) in outcomes {
+        match (pulled, architecture) {
+            (Ok(()), _) => proven = true,
+            (Err(error), Some(architecture)) if has_no_node(&error) => {
+                homeless.push((architecture, error));
+            }
+            (Err(error), _) => return Err(error),
+        }
+    }
+    match homeless.pop() {
+        Some((_, error)) if !proven => Err(error),
+        last => Ok(homeless.into_iter().chain(last).collect()),
+    }
+}
+
+fn has_no_node(error: &Error) -> bool {
+    let Error::Unpulled(unpulled) = error else {
+        return false;
+    };
+    match &unpulled.source {
+        deployer::Error::Pull(failure) => failure.stuck == Stuck::Unschedulable,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use deployer::{PullFailure, PullProblem};
+
+    use super::*;
+
+    fn failed(stuck: Stuck) -> Result<(), Error> {
+        Err(Error::Unpulled(Box::new(Unpulled {
+            image: "app".to_owned(),
+            architecture: None,
+            namespace: "prod".parse().unwrap(),
+            secret: None,
+            host: "r.test".to_owned(),
+            authorities: None,
+            source: deployer::Error::Pull(Box::new(PullFailure {
+                pod: "pull".to_owned(),
+                node: None,
+                stuck,
+                detail: String::new(),
+            })),
+        })))
+    }
+
+    /// The architectures that are left out, or why the image is not proven.
+    fn judged(outcomes: Vec<(&str, Result<(), Error>)>) -> Result<String, String> {
+        let place = |place: &str| Some(place.to_owned()).filter(|place| !place.is_empty());
+        let outcomes = outcomes.into_iter();
+        let left = judge(outcomes.map(|(at, pulled)| (place(at), pulled)).collect());
+        let left = left.map_err(|error| error.source().unwrap().to_string())?;
+        let left: Vec<String> = left.into_iter().map(|(place, _)| place).collect();
+        Ok(left.join(" "))
+    }
+
+    #[test]
+    fn an_architecture_without_a_node_for_the_pod_is_left_out_where_another_one_pulls() {
+        let homeless = || failed(Stuck::Unschedulable);
+        let none = || Err("no node can run the pod, pod pull".to_owned());
+        let both = judged(vec![("amd64", Ok(())), ("arm64", Ok(()))]);
+        assert_eq!(both, Ok(String::new()));
+        let one = judged(vec![("amd64", homeless()), ("arm64", Ok(()))]);
+        assert_eq!(one, Ok("amd64".to_owned()));
+        let neither = judged(vec![("amd64", homeless()), ("arm64", homeless())]);
+        assert_eq!(neither, none());
+        assert_eq!(judged(vec![("", homeless())]), none());
+        let missing = failed(Stuck::Pull(PullProblem::NotFound));
+        let words = "the image cannot be pulled, the registry does not have it, pod pull";
+        let missing = judged(vec![("amd64", Ok(())), ("arm64", missing)]);
+        assert_eq!(missing, Err(words.to_owned()));
+    }
+}

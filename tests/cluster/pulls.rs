@@ -1,0 +1,370 @@
+//! Before anything of an operator is changed, a pod pulls its image: what nodes lack is told then, with what to do.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::common::Answer;
+use crate::gate::Gate;
+use crate::judgement::Running;
+use crate::site::{Site, eventually, variable};
+
+/// Imports 1.0.0 for nodes that know the registry by another name.
+fn import(site: &Site, pull_registry: &str, more: &[&str]) -> Answer {
+    Answer::of(&mut import_command(site, pull_registry, more))
+}
+
+/// The command of [`import`].
+fn import_command(site: &Site, pull_registry: &str, more: &[&str]) -> Command {
+    let mut command = site.command();
+    command.args(["import", "1.0.0.iso", "--key", "publisher.pub"]);
+    command.args(["--registry", &site.registry()]);
+    command.args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")]);
+    command.args(["--pull-registry", pull_registry]);
+    command.args(more);
+    command
+}
+
+/// The pods of a namespace.
+fn pods(site: &Site, namespace: &str) -> String {
+    let get = ["get", "pods", "--output=name"];
+    site.kubectl(namespace, &get).success()
+}
+
+#[track_caller]
+fn says(answer: &Answer, words: &[&str]) {
+    for word in words {
+        assert!(
+            answer.stderr.contains(word),
+            "`{word}` is not in {answer:?}"
+        );
+    }
+}
+
+/// A registry that the node is told of; it forgets it when the test ends.
+struct Told(PathBuf);
+
+impl Told {
+    fn files(host: &str, files: &Value) -> Self {
+        let told = Self(Path::new(&variable("SOLUTION_TEST_NODE_HOSTS")).join(host));
+        fs::create_dir(&told.0).unwrap();
+        for file in files.as_array().unwrap() {
+            let path = Path::new(file["path"].as_str().unwrap());
+            let directory = Path::new("/etc/containerd/certs.d").join(host);
+            assert_eq!(path.parent(), Some(directory.as_path()));
+            let text = file["text"].as_str().unwrap();
+            fs::write(told.0.join(path.file_name().unwrap()), text).unwrap();
+        }
+        told
+    }
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn an_operator_is_deployed_once_a_pod_has_pulled_its_image() {
+    let site = Site::new("pulls-good");
+    site.environment("pulls");
+    let into = ["-e", "pulls", "--pull-secret", "login"];
+    let plan = |version: &str| {
+        let more = ["--dry-run", "--output", "json"];
+        let plan = site.import(version, &[&into[..], &more].concat()).json();
+        plan["target"]["pullProof"].clone()
+    };
+    let before = site.snapshot();
+    let proof = plan("1.0.0.iso");
+    assert_eq!(proof["architectures"], json!(["amd64"]));
+    let image = format!(
+        "{}/example-1.0.0/example-operator@sha256:",
+        site.pull_registry()
+    );
+    assert!(
+        proof["image"].as_str().unwrap().starts_with(&image),
+        "{proof}"
+    );
+    assert_eq!(
+        (site.snapshot(), pods(&site, "pulls")),
+        (before, String::new())
+    );
+
+    let imported = site.import("1.0.0.iso", &into);
+    assert_eq!(imported.code, 0, "{imported:?}");
+    let words = format!("a pod pulls {image}");
+    assert!(imported.stdout.contains(&words), "{imported:?}");
+    let image = proof["image"].as_str().unwrap();
+    says(&imported, &[&format!("a pod to pull {image} on amd64: ")]);
+    let left = pods(&site, "pulls");
+    assert!(!left.contains("-pull-"), "{left}");
+    // What runs proves nothing anew, and another version does.
+    assert_eq!(plan("1.0.0.iso"), Value::Null);
+    assert_ne!(plan("1.1.0.iso"), Value::Null);
+}
+
+#[test]
+fn a_node_that_does_not_know_the_authority_pulls_with_the_files_that_are_printed() {
+    let site = Site::new("pulls-x509");
+    site.environment("pulls");
+    let host = variable("SOLUTION_TEST_PUSH_REGISTRY");
+    let nodes = variable("SOLUTION_TEST_PULL_REGISTRY");
+    let login = fs::read_to_string(variable("SOLUTION_TEST_PULL_SECRET")).unwrap();
+    site.desk.write("nodes.json", login.replace(&nodes, &host));
+    let into = ["-e", "pulls", "--pull-login", "nodes.json"];
+    let refused = import(&site, &site.registry(), &into);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    let hosts = format!("# /etc/containerd/certs.d/{host}/hosts.toml");
+    let server = format!("server = \"https://{host}\"");
+    let authority = fs::read_to_string(variable("SOLUTION_TEST_REGISTRY_CA")).unwrap();
+    let authority = authority.lines().next().unwrap();
+    says(
+        &refused,
+        &[
+            "no pod could pull",
+            " on amd64",
+            "(x509)",
+            &hosts,
+            &server,
+            authority,
+        ],
+    );
+    nothing_of_it(&site);
+
+    let into = [&into[..], &["--output", "json"]].concat();
+    let refused = import(&site, &site.registry(), &into).json();
+    let told = Told::files(&host, &refused["files"]);
+    let imported = import(&site, &site.registry(), &into);
+    assert_eq!(imported.code, 0, "{imported:?}");
+    drop(told);
+}
+
+/// Nothing of the operator is there, nor is it said to be deployed.
+#[track_caller]
+fn nothing_of_it(site: &Site) {
+    let kinds = "deployments,pods,roles,rolebindings,secrets,serviceaccounts";
+    let get = ["get", kinds, "--output=name"];
+    let left = site.kubectl("pulls", &get).success();
+    let own = ["secret/login", "serviceaccount/default"];
+    let left: Vec<&str> = left.lines().filter(|it| !own.contains(it)).collect();
+    assert_eq!(left, [""; 0]);
+    let status = site.solution(&["status", "--output", "json"]).json();
+    assert_eq!(status["operators"], json!([]), "{status:#}");
+}
+
+/// Has nothing, and says so in plain HTTP at the node's address.
+fn plain() -> String {
+    let nodes = variable("SOLUTION_TEST_PULL_REGISTRY");
+    let address = nodes.to_socket_addrs().unwrap().next().unwrap();
+    let listener = TcpListener::bind((address.ip(), 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            // What is asked first is read, so that the answer is not lost with it.
+            let _ = client.read(&mut [0; 4096]);
+            let absent = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            let _ = client.write_all(absent.as_bytes());
+        }
+    });
+    let (host, _) = nodes.split_once(':').unwrap();
+    format!("{host}:{port}")
+}
+
+#[test]
+fn a_registry_without_tls_and_an_image_that_it_lacks_are_told_apart() {
+    let site = Site::new("pulls-plain");
+    site.environment("pulls");
+    let plain = plain();
+    let into = ["-e", "pulls", "--pull-secret", "login", "--output", "json"];
+    let refused = import(&site, &plain, &into);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    let refused = refused.json();
+    assert!(
+        refused["causes"][0]
+            .as_str()
+            .unwrap()
+            .contains("plain HTTP")
+    );
+    let path = format!("/etc/containerd/certs.d/{plain}/hosts.toml");
+    let file = &refused["files"][0];
+    assert_eq!(file["path"], path.as_str());
+    let server = format!("server = \"http://{plain}\"\n");
+    assert!(
+        file["text"].as_str().unwrap().starts_with(&server),
+        "{file}"
+    );
+    nothing_of_it(&site);
+    let told = Told::files(&plain, &refused["files"]);
+    let refused = import(&site, &plain, &into);
+    drop(told);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    let refused = refused.json();
+    let words = "the registry does not have it";
+    assert!(
+        refused["causes"][0].as_str().unwrap().contains(words),
+        "{refused:#}"
+    );
+    assert_eq!(refused["files"], Value::Null);
+    nothing_of_it(&site);
+}
+
+#[test]
+fn a_login_or_a_name_that_nodes_lack_is_told_with_what_to_do() {
+    let site = Site::new("pulls-causes");
+    site.environment("pulls");
+    let refused = site.import("1.0.0.iso", &["-e", "pulls"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    let create = "`kubectl --namespace pulls create secret docker-registry registry-login";
+    says(&refused, &["does not accept the credentials", create]);
+    nothing_of_it(&site);
+    let into = ["-e", "pulls", "--pull-secret", "login"];
+    let refused = import(&site, "nowhere.test:5443", &into);
+    assert_eq!(refused.code, 3, "{refused:?}");
+    let words = "the node cannot resolve the registry's name";
+    says(&refused, &[words, "--pull-registry"]);
+    nothing_of_it(&site);
+}
+
+#[test]
+fn a_failed_proof_leaves_what_runs_as_it_is() {
+    let site = Site::new("pulls-upgrade");
+    site.environment("pulls");
+    let into = ["-e", "pulls", "--pull-secret", "login"];
+    site.import("1.0.0.iso", &into).success();
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let mut upgrade = site.command();
+    upgrade.args(["import", "1.1.0.iso", "--key", "publisher.pub"]);
+    upgrade.args(["--registry", &site.registry(), "--ca-file", &ca]);
+    upgrade.args(["--pull-registry", &format!("{}-not", site.pull_registry())]);
+    Answer::of(&mut upgrade).success();
+    site.solution(&["activate", "example", "1.1.0", "--ca-file", &ca])
+        .success();
+    let before = site.snapshot();
+    let deploy = [
+        "deploy",
+        "example",
+        "1.1.0",
+        "-e",
+        "pulls",
+        "--ca-file",
+        &ca,
+    ];
+    let refused = site.solution(&deploy);
+    assert_eq!((refused.code, site.snapshot()), (1, before), "{refused:?}");
+    let words = "the registry does not have it";
+    let said = "so nothing of the operator was changed";
+    says(&refused, &["no pod could pull", said, words]);
+    site.solution(&["status"]).success();
+}
+
+#[test]
+fn what_a_killed_proof_leaves_uses_nothing_and_goes_with_the_next_run_or_its_operator() {
+    let site = Site::new("pulls-killed");
+    site.environment("pulls");
+    let into = ["-e", "pulls", "--pull-secret", "login"];
+    let kill = || {
+        let held = "DELETE /api/v1/namespaces/pulls/pods/example-operator-pull-amd64";
+        let gate = Gate::before(&site, held);
+        gate.kill(&site, &site.import_command("1.0.0.iso", &into));
+        assert_eq!(pods(&site, "pulls"), "pod/example-operator-pull-amd64\n");
+    };
+    kill();
+    let wait = ["--wait"];
+    site.import("1.0.0.iso", &[&into[..], &wait].concat())
+        .success();
+    let left = pods(&site, "pulls");
+    assert!(!left.contains("-pull-"), "{left}");
+    site.solution(&["undeploy", "example", "-e", "pulls"])
+        .success();
+    eventually("the operator's pod is gone", || {
+        pods(&site, "pulls").is_empty().then_some(())
+    });
+
+    kill();
+    let undeploy = ["undeploy", "example", "-e", "pulls", "--wait"];
+    site.solution(&undeploy).success();
+    eventually("the proof goes with its account", || {
+        pods(&site, "pulls").is_empty().then_some(())
+    });
+    for undo in [
+        &["deactivate", "example"][..],
+        &["unimport", "example", "1.0.0"],
+    ] {
+        site.solution(undo).success();
+    }
+}
+
+#[test]
+fn whoever_is_ended_takes_the_pod_along() {
+    let site = Site::new("pulls-ended");
+    site.environment("pulls");
+    // It takes connections and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let registry = silent.local_addr().unwrap().to_string();
+    let mut import = Running::start(import_command(&site, &registry, &["-e", "pulls"]));
+    import.until(&format!("pulling {registry}/"));
+    assert_eq!(pods(&site, "pulls"), "pod/example-operator-pull-amd64\n");
+    import.signal("TERM");
+    let (code, took) = import.end();
+    let said = import.said();
+    assert_eq!(
+        (code, pods(&site, "pulls")),
+        (Some(143), String::new()),
+        "{said}"
+    );
+    assert!(took < Duration::from_secs(1), "{took:?}: {said}");
+    let words = "interrupted while a pod was pulling the operator's image: ";
+    assert!(said.contains(words), "{said}");
+}
+
+/// A kubeconfig of an account with what `solution rbac` prints, but for pods.
+fn without_pods(site: &Site) -> String {
+    let account = ["create", "serviceaccount", "podless"];
+    site.kubectl("default", &account).success();
+    let rbac = ["rbac", "1.0.0.iso", "--key", "publisher.pub", "-e", "pulls"];
+    let rbac = [
+        &rbac[..],
+        &["--verb", "deploy", "--serviceaccount", "default:podless"],
+    ]
+    .concat();
+    let printed = site
+        .desk
+        .solution(&[&rbac[..], &["--output", "json"]].concat());
+    let mut list = printed.json();
+    for item in list["items"].as_array_mut().unwrap() {
+        let rules = item["rules"].as_array_mut().into_iter().flatten();
+        for rule in rules.filter_map(|rule| rule["resources"].as_array_mut()) {
+            rule.retain(|resource| resource != "pods");
+            if rule.is_empty() {
+                rule.push(json!("nothing"));
+            }
+        }
+    }
+    site.apply(&list.to_string()).success();
+    site.account("podless")
+}
+
+#[test]
+fn who_may_make_no_pods_is_told_so_and_can_go_without() {
+    let site = Site::new("pulls-podless");
+    site.environment("pulls");
+    let user = without_pods(&site);
+    let into = ["-e", "pulls", "--pull-secret", "login"];
+    let import = |more: &[&str]| {
+        let mut command: Command = site.import_command("1.0.0.iso", &[&into[..], more].concat());
+        Answer::of(command.env("KUBECONFIG", &user))
+    };
+    let before = site.snapshot();
+    let refused = import(&[]);
+    assert_eq!((refused.code, site.snapshot()), (1, before), "{refused:?}");
+    let words = "this user may not create pods in namespace pulls, so no pod can pull";
+    says(&refused, &[words, "--no-pull-proof"]);
+    import(&["--no-pull-proof"]).success();
+}
