@@ -134,12 +134,16 @@ impl Leased<'_> {
     async fn write(
         &mut self,
         wanted: &Object,
-        live: Option<Object>,
+        mut live: Option<Object>,
         conflicts: Conflicts,
     ) -> Result<(Applied, Object), Error> {
         let (cluster, manager) = (self.cluster, v::manager());
         if self.journal.as_ref().is_some_and(|it| !it.has_begun()) {
-            if let Some(live) = &live {
+            if let Some(live) = &mut live {
+                // No change that a receipt is for.
+                if let Some(claimed) = cluster.claim_fields(live, &manager).await? {
+                    *live = claimed;
+                }
                 let changes = cluster.would_change(wanted, live, &manager, conflicts);
                 if !changes.await? {
                     return Ok((Applied::Unchanged, live.clone()));

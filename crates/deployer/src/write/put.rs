@@ -28,7 +28,7 @@ impl Cluster {
             return Ok((Applied::Created, created));
         };
         // A creation that was cut off before its fields were claimed.
-        let claimed = self.claimed(seen, manager).await?;
+        let claimed = self.claim_fields(seen, manager).await?;
         let seen = claimed.as_ref().unwrap_or(seen);
         let body = conditional(object, seen);
         self.patch(object, &body, Some(seen), manager, conflicts, Run::Real)
@@ -70,12 +70,13 @@ impl Cluster {
             .await
             .map_err(|error| guarded(object, error))?;
         let created = object_in(&reply, &doing)?;
-        let claimed = self.claimed(&created, manager).await?;
+        let claimed = self.claim_fields(&created, manager).await?;
         Ok(claimed.unwrap_or(created))
     }
 
-    /// The object once its fields are claimed; none if nothing was to be claimed, or somebody was quicker.
-    async fn claimed(
+    /// Has the fields that this manager created counted as applied: bookkeeping that a creation was cut off from, or that a
+    /// controller was quicker than. The object as it is then; none if nothing was to be claimed, or somebody was quicker.
+    pub async fn claim_fields(
         &self,
         seen: &Object,
         manager: &FieldManager,
