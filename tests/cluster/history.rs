@@ -191,7 +191,9 @@ fn a_failed_upgrade_stands_in_the_history_with_its_reason() {
         "--from-file=.dockerconfigjson=wrong.json",
     ];
     site.kubectl("back", &create).success();
-    deploy(&site, &["1.1.0", "--pull-secret", "wrong"]).failure(1);
+    // A pod that pulls first would stop it before anything changed.
+    let wrong = ["1.1.0", "--pull-secret", "wrong", "--no-pull-proof"];
+    deploy(&site, &wrong).failure(1);
     let failed = json!([["deploy", "1.1.0", "1.0.0", "rolledBack"]]);
     assert_eq!(newest(&site, 1), failed);
     let receipt = &history(&site)[0];
