@@ -139,7 +139,9 @@ fn an_etcd_that_is_silent_for_a_while_is_waited_for() {
 fn a_kubelet_that_is_stopped_keeps_the_version_that_runs() {
     let site = site("outage-kubelet");
     let paused = Paused::new("kubelet");
-    let text = Answer::of(&mut upgrade(&site, &["--timeout", "15"])).failure(3);
+    // A pod that pulls first would end it before anything is changed.
+    let at_once = ["--timeout", "15", "--no-pull-proof"];
+    let text = Answer::of(&mut upgrade(&site, &at_once)).failure(3);
     let words = [
         "1.1.0 did not become ready",
         "version 1.0.0 is running again",
@@ -155,7 +157,7 @@ fn a_kubelet_that_works_again_in_time_is_waited_for() {
     let site = site("outage-kubelet-again");
     let paused = Paused::new("kubelet");
     let answer = thread::scope(|scope| {
-        let answer = scope.spawn(|| Answer::of(&mut upgrade(&site, &[])));
+        let answer = scope.spawn(|| Answer::of(&mut upgrade(&site, &["--no-pull-proof"])));
         eventually("the new pod waits for the kubelet", || {
             let get = ["get", "pods", "--selector=app=example-operator"];
             let phases = "--output=jsonpath={.items[*].status.phase}";
@@ -228,11 +230,23 @@ webhooks:
 fn in_force(site: &Site, objects: &str) -> Admission {
     let admission = Admission::of(site, objects);
     eventually("changes of Deployments are refused", || {
-        let annotate = ["annotate", "deployment/example-operator", "tried=yes"];
-        let tried = site.kubectl(PLACE, &[&annotate[..], &["--dry-run=server"]].concat());
-        (tried.code != 0).then_some(())
+        (!may_change(site)).then_some(())
     });
     admission
+}
+
+/// Removes them, and waits until the API server does not ask them any more.
+fn lifted(site: &Site, admission: Option<Admission>) {
+    drop(admission);
+    eventually("Deployments may be changed again", || {
+        may_change(site).then_some(())
+    });
+}
+
+fn may_change(site: &Site) -> bool {
+    let annotate = ["annotate", "deployment/example-operator", "tried=yes"];
+    let tried = [&annotate[..], &["--dry-run=server"]].concat();
+    site.kubectl(PLACE, &tried).code == 0
 }
 
 #[test]
@@ -248,7 +262,7 @@ fn admission_that_refuses_is_an_obstacle_and_later_an_incomplete_change() {
         let text = answer.failure(code);
         says(&text, &[words]);
         assert_eq!(site.snapshot(), before, "{text}");
-        drop(refused);
+        lifted(&site, Some(refused));
         // The same in the moment of writing.
         let gate = Gate::before(&site, DEPLOYMENT);
         let mut refused = None;
@@ -262,7 +276,7 @@ fn admission_that_refuses_is_an_obstacle_and_later_an_incomplete_change() {
             &text,
             &["is incomplete: deploy example 1.1.0", words, "hint:"],
         );
-        drop(refused);
+        lifted(&site, refused);
         completes(&site);
         let back = ["rollback", "example", "-e", PLACE];
         let ca = variable("SOLUTION_TEST_REGISTRY_CA");

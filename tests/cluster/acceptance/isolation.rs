@@ -169,7 +169,8 @@ fn two_environments_have_versions_and_cluster_roles_of_their_own() {
     reads(&site, "one", &["one limitranges"]);
 }
 
-/// Packs a Solution `shop` from the example: with CRDs and roles of its own, and a server for an operator.
+/// Packs a Solution `shop` from the example: with CRDs and roles of its own, and a server for an operator. Its kind has
+/// another name: kubectl keeps what a short name stood for.
 fn pack_shop(site: &Site, version: &str) {
     let [from, tree] = [version.to_owned(), format!("shop-{version}")];
     let copy = ["--recursive", &from, &tree];
@@ -184,12 +185,18 @@ fn pack_shop(site: &Site, version: &str) {
     for (file, changes) in [
         (
             "operator/deploy/crds/versionservers_crd.yaml",
-            vec![("example.metalk8s.test", "shop.metalk8s.test")],
+            vec![
+                ("example.metalk8s.test", "shop.metalk8s.test"),
+                ("versionserver", "shopserver"),
+                ("VersionServer", "ShopServer"),
+                ("shortNames: [vs]", "shortNames: [shs]"),
+            ],
         ),
         (
             "operator/deploy/role.yaml",
             vec![
                 ("example.metalk8s.test", "shop.metalk8s.test"),
+                ("versionserver", "shopserver"),
                 ("name: example-operator", "name: shop-operator"),
             ],
         ),
@@ -283,7 +290,7 @@ fn solutions_in_one_namespace_leave_each_other_alone() {
 
 /// What the Solution `shop` has outside of namespaces of environments: its CRD and its records, with uids.
 fn shops_own(site: &Site) -> Vec<String> {
-    let crd = ["default", "crd/versionservers.shop.metalk8s.test"];
+    let crd = ["default", "crd/shopservers.shop.metalk8s.test"];
     let records = ["1.0.0", "1.1.0"].map(|it| format!("configmap/solution-shop-{it}"));
     let records = records.iter().map(|it| ["metalk8s-solutions", it]);
     let objects = records.chain([crd]);
