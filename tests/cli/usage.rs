@@ -113,3 +113,21 @@ fn a_packed_chart_is_not_a_release_yet() {
         assert!(text.contains(words), "{text}");
     }
 }
+
+#[test]
+fn what_is_about_an_operator_needs_an_environment_to_run_it_in() {
+    let desk = Desk::new();
+    for flag in [
+        "--namespace=shop",
+        "--no-pull-proof",
+        "--no-pull-secret",
+        "--create-environment",
+        "--accept=0",
+    ] {
+        let import = ["import", "a.iso", "--registry", "r.test", flag];
+        let answer = desk.solution(&import);
+        let words = "required arguments were not provided";
+        assert_eq!(answer.code, 2, "{answer:?}");
+        assert!(answer.stderr.contains(words), "{flag}: {answer:?}");
+    }
+}

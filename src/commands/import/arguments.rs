@@ -9,12 +9,13 @@ use registry::RegistryAddress;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
 
 use super::then::Then;
-use crate::args::{ClusterArguments, RegistryArguments, TrustArguments, WaitArguments, choose};
+use crate::args::{ChangeArguments, ClusterArguments, RegistryArguments, TrustArguments, choose};
 
 /// Push an archive's images to a registry, and run its operator in an environment
 #[derive(Args, Debug)]
 #[command(
     mut_arg("namespace", |argument| argument.requires("environment")),
+    mut_arg("no_pull_proof", |argument| argument.requires("environment")),
     after_help = "\
 Whatever can be checked is checked before anything changes: signatures, the registry and its
 login, your rights in the cluster. Images are verified while they are pushed; the cluster is
@@ -49,7 +50,7 @@ pub(crate) struct Arguments {
     pub(super) cluster: ClusterArguments,
 
     #[command(flatten)]
-    pub(super) turn: WaitArguments,
+    pub(super) turn: ChangeArguments,
 }
 
 /// Whose archive is taken.
