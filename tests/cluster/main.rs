@@ -53,5 +53,6 @@ mod stages;
 mod tenants;
 #[path = "../common/terminal.rs"]
 mod terminal;
+mod told;
 mod trust;
 mod uses;

@@ -1,41 +1,15 @@
 //! Images that workloads ask for by the name of another registry come from the site's.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::common::Answer;
 use crate::site::{Site, eventually, variable};
+use crate::told::Told;
 
 /// The registry that the example's `ref`s name. There is none.
 const SOURCE: &str = "registry.example.test";
-
-/// What the node is told of [`SOURCE`]; it forgets it when the test ends.
-struct Told(PathBuf);
-
-impl Told {
-    fn files(files: &[Value]) -> Self {
-        let told = Self(Path::new(&variable("SOLUTION_TEST_NODE_HOSTS")).join(SOURCE));
-        fs::create_dir(&told.0).unwrap();
-        for file in files {
-            let path = Path::new(file["path"].as_str().unwrap());
-            assert_eq!(
-                path.parent().unwrap(),
-                Path::new("/etc/containerd/certs.d").join(SOURCE)
-            );
-            let text = file["text"].as_str().unwrap();
-            fs::write(told.0.join(path.file_name().unwrap()), text).unwrap();
-        }
-        told
-    }
-}
-
-impl Drop for Told {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// The nodes' login, as a Secret for images of [`SOURCE`].
 fn login_for_source(site: &Site, namespace: &str) {
@@ -92,7 +66,7 @@ fn a_pod_starts_from_the_name_that_the_archive_says_workloads_ask_for() {
     let flags = ["mirrors", "example", "1.0.0", "--ca-file", &ca];
     let shown = site.solution(&[&flags[..], &["--output", "json"]].concat());
     let shown = shown.json();
-    let told = Told::files(shown["files"].as_array().unwrap());
+    let told = Told::files(SOURCE, &shown["files"]);
     start(&site, "mirrors", "by-tag", &image).success();
     let server = shown["images"]
         .as_array()

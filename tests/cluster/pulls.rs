@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, ToSocketAddrs as _};
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use crate::common::Answer;
 use crate::gate::Gate;
 use crate::judgement::Running;
 use crate::site::{Site, eventually, variable};
+use crate::told::Told;
 
 /// Imports 1.0.0 for nodes that know the registry by another name.
 fn import(site: &Site, pull_registry: &str, more: &[&str]) -> Answer {
@@ -44,30 +44,6 @@ fn says(answer: &Answer, words: &[&str]) {
             answer.stderr.contains(word),
             "`{word}` is not in {answer:?}"
         );
-    }
-}
-
-/// A registry that the node is told of; it forgets it when the test ends.
-struct Told(PathBuf);
-
-impl Told {
-    fn files(host: &str, files: &Value) -> Self {
-        let told = Self(Path::new(&variable("SOLUTION_TEST_NODE_HOSTS")).join(host));
-        fs::create_dir(&told.0).unwrap();
-        for file in files.as_array().unwrap() {
-            let path = Path::new(file["path"].as_str().unwrap());
-            let directory = Path::new("/etc/containerd/certs.d").join(host);
-            assert_eq!(path.parent(), Some(directory.as_path()));
-            let text = file["text"].as_str().unwrap();
-            fs::write(told.0.join(path.file_name().unwrap()), text).unwrap();
-        }
-        told
-    }
-}
-
-impl Drop for Told {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
