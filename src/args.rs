@@ -1,5 +1,6 @@
 //! What several verbs take: groups of arguments, checked for their grammar only.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::RangedU64ValueParser;
@@ -27,7 +28,7 @@ pub(crate) enum Output {
 pub(crate) struct ClusterArguments {
     /// The kubeconfig file [default: the files in KUBECONFIG, else ~/.kube/config]
     #[arg(long, value_name = "FILE")]
-    pub(crate) kubeconfig: Option<std::path::PathBuf>,
+    pub(crate) kubeconfig: Option<PathBuf>,
 
     /// The context of the kubeconfig [default: its current one]
     #[arg(long, value_name = "NAME")]
@@ -53,7 +54,7 @@ impl DryRunArguments {
 /// signs the receipt.
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Cluster")]
-pub(crate) struct WaitArguments {
+pub(crate) struct ChangeArguments {
     /// Wait while somebody else changes the cluster, for at most SECONDS (`--wait=60`), or an hour if none are given
     #[arg(
         long,
@@ -70,13 +71,13 @@ pub(crate) struct WaitArguments {
 
     /// Sign the receipt that the change leaves in the cluster with this secret key (PEM)
     #[arg(long, value_name = "KEY")]
-    pub(crate) receipt_key: Option<std::path::PathBuf>,
+    pub(crate) receipt_key: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) passphrase: PassphraseArguments,
 }
 
-impl WaitArguments {
+impl ChangeArguments {
     /// How long is waited for the cluster to become as asked.
     pub(crate) fn timeout(&self) -> Duration {
         self.longest.timeout()
@@ -125,7 +126,7 @@ pub(crate) struct RemovalArguments {
     pub(crate) cluster: ClusterArguments,
 
     #[command(flatten)]
-    pub(crate) wait: WaitArguments,
+    pub(crate) wait: ChangeArguments,
 }
 
 /// How registries are reached.
@@ -147,7 +148,7 @@ pub(crate) struct LoginFileArguments {
     /// The login file [default: `REGISTRY_AUTH_FILE`, config.json in `DOCKER_CONFIG`, else the first that exists of
     /// podman's auth.json and docker's config.json]
     #[arg(long, value_name = "FILE")]
-    pub(crate) authfile: Option<std::path::PathBuf>,
+    pub(crate) authfile: Option<PathBuf>,
 }
 
 /// Whose signatures count.
@@ -170,5 +171,5 @@ pub(crate) struct PassphraseArguments {
     /// The file whose first line is the passphrase of an encrypted key, `-` for standard input [default: the variable
     /// `SOLUTION_KEY_PASSPHRASE`, else it is asked for at the terminal]
     #[arg(long, value_name = "FILE")]
-    pub(crate) passphrase_file: Option<std::path::PathBuf>,
+    pub(crate) passphrase_file: Option<PathBuf>,
 }

@@ -10,7 +10,7 @@ use importer::{Seal, Turn, Writer};
 use schemas::PayloadType;
 use signing::SecretKey;
 
-use crate::args::{ClusterArguments, ReadArguments, WaitArguments};
+use crate::args::{ChangeArguments, ClusterArguments, ReadArguments};
 use crate::failure::Failure;
 use crate::{environment, holder, interrupt, keys, verbose};
 
@@ -97,7 +97,7 @@ fn kubeconfigs() -> Vec<PathBuf> {
 }
 
 /// Who writes to the cluster, how long it waits while somebody else does, and who signs what is left of it.
-pub(crate) fn writer(wait: &WaitArguments) -> Result<Writer, Failure> {
+pub(crate) fn writer(wait: &ChangeArguments) -> Result<Writer, Failure> {
     let longest = wait.wait.map(Duration::from_secs);
     Ok(Writer {
         name: environment::writer().to_string(),
@@ -111,7 +111,7 @@ pub(crate) fn writer(wait: &WaitArguments) -> Result<Writer, Failure> {
 }
 
 /// What signs receipts, if somebody is to.
-fn seal(wait: &WaitArguments) -> Result<Option<Seal>, Failure> {
+fn seal(wait: &ChangeArguments) -> Result<Option<Seal>, Failure> {
     let Some(path) = &wait.receipt_key else {
         return Ok(None);
     };

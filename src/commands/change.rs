@@ -3,7 +3,7 @@
 use importer::{Change, Revision, Run};
 
 use super::watch::watch;
-use crate::args::{ClusterArguments, Output, WaitArguments};
+use crate::args::{ChangeArguments, ClusterArguments, Output};
 use crate::failure::Failure;
 use crate::{cluster, render};
 
@@ -16,7 +16,7 @@ pub(super) fn show_revision(revision: Option<Revision>) {
 
 /// Runs a change of the cluster, and shows what happens.
 pub(super) fn change<T, E>(
-    (arguments, wait): (&ClusterArguments, &WaitArguments),
+    (arguments, wait): (&ClusterArguments, &ChangeArguments),
     run: Run,
     output: Output,
     act: impl AsyncFnOnce(&Change<'_>) -> Result<T, E>,

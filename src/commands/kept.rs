@@ -10,7 +10,7 @@ use validator::{Accepted, AcceptedBefore, Finding, Report};
 
 use super::import::{self, PlanArguments};
 use super::validate::words;
-use crate::args::{ClusterArguments, Output, RegistryArguments, WaitArguments};
+use crate::args::{ChangeArguments, ClusterArguments, Output, RegistryArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{environment, interrupt, render};
 
@@ -27,7 +27,7 @@ pub(super) struct KeptArguments {
     pub(super) cluster: ClusterArguments,
 
     #[command(flatten)]
-    pub(super) turn: WaitArguments,
+    pub(super) turn: ChangeArguments,
 }
 
 impl KeptArguments {

@@ -11,7 +11,7 @@ use clap::Args;
 use importer::{Adopt, Run};
 
 use super::import::{Registries, SignerArguments};
-use crate::args::{ClusterArguments, Output, WaitArguments, choose};
+use crate::args::{ChangeArguments, ClusterArguments, Output, choose};
 use crate::failure::{Failure, Outcome};
 
 /// Make the cluster as a file says: a `SolutionsConfiguration`, or a plan that may be approved
@@ -87,7 +87,7 @@ pub(crate) struct Arguments {
     cluster: ClusterArguments,
 
     #[command(flatten)]
-    turn: WaitArguments,
+    turn: ChangeArguments,
 }
 
 /// What becomes of what a configuration does not list.

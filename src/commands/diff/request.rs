@@ -9,7 +9,7 @@ use schemas::{Namespace, SolutionId, SolutionName, Version};
 use validator::Accepted;
 
 use super::arguments::{Arguments, Meant};
-use crate::args::{Output, WaitArguments};
+use crate::args::{ChangeArguments, Output};
 use crate::commands::import;
 use crate::failure::Failure;
 
@@ -78,7 +78,7 @@ pub(super) fn request(
         namespace,
         pull_login: PullLogin::Keep,
     });
-    let nobody = WaitArguments::default();
+    let nobody = ChangeArguments::default();
     Ok(Request {
         allowed: allowed(arguments),
         ..import::of_goal(goal, &registry, pull_registry, &nobody)?

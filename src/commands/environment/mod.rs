@@ -13,7 +13,7 @@ use self::delete::DeleteArguments;
 use self::describe::DescribeArguments;
 use super::change::change;
 use super::give;
-use crate::args::{ClusterArguments, Output, ReadArguments, WaitArguments, choose};
+use crate::args::{ChangeArguments, ClusterArguments, Output, ReadArguments, choose};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
@@ -52,7 +52,7 @@ pub(crate) struct CreateArguments {
     cluster: ClusterArguments,
 
     #[command(flatten)]
-    wait: WaitArguments,
+    wait: ChangeArguments,
 }
 
 /// List environments and their namespaces

@@ -12,7 +12,7 @@ use validator::{Accepted, Depth, Finding, Report};
 
 use super::arguments::{Adopted, Arguments, Place, Registries, SignerArguments};
 use super::login;
-use crate::args::{Output, RegistryArguments, WaitArguments, choose};
+use crate::args::{ChangeArguments, Output, RegistryArguments, choose};
 use crate::commands::validate::{check, words};
 use crate::failure::Failure;
 use crate::{cluster, environment, registries, render};
@@ -160,7 +160,7 @@ pub(crate) fn of_place(
     place: &Place,
     registry: &RegistryAddress,
     pull_registry: Option<RegistryAddress>,
-    turn: &WaitArguments,
+    turn: &ChangeArguments,
 ) -> Result<Request, Failure> {
     let known_as = pull_registry.as_ref().unwrap_or(registry);
     let pull_login = login::pull_login(place, registry, known_as)?;
@@ -183,7 +183,7 @@ pub(crate) fn of_goal(
     goal: Goal,
     registry: &RegistryAddress,
     pull_registry: Option<RegistryAddress>,
-    turn: &WaitArguments,
+    turn: &ChangeArguments,
 ) -> Result<Request, Failure> {
     Ok(Request {
         registry: registry.clone(),

@@ -8,7 +8,7 @@ use schemas::EnvironmentName;
 use serde::Serialize;
 
 use super::read;
-use crate::args::{ClusterArguments, Output, WaitArguments, choose};
+use crate::args::{ChangeArguments, ClusterArguments, Output, choose};
 use crate::commands::change::change;
 use crate::commands::give;
 use crate::commands::refusal::InTheWay;
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     cluster: ClusterArguments,
 
     #[command(flatten)]
-    wait: WaitArguments,
+    wait: ChangeArguments,
 }
 
 /// What became of the file, for programs.
