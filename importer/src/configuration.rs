@@ -28,8 +28,8 @@ pub struct Unlisted {
     pub version: Version,
     /// The environments that run it.
     pub environments: Vec<EnvironmentName>,
-    /// Whether its CRDs are in the cluster.
-    pub active: bool,
+    /// The object that goes with it.
+    pub recorded_in: String,
 }
 
 impl Difference {
@@ -75,7 +75,7 @@ impl Unlisted {
             solution: found.record.name.clone(),
             version: found.record.version.clone(),
             environments: found.environments.clone(),
-            active: found.active,
+            recorded_in: found.record.reference().to_string(),
         }
     }
 }
@@ -205,6 +205,10 @@ mod tests {
         );
         let found = difference("{}", &[], &known).unlisted;
         assert_eq!(found[0].environments.len(), 1);
-        assert!(found[1].active && !found[2].active);
+        let recorded_in = &found[1].recorded_in;
+        assert_eq!(
+            recorded_in,
+            "ConfigMap metalk8s-solutions/solution-shop-1.1.0"
+        );
     }
 }

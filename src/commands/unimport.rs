@@ -15,10 +15,13 @@ pub(super) const COLLECT: &str = "blobs go when the registry collects its garbag
 /// What would have deleted the images.
 const NOT_FREED: &str = "`--images` deletes them there as well, as long as the version is imported";
 
-/// Forget an imported version that is deployed nowhere
+/// Forget an imported version that is deployed nowhere and not active
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Refused while anything in any namespace runs with its images, or custom resources of its CRDs
+Refused while it is deployed, and while its CRDs are in the cluster: `solution undeploy` and
+`solution deactivate` come first, or another version is activated.
+
+Refused, too, while anything in any namespace runs with its images, or custom resources of its CRDs
 exist: all of it is listed, and stays with --even-if-used.
 
 The images stay in the registry, and the command says where. With --images they and the archive

@@ -64,11 +64,11 @@ pub(crate) fn fix(obstacle: &O) -> String {
             host,
         } => return create_secret(secret, namespace, create.as_ref(), host),
         O::Beyond(_, id) => return accept(id),
-        O::Deployed(solution, _, environment)
-        | O::Second(solution, _, environment)
-        | O::Inhabited(solution, _, _, environment) => {
-            return undeploy_first(solution, environment);
+        O::Deployed(name, _, place) | O::Second(name, _, place) => {
+            return undeploy_first(name, place);
         }
+        O::Inhabited(name, _, _, place) => return undeploy_first(name, place),
+        O::Active(name, _) => return deactivate_first(name),
         O::Changed => PLAN_AGAIN,
         O::MadeAnew(_) | O::Unplanned(_) => "run the same command again",
         O::Denied(_) => HAVE_IT_GRANTED,
@@ -141,6 +141,12 @@ fn ask(above: &Above) -> String {
 
 fn undeploy_first(solution: &SolutionName, environment: &EnvironmentName) -> String {
     format!("`solution undeploy {solution} --environment {environment}` first")
+}
+
+fn deactivate_first(solution: &SolutionName) -> String {
+    format!(
+        "activate another version with `solution activate {solution} VERSION`, or `solution deactivate {solution}` first"
+    )
 }
 
 fn accept(id: &str) -> String {

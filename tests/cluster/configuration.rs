@@ -176,6 +176,10 @@ fn what_is_not_listed_goes_once_that_is_asked_for_and_nothing_uses_it() {
     );
     let why = answer.json()["steps"][0]["why"][0]["message"].to_string();
     assert!(why.contains("VersionServer prod/web"), "{why}");
+    assert_eq!(
+        answer.json()["steps"][1]["why"][0]["message"],
+        "example 1.1.0 is active: its CRDs are in the cluster"
+    );
     site.kubectl("prod", &["delete", "versionserver", "web"])
         .success();
     let answer = apply(&site, &yes);
@@ -184,6 +188,34 @@ fn what_is_not_listed_goes_once_that_is_asked_for_and_nothing_uses_it() {
         ["deactivate - done", "unimport 1.1.0 done"]
     );
     assert_eq!(versions(&site), []);
+}
+
+#[test]
+fn a_version_goes_in_the_run_that_activates_another() {
+    let site = Site::new("replaced");
+    write(&site, &["../1.0.0.iso"], "1.0.0");
+    apply(&site, &[]).success();
+    write(&site, &["../1.1.0.iso"], "latest");
+    let before = site.snapshot();
+    let plan = apply(&site, &["--prune", "--dry-run", "--output", "json"]);
+    let planned = [
+        "import 1.1.0 planned",
+        "activate 1.1.0 planned",
+        "unimport 1.0.0 planned",
+    ];
+    assert_eq!(steps(&plan, 0), planned);
+    let record = json!(["ConfigMap metalk8s-solutions/solution-example-1.0.0"]);
+    assert_eq!(plan.json()["steps"][2]["objects"], record);
+    assert_eq!(site.snapshot(), before);
+    let done = apply(&site, &["--prune", "--yes", "--output", "json"]);
+    let all = [
+        "import 1.1.0 done",
+        "activate 1.1.0 done",
+        "unimport 1.0.0 done",
+    ];
+    assert_eq!(steps(&done, 0), all);
+    assert_eq!(done.json()["steps"][2]["objects"], record);
+    assert_eq!(versions(&site), known(&[("1.1.0", true)]));
 }
 
 #[test]

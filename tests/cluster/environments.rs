@@ -137,15 +137,16 @@ fn a_removal_can_be_shown_first() {
     );
     assert_eq!(site.snapshot(), before);
     site.solution(&undeploy).success();
-    let before = site.snapshot();
     for verb in [
-        &["deactivate", "example", "--dry-run"][..],
-        &["unimport", "example", "1.0.0", "--dry-run"],
-        &["environment", "delete", "dry", "--dry-run"],
+        &["deactivate", "example"][..],
+        &["unimport", "example", "1.0.0"],
+        &["environment", "delete", "dry"],
     ] {
-        let shown = site.solution(verb).success();
+        let before = site.snapshot();
+        let shown = site.solution(&[verb, &["--dry-run"]].concat()).success();
         assert!(shown.contains("would be"), "{verb:?}: {shown}");
         assert_eq!(site.snapshot(), before, "{verb:?}");
+        site.solution(verb).success();
     }
 }
 

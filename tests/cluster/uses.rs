@@ -41,9 +41,7 @@ fn used(prefix: &str) -> Site {
     for archive in ["1.0.0.iso", "1.1.0.iso"] {
         site.import(archive, &[]).success();
     }
-    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
-    let activate = ["activate", "example", "1.0.0", "--ca-file", &ca];
-    site.solution(&activate).success();
+    activate(&site, "1.0.0");
     let kubectl = |arguments: &[&str]| site.kubectl("users", arguments).success();
     kubectl(&["create", "namespace", "users"]);
     let image = format!(
@@ -65,6 +63,12 @@ fn used(prefix: &str) -> Site {
     site
 }
 
+fn activate(site: &Site, version: &str) {
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let activate = ["activate", "example", version, "--ca-file", &ca];
+    site.solution(&activate).success();
+}
+
 #[track_caller]
 fn refused(site: &Site, words: &[&str], act: impl Fn() -> Answer) {
     let before = site.snapshot();
@@ -80,10 +84,11 @@ fn what_runs_anywhere_keeps_its_version() {
     let site = used("uses");
     let unimport = |more: &[&str]| site.solution(&[&["unimport", "example"], more].concat());
     let words = [
+        "example 1.0.0 is active: its CRDs are in the cluster",
         "example-1.0.0 is used by objects in the cluster (4 in total): VersionServer users/served, \
          Deployment users/web, CronJob users/nightly, Pod users/alone",
         "`--even-if-used example-1.0.0` forgets it all the same",
-        "1 obstacle in the way",
+        "2 obstacles in the way",
     ];
     refused(&site, &words, || unimport(&["1.0.0"]));
     refused(&site, &words, || unimport(&["1.0.0", "--dry-run"]));
@@ -105,8 +110,13 @@ fn what_runs_anywhere_keeps_its_version() {
         "{wrong}"
     );
 
-    // The other version is used by nobody.
-    unimport(&["1.1.0"]).success();
+    // With the CRDs of the other version, the custom resource is no longer one of this version's.
+    activate(&site, "1.1.0");
+    let words = [
+        "example-1.0.0 is used by objects in the cluster (3 in total): Deployment users/web, ",
+        "1 obstacle in the way",
+    ];
+    refused(&site, &words, || unimport(&["1.0.0"]));
     let forced = [
         "1.0.0",
         "--even-if-used",
@@ -119,9 +129,46 @@ fn what_runs_anywhere_keeps_its_version() {
         gone["removed"],
         json!(["ConfigMap metalk8s-solutions/solution-example-1.0.0"])
     );
-    assert_eq!(gone["uses"].as_array().map(Vec::len), Some(4), "{gone:#}");
+    assert_eq!(gone["uses"].as_array().map(Vec::len), Some(3), "{gone:#}");
     let alone = ["get", "pod/alone", "deployment/web", "versionserver/served"];
     site.kubectl("users", &alone).success();
+}
+
+#[test]
+fn an_active_version_is_forgotten_only_after_its_crds() {
+    let site = Site::new("uses-active");
+    site.import("1.0.0.iso", &[]).success();
+    activate(&site, "1.0.0");
+    let unimport =
+        |more: &[&str]| site.solution(&[&["unimport", "example", "1.0.0"], more].concat());
+    let message = "example 1.0.0 is active: its CRDs are in the cluster";
+    let fix = "activate another version with `solution activate example VERSION`, \
+               or `solution deactivate example` first";
+    let text =
+        format!("error: {message}\nhint: {fix}\nnothing was changed: 1 obstacle in the way\n");
+    // No flag forces it: nobody could tell any more which version the CRDs are of.
+    let force = ["--even-if-used", "example-1.0.0"];
+    for more in [&[][..], &["--dry-run"], &force] {
+        refused(&site, &[&text], || unimport(more));
+    }
+    let before = site.snapshot();
+    let answer = unimport(&["--output", "json"]).json();
+    assert_eq!(
+        answer["obstacles"],
+        json!([{"message": message, "fix": fix}])
+    );
+    assert_eq!(site.snapshot(), before);
+
+    site.solution(&["deactivate", "example"]).success();
+    let gone = unimport(&["--output", "json"]).json();
+    let record = "solution-example-1.0.0";
+    assert_eq!(
+        gone["removed"],
+        json!([format!("ConfigMap metalk8s-solutions/{record}")])
+    );
+    let left = ["get", "crd,configmap", "--output=name"];
+    let left = site.kubectl("metalk8s-solutions", &left).success();
+    assert!(!left.contains("example"), "{left}");
 }
 
 #[test]

@@ -30,9 +30,9 @@ pub enum Images<'a> {
     Free(&'a Client),
 }
 
-/// Forgets an imported version. Refused while it is deployed, and, if a person does not say otherwise, while anything
-/// runs with its images or custom resources of its CRDs exist. The record is last: as long as it is there, doing it
-/// again completes what was begun.
+/// Forgets an imported version. Refused while it is deployed or active, and, if a person does not say otherwise, while
+/// anything runs with its images or custom resources of its CRDs exist. The record is last: as long as it is there,
+/// doing it again completes what was begun.
 pub async fn unimport(
     change: &Change<'_>,
     (solution, version): (&SolutionName, &Version),
@@ -115,6 +115,10 @@ async fn check(
 ) -> Result<Vec<Use>, Error> {
     let (cluster, solution, version) = (change.cluster, &record.name, &record.version);
     let mut obstacles = deployed(state, solution, Some(version));
+    // This is no use that a person may overrule: the CRDs would stay, and name a version that nothing is known of.
+    if state.active.get(solution) == Some(version) {
+        obstacles.push(Obstacle::Active(solution.clone(), version.clone()));
+    }
     let definitions = Definitions::of(cluster, solution).await?;
     let definitions = definitions.written_by(version);
     let mut uses = definitions.uses(cluster, &mut obstacles).await?;

@@ -218,6 +218,9 @@ pub enum Obstacle {
     /// The Solution runs in an environment.
     #[error("{0} {1} is deployed in the environment `{2}`")]
     Deployed(SolutionName, Version, EnvironmentName),
+    /// The CRDs of this version are in the cluster.
+    #[error("{0} {1} is active: its CRDs are in the cluster")]
+    Active(SolutionName, Version),
     /// A Solution runs in a namespace of an environment that should go.
     #[error("{0} {1} is deployed in `{2}`")]
     Inhabited(SolutionName, Version, Namespace, EnvironmentName),
@@ -297,6 +300,12 @@ impl Obstacle {
     #[must_use]
     pub fn is_use(&self) -> bool {
         matches!(self, Self::InUse(..) | Self::Used(..))
+    }
+
+    /// Whether it is that a version is active.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        matches!(self, Self::Active(..))
     }
 }
 

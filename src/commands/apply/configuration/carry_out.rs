@@ -1,13 +1,12 @@
 //! Carries out a plan step by step. A step that fails is no more than that: those that need it fail too, and the others go
 //! on.
 
-use importer::{Change, EvenIfUsed, Images, Receipt, Undone};
+use importer::{Change, EvenIfUsed, Images, Obstacle, Receipt};
 
 use super::plan::{Plan, Work};
-use super::show::{Action, Overview, State, Step};
+use super::show::{Overview, State, Step};
 use crate::args::{Output, choose};
 use crate::commands::import;
-use crate::failure::Failure;
 
 impl Plan {
     /// Does what was shown.
@@ -38,39 +37,28 @@ async fn apply(step: Step, work: Work, change: &Change<'_>, output: Output) -> S
     }
 }
 
+/// Nothing of a version that is still active: what should have replaced it has failed, and says so.
 async fn remove(step: Step, change: &Change<'_>) -> Step {
-    match removed(&step, change).await {
-        Ok(Some(undone)) => Step {
+    let Some(solution) = &step.solution else {
+        return step;
+    };
+    let used = EvenIfUsed::Refuse;
+    let removed = match &step.version {
+        Some(version) => importer::unimport(change, (solution, version), used, Images::Keep).await,
+        None => importer::deactivate(change, solution, used).await,
+    };
+    match removed {
+        Ok(undone) => Step {
             state: State::Done,
             objects: undone.removed,
             notes: undone.notes,
             ..step
         },
-        Ok(None) => step.active(),
-        Err(failure) => step.because(&failure),
+        Err(importer::Error::Hindered(by)) if by.obstacles.iter().any(Obstacle::is_active) => {
+            step.left(by.obstacles)
+        }
+        Err(error) => step.because(&error.into()),
     }
-}
-
-/// Nothing of a version that is still active: what should have replaced it has failed.
-async fn removed(step: &Step, change: &Change<'_>) -> Result<Option<Undone>, Failure> {
-    let (Some(solution), version) = (&step.solution, &step.version) else {
-        return Ok(None);
-    };
-    let used = EvenIfUsed::Refuse;
-    let Some(version) = version.as_ref().filter(|_| step.action == Action::Unimport) else {
-        return Ok(Some(importer::deactivate(change, solution, used).await?));
-    };
-    let status = importer::status(change.cluster, None).await?;
-    let is_active = status.versions.iter().any(|found| {
-        found.active && (&found.record.name, &found.record.version) == (solution, version)
-    });
-    if is_active {
-        return Ok(None);
-    }
-    let version = (solution, version);
-    Ok(Some(
-        importer::unimport(change, version, used, Images::Keep).await?,
-    ))
 }
 
 impl Step {

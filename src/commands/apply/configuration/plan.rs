@@ -233,19 +233,25 @@ impl Planner<'_> {
                 "see why it could not be read, and run the same command again",
             ));
         }
-        if found.active && !so_far.replaces(solution) {
-            return Ok(step.active());
-        }
         let (version, used) = ((solution, version), EvenIfUsed::Refuse);
-        match importer::unimport(&self.dry(), version, used, Images::Keep).await {
-            Ok(undone) => Ok(Step {
-                objects: undone.removed,
-                ..step
-            }),
-            Err(importer::Error::Refused(obstacle)) => Ok(step.left([obstacle])),
-            Err(importer::Error::Hindered(by)) => Ok(step.left(by.obstacles)),
-            Err(error) => Err(error.into()),
+        let mut obstacles = match importer::unimport(&self.dry(), version, used, Images::Keep).await
+        {
+            Ok(_) => Vec::new(),
+            Err(importer::Error::Refused(obstacle)) => vec![obstacle],
+            Err(importer::Error::Hindered(by)) => by.obstacles,
+            Err(error) => return Err(error.into()),
+        };
+        // It is no longer active when its turn comes.
+        if so_far.replaces(solution) {
+            obstacles.retain(|it| !it.is_active());
         }
+        if !obstacles.is_empty() {
+            return Ok(step.left(obstacles));
+        }
+        Ok(Step {
+            objects: vec![found.recorded_in.clone()],
+            ..step
+        })
     }
 
     fn dry(&self) -> Change<'_> {
@@ -269,7 +275,7 @@ impl Overview {
 
 impl Step {
     /// The step, not taken because something is in its way: what is used stays.
-    fn left(self, obstacles: impl IntoIterator<Item = Obstacle>) -> Self {
+    pub(super) fn left(self, obstacles: impl IntoIterator<Item = Obstacle>) -> Self {
         Self {
             state: State::Left,
             why: obstacles
@@ -289,13 +295,5 @@ impl Step {
             ),
             _ => self.left_since("it is not listed", "`--prune` unimports it"),
         }
-    }
-
-    /// The step, not taken since the version is active.
-    pub(super) fn active(self) -> Self {
-        self.left_since(
-            "its CRDs are in the cluster",
-            "deactivate the Solution first",
-        )
     }
 }
