@@ -99,7 +99,8 @@ fn show(status: &Shown) {
         } else {
             format!(" (namespace {})", space.namespace)
         };
-        render::line!("environment {}{of}", space.environment);
+        let going = choose(space.going, ", is being deleted", "");
+        render::line!("environment {}{of}{going}", space.environment);
         let operators = status.operators.iter();
         let here = operators.filter(|it| it.operator.namespace == space.namespace);
         here.for_each(show_operator);

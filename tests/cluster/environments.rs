@@ -1,6 +1,8 @@
 //! Environments as an administrator means them: no new one by a slip of the hand, nothing gone that is still used, and
 //! what stands stays until he says otherwise.
 
+use serde_json::{Value, json};
+
 use crate::site::{Site, difference, eventually, variable};
 
 #[test]
@@ -193,7 +195,7 @@ fn an_environment_is_described_as_it_is() {
     let answer = site.solution(&describe);
     assert_eq!((answer.code, site.snapshot()), (0, before), "{answer:?}");
     let shown = answer.json();
-    assert_eq!(shown["notes"], serde_json::json!([]), "{shown:#}");
+    assert_eq!(shown["notes"], json!([]), "{shown:#}");
     let [adopted, space] = [0, 1].map(|at| &shown["namespaces"][at]);
     let uid = site.field("default", "namespace/shown", "{.metadata.uid}");
     let operator = &space["operators"][0];
@@ -322,6 +324,8 @@ fn a_namespace_that_does_not_go_holds_up_no_other_environment() {
     let before = site.snapshot();
     let refused = import("1.0.0.iso", "stuck");
     let listed = site.solution(&["environment", "list"]);
+    let told = [&["environment", "list"][..], &["status"]]
+        .map(|verb| site.solution(&[verb, &["--output", "json"]].concat()));
     let described = site.solution(&["environment", "describe", "stuck"]);
     let after = site.snapshot();
     let upgraded = import("1.1.0.iso", "free");
@@ -340,10 +344,29 @@ fn a_namespace_that_does_not_go_holds_up_no_other_environment() {
     assert_eq!(after, before);
     let listed = listed.success();
     assert!(listed.contains("namespace free  example 1.0.0"), "{listed}");
+    assert!(
+        listed.contains("namespace stuck (is being deleted)"),
+        "{listed}"
+    );
+    for told in told {
+        let told = told.json();
+        let spaces = told["environments"].as_array().unwrap().iter();
+        let going: Vec<_> = spaces.map(|it| (&it["namespace"], &it["going"])).collect();
+        let expected = [
+            (&json!("free"), &Value::Null),
+            (&json!("stuck"), &json!(true)),
+        ];
+        assert_eq!(going, expected, "{told:#}");
+    }
     let described = described.success();
     assert!(described.contains("is being deleted"), "{described}");
     upgraded.success();
-    assert!(status.success().contains("example 1.1.0  1/1 ready"));
+    let status = status.success();
+    assert!(status.contains("example 1.1.0  1/1 ready"), "{status}");
+    assert!(
+        status.contains("environment stuck, is being deleted"),
+        "{status}"
+    );
     let deleted = deleted.failure(3);
     assert!(deleted.contains("still there after 2 s: Namespace stuck"));
     site.solution(&delete).success();

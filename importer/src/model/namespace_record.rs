@@ -73,6 +73,9 @@ pub struct EnvironmentNamespace {
     pub origin: Origin,
     /// What is deployed in it.
     pub solutions: BTreeMap<SolutionName, Version>,
+    /// Whether it is being deleted, as far as this user may see.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub going: bool,
 }
 
 /// Where a namespace of an environment comes from.
@@ -176,6 +179,7 @@ impl From<&NamespaceRecord> for EnvironmentNamespace {
             description: record.description.clone(),
             origin: record.origin,
             solutions: record.versions(),
+            going: false,
         }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) enum About<'a> {
 
 impl About<'_> {
     /// The namespaces that are labelled as an environment's.
-    async fn labelled(self, cluster: &Cluster) -> Result<Vec<Object>, Error> {
+    pub(crate) async fn labelled(self, cluster: &Cluster) -> Result<Vec<Object>, Error> {
         let labels = match self {
             Self::Everything => Selector::has(v::ENVIRONMENT),
             Self::Environment(it) => Selector::label(v::ENVIRONMENT, it.as_str()),
@@ -66,13 +66,13 @@ impl About<'_> {
     }
 }
 
-/// Everything that labels and upstream's ConfigMaps say and the records do not; at most [`TOLD`] of it.
+/// Everything that labels of these namespaces and upstream's ConfigMaps say and the records do not; at most [`TOLD`] of
+/// it.
 pub(crate) async fn claims(
     cluster: &Cluster,
     state: &ClusterState,
-    about: About<'_>,
+    (about, spaces): (About<'_>, &[Object]),
 ) -> Result<Vec<String>, Error> {
-    let spaces = about.labelled(cluster).await?;
     let mut told: Vec<String> = spaces
         .iter()
         .filter_map(|space| label(space, state))
@@ -80,7 +80,7 @@ pub(crate) async fn claims(
     let configs = about.configs(cluster).await?;
     let records = state.namespaces.iter();
     for record in records.filter(|record| about.concerns(record)) {
-        told.extend(missing(record, &spaces));
+        told.extend(missing(record, spaces));
         let config = match &configs {
             Some(all) => all.get(record.namespace.as_str()).cloned(),
             None => look(cluster, &upstreams(record)).await?,

@@ -120,10 +120,12 @@ pub async fn describe(
     if namespaces.is_empty() {
         return Err(Obstacle::NoEnvironment(environment.clone()).into());
     }
+    let about = About::Environment(environment);
+    let labelled = about.labelled(cluster).await?;
     Ok(Description {
         environment: environment.clone(),
         namespaces,
-        notes: claims(cluster, &state, About::Environment(environment)).await?,
+        notes: claims(cluster, &state, (about, &labelled)).await?,
     })
 }
 

@@ -110,14 +110,30 @@ impl Status {
 /// Every namespace of every environment. Nothing is written.
 pub async fn environments(cluster: &Cluster) -> Result<Vec<EnvironmentNamespace>, Error> {
     let state = ClusterState::of_records(&maps(cluster).await?)?;
-    Ok(state.namespaces.iter().map(Into::into).collect())
+    let labelled = match About::Everything.labelled(cluster).await {
+        Err(Error::Cluster(deployer::Error::Forbidden { .. })) => Vec::new(),
+        labelled => labelled?,
+    };
+    Ok(with_going(&state, &labelled))
+}
+
+/// The namespaces of environments, with which of these is being deleted.
+fn with_going(state: &ClusterState, labelled: &[Object]) -> Vec<EnvironmentNamespace> {
+    let namespace = |record: &NamespaceRecord| {
+        let mut live = labelled.iter().filter(|live| record.is_of(live));
+        EnvironmentNamespace {
+            going: live.any(Object::is_being_deleted),
+            ..record.into()
+        }
+    };
+    state.namespaces.iter().map(namespace).collect()
 }
 
 /// Reads the status, of one namespace or of all, as far as this user may see it. Nothing is written.
 pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Status, Error> {
     let mut sight = Sight::default();
     let mut state = sight.state(cluster, only).await?;
-    let notes = notes(cluster, &state, only, &mut sight).await?;
+    let (notes, labelled) = said(cluster, &state, only, &mut sight).await?;
     if let Some(namespace) = only {
         sight.own(cluster, namespace, &mut state).await?;
     }
@@ -140,7 +156,7 @@ pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Statu
         .collect();
     Ok(Status {
         versions,
-        environments: state.namespaces.iter().map(Into::into).collect(),
+        environments: with_going(&state, &labelled),
         operators,
         incomplete: incomplete(cluster, only, &sight).await?,
         notes,
@@ -184,27 +200,31 @@ async fn incomplete(
     Ok(incomplete)
 }
 
-/// What is said of environments, and is not so. Without the records nobody can tell.
-async fn notes(
+/// What is said of environments, and is not so, and the namespaces that are labelled as theirs. Without the records nobody
+/// can tell.
+async fn said(
     cluster: &Cluster,
     state: &ClusterState,
     only: Option<&Namespace>,
     sight: &mut Sight,
-) -> Result<Vec<String>, Error> {
+) -> Result<(Vec<String>, Vec<Object>), Error> {
     let about = only.map_or(About::Everything, About::Namespace);
     let hidden = only.map_or(Hidden::Records, |it| Hidden::Deployed(it.clone()));
     if sight.hides(&hidden) {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), Vec::new()));
     }
     let right = Access::new("list", "", "namespaces");
-    let claimed = claims(cluster, state, about).await;
-    let mut notes = sight
-        .of(claimed, Hidden::Labels, &right)?
-        .unwrap_or_default();
+    let labelled = sight.of(about.labelled(cluster).await, Hidden::Labels, &right)?;
+    let mut notes = Vec::new();
+    if let Some(labelled) = &labelled {
+        let claimed = claims(cluster, state, (about, labelled)).await;
+        let claimed = sight.of(claimed, Hidden::Labels, &right)?;
+        notes.extend(claimed.into_iter().flatten());
+    }
     if let (Some(namespace), []) = (only, state.namespaces.as_slice()) {
         notes.push(format!("namespace {namespace} belongs to no environment"));
     }
-    Ok(notes)
+    Ok((notes, labelled.unwrap_or_default()))
 }
 
 /// Whether an operator runs as the record of its namespace says. What was not found with all others is looked for by

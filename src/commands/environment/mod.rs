@@ -114,7 +114,8 @@ fn show(spaces: &[EnvironmentNamespace]) {
             runs.push_str("nothing deployed");
         }
         let (environment, namespace) = (&space.environment, &space.namespace);
+        let going = choose(space.going, " (is being deleted)", "");
         let description = &space.description;
-        render::line!("{environment}  namespace {namespace}  {runs}  {description}");
+        render::line!("{environment}  namespace {namespace}{going}  {runs}  {description}");
     }
 }
