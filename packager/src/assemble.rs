@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use archive::{ArchiveFile, FileSource, tree};
+use manifests::KnownImages;
 use schemas::{API_VERSION, ArchivePath, Digest, Image, ImagePlace, Solution, SolutionSpec};
 use sources::{Blob, Collected, Here};
 
 use crate::error::PackError;
 use crate::load::Loaded;
+use crate::sets::LoadedSet;
 
 /// Every file of the archive but those that `archive` makes itself. `source` says where each blob comes from.
 pub(crate) fn files(
@@ -31,8 +33,26 @@ pub(crate) fn files(
     list.extend(
         operator.map(|file| ArchiveFile::from_bytes(file.path.clone(), file.bytes.clone())),
     );
+    list.extend(objects(loaded, &images)?);
     list.extend(derived);
     Ok(list)
+}
+
+/// The objects of all sets, compiled for these images.
+fn objects(loaded: &Loaded, images: &[Image]) -> Result<Vec<ArchiveFile>, PackError> {
+    let known = images
+        .iter()
+        .filter_map(|image| Some((image.place.clone(), image.reference.as_ref()?)));
+    let known = KnownImages::new(known);
+    let mut files = Vec::new();
+    for set in &loaded.sets {
+        files.extend(set.definitions()?);
+        files.extend(set.files(&known));
+    }
+    let files = files.into_iter();
+    Ok(files
+        .map(|file| ArchiveFile::from_bytes(file.path, file.bytes))
+        .collect())
 }
 
 /// What is on this disk, as a source of the archive.
@@ -87,6 +107,8 @@ pub(crate) fn manifest(loaded: &Loaded) -> Solution {
             version: spec.version.clone(),
             operator: spec.operator.clone(),
             images,
+            manifests: loaded.sets.iter().map(LoadedSet::set).collect(),
+            parameters: spec.parameters.clone(),
         },
     }
 }

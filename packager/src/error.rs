@@ -60,6 +60,22 @@ pub enum PackError {
         /// The reason, with line and column.
         source: schemas::yaml::YamlError,
     },
+    /// The files of a set cannot be read as objects.
+    #[error(transparent)]
+    Manifests(#[from] manifests::ManifestsError),
+    /// A document of a set is no object.
+    #[error("{0} has no `kind`, so it is not a Kubernetes object; remove it from the set")]
+    NoObject(String),
+    /// A patch of a set cannot be applied.
+    #[error("patch {number} of the set `{set}` cannot be applied")]
+    Patch {
+        /// The set.
+        set: schemas::SetName,
+        /// Which of its patches, from 1.
+        number: usize,
+        /// The reason.
+        source: Box<manifests::PatchError>,
+    },
     /// A file whose name cannot be used in an archive.
     #[error("`{}` has a name that cannot be used in an archive; rename it to at most 90 letters, digits, `.`, `_` and `-`, beginning with a letter or a digit", .0.display())]
     FileName(PathBuf),

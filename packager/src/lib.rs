@@ -8,9 +8,11 @@ mod assemble;
 mod error;
 mod init;
 mod load;
+
 mod operator;
 mod pack;
 mod preview;
+mod sets;
 #[cfg(test)]
 mod testing;
 

@@ -7,7 +7,8 @@ use schemas::{SolutionId, SolutionSource};
 use validator::rules;
 
 use crate::error::PackError;
-use crate::operator::{self, OperatorFile};
+use crate::operator::{self, TextFile};
+use crate::sets::{self, LoadedSet};
 
 /// A source directory whose texts are in order.
 #[derive(Debug)]
@@ -19,7 +20,9 @@ pub(crate) struct Loaded {
     /// Name and version.
     pub(crate) id: SolutionId,
     /// The CRDs and roles; none without an operator.
-    pub(crate) operator: Vec<OperatorFile>,
+    pub(crate) operator: Vec<TextFile>,
+    /// The sets of objects.
+    pub(crate) sets: Vec<LoadedSet>,
     /// CRDs and roles that lie there although there is no operator to use them.
     pub(crate) unused: Vec<PathBuf>,
 }
@@ -46,8 +49,13 @@ pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
         let unused = [crds, roles].into_iter().filter(|path| path.exists());
         (Vec::new(), unused.collect())
     };
+    let files = |path: &Path| below(directory, "spec.manifests.files", path);
+    let sets = source.spec.manifests.iter();
+    let sets = sets.map(|set| sets::load(set, files));
+    let sets = sets.collect::<Result<_, _>>()?;
     Ok(Loaded {
         directory: directory.to_owned(),
+        sets,
         source,
         id,
         operator,

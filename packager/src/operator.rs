@@ -12,17 +12,17 @@ use validator::rules::{self, DefinitionNames};
 
 use crate::error::PackError;
 
-/// A file of the operator as it will lie in the archive.
+/// A file of text as it will lie in the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct OperatorFile {
+pub(crate) struct TextFile {
     /// Its path in the archive.
     pub(crate) path: ArchivePath,
-    /// Its bytes, unchanged.
+    /// Its bytes.
     pub(crate) bytes: Vec<u8>,
 }
 
 /// Reads the directory of CRDs and the file of roles, and checks both.
-pub(crate) fn read(crds: &Path, roles: &Path) -> Result<Vec<OperatorFile>, PackError> {
+pub(crate) fn read(crds: &Path, roles: &Path) -> Result<Vec<TextFile>, PackError> {
     let roles = read_roles(roles)?;
     let mut files = read_crds(crds, roles.bytes.len() as u64)?;
     files.push(roles);
@@ -30,9 +30,9 @@ pub(crate) fn read(crds: &Path, roles: &Path) -> Result<Vec<OperatorFile>, PackE
 }
 
 /// Reads the CRDs; `size` is what the other files have in bytes.
-fn read_crds(directory: &Path, mut size: u64) -> Result<Vec<OperatorFile>, PackError> {
+fn read_crds(directory: &Path, mut size: u64) -> Result<Vec<TextFile>, PackError> {
     // The keys compare without upper and lower case, as siblings in an archive must differ.
-    let mut files: BTreeMap<String, (PathBuf, OperatorFile)> = BTreeMap::new();
+    let mut files: BTreeMap<String, (PathBuf, TextFile)> = BTreeMap::new();
     let mut names = DefinitionNames::default();
     let paths = yaml_files(directory)?;
     let count = paths.len();
@@ -41,7 +41,7 @@ fn read_crds(directory: &Path, mut size: u64) -> Result<Vec<OperatorFile>, PackE
         size += bytes.len() as u64;
         rules::check_files(count, size).map_err(PackError::in_file(directory))?;
         check_crd(&path, &bytes, &mut names)?;
-        let file = OperatorFile {
+        let file = TextFile {
             path: crd_path(&path)?,
             bytes,
         };
@@ -117,7 +117,7 @@ fn check_crd(path: &Path, bytes: &[u8], names: &mut DefinitionNames) -> Result<(
     problem.map_or(Ok(()), |problem| Err(PackError::in_file(path)(problem)))
 }
 
-fn read_roles(path: &Path) -> Result<OperatorFile, PackError> {
+fn read_roles(path: &Path) -> Result<TextFile, PackError> {
     let bytes = files::read(path, schemas::limits::YAML_SIZE).map_err(|error| {
         missing(
             error,
@@ -129,7 +129,7 @@ fn read_roles(path: &Path) -> Result<OperatorFile, PackError> {
     if let Some(problem) = rules::identify_roles(&documents(path, &bytes)?).next() {
         return Err(PackError::in_file(path)(problem));
     }
-    Ok(OperatorFile {
+    Ok(TextFile {
         path: archive::ROLE
             .parse()
             .expect("the path is inside the grammar"),
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::testing::{CRD, ROLE};
 
-    fn files(crds: &[(&str, &str)], role: &str) -> Result<Vec<OperatorFile>, PackError> {
+    fn files(crds: &[(&str, &str)], role: &str) -> Result<Vec<TextFile>, PackError> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("crds");
         fs::create_dir(&path).unwrap();

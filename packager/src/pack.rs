@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
-use archive::{Draft, FileSource, Info, Medium, Overwrite, Signed, Unsigned, WriteError};
-use schemas::{Digest, ImagePlace, ImageSource, SolutionId, StatementTime};
+use archive::{Draft, Feature, FileSource, Info, Medium, Overwrite, Signed, Unsigned, WriteError};
+use schemas::{Capability, Digest, ImagePlace, ImageSource, SolutionId, SourceSpec, StatementTime};
 use serde::{Serialize, Serializer};
 use signing::SecretKey;
 use sources::{
@@ -236,9 +236,16 @@ pub(crate) fn info(loaded: &Loaded, time: StatementTime) -> Info {
         time,
         upgrade_from: loaded.source.spec.upgrade_from.clone(),
         expires: loaded.source.spec.expires,
-        requires: Vec::new(),
+        requires: requires(&loaded.source.spec),
         optional: Vec::new(),
     }
+}
+
+/// What a reader must know to read what this becomes.
+fn requires(spec: &SourceSpec) -> Vec<Capability> {
+    let manifests = !spec.manifests.is_empty() || !spec.parameters.is_empty();
+    let manifests = manifests.then(|| Feature::Manifests.capability());
+    manifests.into_iter().collect()
 }
 
 fn write(signed: Signed, request: &Request, watch: &Watch<'_, Event>) -> Result<Draft, WriteError> {

@@ -19,9 +19,12 @@ mod listed;
 mod manifest;
 mod name;
 mod operator_config;
+mod parameter;
 mod path;
 mod pattern;
+pub mod placeholder;
 mod printable;
+mod sets;
 mod site;
 mod source;
 mod statement;
@@ -52,8 +55,13 @@ pub use name::{
     Namespace, SolutionName, Tag,
 };
 pub use operator_config::{OperatorConfig, Repository};
+pub use parameter::{Generate, Parameter, ParameterName, ParameterType};
 pub use path::{ArchivePath, PathError};
 pub use printable::{is_unprintable, printable, printable_within};
+pub use sets::{
+    ApiName, Condition, ObjectSet, OwnNamespace, Patch, PatchTarget, Phase, PodTemplatePath,
+    SetName, SourceNamespace, SourceSet, Strategy,
+};
 pub use site::{
     Affinity, Choices, LabelName, LabelValue, Proxy, Quantity, Resources, Site, SiteError,
     SiteRule, SiteSpec, TaintEffect, Toleration, TolerationOperator, VariableName,

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::yaml::{self, YamlError};
 use crate::{
-    API_VERSION, ImageName, ImagePlace, NameError, SolutionId, SolutionName, Tag, Version,
+    API_VERSION, ImageName, ImagePlace, NameError, ObjectSet, Parameter, ParameterName, SolutionId,
+    SolutionName, Tag, Version,
 };
 
 /// The annotation of `index.json`'s descriptors that holds an image's `ref`.
@@ -57,6 +58,12 @@ pub struct SolutionSpec {
     /// Every image.
     #[serde(default)]
     pub images: Vec<ImagePlace>,
+    /// Sets of objects that are applied as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub manifests: Vec<ObjectSet>,
+    /// What the site may say about them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<ParameterName, Parameter>,
 }
 
 /// How the operator is run.

@@ -109,8 +109,13 @@ macro_rules! checked_name {
 pub(crate) use checked_name;
 
 /// RFC 1123 label, as Kubernetes wants namespaces.
-fn is_dns_label(text: &str) -> bool {
+pub(crate) fn is_dns_label(text: &str) -> bool {
     text.len() <= 63 && is_dns_part(text)
+}
+
+/// RFC 1123 subdomain, as Kubernetes wants most names.
+pub(crate) fn is_dns_subdomain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_dns_part)
 }
 
 fn is_dns_part(text: &str) -> bool {
@@ -158,7 +163,7 @@ checked_name! {
 checked_name! {
     /// The name of a Kubernetes object: a DNS subdomain.
     KubernetesName, "object name", "a DNS subdomain: labels of lower-case letters, digits and `-` joined by `.`, at most 253",
-    |text| text.len() <= 253 && text.split('.').all(is_dns_part)
+    is_dns_subdomain
 }
 checked_name! {
     /// The name of an image in its Solution: one to five components of an OCI repository name.

@@ -1,6 +1,7 @@
 //! `solution.yaml`, kind `SolutionSource`: what `solution pack` reads. Unknown fields are errors, since they are
 //! misspelt ones.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -12,8 +13,8 @@ use crate::manifest::{ManifestError, Metadata, Operator, check_kind};
 use crate::name::text_traits;
 use crate::yaml;
 use crate::{
-    API_VERSION, ImageName, ImagePlace, ImageReference, NameError, SolutionId, StatementTime, Tag,
-    Version, VersionRange, WantedPlatform,
+    API_VERSION, ImageName, ImagePlace, ImageReference, NameError, Parameter, ParameterName,
+    SolutionId, SourceSet, StatementTime, Tag, Version, VersionRange, WantedPlatform,
 };
 
 /// What an archive is made from.
@@ -50,6 +51,12 @@ pub struct SourceSpec {
     /// File with the Roles and `ClusterRoles` of the operator, below the directory of `solution.yaml`.
     #[serde(default = "default_roles")]
     pub roles: PathBuf,
+    /// Sets of objects that are carried and applied as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub manifests: Vec<SourceSet>,
+    /// What the site may say about them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<ParameterName, Parameter>,
     /// The versions that can be upgraded to this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upgrade_from: Option<VersionRange>,

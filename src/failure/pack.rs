@@ -2,6 +2,7 @@
 
 use files::ReadError;
 use files::ownership::PathError;
+use manifests::ManifestsError;
 use packager::PackError;
 use release::ReleaseError;
 use sources::tar::TarError;
@@ -36,7 +37,7 @@ impl Judge for PackError {
 impl Judge for ReleaseError {
     fn answer(&self) -> Answer {
         match self {
-            Self::Read(error) => error.answer(),
+            Self::Manifests(error) => error.answer(),
             Self::NoOperator => no(
                 "give the file with the operator's Deployment, or use `solution init DIR` and write spec.images by hand for a Solution without one",
             ),
@@ -49,17 +50,25 @@ impl Judge for ReleaseError {
             Self::Id(_) => no("give a shorter one with `--name`"),
             Self::Write { .. } => UNKNOWN,
             Self::NotEmpty(_)
-            | Self::Directory { .. }
+            | Self::Name { .. }
+            | Self::Workload { .. }
+            | Self::Unfit(_)
+            | Self::Spelling => NO,
+        }
+    }
+}
+
+impl Judge for ManifestsError {
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Read(error) => error.answer(),
+            Self::Directory { .. }
             | Self::Chart(_)
             | Self::Packed(_)
             | Self::Stream { .. }
             | Self::Yaml { .. }
             | Self::Weight { .. }
-            | Self::Twice { .. }
-            | Self::Name { .. }
-            | Self::Workload { .. }
-            | Self::Unfit(_)
-            | Self::Spelling => NO,
+            | Self::Twice { .. } => NO,
         }
     }
 }

@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 
 use iso9660::SECTOR_SIZE;
 use schemas::{
-    ArchivePath, Contents, ContentsEntry, Digest, ImagePlace, PathError, SolutionId, VolumeNames,
+    ArchivePath, Contents, ContentsEntry, Digest, ImagePlace, PathError, SetName, SolutionId,
+    VolumeNames,
 };
 use sha2::{Digest as _, Sha256};
+
+use crate::feature::Feature;
 
 /// The signed statement in its envelope, the first file of the image.
 pub const STATEMENT: &str = "statement.dsse.json";
@@ -34,6 +37,8 @@ pub const INDEX: &str = "index.json";
 pub const CRDS: &str = "operator/deploy/crds";
 /// The roles of the operator.
 pub const ROLE: &str = "operator/deploy/role.yaml";
+/// The objects that are applied as they are, of archives that require [`Feature::Manifests`].
+pub const MANIFESTS: &str = "manifests";
 /// NGINX locations for upstream's static registry, for upstream's own mount point.
 pub const REGISTRY_CONFIG: &str = "registry-config.inc";
 /// The same as the Jinja template that upstream's import fills in.
@@ -99,15 +104,19 @@ impl ListError {
 }
 
 /// The rules about the list that its own grammar does not hold, for writing and for reading. `optional` are the
-/// top-level names that the statement declares.
-pub(crate) fn check_list(contents: &Contents, optional: &[String]) -> Result<(), ListError> {
+/// top-level names that the statement declares, `features` what it requires a reader to know.
+pub(crate) fn check_list(
+    contents: &Contents,
+    optional: &[String],
+    features: &BTreeSet<Feature>,
+) -> Result<(), ListError> {
     let optional: BTreeSet<&str> = optional.iter().map(String::as_str).collect();
     let empty = Digest::new(Sha256::digest([]).into());
     for ContentsEntry { path, size, digest } in contents.entries() {
         if UNLISTED.contains(&path.as_str()) {
             return Err(ListError::Reserved(path.clone()));
         }
-        check_top_level(path, &optional)?;
+        check_top_level(path, &optional, features)?;
         // Empty files have no place in the image, so no later reading would notice.
         if *size == 0 && *digest != empty {
             return Err(ListError::EmptyDigest(path.clone()));
@@ -119,13 +128,19 @@ pub(crate) fn check_list(contents: &Contents, optional: &[String]) -> Result<(),
     }
 }
 
-fn check_top_level(path: &ArchivePath, optional: &BTreeSet<&str>) -> Result<(), ListError> {
+fn check_top_level(
+    path: &ArchivePath,
+    optional: &BTreeSet<&str>,
+    features: &BTreeSet<Feature>,
+) -> Result<(), ListError> {
     let (name, kind) = match path.as_str().split_once('/') {
         Some((name, _)) => (name, Kind::Directory),
         None => (path.as_str(), Kind::File),
     };
-    match TOP_LEVEL.iter().find(|(known, _)| *known == name) {
-        Some((_, meant)) if *meant == kind => Ok(()),
+    let directories = features.iter().map(|it| (it.directory(), Kind::Directory));
+    let mut known = TOP_LEVEL.into_iter().chain(directories);
+    match known.find(|(known, _)| *known == name) {
+        Some((_, meant)) if meant == kind => Ok(()),
         // Declaring it changes nothing.
         Some(_) => Err(ListError::TopLevelKind(path.clone())),
         None if optional.contains(name) => Ok(()),
@@ -137,6 +152,25 @@ fn path(text: &str) -> ArchivePath {
     text.parse()
         .expect("image names, tags and digests are made of path components, and few enough")
 }
+
+/// `manifests/<set>/<NNNN>-<kind>-<name>.yaml` of the object at a place in its set, from 1 (docs/format-manifests.md, 1).
+#[must_use]
+pub fn object_path(set: &SetName, place: usize, kind: &str, name: &str) -> ArchivePath {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-');
+    let mut text = String::new();
+    for c in format!("{}-{name}", kind.to_lowercase()).chars() {
+        if plain(c) {
+            text.push(c);
+        } else if !text.ends_with('_') {
+            text.push('_');
+        }
+    }
+    text.truncate(OBJECT_NAME);
+    path(&format!("{MANIFESTS}/{set}/{place:04}-{text}.yaml"))
+}
+
+/// Characters of an object's kind and name in its path, so that a component has room for its place and ending.
+const OBJECT_NAME: usize = 90;
 
 /// `images/<name>/<tag>`.
 #[must_use]

@@ -1,15 +1,17 @@
 //! The signed list of files, and the image compared with it. From here on, names, sizes and places come from the plan.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use iso9660::{Extent, Layout, Plan};
-use schemas::{Contents, Digest};
+use schemas::{Capability, Contents, Digest};
 use sha2::{Digest as _, Sha256};
 use watch::Cancel;
 
 use crate::error::Differences;
+use crate::feature::Feature;
 use crate::layout::{self, CONTENTS_OFFSET, SHA256SUMS, blob_path, is_blob};
 use crate::medium::{Kind, Medium};
 use crate::order::{self, Own};
@@ -42,11 +44,11 @@ impl Trusted {
     /// Does what [`Trusted::list`] does, or fails with [`OpenError::Interrupted`] once it is to end: both the list and
     /// the metadata can be a quarter of a gigabyte on a slow disc.
     pub fn list_unless(self, cancel: Cancel<'_>) -> Result<Listed, OpenError> {
-        let layout = negotiate(&self)?;
+        let (layout, features) = negotiate(&self)?;
         let contents = read_contents(&self, cancel)?;
         let statement = self.statement();
         let predicate = &statement.predicate;
-        layout::check_list(&contents, &predicate.optional)?;
+        layout::check_list(&contents, &predicate.optional, &features)?;
         let sums = contents.to_sha256sums(&predicate.contents);
         if Sha256::digest(&sums).as_slice() != statement.sha256sums.as_bytes() {
             return Err(OpenError::Sha256sums);
@@ -76,11 +78,12 @@ impl Trusted {
 }
 
 /// What must be understood before anything else is read.
-fn negotiate(trusted: &Trusted) -> Result<Layout, OpenError> {
+fn negotiate(trusted: &Trusted) -> Result<(Layout, BTreeSet<Feature>), OpenError> {
     let predicate = &trusted.statement().predicate;
-    if let Some(capability) = predicate.requires.first() {
-        return Err(OpenError::Capability(capability.clone()));
-    }
+    let unknown = |capability: &Capability| OpenError::Capability(capability.clone());
+    let required = predicate.requires.iter();
+    let features = required.map(|it| Feature::of(it).ok_or_else(|| unknown(it)));
+    let features = features.collect::<Result<_, _>>()?;
     let layout = Layout::try_from(predicate.layout).map_err(OpenError::Layout)?;
     if predicate.volume != layout::volume_names(&predicate.id) {
         return Err(OpenError::VolumeNames {
@@ -88,7 +91,7 @@ fn negotiate(trusted: &Trusted) -> Result<Layout, OpenError> {
             set_id: predicate.volume.set_id.clone(),
         });
     }
-    Ok(layout)
+    Ok((layout, features))
 }
 
 fn read_contents(trusted: &Trusted, cancel: Cancel<'_>) -> Result<Contents, OpenError> {

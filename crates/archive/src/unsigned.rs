@@ -13,6 +13,7 @@ use schemas::{
 use sha2::{Digest as _, Sha256};
 
 use crate::WriteError;
+use crate::feature::Feature;
 use crate::layout::{self, CONTENTS, SHA256SUMS, STATEMENT};
 use crate::order::{self, Own};
 
@@ -93,7 +94,8 @@ impl Unsigned {
     /// given, `manifest.yaml` among them.
     pub fn new(info: Info, files: Vec<ArchiveFile>) -> Result<Self, WriteError> {
         let (list, mut sources) = split(files)?;
-        layout::check_list(&list, &info.optional)?;
+        let features = info.requires.iter().filter_map(Feature::of).collect();
+        layout::check_list(&list, &info.optional, &features)?;
         let contents = list.to_bytes();
         if contents.len() as u64 > schemas::limits::CONTENTS_SIZE {
             return Err(WriteError::ContentsSize(contents.len() as u64));

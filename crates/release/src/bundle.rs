@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::notes::{Note, Weight, names, shown};
-use crate::objects::{Object, Objects, list, text};
+use crate::notes::{Note, Weight, names};
+use manifests::{Object, Objects, list, shown, text};
 
 /// What a `ClusterServiceVersion` says of its release.
 #[derive(Debug, Default)]
@@ -20,14 +20,27 @@ pub(crate) struct About {
     pub(crate) own_namespace: bool,
 }
 
+/// The package's name, if a document is the annotations of a bundle.
+pub(crate) fn package(document: &Value) -> Option<&str> {
+    const PACKAGE: &str = "operators.operatorframework.io.bundle.package.v1";
+    document["annotations"][PACKAGE].as_str()
+}
+
+/// The names of packages that a release's bundles give.
+pub(crate) fn packages<'a>(objects: &'a Objects<'_>) -> impl Iterator<Item = &'a str> {
+    objects
+        .kindless
+        .iter()
+        .filter_map(|(_, document)| package(document))
+}
+
 /// Takes every `ClusterServiceVersion` apart. Gives what the first says of the release.
-pub(crate) fn expand(objects: &mut Objects<'_>) -> Option<About> {
+pub(crate) fn expand(objects: &mut Vec<Object<'_>>, notes: &mut Vec<Note>) -> Option<About> {
     let is_bundle = |object: &Object<'_>| {
         object.group() == "operators.coreos.com" && object.kind() == "ClusterServiceVersion"
     };
-    let (bundles, mut all): (Vec<_>, Vec<_>) = std::mem::take(&mut objects.all)
-        .into_iter()
-        .partition(is_bundle);
+    let (bundles, mut all): (Vec<_>, Vec<_>) =
+        std::mem::take(objects).into_iter().partition(is_bundle);
     let mut about = None;
     for bundle in &bundles {
         about.get_or_insert_with(|| About::of(bundle));
@@ -38,9 +51,9 @@ pub(crate) fn expand(objects: &mut Objects<'_>) -> Option<About> {
         ] {
             all.extend(permissions(bundle, list, role, binding));
         }
-        note(bundle, &mut objects.notes);
+        note(bundle, notes);
     }
-    objects.all = all;
+    *objects = all;
     about
 }
 

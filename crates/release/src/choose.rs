@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::error::ReleaseError;
 use crate::limits;
-use crate::notes::{Note, Weight, names, shown};
-use crate::objects::{Object, text};
+use crate::notes::{Note, Weight, names};
 use crate::rights::{Roles, ServiceAccount};
+use manifests::{Object, shown, text};
 
 /// The operator, and why it is this one.
 #[derive(Debug)]

@@ -8,11 +8,12 @@ use serde_json::Value;
 
 use crate::error::ReleaseError;
 use crate::fields;
-use crate::images::{DraftImages, FoundImages, Hint};
+use crate::images::{DraftImages, FoundImages};
 use crate::limits;
 use crate::naming;
-use crate::notes::{Note, Weight, shown};
-use crate::objects::{Object, list, text};
+use crate::notes::{Note, Weight};
+use manifests::reference::Hint;
+use manifests::{ManifestsError, Object, list, shown, text};
 
 /// What an import tells every operator about where it runs.
 const NAMESPACE: &str = "POD_NAMESPACE";
@@ -81,7 +82,7 @@ pub(crate) fn read(
         .pointer("/spec/template/spec")
         .ok_or_else(none)?;
     let what = "arguments, variables or volumes of one operator";
-    ReleaseError::check(&workload.place, most(pod), limits::RELEASE_FIELDS, what)?;
+    ManifestsError::check(&workload.place, most(pod), limits::RELEASE_FIELDS, what)?;
     let container = choose(&workload.value, pod).ok_or_else(none)?;
     let image = text(container, "/image");
     if image.is_empty() {

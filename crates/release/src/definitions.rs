@@ -8,8 +8,8 @@ use validator::rules;
 
 use crate::ReleaseError;
 use crate::notes::{Note, Weight};
-use crate::objects::{Object, text};
 use crate::rights;
+use manifests::{Object, text};
 
 /// The definitions of a release.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use schemas::SecurityContext;
 use serde_json::Value;
 
-use crate::notes::{Note, Weight, shown};
-use crate::objects::{list, text};
+use crate::notes::{Note, Weight};
+use manifests::{list, shown, text};
 
 /// What stands where an import sets the same, or where nothing is lost.
 const SAME: [&str; 33] = [

@@ -4,11 +4,12 @@ use crate::ReleaseError;
 use crate::bundle::About;
 use crate::choose::Chosen;
 use crate::container::Container;
-use crate::images::{DraftImages, FoundImages, Hint, Searched};
+use crate::images::{DraftImages, FoundImages, Searched};
 use crate::limits::RELEASE_IMAGES;
-use crate::notes::{Note, Weight, names, shown};
-use crate::objects::Objects;
+use crate::notes::{Note, Weight, names};
 use crate::rights;
+use manifests::reference::Hint;
+use manifests::{ManifestsError, Objects, shown};
 
 /// Everything that names images: the operator first, then what the release lists, its other workloads, the defaults of
 /// its definitions, and its other objects.
@@ -37,7 +38,7 @@ pub(crate) fn images(
         } else if !rights::is_role(object) && !rights::is_binding(object) {
             images.scan_document(&object.value, searched(object.kind()), &title);
         }
-        ReleaseError::check(&object.place, images.len(), RELEASE_IMAGES, "images")?;
+        ManifestsError::check(&object.place, images.len(), RELEASE_IMAGES, "images")?;
     }
     Ok(images.named())
 }

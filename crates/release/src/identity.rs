@@ -2,11 +2,11 @@
 
 use schemas::{ImageReference, SolutionId};
 
-use crate::bundle::About;
+use crate::bundle::{self, About};
 use crate::container::Container;
 use crate::notes;
-use crate::objects::{Object, Objects, text};
 use crate::{ReleaseError, Wishes};
+use manifests::{Object, Objects, text};
 
 /// Name and version: as wished, else as the release says.
 pub(crate) fn identity(
@@ -21,7 +21,7 @@ pub(crate) fn identity(
         labels.map(|at| text(&workload.value, &format!("{at}/app.kubernetes.io~1{name}")))
     };
     let mut names = vec![
-        objects.package.as_deref().unwrap_or_default(),
+        bundle::packages(objects).next().unwrap_or_default(),
         about.map_or("", |about| &about.name),
     ];
     names.extend(label("part-of"));

@@ -1,42 +1,10 @@
-//! The images that a release names: where references stand, how they are told from other texts, and what each is
-//! called in the Solution.
+//! The images that a release names, and what each is called in the Solution.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
+use manifests::reference::{Hint, normal, path, references};
 use schemas::{ImageName, ImageReference, ImageSource, SourceImage, Tag};
 use serde_json::{Map, Value};
-
-/// The registry that container engines mean when a reference names none.
-const DEFAULT_REGISTRY: &str = "docker.io";
-/// What stands around references in arguments, variables and files.
-const SEPARATORS: &[char] = &[',', '=', ';', '"', '\'', '(', ')', '[', ']', '{', '}', '|'];
-
-/// How a text is known to be about images.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hint {
-    /// It is a reference: `image` of a container, `RELATED_IMAGE_*`.
-    Image,
-    /// Its name says so: `--web-image`, `DEFAULT_IMAGE`.
-    Named,
-    /// Nothing says so: only what names registry and tag or digest counts.
-    None,
-}
-
-impl Hint {
-    /// What the name of a variable, flag or field says about its value.
-    pub(crate) fn of(name: &str) -> Self {
-        const OTHERS: [&str; 6] = ["policy", "registr", "repositor", "prefix", "secret", "base"];
-        let name = name.to_lowercase();
-        if name.starts_with("related_image_") {
-            Self::Image
-        } else if name.contains("image") && !OTHERS.iter().any(|other| name.contains(other)) {
-            Self::Named
-        } else {
-            Self::None
-        }
-    }
-}
 
 /// Which texts of a document can be references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,73 +189,6 @@ impl DraftImages {
         written.push_str(&text[end..]);
         written
     }
-}
-
-/// Where references stand in a text.
-fn references(text: &str, hint: Hint) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut begin = 0;
-    for token in text.split(|c: char| c.is_whitespace() || SEPARATORS.contains(&c)) {
-        let end = begin + token.len();
-        if is_reference(token, hint) {
-            found.push(begin..end);
-        }
-        // Every separator in the list has one byte; white space may have more.
-        let separator = text[end..].chars().next().map_or(0, char::len_utf8);
-        begin = end + separator;
-    }
-    found
-}
-
-fn is_reference(token: &str, hint: Hint) -> bool {
-    let Ok(reference) = token.parse::<ImageReference>() else {
-        return false;
-    };
-    let pinned = reference.tag().is_some() || token.contains('@');
-    match hint {
-        Hint::Image => true,
-        Hint::Named => pinned || token.contains('/'),
-        Hint::None => pinned && host(token).is_some(),
-    }
-}
-
-/// The registry's host, as container engines tell it from a path.
-fn host(reference: &str) -> Option<&str> {
-    let (first, _) = reference.split_once('/')?;
-    (first.contains(['.', ':']) || first == "localhost").then_some(first)
-}
-
-/// A reference with registry and tag or digest, as container engines complete it.
-fn normal(written: &str) -> Option<ImageReference> {
-    let reference: ImageReference = written.parse().ok()?;
-    let (host, path) = match host(written) {
-        Some(host) => (host, &written[host.len() + 1..]),
-        None => (DEFAULT_REGISTRY, written),
-    };
-    let host = match host {
-        "index.docker.io" | "registry-1.docker.io" => DEFAULT_REGISTRY,
-        host => host,
-    };
-    let library = if host == DEFAULT_REGISTRY && !path.contains('/') {
-        "library/"
-    } else {
-        ""
-    };
-    let pinned = reference.tag().is_some() || written.contains('@');
-    let tag = if pinned { "" } else { ":latest" };
-    format!("{host}/{library}{path}{tag}").parse().ok()
-}
-
-/// Repository without its registry, and what follows it.
-fn path(reference: &ImageReference) -> &str {
-    let text = reference.as_str();
-    let name = text.split('@').next().unwrap_or_default();
-    let name = host(name).map_or(name, |host| &name[host.len() + 1..]);
-    let end = name.rfind('/').map_or(0, |slash| slash + 1);
-    let colon = name[end..]
-        .find(':')
-        .map_or(name.len(), |colon| end + colon);
-    &name[..colon]
 }
 
 fn digest(reference: &ImageReference) -> Option<&str> {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::notes::{Note, Weight, names};
-use crate::objects::Object;
 use crate::rights::ServiceAccount;
+use manifests::Object;
 
 /// One note for all objects of a kind that are left out.
 pub(crate) fn notes<'a>(
@@ -22,7 +22,7 @@ pub(crate) fn notes<'a>(
         let (weight, why) = reason(kind, group, own);
         let about = format!(
             "{} {}",
-            crate::notes::shown(kind),
+            manifests::shown(kind),
             names(objects.iter().map(|object| object.name()))
         );
         Note::new(weight, about, why)
@@ -127,7 +127,7 @@ pub(crate) fn other_roles(roles: &[&Object<'_>], account: &ServiceAccount) -> Op
         return None;
     }
     let names = names(roles.iter().map(|role| role.name()));
-    let account = crate::notes::shown(&account.name);
+    let account = manifests::shown(&account.name);
     Some(Note::new(
         Weight::Lost,
         format!("Roles {names}"),

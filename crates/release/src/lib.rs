@@ -1,5 +1,5 @@
 //! `solution init --from`: a source tree made from the rendered manifests of an operator's release. Bytes in, files and
-//! notes out; only [`read`] reads from the disk, and only [`SourceTree::write`] writes to it.
+//! notes out; only [`SourceTree::write`] touches the disk.
 //!
 //! What a Solution has a place for is taken as it stands; what has none is said, never changed silently.
 //!
@@ -18,8 +18,6 @@ mod left;
 mod limits;
 mod naming;
 mod notes;
-mod objects;
-mod read;
 mod rights;
 mod scope;
 #[cfg(test)]
@@ -29,6 +27,7 @@ mod write;
 
 use std::collections::BTreeMap;
 
+use manifests::{Files, Object, Objects};
 use schemas::{
     API_VERSION, EnvVar, Metadata, Operator, OperatorImage, OperatorScope, SolutionId,
     SolutionName, SolutionSource, SourceSpec, Version,
@@ -38,21 +37,10 @@ use choose::Chosen;
 use container::Container;
 use definitions::{Definitions, is_definition};
 use images::DraftImages;
-use objects::{Object, Objects};
 use rights::{AccountRoles, Roles};
 
-pub use error::{DocumentPlace, ReleaseError};
+pub use error::ReleaseError;
 pub use notes::{Note, Weight};
-pub use read::{Release, read};
-
-/// One file of a release.
-#[derive(Clone, Debug)]
-pub struct ReleaseFile {
-    /// Its name, for messages.
-    pub name: String,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-}
 
 /// What the release need not say, because the user does.
 #[derive(Clone, Debug, Default)]
@@ -79,11 +67,10 @@ pub struct SourceTree {
 }
 
 /// Makes a source tree of a release.
-pub fn draft(release: &Release, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
-    let mut objects = objects::parse(&release.files)?;
-    let about = bundle::expand(&mut objects);
-    let mut notes = release.notes.clone();
-    notes.append(&mut objects.notes);
+pub fn draft(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
+    let mut objects = manifests::parse(&release.files)?;
+    let mut notes = notes::unread(release, &objects);
+    let about = bundle::expand(&mut objects.all, &mut notes);
     let definitions = Definitions::of(&objects.all);
     let choice = choose::choose(
         &objects.all,
@@ -213,6 +200,8 @@ fn source(
             operator: Some(operator),
             crds: "operator/deploy/crds".into(),
             roles: archive::ROLE.into(),
+            manifests: Vec::new(),
+            parameters: BTreeMap::new(),
             upgrade_from: None,
             expires: None,
         },

@@ -1,5 +1,6 @@
 //! What a person must know about a draft: what was chosen, what to decide, what was left out.
 
+use manifests::{Files, Objects};
 use serde::Serialize;
 
 /// How much a note matters.
@@ -37,16 +38,30 @@ impl Note {
     }
 }
 
-/// Characters of a foreign text in a message: enough for every name of Kubernetes but the longest.
-const SHOWN: usize = 120;
-
-/// A text of the release as it may be shown: one line, short, without what Markdown or a terminal would obey.
-pub(crate) fn shown(text: &str) -> String {
-    schemas::printable_within(text, SHOWN).replace('`', "'")
+/// What of a release is not among its objects.
+pub(crate) fn unread(release: &Files, objects: &Objects<'_>) -> Vec<Note> {
+    let passed_over = release.passed_over.iter().map(|passed| {
+        let about = format!("file `{}`", passed.file);
+        Note::new(Weight::Lost, about, passed.why)
+    });
+    let kindless = objects
+        .kindless
+        .iter()
+        .filter(|(_, value)| crate::bundle::package(value).is_none());
+    let kindless = kindless.map(|(place, _)| {
+        let why = "has no `kind`, so it is not a Kubernetes object";
+        Note::new(Weight::Lost, place.to_string(), why)
+    });
+    let repeated = objects.repeated.iter().map(|again| {
+        let about = format!("{}, {}", again.what, again.other);
+        let why = format!("is the same object as {}; taken once", again.one);
+        Note::new(Weight::Lost, about, why)
+    });
+    passed_over.chain(kindless).chain(repeated).collect()
 }
 
 /// Names for a message, as `` `a`, `b` and 3 more ``.
 pub(crate) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let names: Vec<String> = names.into_iter().map(shown).collect();
+    let names: Vec<String> = names.into_iter().map(manifests::shown).collect();
     schemas::listed(&names)
 }

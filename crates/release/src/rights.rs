@@ -7,8 +7,8 @@ use schemas::{OperatorScope, is_cluster_scoped, yaml};
 use serde_json::Value;
 use validator::rules;
 
-use crate::notes::{Note, Weight, names, shown};
-use crate::objects::{Object, list, text};
+use crate::notes::{Note, Weight, names};
+use manifests::{Object, list, shown, text};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 

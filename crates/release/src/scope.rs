@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use schemas::OperatorScope;
 
 use crate::container::Container;
-use crate::objects::Object;
 use crate::rights::{AccountRoles, Bound};
+use manifests::Object;
 
 /// Where the operator works, and why.
 pub(crate) fn scope(

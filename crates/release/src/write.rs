@@ -7,7 +7,8 @@ use validator::rules;
 
 use crate::error::ReleaseError;
 use crate::images::DraftImages;
-use crate::notes::{Note, Weight, shown};
+use crate::notes::{Note, Weight};
+use manifests::shown;
 
 /// `solution.yaml`. What is written is read back and compared, so that no name of the release can mean something else
 /// in it.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use release::{Note, SourceTree, Weight, Wishes};
+use release::{Note, ReleaseError, SourceTree, Weight, Wishes};
 use schemas::{SolutionName, Version};
 use serde::Serialize;
 
@@ -48,7 +48,10 @@ fn draft(arguments: &Arguments, from: &Path) -> Result<SourceTree, Failure> {
         version: arguments.version.clone(),
         deployment: arguments.deployment.clone(),
     };
-    Ok(release::draft(&release::read(from)?, &wishes)?)
+    Ok(release::draft(
+        &manifests::read(from).map_err(ReleaseError::from)?,
+        &wishes,
+    )?)
 }
 
 /// What to know, the weightiest in full and the rest by number.

@@ -8,6 +8,8 @@ mod rights;
 
 use std::error::Error as _;
 
+use manifests::{ManifestFile, ManifestsError};
+
 use super::*;
 
 const DEPLOYMENT: &str = "
@@ -53,20 +55,20 @@ fn crd(name: &str) -> String {
     )
 }
 
-fn release(files: &[(&str, &[u8])]) -> Release {
-    let file = |(name, bytes): &(&str, &[u8])| ReleaseFile {
+fn release(files: &[(&str, &[u8])]) -> Files {
+    let file = |(name, bytes): &(&str, &[u8])| ManifestFile {
         name: (*name).to_owned(),
         bytes: bytes.to_vec(),
     };
-    Release {
+    Files {
         name: "release.yaml".to_owned(),
         files: files.iter().map(file).collect(),
-        notes: Vec::new(),
+        passed_over: Vec::new(),
     }
 }
 
 /// A draft that the packager takes.
-fn checked(release: &Release, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
+fn checked(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
     draft(release, wishes)
 }
 
@@ -84,7 +86,10 @@ fn drafted(text: &str) -> SourceTree {
 #[track_caller]
 fn refused(text: &str) -> String {
     let error = try_draft(text).unwrap_err();
-    assert!(!matches!(error, ReleaseError::Read(_)), "{error}");
+    assert!(
+        !matches!(error, ReleaseError::Manifests(ManifestsError::Read(_))),
+        "{error}"
+    );
     let cause = error.source().map(|cause| format!(": {cause}"));
     format!("{error}{}", cause.unwrap_or_default())
 }

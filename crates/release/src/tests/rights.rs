@@ -102,11 +102,11 @@ fn a_role_for_one_namespace_never_grows_into_one_for_the_cluster() {
     let names: Vec<(&str, &str, usize)> = roles
         .iter()
         .map(|role| {
-            let text = |pointer| objects::text(role, pointer);
+            let text = |pointer| manifests::text(role, pointer);
             (
                 text("/kind"),
                 text("/metadata/name"),
-                objects::list(role, "/rules").len(),
+                manifests::list(role, "/rules").len(),
             )
         })
         .collect();

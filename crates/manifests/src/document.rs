@@ -1,4 +1,4 @@
-//! A release's files as Kubernetes objects, each with the place where it stands.
+//! The documents of files as Kubernetes objects, each with the place where it stands.
 //!
 //! Known attacks and where they stop: alias bombs, depth and size of one document: the YAML budgets of `schemas`; very
 //! many documents or files: counted here; much text by aliases over many documents: weighed here; two objects of one
@@ -11,48 +11,56 @@ use schemas::DocumentCost;
 use schemas::yaml::{self, Part};
 use serde_json::Value;
 
-use crate::ReleaseFile;
-use crate::error::{DocumentPlace, ReleaseError};
-use crate::limits::{RELEASE_OBJECTS, RELEASE_TEXT, RELEASE_VALUES};
-use crate::notes::{Note, Weight, shown};
+use crate::error::{DocumentPlace, ManifestsError};
+use crate::{ManifestFile, limits, shown};
 
-/// One object of the release.
+/// One object.
 #[derive(Clone, Debug)]
-pub(crate) struct Object<'a> {
+pub struct Object<'a> {
     /// Where it stands.
-    pub(crate) place: DocumentPlace,
+    pub place: DocumentPlace,
     /// Its text, when it has one of its own.
-    pub(crate) text: Option<&'a str>,
+    pub text: Option<&'a str>,
     /// What it says.
-    pub(crate) value: Value,
+    pub value: Value,
 }
 
 impl Object<'_> {
-    pub(crate) fn kind(&self) -> &str {
+    /// Its kind; empty where it has none.
+    #[must_use]
+    pub fn kind(&self) -> &str {
         text(&self.value, "/kind")
     }
 
-    pub(crate) fn group(&self) -> &str {
+    /// Its API group; empty for the core group.
+    #[must_use]
+    pub fn group(&self) -> &str {
         let api_version = text(&self.value, "/apiVersion");
         api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    pub(crate) fn name(&self) -> &str {
+    /// Its name; empty where it has none.
+    #[must_use]
+    pub fn name(&self) -> &str {
         text(&self.value, "/metadata/name")
     }
 
-    pub(crate) fn namespace(&self) -> &str {
+    /// The namespace that it names; empty where it names none.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
         text(&self.value, "/metadata/namespace")
     }
 
     /// Kind and name, for people.
-    pub(crate) fn title(&self) -> String {
+    #[must_use]
+    pub fn title(&self) -> String {
         format!("{} `{}`", shown(self.kind()), shown(self.name()))
     }
 }
 
-/// The text at a JSON pointer, or none.
-pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+/// The text at a JSON pointer, or an empty one.
+#[must_use]
+pub fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value
         .pointer(pointer)
         .and_then(Value::as_str)
@@ -60,7 +68,8 @@ pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
 }
 
 /// The list at a JSON pointer, or an empty one.
-pub(crate) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+#[must_use]
+pub fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
     value
         .pointer(pointer)
         .and_then(Value::as_array)
@@ -69,20 +78,33 @@ pub(crate) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
 
 /// Everything that the files hold.
 #[derive(Debug, Default)]
-pub(crate) struct Objects<'a> {
-    pub(crate) all: Vec<Object<'a>>,
-    /// The package's name, as an OLM bundle's annotations give it.
-    pub(crate) package: Option<String>,
-    pub(crate) notes: Vec<Note>,
+pub struct Objects<'a> {
+    /// The objects, in order; of several equal ones of one name the first.
+    pub all: Vec<Object<'a>>,
+    /// Documents without a kind, which are no objects.
+    pub kindless: Vec<(DocumentPlace, Value)>,
+    /// Objects that are left out since another is the same.
+    pub repeated: Vec<Repeated>,
     cost: DocumentCost,
 }
 
+/// An object that occurs twice, equal both times.
+#[derive(Clone, Debug)]
+pub struct Repeated {
+    /// Where it is taken from.
+    pub one: DocumentPlace,
+    /// Where it stands again.
+    pub other: DocumentPlace,
+    /// Kind and name.
+    pub what: String,
+}
+
 /// Reads the objects of all files, in order.
-pub(crate) fn parse(files: &[ReleaseFile]) -> Result<Objects<'_>, ReleaseError> {
+pub fn parse(files: &[ManifestFile]) -> Result<Objects<'_>, ManifestsError> {
     let mut objects = Objects::default();
     for file in files {
         let name: Arc<str> = shown(&file.name).into();
-        let parts = yaml::parts(&file.bytes).map_err(|source| ReleaseError::Stream {
+        let parts = yaml::parts(&file.bytes).map_err(|source| ManifestsError::Stream {
             file: name.to_string(),
             source,
         })?;
@@ -100,8 +122,8 @@ pub(crate) fn parse(files: &[ReleaseFile]) -> Result<Objects<'_>, ReleaseError> 
 }
 
 impl<'a> Objects<'a> {
-    fn read(&mut self, place: &DocumentPlace, part: Part<'a>) -> Result<(), ReleaseError> {
-        let documents = part.documents().map_err(|source| ReleaseError::Yaml {
+    fn read(&mut self, place: &DocumentPlace, part: Part<'a>) -> Result<(), ManifestsError> {
+        let documents = part.documents().map_err(|source| ManifestsError::Yaml {
             place: place.clone(),
             source,
         })?;
@@ -109,10 +131,10 @@ impl<'a> Objects<'a> {
         for value in documents {
             self.cost.add(&value);
             let DocumentCost { values, text } = self.cost;
-            ReleaseError::check(place, values, RELEASE_VALUES, "values")?;
-            ReleaseError::check(place, text, RELEASE_TEXT, "bytes of text")?;
+            ManifestsError::check(place, values, limits::VALUES, "values")?;
+            ManifestsError::check(place, text, limits::TEXT, "bytes of text")?;
             self.take(place, alone.then(|| own_text(part.text)).flatten(), value);
-            ReleaseError::check(place, self.all.len(), RELEASE_OBJECTS, "objects")?;
+            ManifestsError::check(place, self.all.len(), limits::OBJECTS, "objects")?;
         }
         Ok(())
     }
@@ -134,27 +156,20 @@ impl<'a> Objects<'a> {
     }
 
     fn push(&mut self, place: &DocumentPlace, text: Option<&'a str>, value: Value) {
-        const PACKAGE: &str = "operators.operatorframework.io.bundle.package.v1";
         let object = Object {
             place: place.clone(),
             text,
             value,
         };
-        if !object.kind().is_empty() {
-            self.all.push(object);
-        } else if let Some(name) = object.value["annotations"][PACKAGE].as_str() {
-            self.package = Some(name.to_owned());
+        if object.kind().is_empty() {
+            self.kindless.push((object.place, object.value));
         } else {
-            self.notes.push(Note::new(
-                Weight::Lost,
-                place.to_string(),
-                "has no `kind`, so it is not a Kubernetes object",
-            ));
+            self.all.push(object);
         }
     }
 
     /// Keeps one of several equal objects of one name, and refuses different ones.
-    fn drop_repeated(&mut self) -> Result<(), ReleaseError> {
+    fn drop_repeated(&mut self) -> Result<(), ManifestsError> {
         let mut seen: BTreeMap<[String; 4], usize> = BTreeMap::new();
         let mut kept: Vec<Object<'a>> = Vec::new();
         for object in std::mem::take(&mut self.all) {
@@ -175,12 +190,14 @@ impl<'a> Objects<'a> {
                     kept.push(object);
                 }
                 Some(one) if one.value == object.value => {
-                    let told = format!("is the same object as {}; taken once", one.place);
-                    let what = format!("{}, {}", object.title(), object.place);
-                    self.notes.push(Note::new(Weight::Lost, what, told));
+                    self.repeated.push(Repeated {
+                        one: one.place.clone(),
+                        what: object.title(),
+                        other: object.place,
+                    });
                 }
                 Some(one) => {
-                    return Err(ReleaseError::Twice {
+                    return Err(ManifestsError::Twice {
                         one: one.place.clone(),
                         other: object.place.clone(),
                         what: object.title(),

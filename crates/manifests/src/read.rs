@@ -1,67 +1,83 @@
-//! The files of a release: one file, or those of a directory that hold manifests. Links are followed only to files of
-//! the same directory.
+//! Files of manifests: one file, or those of a directory that hold manifests. Links are followed only to files of the
+//! same directory.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::ReleaseFile;
-use crate::error::ReleaseError;
-use crate::limits::{RELEASE_BYTES, RELEASE_DEPTH, RELEASE_ENTRIES, RELEASE_FILES};
-use crate::notes::{Note, Weight, shown};
+use crate::error::ManifestsError;
+use crate::{limits, shown};
+
+/// One file with manifests.
+#[derive(Clone, Debug)]
+pub struct ManifestFile {
+    /// Its name, for messages.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
 
 /// What was read, and what was passed over.
 #[derive(Debug)]
-pub struct Release {
+pub struct Files {
     /// How people call it: the file's or directory's name.
     pub name: String,
     /// The files, in the order of their paths.
-    pub files: Vec<ReleaseFile>,
+    pub files: Vec<ManifestFile>,
     /// What was passed over.
-    pub notes: Vec<Note>,
+    pub passed_over: Vec<PassedOver>,
+}
+
+/// A file of a directory that is not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedOver {
+    /// Its path below the directory, as it may be shown.
+    pub file: String,
+    /// Why.
+    pub why: &'static str,
 }
 
 /// Reads a file, or the `.yaml`, `.yml` and `.json` files below a directory.
-pub fn read(path: &Path) -> Result<Release, ReleaseError> {
+pub fn read(path: &Path) -> Result<Files, ManifestsError> {
     let root = fs::canonicalize(path).map_err(|source| files::failed(path, source))?;
     let name = root
         .file_name()
         .unwrap_or(root.as_os_str())
         .to_string_lossy()
         .into_owned();
-    let mut release = Release {
+    let mut read = Files {
         name,
         files: Vec::new(),
-        notes: Vec::new(),
+        passed_over: Vec::new(),
     };
     if !root.is_dir() {
         let bytes = files::read(path, schemas::limits::YAML_STREAM_SIZE)?;
         if is_packed(&bytes) {
-            return Err(ReleaseError::Packed(path.display().to_string()));
+            return Err(ManifestsError::Packed(path.display().to_string()));
         }
-        let name = release.name.clone();
-        release.files.push(ReleaseFile { name, bytes });
-        return Ok(release);
+        let name = read.name.clone();
+        read.files.push(ManifestFile { name, bytes });
+        return Ok(read);
     }
     let shown_path = path.display().to_string();
     if root.join("Chart.yaml").exists() {
-        return Err(ReleaseError::Chart(shown_path));
+        return Err(ManifestsError::Chart(shown_path));
     }
-    let mut left = RELEASE_BYTES;
-    for path in paths(&root, &mut release.notes, &shown_path)? {
+    let mut left = limits::FILES_SIZE;
+    for path in paths(&root, &mut read.passed_over, &shown_path)? {
         let bytes = files::read(&path, schemas::limits::YAML_STREAM_SIZE.min(left))?;
         left -= bytes.len() as u64;
         let name = below(&root, &path);
-        release.files.push(ReleaseFile { name, bytes });
+        read.files.push(ManifestFile { name, bytes });
     }
-    if release.files.is_empty() {
+    if read.files.is_empty() {
         let what = "no `.yaml`, `.yml` or `.json` file".to_owned();
-        return Err(ReleaseError::Directory {
+        return Err(ManifestsError::Directory {
             directory: shown_path,
             what,
         });
     }
-    Ok(release)
+    Ok(read)
 }
 
 /// Whether these are the bytes of a compressed file (gzip, zstd, xz), of a zip or of a tar.
@@ -82,10 +98,10 @@ fn is_packed(bytes: &[u8]) -> bool {
 /// The files with manifests below a directory, sorted by path.
 fn paths(
     root: &Path,
-    notes: &mut Vec<Note>,
+    passed_over: &mut Vec<PassedOver>,
     shown_root: &str,
-) -> Result<Vec<PathBuf>, ReleaseError> {
-    let too_much = |what: String| ReleaseError::Directory {
+) -> Result<Vec<PathBuf>, ManifestsError> {
+    let too_much = |what: String| ManifestsError::Directory {
         directory: shown_root.to_owned(),
         what,
     };
@@ -97,31 +113,31 @@ fn paths(
         for entry in fs::read_dir(&directory).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             entries += 1;
-            if entries > RELEASE_ENTRIES {
-                return Err(too_much(format!("more than {RELEASE_ENTRIES} entries")));
+            if entries > limits::ENTRIES {
+                return Err(too_much(format!("more than {} entries", limits::ENTRIES)));
             }
             let metadata =
                 fs::symlink_metadata(&path).map_err(|source| files::failed(&path, source))?;
             if metadata.is_dir() {
-                if depth == RELEASE_DEPTH {
-                    let what = format!("directories more than {RELEASE_DEPTH} levels deep");
+                if depth == limits::DEPTH {
+                    let what = format!("directories more than {} levels deep", limits::DEPTH);
                     return Err(too_much(what));
                 }
                 open.push((path, depth + 1));
-            } else if let Some(why) = passed_over(&path, root, metadata.is_symlink()) {
-                let about = format!("file `{}`", shown(&below(root, &path)));
-                notes.push(Note::new(Weight::Lost, about, why));
+            } else if let Some(why) = why_not(&path, root, metadata.is_symlink()) {
+                let file = shown(&below(root, &path));
+                passed_over.push(PassedOver { file, why });
             } else {
                 found.push(path);
             }
         }
-        if found.len() > RELEASE_FILES {
-            let what = format!("more than {RELEASE_FILES} files with manifests");
+        if found.len() > limits::FILES {
+            let what = format!("more than {} files with manifests", limits::FILES);
             return Err(too_much(what));
         }
     }
     found.sort();
-    notes.sort_by(|one, other| one.about.cmp(&other.about));
+    passed_over.sort_by(|one, other| one.file.cmp(&other.file));
     Ok(found)
 }
 
@@ -132,7 +148,7 @@ fn below(root: &Path, path: &Path) -> String {
 }
 
 /// Why a file of the directory is not read.
-fn passed_over(path: &Path, root: &Path, link: bool) -> Option<&'static str> {
+fn why_not(path: &Path, root: &Path, link: bool) -> Option<&'static str> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let extension = path.extension().and_then(OsStr::to_str);
     if !matches!(extension, Some("yaml" | "yml" | "json")) {
@@ -162,12 +178,8 @@ mod tests {
         fs::write(path, "kind: X\n").unwrap();
     }
 
-    fn names(release: &Release) -> Vec<&str> {
-        release
-            .files
-            .iter()
-            .map(|file| file.name.as_str())
-            .collect()
+    fn names(read: &Files) -> Vec<&str> {
+        read.files.iter().map(|file| file.name.as_str()).collect()
     }
 
     #[test]
@@ -200,23 +212,23 @@ mod tests {
             ["a/b/c.json", "a/z.yml", "b.yaml", "c.yaml"]
         );
         let told: Vec<&str> = release
-            .notes
+            .passed_over
             .iter()
-            .map(|note| note.about.as_str())
+            .map(|passed| passed.file.as_str())
             .collect();
         assert_eq!(
             told,
             [
-                "file `LICENSE`",
-                "file `d.yaml`",
-                "file `e.yaml`",
-                "file `f.yaml`",
-                "file `here`",
-                "file `kustomization.yaml`",
-                "file `up.yaml`"
+                "LICENSE",
+                "d.yaml",
+                "e.yaml",
+                "f.yaml",
+                "here",
+                "kustomization.yaml",
+                "up.yaml"
             ]
         );
-        assert!(release.notes[5].text.contains("kubectl kustomize"));
+        assert!(release.passed_over[5].why.contains("kubectl kustomize"));
     }
 
     #[test]
@@ -232,10 +244,10 @@ mod tests {
         assert!(refused("empty").contains("holds no `.yaml`, `.yml` or `.json` file"));
         write(
             parent.path(),
-            &format!("deep/{}x.yaml", "d/".repeat(RELEASE_DEPTH + 1)),
+            &format!("deep/{}x.yaml", "d/".repeat(limits::DEPTH + 1)),
         );
         assert!(refused("deep").contains("more than 8 levels deep"));
-        for number in 0..=RELEASE_FILES {
+        for number in 0..=limits::FILES {
             write(parent.path(), &format!("many/{number}.yaml"));
         }
         assert!(refused("many").contains("more than 2000 files"));

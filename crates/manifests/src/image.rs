@@ -1,0 +1,107 @@
+//! The images of a Solution, as the texts of manifests name them.
+
+use std::collections::BTreeMap;
+
+use schemas::{ImagePlace, ImageReference};
+
+use crate::reference::{Hint, host, normal, path, references, tokens};
+
+/// The images of a Solution, by the references that manifests know them by.
+#[derive(Debug, Default)]
+pub struct KnownImages {
+    /// The placeholder for each reference in its complete form.
+    of: BTreeMap<String, String>,
+    /// The placeholder for each repository with its registry.
+    repositories: BTreeMap<String, String>,
+}
+
+/// What a reference in a text is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// An image of the Solution: its placeholder.
+    Known(String),
+    /// An image that the Solution does not have.
+    Unknown(ImageReference),
+}
+
+impl KnownImages {
+    /// The images with their references. Those without one cannot be named by a manifest.
+    pub fn new<'a>(
+        images: impl IntoIterator<Item = (ImagePlace, &'a ImageReference)> + Clone,
+    ) -> Self {
+        let mut tags: BTreeMap<_, usize> = BTreeMap::new();
+        for (place, _) in images.clone() {
+            *tags.entry(place.name).or_default() += 1;
+        }
+        let mut known = Self::default();
+        for (place, reference) in images {
+            let choice = if tags[&place.name] == 1 {
+                place.name.to_string()
+            } else {
+                place.to_string()
+            };
+            let Some(reference) = normal(reference.as_str()) else {
+                continue;
+            };
+            let repository = repository(&reference);
+            let image = format!("$(image:{choice})");
+            known.of.insert(reference.to_string(), image);
+            let part = format!("$(image.repository:{choice})");
+            known.repositories.insert(repository, part);
+        }
+        known
+    }
+
+    pub(crate) fn find(&self, written: &str) -> Option<Named> {
+        let reference = normal(written)?;
+        Some(match self.of.get(reference.as_str()) {
+            Some(image) => Named::Known(image.clone()),
+            None => Named::Unknown(reference),
+        })
+    }
+
+    /// The placeholder to propose for a repository that a text names without a tag.
+    pub(crate) fn repository(&self, written: &str) -> Option<&str> {
+        host(written)?;
+        self.repositories.get(written).map(String::as_str)
+    }
+}
+
+fn repository(reference: &ImageReference) -> String {
+    let host = host(reference.as_str()).unwrap_or_default();
+    format!("{host}/{}", path(reference))
+}
+
+/// A text with a placeholder for every reference of a known image, and what it names besides.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rewritten {
+    pub(crate) text: String,
+    /// References of images that the Solution does not have.
+    pub(crate) unknown: Vec<ImageReference>,
+    /// Placeholders that may be meant where a repository stands without its tag.
+    pub(crate) repositories: Vec<String>,
+}
+
+/// Rewrites what stands outside of placeholders.
+pub(crate) fn rewrite(text: &str, hint: Hint, images: &KnownImages) -> Rewritten {
+    let mut rewritten = Rewritten {
+        text: String::with_capacity(text.len()),
+        ..Rewritten::default()
+    };
+    let mut end = 0;
+    for range in references(text, hint) {
+        match images.find(&text[range.clone()]) {
+            Some(Named::Known(image)) => {
+                rewritten.text.push_str(&text[end..range.start]);
+                rewritten.text.push_str(&image);
+                end = range.end;
+            }
+            Some(Named::Unknown(reference)) => rewritten.unknown.push(reference),
+            None => {}
+        }
+    }
+    let proposed = tokens(&text[end..]).filter_map(|range| images.repository(&text[end..][range]));
+    rewritten.repositories = proposed.map(str::to_owned).collect();
+    rewritten.text.push_str(&text[end..]);
+    rewritten
+}

@@ -1,0 +1,30 @@
+//! Kubernetes manifests as they are published: read from files, and taken apart into objects; and the places in objects
+//! where images and namespaces stand.
+//!
+//! This crate must not know archives, the network, the terminal, the environment or the clock.
+
+mod compile;
+mod document;
+mod error;
+mod image;
+pub mod limits;
+mod namespace;
+mod patch;
+mod read;
+pub mod reference;
+mod scope;
+mod template;
+
+pub use compile::{Compiler, Remark, Unsettled};
+pub use document::{Object, Objects, Repeated, list, parse, text};
+pub use error::{DocumentPlace, ManifestsError};
+pub use image::KnownImages;
+pub use patch::{PatchError, patch};
+pub use read::{Files, ManifestFile, PassedOver, read};
+pub use scope::is_cluster_scoped;
+
+/// A text of a manifest as it may be shown: one line, short, without what Markdown or a terminal would obey.
+#[must_use]
+pub fn shown(text: &str) -> String {
+    schemas::printable_within(text, limits::SHOWN).replace('`', "'")
+}

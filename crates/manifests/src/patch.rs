@@ -1,0 +1,273 @@
+//! Patches of objects: JSON merge patches (RFC 7396) and JSON Patches (RFC 6902), each with a target.
+//!
+//! Known attacks and where they stop: `copy` operations that double an object again and again, or nest it in itself:
+//! weighed after each operation; objects that become others: a patch never changes what an object is.
+
+use json_patch::{Patch as Operations, PatchOperation};
+use schemas::{DocumentCost, Patch, PatchTarget};
+use serde_json::Value;
+
+use crate::document::Object;
+use crate::limits;
+
+/// Why a patch cannot be applied.
+#[derive(Debug, thiserror::Error)]
+pub enum PatchError {
+    /// It has neither `merge` nor `json`, or both.
+    #[error("has to have either `merge` or `json`")]
+    Form,
+    /// No object is its target.
+    #[error("no object is {0}")]
+    NoTarget(String),
+    /// Its `json` is no list of operations.
+    #[error("`json` is not a JSON Patch (RFC 6902)")]
+    Operations(#[source] serde_json::Error),
+    /// An operation that the object does not allow.
+    #[error("does not fit {object}")]
+    Unfit {
+        /// Kind and name.
+        object: String,
+        /// Which operation, and why.
+        source: json_patch::PatchError,
+    },
+    /// An operation after which the object has more than is kept in memory.
+    #[error(
+        "makes {0} larger than {values} values or {text} bytes of text, or deeper than {depth} levels",
+        values = limits::OBJECT_VALUES,
+        text = limits::OBJECT_TEXT,
+        depth = schemas::limits::YAML_DEPTH
+    )]
+    Large(String),
+    /// Afterwards the object would be another one.
+    #[error("changes what {0} is: apiVersion, kind, metadata.name and metadata.namespace stay")]
+    Identity(String),
+}
+
+/// Applies a patch to every object that is its target.
+pub fn patch(objects: &mut [Object<'_>], patch: &Patch) -> Result<(), PatchError> {
+    let change = Change::of(patch)?;
+    let mut any = false;
+    for object in objects.iter_mut().filter(|it| is_target(it, &patch.target)) {
+        any = true;
+        change.apply(object)?;
+    }
+    if any {
+        return Ok(());
+    }
+    Err(PatchError::NoTarget(described(&patch.target)))
+}
+
+fn is_target(object: &Object<'_>, target: &PatchTarget) -> bool {
+    let fits = |wanted: Option<&str>, is: &str| wanted.is_none_or(|wanted| wanted == is);
+    let namespace = target.namespace.as_ref().map(|it| it.as_str());
+    target.kind == object.kind()
+        && fits(target.group.as_deref(), object.group())
+        && fits(target.name.as_deref(), object.name())
+        && fits(namespace, object.namespace())
+}
+
+/// Kind and name of a target, as far as it says them.
+fn described(target: &PatchTarget) -> String {
+    let mut words = match &target.group {
+        Some(group) if !group.is_empty() => format!("a {} of {group}", target.kind),
+        _ => format!("a {}", target.kind),
+    };
+    if let Some(name) = &target.name {
+        words.push_str(&format!(" `{name}`"));
+    }
+    if let Some(namespace) = &target.namespace {
+        words.push_str(&format!(" in namespace `{namespace}`"));
+    }
+    words
+}
+
+/// What a patch does to an object.
+enum Change<'a> {
+    Merge(&'a Value),
+    Operations(Vec<PatchOperation>),
+}
+
+impl<'a> Change<'a> {
+    fn of(patch: &'a Patch) -> Result<Self, PatchError> {
+        match (&patch.merge, &patch.json) {
+            (Some(merge), None) => Ok(Self::Merge(merge)),
+            (None, Some(json)) => {
+                let read = serde_json::from_value::<Operations>(json.clone());
+                let Operations(operations) = read.map_err(PatchError::Operations)?;
+                Ok(Self::Operations(operations))
+            }
+            _ => Err(PatchError::Form),
+        }
+    }
+
+    fn apply(&self, object: &mut Object<'_>) -> Result<(), PatchError> {
+        let (title, before) = (object.title(), identity(&object.value));
+        let value = &mut object.value;
+        match self {
+            Self::Merge(merge) => json_patch::merge(value, merge),
+            Self::Operations(operations) => {
+                for operation in operations {
+                    json_patch::patch(value, std::slice::from_ref(operation)).map_err(
+                        |source| PatchError::Unfit {
+                            object: title.clone(),
+                            source,
+                        },
+                    )?;
+                    check_bounds(value, &title)?;
+                }
+            }
+        }
+        check_bounds(value, &title)?;
+        // The text that it was read from says something else now.
+        object.text = None;
+        if identity(&object.value) == before {
+            return Ok(());
+        }
+        Err(PatchError::Identity(title))
+    }
+}
+
+fn identity(value: &Value) -> [Option<Value>; 4] {
+    [
+        "/apiVersion",
+        "/kind",
+        "/metadata/name",
+        "/metadata/namespace",
+    ]
+    .map(|pointer| value.pointer(pointer).cloned())
+}
+
+fn check_bounds(value: &Value, title: &str) -> Result<(), PatchError> {
+    let mut cost = DocumentCost::default();
+    cost.add(value);
+    let small = cost.values <= limits::OBJECT_VALUES && cost.text <= limits::OBJECT_TEXT;
+    if small && depth(value) <= schemas::limits::YAML_DEPTH {
+        return Ok(());
+    }
+    Err(PatchError::Large(title.to_owned()))
+}
+
+/// Levels of lists and maps.
+fn depth(value: &Value) -> usize {
+    let mut deepest = 0;
+    let mut open = vec![(value, 1)];
+    while let Some((value, level)) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, level + 1))),
+            Value::Object(fields) => open.extend(fields.values().map(|field| (field, level + 1))),
+            _ => continue,
+        }
+        deepest = deepest.max(level);
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{ManifestFile, parse};
+
+    const OBJECTS: &str = "
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: x}, spec: {replicas: 1, list: [1, 2]}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: b}, spec: {replicas: 1}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: a, namespace: x}, spec: {}}
+";
+
+    fn patched(text: &str) -> Result<Vec<Value>, String> {
+        let files = [ManifestFile {
+            name: "release.yaml".to_owned(),
+            bytes: OBJECTS.into(),
+        }];
+        let mut objects = parse(&files).unwrap().all;
+        let wanted = schemas::yaml::from_slice(text.as_bytes()).unwrap();
+        patch(&mut objects, &wanted).map_err(|error| {
+            let cause = error.source().map(|cause| format!(": {cause}"));
+            format!("{error}{}", cause.unwrap_or_default())
+        })?;
+        Ok(objects.into_iter().map(|object| object.value).collect())
+    }
+
+    #[test]
+    fn targets_are_found_by_what_they_say() {
+        for (target, expected) in [
+            ("kind: Deployment", [7, 7]),
+            ("{kind: Deployment, name: a}", [7, 1]),
+            ("{kind: Deployment, namespace: x}", [7, 1]),
+            ("{kind: Deployment, group: apps, name: b}", [1, 7]),
+        ] {
+            let target = target.trim_matches(|c| c == '{' || c == '}');
+            let text = format!("{{target: {{{target}}}, merge: {{spec: {{replicas: 7}}}}}}");
+            let objects = patched(&text).unwrap();
+            let replicas = [0, 1].map(|index: usize| objects[index]["spec"]["replicas"].clone());
+            assert_eq!(replicas, expected.map(Value::from), "{target}");
+            assert_eq!(objects[2]["spec"], json!({}), "{target}");
+        }
+        let merged = patched("{target: {kind: Service}, merge: {spec: null, data: {a: [1]}}}");
+        let service = &merged.unwrap()[2];
+        assert_eq!(
+            (&service["data"], service.get("spec")),
+            (&json!({"a": [1]}), None)
+        );
+        let json = "{target: {kind: Deployment, name: a}, json: [{op: add, path: /spec/list/-, value: 3}, {op: remove, path: /spec/replicas}]}";
+        assert_eq!(
+            patched(json).unwrap()[0]["spec"],
+            json!({"list": [1, 2, 3]})
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_by_name() {
+        for (patch, words) in [
+            ("{target: {kind: Deployment}}", "has to have either"),
+            (
+                "{target: {kind: Deployment}, merge: {}, json: []}",
+                "has to have either",
+            ),
+            (
+                "{target: {kind: DaemonSet}, merge: {}}",
+                "no object is a DaemonSet",
+            ),
+            (
+                "{target: {kind: Deployment, group: apps, name: c, namespace: x}, merge: {}}",
+                "no object is a Deployment of apps `c` in namespace `x`",
+            ),
+            (
+                "{target: {kind: Service}, json: {a: b}}",
+                "`json` is not a JSON Patch",
+            ),
+            (
+                "{target: {kind: Service}, json: [{op: remove, path: /spec/x}]}",
+                "does not fit Service `a`: ",
+            ),
+            (
+                "{target: {kind: Service}, merge: {metadata: {name: b}}}",
+                "changes what Service `a` is",
+            ),
+            (
+                "{target: {kind: Service}, merge: {kind: Secret}}",
+                "changes what Service `a` is",
+            ),
+        ] {
+            let error = patched(patch).unwrap_err();
+            assert!(error.starts_with(words), "{patch}: {error}");
+        }
+        for copy in [
+            "from: /spec/list, path: /spec/list/-",
+            "from: /spec, path: /spec/x",
+        ] {
+            let copies = format!("{{op: copy, {copy}}}, ").repeat(80);
+            let bomb = format!("{{target: {{kind: Deployment, name: a}}, json: [{copies}]}}");
+            let error = patched(&bomb).unwrap_err();
+            assert!(
+                error.starts_with("makes Deployment `a` larger than"),
+                "{error}"
+            );
+        }
+    }
+}

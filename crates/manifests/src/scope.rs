@@ -1,0 +1,74 @@
+//! Which objects belong to the whole cluster, told from their kinds alone.
+
+use serde_json::Value;
+
+use crate::document::text;
+
+/// Whether an object belongs to the whole cluster: its kind is Kubernetes' own, or one of these definitions'. Of other
+/// kinds only a cluster can tell; they count as belonging to a namespace.
+#[must_use]
+pub fn is_cluster_scoped(object: &Value, definitions: &[Value]) -> bool {
+    let api_version = text(object, "/apiVersion");
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let kind = text(object, "/kind");
+    let defined = definitions.iter().any(|definition| {
+        let of = |pointer| text(definition, pointer);
+        of("/spec/group") == group
+            && of("/spec/names/kind") == kind
+            && of("/spec/scope") == "Cluster"
+    });
+    defined || schemas::is_cluster_scoped(group, &plural(kind))
+}
+
+/// The resource of a kind, as Kubernetes names its own.
+fn plural(kind: &str) -> String {
+    let kind = kind.to_lowercase();
+    if let Some(stem) = kind.strip_suffix('y') {
+        format!("{stem}ies")
+    } else if kind.ends_with('s') {
+        format!("{kind}es")
+    } else {
+        format!("{kind}s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn objects_of_the_whole_cluster_are_told_by_their_kinds() {
+        let of = |api_version: &str, kind: &str| {
+            is_cluster_scoped(
+                &json!({"apiVersion": api_version, "kind": kind}),
+                &[json!({
+                    "spec": {"group": "example.test", "scope": "Cluster", "names": {"kind": "Issuer"}},
+                })],
+            )
+        };
+        for (api_version, kind) in [
+            ("v1", "Namespace"),
+            ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
+            ("networking.k8s.io/v1", "IngressClass"),
+            ("apiregistration.k8s.io/v1", "APIService"),
+            (
+                "admissionregistration.k8s.io/v1",
+                "ValidatingAdmissionPolicy",
+            ),
+            ("storage.k8s.io/v1", "CSIDriver"),
+            ("scheduling.k8s.io/v1", "PriorityClass"),
+            ("example.test/v1", "Issuer"),
+        ] {
+            assert!(of(api_version, kind), "{kind}");
+        }
+        for (api_version, kind) in [
+            ("v1", "Service"),
+            ("apps/v1", "Deployment"),
+            ("other.test/v1", "Issuer"),
+        ] {
+            assert!(!of(api_version, kind), "{kind}");
+        }
+    }
+}

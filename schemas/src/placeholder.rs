@@ -1,0 +1,422 @@
+//! Placeholders in the objects that a Solution carries as they are (`spec.manifests`): what only the site knows. The one
+//! place that knows their grammar (docs/format.md, 15). The packager writes and checks with it, the importer expands.
+//!
+//! An operator's command, arguments and environment have the smaller grammar of format 1 (`split_expansions`).
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use serde_json::Value;
+
+use crate::{ImageName, ImagePlace, NameError, Namespace, ParameterName, Tag};
+
+/// What one placeholder stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Placeholder {
+    /// `$(image:NAME[:TAG])`, or `$(image.ATTRIBUTE:NAME[:TAG])` for a part: the address of an image at the site.
+    Image {
+        /// Which part of the address.
+        part: AddressPart,
+        /// Which image.
+        image: ImageChoice,
+    },
+    /// `$(namespace:NAME)`: the namespace that the environment has for one of the release's.
+    Namespace(Namespace),
+    /// `$(solution:FACT)`: something about the Solution.
+    Solution(SolutionFact),
+    /// `$(param:NAME)`: the value of a parameter.
+    Parameter(ParameterName),
+}
+
+/// An image of the Solution: the only one of its name, or the one with this tag.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ImageChoice {
+    /// The image's name.
+    pub name: ImageName,
+    /// Its tag, needed where several images have the name.
+    pub tag: Option<Tag>,
+}
+
+impl FromStr for ImageChoice {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.contains(':') {
+            let ImagePlace { name, tag } = text.parse()?;
+            return Ok(Self {
+                name,
+                tag: Some(tag),
+            });
+        }
+        let name = text.parse()?;
+        Ok(Self { name, tag: None })
+    }
+}
+
+impl fmt::Display for ImageChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.name)?;
+        self.tag.iter().try_for_each(|tag| write!(f, ":{tag}"))
+    }
+}
+
+/// A part of an address `REGISTRY/PATH:TAG@DIGEST`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressPart {
+    /// All of it.
+    Whole,
+    /// Host and port.
+    Registry,
+    /// What follows the registry, without tag and digest.
+    Path,
+    /// Registry and path.
+    Repository,
+    /// The tag.
+    Tag,
+    /// The digest, `sha256:…`.
+    Digest,
+}
+
+/// The names of parts, but for the whole.
+const PARTS: [(&str, AddressPart); 5] = [
+    ("registry", AddressPart::Registry),
+    ("path", AddressPart::Path),
+    ("repository", AddressPart::Repository),
+    ("tag", AddressPart::Tag),
+    ("digest", AddressPart::Digest),
+];
+
+/// Something about the Solution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SolutionFact {
+    /// Its name.
+    Name,
+    /// Its version.
+    Version,
+    /// The environment in which it is installed.
+    Environment,
+}
+
+const FACTS: [(&str, SolutionFact); 3] = [
+    ("name", SolutionFact::Name),
+    ("version", SolutionFact::Version),
+    ("environment", SolutionFact::Environment),
+];
+
+/// A piece of a text with placeholders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// Stands for itself.
+    Text(&'a str),
+    /// Stands for something else.
+    Placeholder(Placeholder),
+}
+
+/// Why a text's placeholders cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceholderError {
+    /// One without `)`.
+    #[error("`{0}` is not closed by `)`")]
+    Open(String),
+    /// A part that addresses do not have.
+    #[error("`{0}` is no part of an address; those are registry, path, repository, tag, digest")]
+    Part(String),
+    /// A fact that is not told.
+    #[error("`{0}` is not told of a Solution, only name, version, environment")]
+    Fact(String),
+    /// What stands between is not a name of its kind.
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
+/// What a placeholder begins with, behind `$(`: the word of its kind, the part of an image's address, and its length in
+/// bytes with the colon.
+struct Opening<'a> {
+    kind: &'a str,
+    part: Option<&'a str>,
+    length: usize,
+}
+
+impl<'a> Opening<'a> {
+    const KINDS: [&'static str; 4] = ["image", "namespace", "solution", "param"];
+
+    /// The opening of a placeholder at the beginning of a text, which begins with `$`.
+    fn at(text: &'a str) -> Option<Self> {
+        let inner = text.strip_prefix("$(")?;
+        let word = inner.bytes().take_while(|byte| is_word(*byte)).count();
+        let (word, rest) = inner.split_at(word);
+        let length = "$(".len() + word.len() + ":".len();
+        let (kind, part) = match word.split_once('.') {
+            Some(("image", part)) => ("image", Some(part)),
+            Some(_) => return None,
+            None => (word, None),
+        };
+        (Self::KINDS.contains(&kind) && rest.starts_with(':')).then_some(Self {
+            kind,
+            part,
+            length,
+        })
+    }
+
+    fn placeholder(&self, name: &str) -> Result<Placeholder, PlaceholderError> {
+        Ok(match self.kind {
+            "image" => Placeholder::Image {
+                part: self.address_part()?,
+                image: name.parse()?,
+            },
+            "namespace" => Placeholder::Namespace(name.parse()?),
+            "solution" => Placeholder::Solution(
+                named(&FACTS, name).ok_or_else(|| PlaceholderError::Fact(shorten(name)))?,
+            ),
+            _ => Placeholder::Parameter(name.parse()?),
+        })
+    }
+
+    fn address_part(&self) -> Result<AddressPart, PlaceholderError> {
+        let Some(part) = self.part else {
+            return Ok(AddressPart::Whole);
+        };
+        named(&PARTS, part).ok_or_else(|| PlaceholderError::Part(shorten(part)))
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte == b'.'
+}
+
+fn named<T: Copy>(names: &[(&str, T)], name: &str) -> Option<T> {
+    let found = names.iter().find(|(known, _)| *known == name);
+    found.map(|(_, value)| *value)
+}
+
+fn shorten(text: &str) -> String {
+    crate::digest::shorten(text)
+}
+
+/// Splits a text at its placeholders ([`pieces`]).
+pub fn split(text: &str) -> Result<Vec<Piece<'_>>, PlaceholderError> {
+    let pieces = pieces(text)?;
+    Ok(pieces.into_iter().map(|(_, piece)| piece).collect())
+}
+
+/// Splits a text at its placeholders, each piece with where it is written. One more `$` before a placeholder makes it stand for itself, without that `$`; every
+/// other `$`, Kubernetes' own `$(VARIABLE)` too, stands for itself.
+pub fn pieces(text: &str) -> Result<Vec<(Range<usize>, Piece<'_>)>, PlaceholderError> {
+    let mut pieces = Vec::new();
+    // What lies between is text that is not yet a piece.
+    let (mut begin, mut position) = (0, 0);
+    while let Some(dollar) = text[position..].find('$').map(|found| position + found) {
+        if Opening::at(&text[dollar + 1..]).is_some() {
+            push_text(&mut pieces, text, begin..dollar);
+            begin = dollar + 1;
+            position = begin + 1;
+        } else if let Some(opening) = Opening::at(&text[dollar..]) {
+            push_text(&mut pieces, text, begin..dollar);
+            let name = dollar + opening.length;
+            let end = text[name..].find(')').map(|found| name + found);
+            let end = end.ok_or_else(|| PlaceholderError::Open(text[dollar..name].to_owned()))?;
+            let placeholder = opening.placeholder(&text[name..end])?;
+            begin = end + 1;
+            pieces.push((dollar..begin, Piece::Placeholder(placeholder)));
+            position = begin;
+        } else {
+            position = dollar + 1;
+        }
+    }
+    push_text(&mut pieces, text, begin..text.len());
+    Ok(pieces)
+}
+
+fn push_text<'a>(pieces: &mut Vec<(Range<usize>, Piece<'a>)>, text: &'a str, range: Range<usize>) {
+    if !range.is_empty() {
+        pieces.push((range.clone(), Piece::Text(&text[range])));
+    }
+}
+
+/// Gives every text of an object in which placeholders have a meaning: all values but `apiVersion`, `kind` and
+/// `metadata.name`. Keys are never among them. What `change` returns takes the text's place.
+pub fn change_texts<E>(
+    object: &mut Value,
+    change: &mut impl FnMut(&str) -> Result<Option<Value>, E>,
+) -> Result<(), E> {
+    let Value::Object(fields) = object else {
+        return Ok(());
+    };
+    for (key, value) in fields {
+        match (key.as_str(), value) {
+            ("apiVersion" | "kind", _) => {}
+            ("metadata", Value::Object(metadata)) => {
+                let others = metadata.iter_mut().filter(|(key, _)| *key != "name");
+                for (_, value) in others {
+                    change_within(value, change)?;
+                }
+            }
+            (_, value) => change_within(value, change)?,
+        }
+    }
+    Ok(())
+}
+
+fn change_within<E>(
+    value: &mut Value,
+    change: &mut impl FnMut(&str) -> Result<Option<Value>, E>,
+) -> Result<(), E> {
+    match value {
+        Value::String(text) => {
+            if let Some(changed) = change(text)? {
+                *value = changed;
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                change_within(item, change)?;
+            }
+        }
+        Value::Object(fields) => {
+            for field in fields.values_mut() {
+                change_within(field, change)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The text with every placeholder replaced by what `resolve` knows; none if it has no placeholder and no escape. A text
+/// that is one placeholder alone takes the type of its value.
+pub fn expand<E: From<PlaceholderError>>(
+    text: &str,
+    resolve: impl Fn(&Placeholder) -> Result<Value, E>,
+) -> Result<Option<Value>, E> {
+    if !text.contains("$(") {
+        return Ok(None);
+    }
+    let pieces = split(text)?;
+    match &pieces[..] {
+        [Piece::Text(same)] if *same == text => return Ok(None),
+        [Piece::Placeholder(alone)] => return resolve(alone).map(Some),
+        _ => {}
+    }
+    let mut expanded = String::with_capacity(text.len());
+    for piece in &pieces {
+        match piece {
+            Piece::Text(text) => expanded.push_str(text),
+            Piece::Placeholder(placeholder) => match resolve(placeholder)? {
+                Value::String(text) => expanded.push_str(&text),
+                other => expanded.push_str(&other.to_string()),
+            },
+        }
+    }
+    Ok(Some(Value::String(expanded)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn image(part: AddressPart, image: &str) -> Piece<'static> {
+        let image = image.parse().unwrap();
+        Piece::Placeholder(Placeholder::Image { part, image })
+    }
+
+    #[test]
+    fn texts_are_split_at_their_placeholders() {
+        for text in [
+            "",
+            "a $(B) $x",
+            "$(B)$$(C)",
+            "$(images:x) $(image) $(image.x) $(Image:x)",
+            "$",
+        ] {
+            let whole = (!text.is_empty()).then_some(Piece::Text(text));
+            assert_eq!(split(text).unwrap(), Vec::from_iter(whole), "{text}");
+        }
+        assert_eq!(
+            split("--a=$(image:org/app),$(image.tag:b:1.0)!$(namespace:ns)$(solution:version)$(param:size)").unwrap(),
+            [
+                Piece::Text("--a="),
+                image(AddressPart::Whole, "org/app"),
+                Piece::Text(","),
+                image(AddressPart::Tag, "b:1.0"),
+                Piece::Text("!"),
+                Piece::Placeholder(Placeholder::Namespace("ns".parse().unwrap())),
+                Piece::Placeholder(Placeholder::Solution(SolutionFact::Version)),
+                Piece::Placeholder(Placeholder::Parameter("size".parse().unwrap())),
+            ]
+        );
+    }
+
+    #[test]
+    fn one_more_dollar_makes_a_literal() {
+        let literal = |text: &str| {
+            let pieces = split(text).unwrap();
+            let texts = pieces.iter().map(|piece| match piece {
+                Piece::Text(text) => *text,
+                Piece::Placeholder(_) => panic!("{text}"),
+            });
+            texts.collect::<String>()
+        };
+        assert_eq!(literal("$$(image:a)"), "$(image:a)");
+        assert_eq!(literal("$$$(image:a)"), "$$(image:a)");
+        assert_eq!(literal("$$(A)$$(param:b"), "$$(A)$(param:b");
+        assert_eq!(
+            split("$$(image:a)$(image:a)").unwrap(),
+            [Piece::Text("$(image:a)"), image(AddressPart::Whole, "a")]
+        );
+    }
+
+    #[test]
+    fn malformed_placeholders_are_refused_by_what_is_wrong() {
+        for (text, words) in [
+            ("$(image:a", "`$(image:` is not closed by `)`"),
+            ("$(image.host:a)", "`host` is no part of an address"),
+            ("$(solution:id)", "`id` is not told of a Solution"),
+            ("$(image:A)", "`A` is not a valid image name"),
+            ("$(image:a:)", "`` is not a valid tag"),
+            ("$(namespace:)", "`` is not a valid namespace"),
+            ("$(param:a.b)", "`a.b` is not a valid parameter name"),
+            (
+                "$(param:$(param:a))",
+                "`$(param:a` is not a valid parameter name",
+            ),
+        ] {
+            let error = split(text).unwrap_err().to_string();
+            assert!(error.starts_with(words), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_placeholder_alone_keeps_the_type_of_its_value() {
+        let resolve = |placeholder: &Placeholder| match placeholder {
+            Placeholder::Parameter(_) => Ok::<_, PlaceholderError>(json!(3)),
+            _ => Ok(json!("r.test/app")),
+        };
+        assert_eq!(expand("a $(B)", resolve), Ok(None));
+        assert_eq!(expand("$(param:n)", resolve), Ok(Some(json!(3))));
+        assert_eq!(expand("n=$(param:n)", resolve), Ok(Some(json!("n=3"))));
+        assert_eq!(
+            expand("$$(image:a) is $(image:a)", resolve),
+            Ok(Some(json!("$(image:a) is r.test/app")))
+        );
+    }
+
+    #[test]
+    fn names_and_kinds_of_objects_are_never_given() {
+        let mut object = json!({
+            "apiVersion": "a", "kind": "k",
+            "metadata": {"name": "n", "namespace": "ns", "labels": {"name": "l"}},
+            "spec": {"kind": "inner", "list": ["x", 1, {"metadata": {"name": "template"}}]},
+        });
+        let mut seen = Vec::new();
+        change_texts(&mut object, &mut |text| {
+            seen.push(text.to_owned());
+            Ok::<_, ()>((text == "x").then(|| json!([2])))
+        })
+        .unwrap();
+        assert_eq!(seen, ["l", "ns", "inner", "x", "template"]);
+        assert_eq!(object["spec"]["list"][0], json!([2]));
+    }
+}
