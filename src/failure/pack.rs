@@ -18,11 +18,14 @@ impl Judge for PackError {
             Self::Write(error) => error.answer(),
             Self::Cached { .. } | Self::Check(_) | Self::Init { .. } => UNKNOWN,
             Self::Problem { problem, .. } => Answer(Outcome::No, problem.fix()),
+            Self::Manifests(error) => error.answer(),
             Self::NoSource(_) => no("`solution init` writes one to start from"),
             Self::Source { .. }
             | Self::Outside { .. }
             | Self::NoOperatorFiles { .. }
             | Self::Yaml { .. }
+            | Self::NoObject(_)
+            | Self::Patch { .. }
             | Self::FileName(_)
             | Self::FileTwice { .. }
             | Self::ManifestSize(_)

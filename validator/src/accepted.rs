@@ -6,6 +6,7 @@ use serde_json::Value;
 use signing::Signers;
 
 use crate::operator::Definition;
+use crate::sets::CarriedSet;
 
 /// An archive without errors, for which trusted keys vouch or which was allowed by its id. Only [`crate::check`] makes
 /// one, and only [`crate::Report::accept`] hands it out.
@@ -16,6 +17,7 @@ pub struct Accepted {
     pub(crate) images: Vec<Image>,
     pub(crate) definitions: Vec<Definition>,
     pub(crate) roles: Vec<Value>,
+    pub(crate) sets: Vec<CarriedSet>,
 }
 
 impl Accepted {
@@ -60,6 +62,12 @@ impl Accepted {
     #[must_use]
     pub fn roles(&self) -> &[Value] {
         &self.roles
+    }
+
+    /// The sets of objects that are applied as they are, in the order of the manifest.
+    #[must_use]
+    pub fn sets(&self) -> &[CarriedSet] {
+        &self.sets
     }
 
     /// A content of the archive, to be verified while it is read; none when the archive does not have it.

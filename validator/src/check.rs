@@ -154,6 +154,7 @@ impl Checking<'_> {
                 images: content.images.list,
                 definitions: content.operator.definitions,
                 roles: content.operator.roles,
+                sets: content.sets,
             }),
             _ => None,
         })

@@ -8,7 +8,8 @@ use crate::files::Files;
 use crate::finding::Findings;
 use crate::images::Images;
 use crate::operator::OperatorFiles;
-use crate::{images, manifest, operator, practice};
+use crate::sets::CarriedSet;
+use crate::{images, manifest, operator, practice, sets};
 
 /// What the files hold, as far as they could be read.
 #[derive(Debug)]
@@ -16,6 +17,7 @@ pub(crate) struct Content {
     pub(crate) solution: Option<Solution>,
     pub(crate) images: Images,
     pub(crate) operator: OperatorFiles,
+    pub(crate) sets: Vec<CarriedSet>,
 }
 
 /// Reads and checks the files of the Solution that was signed.
@@ -40,10 +42,12 @@ pub(crate) fn check(
         manifest::check(solution, signed, &present, findings);
     }
     let operator = operator::check(files, solution.as_ref(), findings)?;
+    let sets = sets::check(files, solution.as_ref(), findings)?;
     practice::check(solution.as_ref(), &images.places, findings);
     Ok(Content {
         solution,
         images,
         operator,
+        sets,
     })
 }

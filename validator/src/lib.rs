@@ -21,6 +21,7 @@ mod practice;
 mod refusal;
 mod report;
 pub mod rules;
+mod sets;
 
 pub use accepted::Accepted;
 pub use catalogue::{FINDINGS, FindingInfo, Severity};
@@ -30,3 +31,4 @@ pub use operator::Definition;
 pub use options::{AcceptedBefore, AllowUnsigned, Depth, Options, Signatures, Trusting};
 pub use refusal::is_finding;
 pub use report::{Judged, Report, Summary, Verdict};
+pub use sets::{CarriedObject, CarriedSet};
