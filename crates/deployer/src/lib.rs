@@ -27,6 +27,7 @@ mod read;
 mod rights;
 mod rollout;
 mod rules;
+mod settle;
 mod stuck;
 mod write;
 
@@ -42,6 +43,7 @@ pub use rollout::Restart;
 pub use rollout::awaited::{Awaited, RolloutProgress, RolloutState};
 pub use rollout::pull::Probe;
 pub use rules::{PolicyRule, RulePart};
+pub use settle::{Settled, settled};
 pub use stuck::{PullFailure, PullProblem, RolloutFailure, Stuck};
 pub use write::apply::{Applied, Conflicts, Difference, FieldManager, FieldManagerError, Trial};
 pub use write::diff::FieldChange;

@@ -1,0 +1,179 @@
+//! Whether an object of any kind is settled: the cluster has made of it what it asks for. Pure: it looks at what was read.
+//!
+//! By the rules of kstatus (`sigs.k8s.io/cli-utils/pkg/kstatus`), on which Helm, Flux and kpt wait, but for these:
+//!
+//! | kind | kstatus | here |
+//! |---|---|---|
+//! | Job | settled once it has begun | settled once it has completed: what comes after it needs its work done |
+//! | Pod that has failed | settled | failed |
+//! | Pod without a node | failed after 15 seconds | awaited: what the node needs may come with the same release |
+//! | claim that is not bound | awaited | settled: most are bound when a pod mounts them, and are awaited with that pod |
+//! | `DaemonSet` updated `OnDelete` | awaits pods of the current version | does not: nobody makes them |
+//! | `APIService` | by its `Ready` condition, which it never has | by its `Available` condition |
+//!
+//! As in kstatus, no Service waits for the address of a load balancer: many sites have none.
+
+mod workload;
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::error::bounded;
+use crate::object::{Object, condition};
+
+/// Whether an object is settled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settled {
+    /// The cluster has made of it what it asks for.
+    Ready,
+    /// Not yet, for this reason.
+    Pending(String),
+    /// It will not be, for this reason, unless somebody changes something.
+    Failed(String),
+}
+
+impl fmt::Display for Settled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ready => f.write_str("ready"),
+            Self::Pending(why) | Self::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+/// Whether an object is settled, as it was read from the cluster with its status.
+#[must_use]
+pub fn settled(object: &Object) -> Settled {
+    if object.is_being_deleted() {
+        return pending("it is being deleted");
+    }
+    let value = object.as_value();
+    of_every_kind(value).unwrap_or_else(|| of_its_kind(object, value))
+}
+
+/// What is true of an object of any kind whose controller says so.
+fn of_every_kind(value: &Value) -> Option<Settled> {
+    let generation = value["metadata"]["generation"].as_u64();
+    let observed = value["status"]["observedGeneration"].as_u64();
+    if generation.is_some() && observed.is_some() && generation != observed {
+        return Some(unobserved());
+    }
+    if let Some(words) = words_of(value, "Reconciling", "True") {
+        return Some(Settled::Pending(words));
+    }
+    words_of(value, "Stalled", "True").map(Settled::Failed)
+}
+
+fn of_its_kind(object: &Object, value: &Value) -> Settled {
+    match (object.gvk().group.as_str(), object.gvk().kind.as_str()) {
+        ("apps", "Deployment") => workload::deployment(value),
+        ("apps", "StatefulSet") => workload::stateful_set(value),
+        ("apps", "DaemonSet") => workload::daemon_set(value),
+        ("apps", "ReplicaSet") => workload::replica_set(value),
+        ("", "Pod") => workload::pod(value),
+        ("batch", "Job") => workload::job(value),
+        ("", "PersistentVolumeClaim") => claim(value),
+        ("", "Service") => service(value),
+        ("", "Namespace") => namespace(value),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(value),
+        ("apiregistration.k8s.io", "APIService") => api_service(value),
+        // Also for ConfigMaps, Secrets, roles, CronJobs and disruption budgets, which have no such condition.
+        _ => by_condition(value),
+    }
+}
+
+/// An object that says nothing of itself is taken to be ready.
+fn by_condition(value: &Value) -> Settled {
+    let Some(ready) = condition(value, "Ready") else {
+        return Settled::Ready;
+    };
+    // Some kinds say in the condition alone which version it is about.
+    let observed = ready["observedGeneration"].as_u64();
+    if observed.is_some() && observed < value["metadata"]["generation"].as_u64() {
+        return unobserved();
+    }
+    if ready["status"] == "True" {
+        Settled::Ready
+    } else {
+        Settled::Pending(words(ready))
+    }
+}
+
+fn claim(value: &Value) -> Settled {
+    if value["status"]["phase"] == "Lost" {
+        return failed("its volume is lost");
+    }
+    Settled::Ready
+}
+
+fn service(value: &Value) -> Settled {
+    let spec = &value["spec"];
+    let address = spec["clusterIP"].as_str().unwrap_or_default();
+    if spec["type"] == "LoadBalancer" && address.is_empty() {
+        return pending("it has no address in the cluster yet");
+    }
+    Settled::Ready
+}
+
+fn namespace(value: &Value) -> Settled {
+    if value["status"]["phase"] == "Terminating" {
+        return pending("it is being deleted");
+    }
+    Settled::Ready
+}
+
+fn definition(value: &Value) -> Settled {
+    if let Some(words) = words_of(value, "NamesAccepted", "False") {
+        return Settled::Failed(words);
+    }
+    match condition(value, "Established") {
+        Some(established) if established["status"] == "True" => Settled::Ready,
+        Some(established)
+            if established["status"] == "False" && established["reason"] != "Installing" =>
+        {
+            Settled::Failed(words(established))
+        }
+        _ => pending("it is not established yet"),
+    }
+}
+
+fn api_service(value: &Value) -> Settled {
+    match condition(value, "Available") {
+        Some(available) if available["status"] == "True" => Settled::Ready,
+        Some(available) => Settled::Pending(words(available)),
+        None => pending("nobody has looked whether it is available yet"),
+    }
+}
+
+fn pending(why: &str) -> Settled {
+    Settled::Pending(why.to_owned())
+}
+
+fn failed(why: &str) -> Settled {
+    Settled::Failed(why.to_owned())
+}
+
+fn unobserved() -> Settled {
+    pending("the cluster has not observed this version yet")
+}
+
+/// The words of a condition that has this status.
+fn words_of(value: &Value, kind: &str, status: &str) -> Option<String> {
+    let found = condition(value, kind)?;
+    (found["status"] == status).then(|| words(found))
+}
+
+/// What a condition says: its message, else its reason, else itself.
+fn words(condition: &Value) -> String {
+    let text = |field: &str| condition[field].as_str().unwrap_or_default().trim();
+    match (text("message"), text("reason")) {
+        ("", "") => bounded(&format!("condition {} is {}", text("type"), text("status"))),
+        ("", reason) => bounded(reason),
+        (message, "") => bounded(message),
+        (message, reason) => bounded(&format!("{reason}: {message}")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

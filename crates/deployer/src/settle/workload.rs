@@ -1,0 +1,159 @@
+//! Workloads: by the numbers in their status, which count pods.
+
+use serde_json::Value;
+
+use super::{Settled, failed, pending, unobserved, words, words_of};
+use crate::object::condition;
+
+/// What the deadline of a Deployment is where none is set: its controller then tells of no progress.
+const NO_DEADLINE: u64 = 2_147_483_647;
+
+pub(super) fn deployment(value: &Value) -> Settled {
+    let progressing = condition(value, "Progressing");
+    let reason = |reason: &str| progressing.is_some_and(|it| it["reason"] == reason);
+    if reason("ProgressDeadlineExceeded") {
+        return Settled::Failed(progressing.map(words).unwrap_or_default());
+    }
+    let wanted = wanted(value);
+    let status = |field| status(value, field);
+    let (existing, updated) = (status("replicas"), status("updatedReplicas"));
+    let told = counted(existing, wanted, "pods are created")
+        .or_else(|| counted(updated, wanted, "pods are of this version"))
+        .or_else(|| surplus(existing, wanted))
+        .or_else(|| counted(status("availableReplicas"), updated, "pods are available"))
+        .or_else(|| counted(status("readyReplicas"), wanted, "pods are ready"));
+    if let Some(told) = told {
+        return told;
+    }
+    let deadline = value["spec"]["progressDeadlineSeconds"].as_u64();
+    let done = progressing.is_some_and(|it| it["status"] == "True");
+    if deadline.unwrap_or(NO_DEADLINE) != NO_DEADLINE && !(done && reason("NewReplicaSetAvailable"))
+    {
+        return pending("its ReplicaSet is not complete yet");
+    }
+    if !is_true(value, "Available") {
+        return pending("it is not available yet");
+    }
+    Settled::Ready
+}
+
+pub(super) fn stateful_set(value: &Value) -> Settled {
+    let strategy = &value["spec"]["updateStrategy"];
+    // Its pods are made anew when somebody deletes them, so nobody can tell when it is done.
+    if strategy["type"] == "OnDelete" {
+        return Settled::Ready;
+    }
+    let wanted = wanted(value);
+    let status = |field| status(value, field);
+    let (existing, updated) = (status("replicas"), status("updatedReplicas"));
+    let told = counted(existing, wanted, "pods are created")
+        .or_else(|| counted(status("readyReplicas"), wanted, "pods are ready"))
+        .or_else(|| surplus(existing, wanted));
+    if let Some(told) = told {
+        return told;
+    }
+    if let Some(partition) = strategy["rollingUpdate"]["partition"].as_u64() {
+        let renewed = wanted.saturating_sub(partition);
+        return counted(updated, renewed, "pods are of this version").unwrap_or(Settled::Ready);
+    }
+    if let Some(told) = counted(
+        status("currentReplicas"),
+        wanted,
+        "pods are of this version",
+    ) {
+        return told;
+    }
+    let revision = |field: &str| value["status"][field].as_str();
+    if revision("currentRevision") != revision("updateRevision") {
+        return pending("its pods are not all of this version yet");
+    }
+    Settled::Ready
+}
+
+pub(super) fn daemon_set(value: &Value) -> Settled {
+    if value["status"]["observedGeneration"].is_null() {
+        return unobserved();
+    }
+    let Some(wanted) = value["status"]["desiredNumberScheduled"].as_u64() else {
+        return unobserved();
+    };
+    let by_hand = value["spec"]["updateStrategy"]["type"] == "OnDelete";
+    let updated = if by_hand {
+        wanted
+    } else {
+        status(value, "updatedNumberScheduled")
+    };
+    let status = |field| status(value, field);
+    counted(status("currentNumberScheduled"), wanted, "pods are created")
+        .or_else(|| counted(updated, wanted, "pods are of this version"))
+        .or_else(|| counted(status("numberAvailable"), wanted, "pods are available"))
+        .or_else(|| counted(status("numberReady"), wanted, "pods are ready"))
+        .unwrap_or(Settled::Ready)
+}
+
+pub(super) fn replica_set(value: &Value) -> Settled {
+    if let Some(words) = words_of(value, "ReplicaFailure", "True") {
+        return Settled::Pending(words);
+    }
+    let wanted = wanted(value);
+    let status = |field| status(value, field);
+    counted(status("fullyLabeledReplicas"), wanted, "pods are created")
+        .or_else(|| counted(status("availableReplicas"), wanted, "pods are available"))
+        .or_else(|| counted(status("readyReplicas"), wanted, "pods are ready"))
+        .or_else(|| surplus(status("replicas"), wanted))
+        .unwrap_or(Settled::Ready)
+}
+
+pub(super) fn pod(value: &Value) -> Settled {
+    match value["status"]["phase"].as_str() {
+        Some("Succeeded") => Settled::Ready,
+        Some("Failed") => failed("it has ended, and not successfully"),
+        Some("Running") if is_true(value, "Ready") => Settled::Ready,
+        Some("Running") => pending("it is running but not ready"),
+        _ => pending("it does not run yet"),
+    }
+}
+
+pub(super) fn job(value: &Value) -> Settled {
+    if is_true(value, "Complete") || is_true(value, "Suspended") {
+        return Settled::Ready;
+    }
+    if let Some(words) = words_of(value, "Failed", "True") {
+        return Settled::Failed(words);
+    }
+    if value["status"]["startTime"].is_null() {
+        return pending("it has not begun yet");
+    }
+    // Counted are pods that have succeeded; one of them is enough where no number is asked for.
+    let wanted = value["spec"]["completions"].as_u64().unwrap_or(1);
+    counted(status(value, "succeeded"), wanted, "pods have succeeded")
+        .unwrap_or_else(|| pending("its last pods have not ended yet"))
+}
+
+/// Pods asked for: one, where nothing is said.
+fn wanted(value: &Value) -> u64 {
+    value["spec"]["replicas"].as_u64().unwrap_or(1)
+}
+
+fn status(value: &Value, field: &str) -> u64 {
+    value["status"][field].as_u64().unwrap_or(0)
+}
+
+fn is_true(value: &Value, kind: &str) -> bool {
+    condition(value, kind).is_some_and(|condition| condition["status"] == "True")
+}
+
+/// Too few.
+fn counted(have: u64, wanted: u64, what: &str) -> Option<Settled> {
+    (have < wanted).then(|| Settled::Pending(format!("{have} of {wanted} {what}")))
+}
+
+/// Too many.
+fn surplus(have: u64, wanted: u64) -> Option<Settled> {
+    let words = match have.saturating_sub(wanted) {
+        0 => return None,
+        1 => "a pod too many is still there".to_owned(),
+        count => format!("{count} pods too many are still there"),
+    };
+    Some(Settled::Pending(words))
+}
