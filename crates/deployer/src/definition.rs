@@ -42,7 +42,8 @@ impl Cluster {
         Ok(is_established(&definition) && self.is_served(&definition).await?)
     }
 
-    async fn is_served(&self, definition: &Object) -> Result<bool, Error> {
+    /// Whether clients find every version that a definition serves; what was known about them is asked for anew.
+    pub(crate) async fn is_served(&self, definition: &Object) -> Result<bool, Error> {
         for gvk in served(definition.as_value()) {
             self.kinds.forget(&gvk.api_version());
             match self.resource(&gvk).await {

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::limits;
 use crate::object::{Gvk, ObjectRef};
+use crate::settle::unsettled::Unsettled;
 use crate::stuck::{PullFailure, RolloutFailure};
 
 /// The cause of a failure in a library below.
@@ -173,6 +174,9 @@ pub enum Error {
     /// A rollout does not come.
     #[error(transparent)]
     Rollout(Box<RolloutFailure>),
+    /// Objects do not settle.
+    #[error(transparent)]
+    Unsettled(Box<Unsettled>),
     /// A pod does not come to its image.
     #[error(transparent)]
     Pull(Box<PullFailure>),
@@ -233,6 +237,7 @@ impl Error {
             | Self::LeaseLost { .. } => true,
             // What a rollout waits for was waited for already.
             Self::Rollout(_)
+            | Self::Unsettled(_)
             | Self::Pull(_)
             | Self::NoKubeconfig(_)
             | Self::ReadKubeconfig { .. }
@@ -285,7 +290,7 @@ fn show_paths(paths: &[PathBuf]) -> String {
     }
 }
 
-fn show_duration(duration: Duration) -> String {
+pub(crate) fn show_duration(duration: Duration) -> String {
     format!("{} s", duration.as_secs_f64().ceil())
 }
 

@@ -7,11 +7,11 @@
 //! | question | answer |
 //! |---|---|
 //! | which cluster | [`Cluster::connect`], [`Cluster::context`], [`Cluster::server`], [`Cluster::version`], [`Cluster::nodes`] |
-//! | what is there | [`Cluster::get`], [`Cluster::list`], [`Cluster::named`], [`Cluster::visit`] |
+//! | what is there | [`Cluster::get`], [`Cluster::get_all`], [`Cluster::list`], [`Cluster::named`], [`Cluster::visit`] |
 //! | may we | [`Cluster::denied`], [`Cluster::missing_grants`] |
 //! | what would happen | [`Cluster::diff`], [`Cluster::dry_run`], [`Cluster::stale`] |
 //! | do it | [`Cluster::put`], [`Cluster::put_status`], [`Cluster::apply`], [`Cluster::rewrite`], [`Cluster::delete`], [`Cluster::prune`], [`Cluster::restart_unpulled`] |
-//! | has it come, has it gone | [`Cluster::wait_crd_established`], [`Cluster::rollout_state`], [`Cluster::rollout_states`], [`Cluster::wait_rollout`], [`Cluster::wait_gone`] |
+//! | has it come, has it gone | [`settled`], [`Cluster::wait_settled`], [`Cluster::wait_crd_established`], [`Cluster::rollout_state`], [`Cluster::rollout_states`], [`Cluster::wait_rollout`], [`Cluster::wait_gone`] |
 //! | can nodes pull it | [`Cluster::probe`], [`Probe::pulled`] |
 //! | alone | [`Cluster::acquire_lease`] |
 
@@ -43,6 +43,7 @@ pub use rollout::Restart;
 pub use rollout::awaited::{Awaited, RolloutProgress, RolloutState};
 pub use rollout::pull::Probe;
 pub use rules::{PolicyRule, RulePart};
+pub use settle::unsettled::{Cause, Standing, Unready, Unsettled};
 pub use settle::{Settled, settled};
 pub use stuck::{PullFailure, PullProblem, RolloutFailure, Stuck};
 pub use write::apply::{Applied, Conflicts, Difference, FieldManager, FieldManagerError, Trial};

@@ -71,6 +71,20 @@ pub const LOG_LINES: u32 = 20;
 /// Bytes of a crashed container's log that are read.
 pub const LOG_BYTES: usize = 4096;
 
+/// Objects of one kind and namespace from which on a list is asked for instead of each: a list may hold many others.
+pub const LISTED_FROM: usize = 8;
+
+/// What is paused at least between two looks for each workload whose pods are looked at: a look at one takes some three
+/// requests, so that no more than some hundred are sent in a second.
+pub const PER_WORKLOAD: Duration = Duration::from_millis(30);
+
+/// Workloads whose pods are looked into when a wait for many objects ends: whoever mends the first few has mostly mended
+/// all.
+pub const MAX_EXPLAINED: usize = 5;
+
+/// Objects that one message names.
+pub const MAX_NAMED: usize = 50;
+
 /// Pods and events looked at when a rollout does not come.
 pub const MAX_DIAGNOSED: usize = 50;
 

@@ -100,7 +100,14 @@ fn known(path: &str) -> Option<Answer> {
         "/apis/apps/v1" => kinds(&[
             ("deployments", "Deployment", true),
             ("replicasets", "ReplicaSet", true),
+            ("statefulsets", "StatefulSet", true),
         ]),
+        "/apis/batch/v1" => kinds(&[("jobs", "Job", true)]),
+        "/apis/apiextensions.k8s.io/v1" => kinds(&[(
+            "customresourcedefinitions",
+            "CustomResourceDefinition",
+            false,
+        )]),
         "/apis/coordination.k8s.io/v1" => kinds(&[("leases", "Lease", true)]),
         _ => None,
     }

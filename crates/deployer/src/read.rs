@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -75,6 +76,64 @@ impl Cluster {
         match self.read_json::<Value>(&path, &doing).await {
             Ok(value) => Ok(Some(known(value, &doing)?)),
             Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Many objects at once, each as [`Cluster::get`] gives it: several requests at a time, and where there are many of a
+    /// kind in a namespace, a list of it if we may list.
+    pub async fn get_all(&self, objects: &[&ObjectRef]) -> Result<Vec<Option<Object>>, Error> {
+        let mut groups: BTreeMap<(&Gvk, Option<&str>), Vec<usize>> = BTreeMap::new();
+        for (place, object) in objects.iter().enumerate() {
+            let group = (&object.gvk, object.namespace.as_deref());
+            groups.entry(group).or_default().push(place);
+        }
+        let mut found = vec![None; objects.len()];
+        let mut single = Vec::new();
+        for ((gvk, namespace), places) in groups {
+            if places.len() < limits::LISTED_FROM {
+                single.extend(places);
+                continue;
+            }
+            // Says so if the kind and the namespace do not fit.
+            self.object_path(objects[places[0]]).await?;
+            let mut names: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+            for place in &places {
+                names.entry(&objects[*place].name).or_default().push(*place);
+            }
+            if !self.find(gvk, namespace, &names, &mut found).await? {
+                single.extend(places);
+            }
+        }
+        let gets = single
+            .into_iter()
+            .map(async |place| Ok((place, self.get(objects[place]).await?)));
+        let mut gets = stream::iter(gets).buffer_unordered(limits::PARALLEL);
+        while let Some((place, live)) = gets.try_next().await? {
+            found[place] = live;
+        }
+        Ok(found)
+    }
+
+    /// Finds objects of these names in a list and puts them into their places. Whether that was possible: we may be
+    /// allowed to read each and not to list all, and all may be too many or too large.
+    async fn find(
+        &self,
+        gvk: &Gvk,
+        namespace: Option<&str>,
+        places: &BTreeMap<&str, Vec<usize>>,
+        found: &mut [Option<Object>],
+    ) -> Result<bool, Error> {
+        let keep = |object: Object| {
+            for place in places.get(object.name()).into_iter().flatten() {
+                found[*place] = Some(object.clone());
+            }
+        };
+        match self.visit(gvk, namespace, None, keep).await {
+            Ok(()) => Ok(true),
+            Err(Error::Forbidden { .. } | Error::TooMany { .. } | Error::Answer { .. }) => {
+                Ok(false)
+            }
             Err(error) => Err(error),
         }
     }

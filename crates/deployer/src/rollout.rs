@@ -1,9 +1,9 @@
 //! Waiting for a Deployment, and saying soon and in words why it does not come.
 
 pub(crate) mod awaited;
-mod diagnose;
+pub(crate) mod diagnose;
 pub(crate) mod pull;
-mod scene;
+pub(crate) mod scene;
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::stuck::{Passing, RolloutFailure, Stuck};
 use crate::write::remove::{Deleted, Propagation};
 use awaited::{Awaited, RolloutProgress, RolloutState, awaited};
 use diagnose::{Sighting, diagnose, waits_for_image};
-use scene::Set;
+use scene::{Set, Workload, wanted};
 
 /// What became of a pod that was to be started anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,25 +40,28 @@ const NO_LOG: &[u8] = b"unable to retrieve container logs for ";
 const RESTARTS: usize = 5;
 
 /// Since when a cause that may pass by itself is seen without a break.
-#[derive(Default)]
-struct Suspicion(Option<(Stuck, Instant)>);
+#[derive(Debug, Default)]
+pub(crate) struct Suspicion(Option<(Stuck, Instant)>);
 
 impl Suspicion {
     /// Whether what is seen now is there to stay.
     fn is_certain(&mut self, sighting: Option<&Sighting>) -> bool {
-        let Some(sighting) = sighting else {
-            self.0 = None;
-            return false;
-        };
-        match sighting.stuck.passing() {
-            Passing::Never => true,
-            Passing::Likely => false,
-            Passing::Perhaps => match &self.0 {
-                Some((stuck, since)) if *stuck == sighting.stuck => {
-                    since.elapsed() >= limits::PATIENCE
-                }
+        self.grows(sighting.map(|sighting| (&sighting.stuck, sighting.stuck.passing())))
+    }
+
+    /// The same of a cause that goes away by itself as is said here.
+    pub(crate) fn grows(&mut self, seen: Option<(&Stuck, Passing)>) -> bool {
+        match seen {
+            None => {
+                self.0 = None;
+                false
+            }
+            Some((_, Passing::Never)) => true,
+            Some((_, Passing::Likely)) => false,
+            Some((stuck, Passing::Perhaps)) => match &self.0 {
+                Some((known, since)) if known == stuck => since.elapsed() >= limits::PATIENCE,
                 _ => {
-                    self.0 = Some((sighting.stuck.clone(), Instant::now()));
+                    self.0 = Some((stuck.clone(), Instant::now()));
                     false
                 }
             },
@@ -139,9 +142,7 @@ impl Cluster {
                     complete_since = None;
                     if suspicion.is_certain(look.sighting.as_ref()) || now >= end {
                         let failure = self.failure(look).await;
-                        if let Some(failure) = endure(failure, end)? {
-                            return Err(Error::Rollout(Box::new(failure)));
-                        }
+                        return Err(Error::Rollout(Box::new(failure)));
                     }
                 }
             }
@@ -149,17 +150,22 @@ impl Cluster {
         }
     }
 
-    /// Whether a complete Deployment need not be watched: it has a readiness probe, or all of its pods are ready for
+    /// Whether a complete workload need not be watched: it has a readiness probe, or all of its pods are ready for
     /// long enough. Pods that we may not see are none that are.
-    async fn is_settled(&self, deployment: &Object) -> Result<bool, Error> {
-        if settling(deployment.as_value()).is_zero() {
+    pub(crate) async fn is_settled(&self, workload: &Object) -> Result<bool, Error> {
+        if settling(workload.as_value()).is_zero() {
             return Ok(true);
         }
-        let Set::Found(set) = self.current_set(deployment).await? else {
-            return Ok(false);
+        let pods = match Workload::of(workload) {
+            Some(Workload::Deployment) => match self.current_set(workload).await? {
+                Set::Found(set) => self.pods_of(workload, &set).await?,
+                Set::Absent | Set::Unseen => return Ok(false),
+            },
+            Some(Workload::Maker) => self.pods_of(workload, workload).await?,
+            Some(Workload::Pod) => vec![workload.clone()],
+            None => return Ok(true),
         };
-        let pods = self.pods_of(deployment, &set).await?;
-        let wanted = usize::try_from(progress(deployment.as_value()).wanted);
+        let wanted = usize::try_from(wanted(workload));
         let Some(now) = self.server_time().filter(|_| wanted == Ok(pods.len())) else {
             return Ok(false);
         };
@@ -254,32 +260,33 @@ impl Cluster {
         })
     }
 
-    async fn failure(&self, look: Look) -> Result<RolloutFailure, Error> {
+    async fn failure(&self, look: Look) -> RolloutFailure {
         let sighting = look
             .sighting
             .unwrap_or_else(|| Sighting::nothing(look.state.awaited.as_ref()));
         let namespace = look.deployment.namespace().unwrap_or_default().to_owned();
-        let log = match (&sighting.pod, &sighting.container, sighting.stuck.has_log()) {
-            (Some(pod), Some(container), true) => self.last_log(&namespace, pod, container).await?,
-            _ => None,
-        };
-        Ok(RolloutFailure {
+        RolloutFailure {
+            log: self.log_of(&namespace, &sighting).await,
             namespace,
             deployment: look.deployment.name().to_owned(),
             pod: sighting.pod,
             stuck: sighting.stuck,
             detail: sighting.detail,
-            log,
-        })
+        }
+    }
+
+    /// The end of the log that may tell more about what was seen.
+    pub(crate) async fn log_of(&self, namespace: &str, sighting: &Sighting) -> Option<String> {
+        match (&sighting.pod, &sighting.container) {
+            (Some(pod), Some(container)) if sighting.stuck.has_log() => {
+                self.last_log(namespace, pod, container).await
+            }
+            _ => None,
+        }
     }
 
     /// The log of the last run; while that has not said anything or is cleaned away, of the one before.
-    async fn last_log(
-        &self,
-        namespace: &str,
-        pod: &str,
-        container: &str,
-    ) -> Result<Option<String>, Error> {
+    async fn last_log(&self, namespace: &str, pod: &str, container: &str) -> Option<String> {
         for previous in [false, true] {
             let path = format!(
                 "/api/v1/namespaces/{}/pods/{}/log?container={}&previous={previous}&tailLines={}&limitBytes={}",
@@ -296,13 +303,13 @@ impl Cluster {
                 && !reply.bytes.is_empty()
                 && !reply.bytes.starts_with(NO_LOG)
             {
-                return Ok(Some(cut(
+                return Some(cut(
                     String::from_utf8_lossy(&reply.bytes).trim_end(),
                     limits::LOG_BYTES,
-                )));
+                ));
             }
         }
-        Ok(None)
+        None
     }
 }
 
@@ -336,9 +343,11 @@ fn ready_since(pod: &Value) -> Option<Timestamp> {
     ready["lastTransitionTime"].as_str()?.parse().ok()
 }
 
-/// How long a complete rollout must stay so to be believed.
-fn settling(deployment: &Value) -> Duration {
-    let containers = deployment["spec"]["template"]["spec"]["containers"].as_array();
+/// How long a complete workload must stay so to be believed.
+pub(crate) fn settling(workload: &Value) -> Duration {
+    let spec = &workload["spec"];
+    let template = spec["template"]["spec"]["containers"].as_array();
+    let containers = template.or_else(|| spec["containers"].as_array());
     let probed = |container: &Value| container["readinessProbe"].is_object();
     if containers.is_some_and(|containers| containers.iter().all(probed)) {
         Duration::ZERO

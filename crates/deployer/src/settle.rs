@@ -13,6 +13,8 @@
 //!
 //! As in kstatus, no Service waits for the address of a load balancer: many sites have none.
 
+pub(crate) mod unsettled;
+pub(crate) mod wait;
 mod workload;
 
 use std::fmt;

@@ -109,7 +109,7 @@ pub(crate) fn awaited(
             detail: sighting.detail.clone(),
         };
     }
-    if scene.replica_set.is_some() && scene.pods.is_empty() {
+    if scene.maker.is_some() && scene.pods.is_empty() {
         return Awaited::Pods;
     }
     let coming = scene.pods.iter().find_map(|pod| of_pod(pod, &scene.events));
@@ -177,9 +177,10 @@ mod tests {
 
     fn scene(pods: Vec<Value>, events: Vec<Value>) -> Scene {
         Scene {
-            deployment: json!({}),
-            replica_set: Some(json!({})),
+            workload: json!({}),
+            maker: Some(json!({})),
             pods,
+            former: Vec::new(),
             events,
         }
     }

@@ -18,11 +18,14 @@ const PULLING: [&str; 4] = [
 /// What a diagnosis looks at. Without rights to read them, the parts are empty.
 #[derive(Debug)]
 pub(crate) struct Scene {
-    pub(crate) deployment: Value,
-    /// That of the Deployment's current version; `None` only without the right to read it.
-    pub(crate) replica_set: Option<Value>,
-    /// Those of that replica set.
+    pub(crate) workload: Value,
+    /// What makes the pods of the current version: a Deployment's `ReplicaSet`, else the workload itself. `None` only
+    /// without the right to read it.
+    pub(crate) maker: Option<Value>,
+    /// Those of the current version.
     pub(crate) pods: Vec<Value>,
+    /// Those of other versions that the same maker has made.
+    pub(crate) former: Vec<Value>,
     pub(crate) events: Vec<Value>,
 }
 
@@ -65,6 +68,50 @@ pub(crate) fn diagnose(scene: &Scene) -> Option<Sighting> {
         .min_by_key(|sighting| sighting.stuck.passing())
 }
 
+/// What is seen when nothing more is waited for: also what a wait passes over, since it is often mended by something
+/// that comes later. A Job's pods that have ended, what cannot be mounted, and pods of former versions, for which a
+/// `StatefulSet` waits before it makes those of the current one.
+pub(crate) fn diagnose_at_the_end(scene: &Scene) -> Option<Sighting> {
+    let ended = || {
+        let failed = scene.pods.iter().filter(|pod| has_failed(pod));
+        // Of several attempts, the last.
+        let last = failed.max_by_key(|pod| pod["metadata"]["creationTimestamp"].as_str());
+        last.and_then(ended)
+    };
+    let unmounted = || {
+        let mut pods = scene.pods.iter();
+        pods.find_map(|pod| unmounted(pod, &scene.events))
+    };
+    let former = || {
+        let mut pods = scene.former.iter();
+        pods.find_map(|pod| of_pod(pod, &scene.events))
+    };
+    diagnose(scene)
+        .or_else(ended)
+        .or_else(unmounted)
+        .or_else(former)
+}
+
+fn has_failed(pod: &Value) -> bool {
+    pod["status"]["phase"] == "Failed"
+}
+
+/// Why a pod has ended that is not started again.
+fn ended(pod: &Value) -> Option<Sighting> {
+    containers(pod).find_map(|status| {
+        let ended = &status["state"]["terminated"];
+        let failed = ended["exitCode"].as_i64().is_some_and(|code| code != 0);
+        failed.then(|| of_end(pod, status, ended))
+    })
+}
+
+/// What a pod needs and its node cannot mount.
+fn unmounted(pod: &Value, events: &[Value]) -> Option<Sighting> {
+    let message = event_of(&pod["metadata"]["uid"], "FailedMount", events)?;
+    let begun = containers(pod).any(|status| !is_being_set_up(status));
+    (!begun).then(|| Sighting::of_pod(pod, Stuck::Configuration, message))
+}
+
 /// Whether a pod's events may tell more than its status.
 pub(crate) fn wants_events(pod: &Value) -> bool {
     let unclear = |status: &Value| {
@@ -105,18 +152,33 @@ pub(crate) fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
 /// Pods that could not even be made.
 fn refused_pods(scene: &Scene) -> Option<Sighting> {
     // A Deployment may still tell of a former version what its replica set says of the current one.
-    let told_by = scene.replica_set.as_ref().unwrap_or(&scene.deployment);
-    let failure = condition(told_by, "ReplicaFailure")?;
-    if failure["status"] != "True" {
-        return None;
-    }
-    let message = failure["message"].as_str().unwrap_or_default();
+    let told_by = scene.maker.as_ref().unwrap_or(&scene.workload);
+    let message = match condition(told_by, "ReplicaFailure") {
+        Some(failure) if failure["status"] == "True" => {
+            failure["message"].as_str().unwrap_or_default()
+        }
+        Some(_) => return None,
+        // Other kinds have no such condition, and tell it in events.
+        None => event_of(&told_by["metadata"]["uid"], "FailedCreate", &scene.events)?,
+    };
     Some(Sighting {
         stuck: refusal(message),
         pod: None,
         container: None,
         detail: bounded(message),
     })
+}
+
+/// What the newest event of this reason about an object says.
+fn event_of<'a>(uid: &Value, reason: &str, events: &'a [Value]) -> Option<&'a str> {
+    let about = |event: &&Value| {
+        uid.is_string() && event["involvedObject"]["uid"] == *uid && event["reason"] == reason
+    };
+    let newest = events.iter().filter(about).max_by_key(|event| {
+        let last = event["lastTimestamp"].as_str();
+        last.or_else(|| event["eventTime"].as_str())
+    });
+    newest?["message"].as_str()
 }
 
 /// By whose words a pod is refused.
@@ -188,20 +250,29 @@ fn crash(pod: &Value, status: &Value) -> Option<Sighting> {
     let last = ended.into_iter().find(|ended| ended.is_object())?;
     let message = last["message"].as_str().unwrap_or_default();
     let exit_code = last["exitCode"].as_i64().unwrap_or(-1);
-    if let Some(stuck) = start_problem(message) {
-        return Some(Sighting::of_container(pod, status, stuck, message));
+    if start_problem(message).is_some() {
+        return Some(of_end(pod, status, last));
     }
     // An init container that is done.
     let done = exit_code == 0 && status["ready"] == true;
     if done || status["restartCount"].as_u64().unwrap_or(0) < limits::CRASHES {
         return None;
     }
-    let stuck = if last["reason"] == "OOMKilled" {
-        Stuck::OutOfMemory
-    } else {
-        Stuck::Crash { exit_code }
-    };
-    Some(Sighting::of_container(pod, status, stuck, message))
+    Some(of_end(pod, status, last))
+}
+
+/// Why a container has ended, by what is told of its end.
+fn of_end(pod: &Value, status: &Value, ended: &Value) -> Sighting {
+    let message = ended["message"].as_str().unwrap_or_default();
+    let stuck = start_problem(message).unwrap_or_else(|| {
+        if ended["reason"] == "OOMKilled" {
+            return Stuck::OutOfMemory;
+        }
+        Stuck::Crash {
+            exit_code: ended["exitCode"].as_i64().unwrap_or(-1),
+        }
+    });
+    Sighting::of_container(pod, status, stuck, message)
 }
 
 fn start_problem(message: &str) -> Option<Stuck> {
@@ -320,9 +391,10 @@ mod tests {
 
     fn scene(pods: Vec<Value>, events: Vec<Value>) -> Scene {
         Scene {
-            deployment: json!({}),
-            replica_set: None,
+            workload: json!({}),
+            maker: None,
             pods,
+            former: Vec::new(),
             events,
         }
     }
@@ -552,7 +624,7 @@ mod tests {
             let conditions = json!([{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}]);
             let set = json!({"status": {"conditions": conditions}});
             let scene = Scene {
-                replica_set: Some(set),
+                maker: Some(set),
                 ..scene(Vec::new(), Vec::new())
             };
             assert_eq!(diagnose(&scene).unwrap().stuck, stuck);
@@ -564,12 +636,12 @@ mod tests {
         let failed = json!({"status": {"conditions": [
             {"type": "ReplicaFailure", "status": "True", "message": "violates PodSecurity"}]}});
         let mut scene = Scene {
-            deployment: failed,
-            replica_set: Some(json!({"status": {}})),
+            workload: failed,
+            maker: Some(json!({"status": {}})),
             ..scene(Vec::new(), Vec::new())
         };
         assert_eq!(diagnose(&scene), None);
-        scene.replica_set = None;
+        scene.maker = None;
         assert_eq!(diagnose(&scene).unwrap().stuck, Stuck::PodSecurity);
     }
 

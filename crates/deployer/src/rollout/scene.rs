@@ -1,14 +1,15 @@
-//! Reading what a diagnosis looks at: the `ReplicaSet` of a Deployment's current version, its pods and their events.
+//! Reading what a diagnosis looks at: what makes the pods of a workload's current version, the pods and their events.
 
 use serde_json::Value;
 
 use super::diagnose::{Scene, wants_events};
 use crate::cluster::Cluster;
 use crate::cluster::wire::escape;
-use crate::error::Error;
+use crate::error::{Error, bounded};
 use crate::limits;
-use crate::object::{Gvk, Object};
+use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::Selector;
+use crate::settle::Settled;
 
 /// The label that a `ReplicaSet`'s template has beyond its Deployment's.
 pub(super) const TEMPLATE_HASH: &str = "pod-template-hash";
@@ -23,10 +24,67 @@ pub(super) enum Set {
     Unseen,
 }
 
+/// What has pods, by how they are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Workload {
+    /// Has a `ReplicaSet` per version that makes them.
+    Deployment,
+    /// Makes them itself.
+    Maker,
+    /// Is one.
+    Pod,
+}
+
+impl Workload {
+    pub(crate) fn of(object: &Object) -> Option<Self> {
+        match (object.gvk().group.as_str(), object.gvk().kind.as_str()) {
+            ("apps", "Deployment") => Some(Self::Deployment),
+            ("apps", "StatefulSet" | "DaemonSet" | "ReplicaSet") | ("batch", "Job") => {
+                Some(Self::Maker)
+            }
+            ("", "Pod") => Some(Self::Pod),
+            _ => None,
+        }
+    }
+}
+
 impl Cluster {
+    /// Everything a diagnosis of a workload looks at; `None` while a Deployment's current version has no `ReplicaSet`,
+    /// and for what is no workload.
+    pub(crate) async fn scene_of(&self, object: &Object) -> Result<Option<Scene>, Error> {
+        let pods = match Workload::of(object) {
+            None => return Ok(None),
+            Some(Workload::Deployment) => return self.scene(object).await,
+            Some(Workload::Pod) => vec![object.clone()],
+            Some(Workload::Maker) => self.pods_of(object, object).await?,
+        };
+        let maker = object.as_value();
+        let lacks_pods = (pods.len() as u64) < wanted(object);
+        let (pods, former): (Vec<Value>, Vec<Value>) = pods
+            .into_iter()
+            .map(Object::into_value)
+            // One of a Job that has done its part tells nothing.
+            .filter(|pod| pod["status"]["phase"] != "Succeeded")
+            .partition(|pod| is_of_current_version(pod, maker));
+        let tellers = pods.iter().chain(&former).filter(|pod| wants_events(pod));
+        let mut events = Vec::new();
+        for teller in tellers.chain(lacks_pods.then_some(maker)) {
+            let namespace = object.namespace().unwrap_or_default();
+            let uid = &teller["metadata"]["uid"];
+            events.extend(self.events_of(namespace, uid).await?);
+        }
+        Ok(Some(Scene {
+            workload: maker.clone(),
+            maker: Some(maker.clone()),
+            pods,
+            former,
+            events,
+        }))
+    }
+
     /// Everything a diagnosis looks at; `None` while the current version has no `ReplicaSet`.
     pub(super) async fn scene(&self, deployment: &Object) -> Result<Option<Scene>, Error> {
-        let (replica_set, pods): (_, Vec<Value>) = match self.current_set(deployment).await? {
+        let (maker, pods): (_, Vec<Value>) = match self.current_set(deployment).await? {
             Set::Absent => return Ok(None),
             Set::Unseen => (None, Vec::new()),
             Set::Found(set) => {
@@ -43,9 +101,10 @@ impl Cluster {
             events.extend(self.events_of(namespace, &pod["metadata"]["uid"]).await?);
         }
         Ok(Some(Scene {
-            deployment: deployment.as_value().clone(),
-            replica_set,
+            workload: deployment.as_value().clone(),
+            maker,
             pods,
+            former: Vec::new(),
             events,
         }))
     }
@@ -64,14 +123,14 @@ impl Cluster {
         Ok(current.map_or(Set::Absent, Set::Found))
     }
 
-    /// The pods of a `ReplicaSet` that are not on their way out.
+    /// The pods of a workload that this maker of it has made and that are not on their way out.
     pub(super) async fn pods_of(
         &self,
-        deployment: &Object,
-        set: &Object,
+        workload: &Object,
+        maker: &Object,
     ) -> Result<Vec<Object>, Error> {
-        let uid = &set.as_value()["metadata"]["uid"];
-        let pods = self.selected(deployment, "v1", "Pod").await?;
+        let uid = &maker.as_value()["metadata"]["uid"];
+        let pods = self.selected(workload, "v1", "Pod").await?;
         Ok(pods
             .unwrap_or_default()
             .into_iter()
@@ -80,19 +139,31 @@ impl Cluster {
             .collect())
     }
 
-    /// What a Deployment's selector finds; `None` without the right to look.
+    /// What a workload's selector finds; `None` without the right to look.
     async fn selected(
         &self,
-        deployment: &Object,
+        workload: &Object,
         api_version: &str,
         kind: &str,
     ) -> Result<Option<Vec<Object>>, Error> {
-        let selector = selector_of(deployment.as_value());
+        let selector = selector_of(workload.as_value());
         let kind = Gvk::new(api_version, kind);
         permitted(
-            self.list(&kind, deployment.namespace(), selector.as_ref())
+            self.list(&kind, workload.namespace(), selector.as_ref())
                 .await,
         )
+    }
+
+    /// How a Job ended that is not there any more, by its events: Jobs with a time to live are cleaned up, even at once.
+    pub(crate) async fn end_of_job(
+        &self,
+        job: &ObjectRef,
+        uid: Option<&str>,
+    ) -> Result<Option<Settled>, Error> {
+        let namespace = job.namespace.as_deref().unwrap_or_default();
+        let about = format!("involvedObject.kind=Job,involvedObject.name={}", job.name);
+        let events = self.events_about(namespace, &about, "read a Job's events");
+        Ok(end_of_job(uid, &events.await?))
     }
 
     pub(super) async fn events_of(
@@ -100,22 +171,49 @@ impl Cluster {
         namespace: &str,
         uid: &Value,
     ) -> Result<Vec<Value>, Error> {
+        let about = format!("involvedObject.uid={}", uid.as_str().unwrap_or_default());
+        self.events_about(namespace, &about, "read a pod's events")
+            .await
+    }
+
+    async fn events_about(
+        &self,
+        namespace: &str,
+        about: &str,
+        doing: &str,
+    ) -> Result<Vec<Value>, Error> {
         let path = format!(
             "/api/v1/namespaces/{}/events?limit={}&fieldSelector={}",
             escape(namespace),
             limits::MAX_DIAGNOSED,
-            escape(&format!(
-                "involvedObject.uid={}",
-                uid.as_str().unwrap_or_default()
-            )),
+            escape(about),
         );
-        let mut list: Value =
-            permitted(self.read_json(&path, "read a pod's events").await)?.unwrap_or_default();
+        let mut list: Value = permitted(self.read_json(&path, doing).await)?.unwrap_or_default();
         Ok(match list["items"].take() {
             Value::Array(events) => events,
             _ => Vec::new(),
         })
     }
+}
+
+/// By the newest event that tells of a Job's end; of this very Job where its uid is known.
+fn end_of_job(uid: Option<&str>, events: &[Value]) -> Option<Settled> {
+    let ours = |event: &&Value| uid.is_none() || event["involvedObject"]["uid"].as_str() == uid;
+    let told = |event: &Value| match event["reason"].as_str()? {
+        "Completed" => Some(Settled::Ready),
+        "BackoffLimitExceeded"
+        | "DeadlineExceeded"
+        | "FailedIndexes"
+        | "MaxFailedIndexesExceeded"
+        | "PodFailurePolicy" => {
+            let message = event["message"].as_str().unwrap_or_default();
+            Some(Settled::Failed(bounded(message)))
+        }
+        _ => None,
+    };
+    let ends = events.iter().filter(ours);
+    let ends = ends.filter_map(|event| Some((event["lastTimestamp"].as_str(), told(event)?)));
+    ends.max_by_key(|(time, _)| *time).map(|(_, end)| end)
 }
 
 /// What we may not read does not help the diagnosis, and does not stop the wait either.
@@ -127,8 +225,40 @@ fn permitted<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-fn selector_of(deployment: &Value) -> Option<Selector> {
-    let labels = deployment["spec"]["selector"]["matchLabels"].as_object()?;
+/// How many pods a workload asks for; at least, where it does not say.
+pub(crate) fn wanted(workload: &Object) -> u64 {
+    let value = workload.as_value();
+    let wanted = match workload.gvk().kind.as_str() {
+        "DaemonSet" => &value["status"]["desiredNumberScheduled"],
+        _ => &value["spec"]["replicas"],
+    };
+    wanted.as_u64().unwrap_or(1)
+}
+
+/// Whether a pod is of its maker's current version, as the maker's controller marks both. One of a kind that does not
+/// mark them is.
+fn is_of_current_version(pod: &Value, maker: &Value) -> bool {
+    let labels = &pod["metadata"]["labels"];
+    let marks = [
+        // Of a StatefulSet.
+        (
+            &labels["controller-revision-hash"],
+            &maker["status"]["updateRevision"],
+        ),
+        // Of a DaemonSet.
+        (
+            &labels["pod-template-generation"],
+            &maker["metadata"]["annotations"]["deprecated.daemonset.template.generation"],
+        ),
+    ];
+    let differs = |(of_pod, of_maker): &(&Value, &Value)| {
+        of_pod.is_string() && of_maker.is_string() && of_pod != of_maker
+    };
+    !marks.iter().any(differs)
+}
+
+fn selector_of(workload: &Value) -> Option<Selector> {
+    let labels = workload["spec"]["selector"]["matchLabels"].as_object()?;
     let mut labels = labels
         .iter()
         .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)));

@@ -1,0 +1,109 @@
+//! How objects stand that are waited for, in words.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::Settled;
+use crate::error::show_duration;
+use crate::limits;
+use crate::object::ObjectRef;
+use crate::rollout::awaited::Awaited;
+use crate::stuck::Stuck;
+
+/// How an object stands that is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The object.
+    pub object: ObjectRef,
+    /// Whether it is settled.
+    pub state: Settled,
+    /// What its pods wait for, where it has some and it can be seen.
+    pub awaited: Option<Awaited>,
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.object, self.state)?;
+        match &self.awaited {
+            Some(awaited) => write!(f, ": {awaited}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Objects that do not settle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsettled {
+    /// All that were not settled when the wait ended; those first that ended it.
+    pub objects: Vec<Unready>,
+    /// How long was waited.
+    pub after: Duration,
+}
+
+/// One that does not settle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unready {
+    /// The object.
+    pub object: ObjectRef,
+    /// Why, by its own status.
+    pub state: Settled,
+    /// What is seen in its pods; looked for in the first [`limits::MAX_EXPLAINED`] workloads.
+    pub cause: Option<Cause>,
+}
+
+/// What keeps the pods of a workload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// The cause.
+    pub stuck: Stuck,
+    /// The pod in which it is seen.
+    pub pod: Option<String>,
+    /// The cluster's own words.
+    pub detail: String,
+    /// The end of the container's log.
+    pub log: Option<String>,
+}
+
+impl Unsettled {
+    /// The first cause that was found.
+    #[must_use]
+    pub fn cause(&self) -> Option<&Cause> {
+        self.objects.iter().find_map(|one| one.cause.as_ref())
+    }
+
+    /// Whether one has failed, so that waiting longer would not have helped.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        let mut objects = self.objects.iter();
+        objects.any(|one| matches!(one.state, Settled::Failed(_)))
+    }
+}
+
+impl fmt::Display for Unsettled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not ready after {}: ", show_duration(self.after))?;
+        for (i, one) in self.objects.iter().take(limits::MAX_NAMED).enumerate() {
+            let before = if i == 0 { "" } else { "; " };
+            write!(f, "{before}{one}")?;
+        }
+        match self.objects.len().saturating_sub(limits::MAX_NAMED) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+}
+
+impl std::error::Error for Unsettled {}
+
+impl fmt::Display for Unready {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.object, self.state)?;
+        match &self.cause {
+            None => Ok(()),
+            Some(cause) => {
+                f.write_str(", ")?;
+                cause.stuck.write(cause.pod.as_deref(), &cause.detail, f)
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::mock::{Answer, Seen, cluster};
+
+const DEADLINE: Duration = Duration::from_mins(10);
+const SETS: &str = "/apis/apps/v1/namespaces/n/statefulsets";
+const JOBS: &str = "/apis/batch/v1/namespaces/n/jobs";
+const PODS: &str = "/api/v1/namespaces/n/pods";
+const EVENTS: &str = "/api/v1/namespaces/n/events";
+
+/// A cluster that answers each path with what is there at its nth look; nothing means that it is not there.
+async fn served(
+    answer: impl Fn(&str, u64) -> Option<Value> + Send + Sync + 'static,
+) -> (Cluster, std::sync::Arc<Mutex<Vec<Seen>>>) {
+    let looks: Mutex<HashMap<String, u64>> = Mutex::default();
+    cluster(move |request| {
+        let path = request.path.split('?').next().unwrap();
+        let mut looks = looks.lock().unwrap();
+        let look = looks.entry(path.to_owned()).or_default();
+        *look += 1;
+        match answer(path, *look - 1) {
+            Some(Value::String(log)) => Answer(200, None, log.into_bytes()),
+            Some(value) => Answer::json(200, &value),
+            None if path == EVENTS || path == PODS || path.ends_with("/replicasets") => {
+                Answer::json(200, &json!({"items": []}))
+            }
+            None => Answer(404, None, Vec::new()),
+        }
+    })
+    .await
+}
+
+fn set(name: &str, ready: u64) -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "StatefulSet",
+        "metadata": {"name": name, "namespace": "n", "uid": name, "generation": 1},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": name}},
+            "template": {"spec": {"containers": [{"name": "main", "readinessProbe": {}}]}}},
+        "status": {"observedGeneration": 1, "replicas": 1, "readyReplicas": ready, "currentReplicas": 1,
+            "updatedReplicas": 1, "currentRevision": "new", "updateRevision": "new"}})
+}
+
+fn job(condition: &str) -> Value {
+    json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job", "namespace": "n", "uid": "job"},
+        "status": {"startTime": "2026-11-22T12:00:00Z", "conditions": [
+            {"type": condition, "status": "True", "reason": "BackoffLimitExceeded", "message": "no more attempts"}]}})
+}
+
+/// A pod of this owner with one container in this state.
+fn pod(name: &str, owner: &str, revision: &str, phase: &str, state: &Value) -> Value {
+    json!({"metadata": {"name": name, "namespace": "n", "uid": name,
+            "labels": {"controller-revision-hash": revision}, "ownerReferences": [{"uid": owner, "controller": true}]},
+        "spec": {"nodeName": "node"},
+        "status": {"phase": phase, "containerStatuses": [
+            {"name": "main", "ready": false, "restartCount": 5, "state": state}]}})
+}
+
+fn unpullable(message: &str) -> Value {
+    json!({"waiting": {"reason": "ErrImagePull", "message": message}})
+}
+
+fn refs(objects: &[(&str, &str, &str)]) -> Vec<ObjectRef> {
+    let reference = |(api_version, kind, name): &(&str, &str, &str)| {
+        ObjectRef::namespaced(api_version, kind, "n", name)
+    };
+    objects.iter().map(reference).collect()
+}
+
+const DB: (&str, &str, &str) = ("apps/v1", "StatefulSet", "db");
+const JOB: (&str, &str, &str) = ("batch/v1", "Job", "job");
+
+/// Waits for these, and says how it ended, how long it took and what was told.
+async fn wait(
+    cluster: &Cluster,
+    objects: &[(&str, &str, &str)],
+    deadline: Duration,
+) -> (Result<(), Error>, Duration, Vec<String>) {
+    let told = Mutex::new(Vec::new());
+    let tell = |standing: Standing| told.lock().unwrap().push(standing.to_string());
+    let begun = Instant::now();
+    let result = cluster.wait_settled(&refs(objects), deadline, &tell).await;
+    (result, begun.elapsed(), told.into_inner().unwrap())
+}
+
+#[track_caller]
+fn unsettled(result: Result<(), Error>) -> Unsettled {
+    match result {
+        Err(Error::Unsettled(unsettled)) => *unsettled,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_change_is_told_once() {
+    let (cluster, _) = served(|path, look| match path {
+        path if path == format!("{SETS}/db") => Some(set("db", u64::from(look >= 10))),
+        path if path == format!("{JOBS}/job") && look < 5 => Some(job("Suspended?")),
+        path if path == format!("{JOBS}/job") => Some(job("Complete")),
+        _ => None,
+    })
+    .await;
+    let (result, took, told) = wait(&cluster, &[DB, JOB], DEADLINE).await;
+    result.unwrap();
+    assert_eq!(
+        told,
+        [
+            "StatefulSet n/db: 0 of 1 pods are ready: no pod of this version has been created yet",
+            "Job n/job: 0 of 1 pods have succeeded: no pod of this version has been created yet",
+            "Job n/job: ready",
+            "StatefulSet n/db: ready",
+        ]
+    );
+    assert_eq!(took, limits::POLL * 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_has_failed_ends_the_wait_with_the_end_of_its_log() {
+    let (cluster, _) = served(|path, _| match path {
+        path if path == format!("{SETS}/db") => Some(set("db", 0)),
+        path if path == format!("{JOBS}/job") => Some(job("Failed")),
+        PODS => Some(json!({"items": [
+            pod("job-1", "job", "", "Failed", &json!({"terminated": {"exitCode": 3, "reason": "Error"}}))]})),
+        path if path.ends_with("/log") => Some(json!("no database")),
+        _ => None,
+    })
+    .await;
+    let (result, took, _) = wait(&cluster, &[DB, JOB], DEADLINE).await;
+    let unsettled = unsettled(result);
+    assert!(took < limits::POLL, "{took:?}");
+    assert_eq!(
+        unsettled.to_string(),
+        "not ready after 0 s: Job n/job: BackoffLimitExceeded: no more attempts, the container crashes with exit code 3, pod job-1; StatefulSet n/db: 0 of 1 pods are ready"
+    );
+    let cause = unsettled.cause().unwrap();
+    assert_eq!(cause.log.as_deref(), Some("no database"));
+    assert!(unsettled.has_failed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_that_cannot_be_pulled_ends_the_wait_and_a_crash_does_not() {
+    let crash = json!({"waiting": {"reason": "CrashLoopBackOff"}});
+    for (state, early, words) in [
+        (
+            unpullable("x509: certificate signed by unknown authority"),
+            true,
+            "the image cannot be pulled, the node does not trust the registry's certificate (x509), pod db-0: x509: certificate signed by unknown authority",
+        ),
+        (
+            crash,
+            false,
+            "the container crashes with exit code 1, pod db-0",
+        ),
+    ] {
+        let (cluster, _) = served(move |path, _| {
+            let mut pod = pod("db-0", "db", "new", "Running", &state);
+            pod["status"]["containerStatuses"][0]["lastState"] =
+                json!({"terminated": {"exitCode": 1}});
+            match path {
+                path if path == format!("{SETS}/db") => Some(set("db", 0)),
+                PODS => Some(json!({"items": [pod]})),
+                _ => None,
+            }
+        })
+        .await;
+        let (result, took, _) = wait(&cluster, &[DB], DEADLINE).await;
+        let text = unsettled(result).to_string();
+        assert!(text.ends_with(words), "{text}");
+        assert_eq!(took < DEADLINE, early, "{took:?}");
+    }
+}
