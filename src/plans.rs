@@ -119,6 +119,7 @@ fn allowed(allowed: Allowed) -> Vec<&'static str> {
     let all = [
         (adopt.namespace == Adopt::Allow, "--adopt namespace"),
         (adopt.crds == Adopt::Allow, "--adopt crds"),
+        (adopt.objects == Adopt::Allow, "--adopt objects"),
         (replace == Replace::Allow, "--replace"),
         (signers == ChangeSigners::Allow, "--change-signers"),
         (forget == ForgetSigners::Allow, "--forget-signers"),

@@ -1,5 +1,7 @@
 //! The limits of what is read from a site's registry and cluster, and from files.
 
+use std::time::Duration;
+
 /// Bytes of an archive's head: its list of at most [`schemas::limits::CONTENTS_SIZE`] twice, as much again for each of
 /// the two directory trees, and small files.
 pub const HEAD: u64 = 8 * schemas::limits::CONTENTS_SIZE;
@@ -7,6 +9,12 @@ pub const HEAD: u64 = 8 * schemas::limits::CONTENTS_SIZE;
 /// Receipts that are kept: so many come in one page of a list ([`deployer::limits::PAGE`]), which every change asks for
 /// once. More are kept only where each is the last change of what runs somewhere.
 pub const RECEIPTS: usize = 200;
+
+/// Objects that are looked at at the same time: what the API server answers side by side without keeping others waiting.
+pub const LOOKS: usize = 8;
+
+/// The pause between two looks at whether a webhook is served: what is looked at costs the API server little.
+pub const SERVED_POLL: Duration = Duration::from_millis(500);
 
 /// Objects that a receipt names as written, and as removed: more than any operator has, and together with
 /// [`RECEIPT_PLACES`] a fraction of the 1 MiB of a ConfigMap, however long the names are.

@@ -51,7 +51,9 @@ impl State {
         let stage = match event {
             Event::Push(_) => Stage::Pushing,
             Event::Pushed => Stage::Pushed,
-            Event::Rollout { .. } if self.stage != Stage::Restoring => Stage::Rollout,
+            Event::Rollout { .. } | Event::Standing(_) if self.stage != Stage::Restoring => {
+                Stage::Rollout
+            }
             Event::RollingBack(_) => Stage::Restoring,
             Event::Pulling { .. } => Stage::Proof,
             Event::Object { object, applied } if *applied != Applied::Unchanged => {
@@ -66,6 +68,7 @@ impl State {
             | Event::Migrated { .. }
             | Event::Restart { .. }
             | Event::Rollout { .. }
+            | Event::Standing(_)
             | Event::Unproved { .. }
             | Event::Waiting(_) => return false,
         };
@@ -80,7 +83,7 @@ impl State {
             Stage::Before => "",
             Stage::Pushed => " after all images were pushed",
             Stage::Proof => " while a pod was pulling the operator's image",
-            Stage::Rollout => " while waiting for the operator",
+            Stage::Rollout => " while waiting for what was written",
             Stage::Restoring => " while restoring the previous version",
         };
         let changes = self.changes();

@@ -1,6 +1,6 @@
 //! What happens in the cluster, shown while it does.
 
-use deployer::{Applied, Awaited, ObjectRef, Restart, RolloutState};
+use deployer::{Applied, Awaited, ObjectRef, Restart, RolloutState, Settled, Standing};
 use importer::Event;
 
 use super::done::Done;
@@ -17,6 +17,7 @@ pub(super) fn watch(output: Output) -> impl Fn(Event) + Sync {
             Event::Rollout { deployment, state } => {
                 return waiting.tell(&progress_of(deployment, state));
             }
+            Event::Standing(standing) => return waiting.tell(&awaited(standing)),
             Event::Migrated { crd, done, total } => {
                 return waiting.tell(&moved(crd, *done, *total));
             }
@@ -62,6 +63,14 @@ fn progress_of(deployment: &ObjectRef, state: &RolloutState) -> String {
     }
 }
 
+/// `waiting for Job prod/setup: it has not completed`, or that it is there.
+fn awaited(standing: &Standing) -> String {
+    match standing.state {
+        Settled::Ready => standing.to_string(),
+        Settled::Pending(_) | Settled::Failed(_) => format!("waiting for {standing}"),
+    }
+}
+
 /// `storing 1000 objects of CustomResourceDefinition apps.test anew: 10 % done`: never more than a hundred lines of a log.
 fn moved(crd: &ObjectRef, done: usize, total: usize) -> String {
     let percent = done.saturating_mul(100) / total.max(1);
@@ -103,7 +112,8 @@ fn lines_of(event: &Event) -> Vec<String> {
         | Event::Migrated { .. }
         | Event::Pulling { .. }
         | Event::Waiting(_)
-        | Event::Rollout { .. } => Vec::new(),
+        | Event::Rollout { .. }
+        | Event::Standing(_) => Vec::new(),
     }
 }
 

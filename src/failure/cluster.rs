@@ -11,6 +11,7 @@ use crate::{environment, holder, render};
 const AGAIN: &str = "import the version that should run into this environment again";
 const DAMAGED: &str = "this is not what was signed: damaged or altered. Copy the archive again from the source; if it fails again, treat it as tampering";
 const KEPT: &str = "the registry does not give what was imported: find out who changed it, then import the archive once more from its medium";
+const UNSERVED: &str = "it refuses nothing until then; see what should write it (a Job, cert-manager) and the log of its pods, then run the same command again";
 const NO_PASSWORD: &str = "create the Secret before, and name it with `--pull-secret`";
 const OTHER_PLATFORM: &str = "use an archive for the node's platform, or keep the pod off that node with `nodeSelector` in the site's file (`solution site`)";
 
@@ -19,6 +20,11 @@ impl Judge for Error {
         match self {
             Self::Rollout(failure) => failure.stuck.answer(),
             Self::Pull(failure) => failure.stuck.answer(),
+            Self::Unsettled(unsettled) => match unsettled.cause() {
+                Some(cause) => cause.stuck.answer(),
+                None if unsettled.has_failed() => NO,
+                None => Stuck::NoCause.answer(),
+            },
             Self::StillThere { .. } => unknown(
                 "see what holds them, then run the same command again; `--timeout` waits longer",
             ),
@@ -159,7 +165,9 @@ impl From<importer::Error> for Failure {
                 failure.files(files)
             }
             E::NotRolledBack { source, .. } => Self::new(source.answer().0, error),
+            E::Unserved { .. } => Self::unknown(error).hint(UNSERVED),
             E::Object(_)
+            | E::Placeholder(_)
             | E::Record { .. }
             | E::Name { .. }
             | E::Site { .. }
@@ -181,6 +189,7 @@ fn quoting(log: Option<String>, failure: Failure) -> Failure {
 fn log_of(error: &Error) -> Option<String> {
     match error {
         Error::Rollout(failure) => failure.log.clone(),
+        Error::Unsettled(unsettled) => unsettled.cause()?.log.clone(),
         _ => None,
     }
 }

@@ -32,8 +32,10 @@ const NO_CRDS: &str =
     "deploy it in an environment with `solution deploy`: it does not need to be active";
 const ONLY_NEWER: &str = "an older version can be deployed with newer CRDs that serve what it needs; `solution deactivate` removes them once nothing uses them";
 const OLDER: &str = "operators rarely understand newer data: `--allow-downgrade` deploys it anyway";
-const NOT_OURS: &str =
-    "choose another namespace with `--namespace`, or remove the object if nobody needs it";
+const NOT_OURS: &str = "choose another namespace with `--namespace`, or remove the object if nobody needs it; `--adopt objects` takes over one that the archive carries as it is";
+const ELSEWHERE: &str = "only one environment can have objects of these names: deploy there, or undeploy it there first";
+const HELM: &str =
+    "remove the release with `helm uninstall` first; its pods and data may go with it";
 const FIELDS_OWNED: &str =
     "find out who set them, and why; `--force-conflicts` takes these fields over";
 const CLUSTER_RULES: &str =
@@ -106,6 +108,10 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::Older(..) => OLDER,
         O::TooOld(..) => "import a version in that range first",
         O::Owned(..) => NOT_OURS,
+        O::OwnedElsewhere(..) => ELSEWHERE,
+        O::OwnedByHelm(..) => HELM,
+        O::NoValue(_) => "ask the publisher for an archive in which it has a default",
+        O::Unsupported(..) => "ask the publisher for an archive without it",
         O::FieldsOwned(..) => FIELDS_OWNED,
         O::SameName(_) => "ask the publisher for roles with other names",
         O::Refused(..) => CLUSTER_RULES,
@@ -130,7 +136,9 @@ pub(crate) fn fix(obstacle: &O) -> String {
 fn ask(above: &Above) -> String {
     let what = match above {
         Above::Inactive(..) => "activate this version: `solution activate NAME VERSION`",
-        Above::Wide(_) => "deploy it: `solution deploy NAME VERSION --environment NAME`",
+        Above::Carries(_) | Above::Wide(_) => {
+            "deploy it: `solution deploy NAME VERSION --environment NAME`"
+        }
         Above::NotOwn(..) => "change it, with `--environment`",
         Above::NoEnvironment(_) => {
             "make it one's: `solution environment create NAME --namespace NAMESPACE --adopt namespace`"

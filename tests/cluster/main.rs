@@ -11,6 +11,7 @@ mod activate;
 mod admission;
 mod approval;
 mod book;
+mod carried;
 mod choices;
 mod configuration;
 mod conflicts;

@@ -32,6 +32,7 @@ mod stuck;
 mod write;
 
 pub use cluster::connect::{Account, Connect};
+pub use cluster::resource::ServedKind;
 pub use cluster::{Cluster, ServerVersion};
 pub use error::{Error, FieldConflict, Source};
 pub use lease::{Clock, Gone, LeaseGuard, LeaseRequest, Leases};

@@ -6,6 +6,7 @@
 mod compile;
 mod document;
 mod error;
+mod expand;
 mod image;
 pub mod limits;
 mod namespace;
@@ -18,10 +19,12 @@ mod template;
 pub use compile::{Compiler, Remark, Unsettled};
 pub use document::{Object, Objects, Repeated, list, parse, text};
 pub use error::{DocumentPlace, ManifestsError};
+pub use expand::{Address, ExpandError, Expansion};
 pub use image::KnownImages;
 pub use patch::{PatchError, patch};
 pub use read::{Files, ManifestFile, PassedOver, read};
-pub use scope::is_cluster_scoped;
+pub use scope::{is_cluster_scoped, resource};
+pub use template::pod_specs;
 
 /// A text of a manifest as it may be shown: one line, short, without what Markdown or a terminal would obey.
 #[must_use]

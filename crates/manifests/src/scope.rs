@@ -20,15 +20,26 @@ pub fn is_cluster_scoped(object: &Value, definitions: &[Value]) -> bool {
     defined || schemas::is_cluster_scoped(group, &plural(kind))
 }
 
-/// The resource of a kind, as Kubernetes names its own.
+/// The resource of a kind, as URLs and rules name it: that of one of these definitions, else as Kubernetes names its own.
+#[must_use]
+pub fn resource(group: &str, kind: &str, definitions: &[Value]) -> String {
+    let of = |definition: &&Value| {
+        text(definition, "/spec/group") == group && text(definition, "/spec/names/kind") == kind
+    };
+    match definitions.iter().find(of) {
+        Some(definition) => text(definition, "/spec/names/plural").to_owned(),
+        None => plural(kind),
+    }
+}
+
 fn plural(kind: &str) -> String {
     let kind = kind.to_lowercase();
-    if let Some(stem) = kind.strip_suffix('y') {
-        format!("{stem}ies")
-    } else if kind.ends_with('s') {
-        format!("{kind}es")
-    } else {
-        format!("{kind}s")
+    let vowel = |text: &str| text.ends_with(['a', 'e', 'i', 'o', 'u']);
+    match kind.strip_suffix('y') {
+        _ if kind == "endpoints" => kind,
+        Some(stem) if !vowel(stem) => format!("{stem}ies"),
+        None if kind.ends_with(['s', 'x']) || kind.ends_with("ch") => format!("{kind}es"),
+        _ => format!("{kind}s"),
     }
 }
 
@@ -37,6 +48,26 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn resources_are_named_as_kubernetes_or_a_definition_names_them() {
+        let definition = json!({
+            "spec": {"group": "example.test", "names": {"kind": "Datum", "plural": "data"}},
+        });
+        let of = |group: &str, kind: &str| resource(group, kind, std::slice::from_ref(&definition));
+        for (kind, plural) in [
+            ("Service", "services"),
+            ("NetworkPolicy", "networkpolicies"),
+            ("Ingress", "ingresses"),
+            ("StorageClass", "storageclasses"),
+            ("Endpoints", "endpoints"),
+            ("Gateway", "gateways"),
+            ("Datum", "datums"),
+        ] {
+            assert_eq!(of("", kind), plural);
+        }
+        assert_eq!(of("example.test", "Datum"), "data");
+    }
 
     #[test]
     fn objects_of_the_whole_cluster_are_told_by_their_kinds() {

@@ -38,6 +38,12 @@ fn pods<'a>(
         .chain(others.map(|it| format!("{}/spec", it.path)))
 }
 
+/// The JSON pointers to the specifications of pods in an object of one of Kubernetes' own kinds.
+#[must_use]
+pub fn pod_specs(object: &Value) -> Vec<String> {
+    pods(object, &[]).collect()
+}
+
 /// The JSON pointers to the images of an object's containers and image volumes.
 pub(crate) fn images(object: &Value, others: &[PodTemplatePath]) -> Vec<String> {
     let mut images = Vec::new();

@@ -35,14 +35,21 @@ impl Ready<'_> {
             note(&mut place);
         }
         place.write(leased).await?;
+        let (new, before) = (&deployment.carried, &deployment.carried_before);
+        self.record_carried(deployment, &new.with(before), leased)
+            .await?;
         if let Err(error) = self.replace(deployment, leased).await {
             if let (Error::Unpulled(_), None) = (&error, &deployment.standing) {
                 // Nothing of it is there that would have to be undone.
                 place.solutions.remove(solution);
                 place.write(leased).await?;
             }
+            if let Error::RolledBack { .. } = error {
+                self.record_carried(deployment, before, leased).await?;
+            }
             return Err(error);
         }
+        self.record_carried(deployment, new, leased).await?;
         note(&mut place);
         place.write(leased).await
     }
@@ -83,7 +90,8 @@ impl Ready<'_> {
             return Ok(None);
         };
         let (solution, namespace) = (self.asked.id.name(), &deployment.namespace);
-        let before = Before::read(place, solution, namespace).await?;
+        let carried = &deployment.carried_before;
+        let before = Before::read(place, solution, namespace, carried).await?;
         Ok(Some((version.clone(), before)))
     }
 
@@ -116,7 +124,9 @@ impl Ready<'_> {
         };
         let source = match error {
             Error::Cluster(
-                source @ (deployer::Error::Rollout(_) | deployer::Error::Timeout { .. }),
+                source @ (deployer::Error::Rollout(_)
+                | deployer::Error::Unsettled(_)
+                | deployer::Error::Timeout { .. }),
             ) => Box::new(source),
             other => return other,
         };
@@ -124,7 +134,9 @@ impl Ready<'_> {
         let restored = async {
             let solution = self.asked.id.name();
             let namespace = &deployment.namespace;
-            before.restore(leased, solution, namespace).await?;
+            let carried = &deployment.carried;
+            let restored = before.restore(leased, solution, namespace, carried);
+            restored.await?;
             self.come_up(deployment, leased).await
         };
         match restored.await {
@@ -147,17 +159,20 @@ impl Ready<'_> {
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        for object in &deployment.objects {
+        for object in deployment.own() {
             self.put(deployment, object, leased).await?;
         }
-        self.come_up(deployment, leased).await
+        self.come_up(deployment, leased).await?;
+        self.bring(deployment, leased).await
     }
 
     /// Waits for the operator. Its pods that wait for an image are started anew before: what was applied may be what
     /// they lack.
     async fn come_up(&self, deployment: &Deployment, leased: &mut Leased<'_>) -> Result<(), Error> {
         let namespace = deployment.namespace.as_str();
-        let operator = &deployment.operator;
+        let Some(operator) = &deployment.operator else {
+            return Ok(());
+        };
         leased.lock.check()?;
         for (pod, restart) in leased.cluster.restart_unpulled(namespace, operator).await? {
             (leased.tell)(Event::Restart { pod, restart });

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::apply::change::{Change, Run};
 use crate::apply::definitions::Definitions;
 use crate::apply::leased::{Done, Leased};
+use crate::apply::withdraw::Withdrawal;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::inventory::inventory;
@@ -25,7 +26,7 @@ use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use, check_free};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::login;
-use crate::plan::rights::{check_removing, of_change};
+use crate::plan::rights::{check_removing, check_withdrawing, of_change};
 use crate::plan::uses::{Images, workloads};
 
 /// What an undo removed and what it left, for people and programs. Of a dry run: what it would.
@@ -69,8 +70,20 @@ impl Undone {
     }
 }
 
-/// The namespaces that an operator leaves, each with its objects there.
-pub(crate) type Spaces = Vec<(NamespaceRecord, Vec<ObjectRef>)>;
+/// The namespaces that a Solution leaves.
+pub(crate) type Spaces = Vec<Leave>;
+
+/// A namespace that a Solution leaves.
+#[derive(Debug)]
+pub(crate) struct Leave {
+    pub(crate) space: NamespaceRecord,
+    /// The operator's objects.
+    pub(crate) own: Vec<ObjectRef>,
+    /// What it carries as it is.
+    pub(crate) carried: Withdrawal,
+    /// Everything that goes, in its order.
+    pub(crate) objects: Vec<ObjectRef>,
+}
 
 /// Stops a Solution's operator in an environment, or in one namespace of it, and removes its objects. What the
 /// operator made for its users (custom resources and what belongs to them) stays.
@@ -153,10 +166,14 @@ pub async fn undeploy_alone(
 }
 
 fn undeployed(solution: &SolutionName, spaces: &Spaces, done: Option<Done>) -> Undone {
-    let objects = spaces.iter().flat_map(|(_, objects)| objects);
+    let objects = spaces.iter().flat_map(|leave| &leave.objects);
     let note =
         format!("custom resources of {solution} stay, and so does everything that belongs to them");
-    Undone::of(done, objects, vec![note])
+    let stay = spaces
+        .iter()
+        .flat_map(|leave| &leave.carried.notes)
+        .cloned();
+    Undone::of(done, objects, stay.chain([note]).collect())
 }
 
 /// Refuses where an operator may not leave these namespaces, or this user may not take it away.
@@ -166,11 +183,18 @@ async fn check_leaving(
     spaces: &Spaces,
 ) -> Result<(), Error> {
     let shared = spaces.iter();
-    let shared = shared.filter_map(|(space, _)| shared_login(space, solution));
+    let shared = shared.filter_map(|leave| shared_login(&leave.space, solution));
     let mut obstacles = shared.collect();
-    let namespaces = spaces.iter().map(|(space, _)| &space.namespace);
-    let objects = spaces.iter().flat_map(|(_, objects)| objects);
+    let namespaces = spaces.iter().map(|leave| &leave.space.namespace);
+    let objects = spaces.iter().flat_map(|leave| &leave.own);
     check_removing(place, namespaces, objects, &mut obstacles).await?;
+    let withdrawals = spaces.iter().map(|leave| &leave.carried);
+    check_withdrawing(
+        place.0,
+        withdrawals.flat_map(|it| &it.objects),
+        &mut obstacles,
+    )
+    .await?;
     check_free(obstacles, &[])
 }
 
@@ -182,8 +206,24 @@ pub(crate) async fn leaving<'a>(
 ) -> Result<Spaces, Error> {
     let mut leaving = Spaces::new();
     for space in spaces {
-        let objects = operator(place, solution, space).await?;
-        leaving.push((space.clone(), objects));
+        let own = operator(place, solution, space).await?;
+        let carried = match place.1 {
+            Authority::Cluster => Withdrawal::plan(place.0, solution, &space.namespace).await?,
+            Authority::Namespace(_) => Withdrawal::default(),
+        };
+        let mut objects: Vec<ObjectRef> = carried.references().collect();
+        let others = own
+            .iter()
+            .filter(|own| !objects.iter().any(|it| it.is_same_object(own)));
+        let others: Vec<ObjectRef> = others.cloned().collect();
+        objects.extend(others);
+        let space = space.clone();
+        leaving.push(Leave {
+            space,
+            own,
+            carried,
+            objects,
+        });
     }
     Ok(leaving)
 }
@@ -240,8 +280,13 @@ pub(crate) async fn remove_operators(
     spaces: &mut Spaces,
     deadline: Duration,
 ) -> Result<(), Error> {
-    for (space, objects) in spaces {
-        remove_operator(leased, solution, space, objects, deadline).await?;
+    for leave in spaces {
+        let namespace = leave.space.namespace.clone();
+        let withdrawal = &leave.carried;
+        withdrawal
+            .carry_out(leased, solution, &namespace, deadline)
+            .await?;
+        remove_operator(leased, solution, &mut leave.space, &leave.own, deadline).await?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! place; running it again completes whatever an interruption left.
 
 mod announce;
+mod carried;
 pub(crate) mod change;
 mod definitions;
 pub(crate) mod delete;
@@ -17,6 +18,7 @@ mod rollback;
 pub(crate) mod site;
 pub(crate) mod unimport;
 pub(crate) mod uninstall;
+mod withdraw;
 
 use deployer::{Cluster, Object};
 use registry::{Client, ManifestOutcome, ManifestPush, PushReport, Tally};

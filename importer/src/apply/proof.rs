@@ -85,7 +85,7 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<Logins, Error> {
         let (mut account, mut before) = (None, Vec::new());
-        for object in deployment.objects.iter().filter(|it| is_pulled_with(it)) {
+        for object in deployment.own().iter().filter(|it| is_pulled_with(it)) {
             let reference = object.reference();
             let live = leased.cluster.get(reference).await?;
             let is_account = reference.gvk.kind == "ServiceAccount";
@@ -280,7 +280,7 @@ impl Proving<'_> {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {
-                "name": format!("{}-pull-{place}", deployment.operator),
+                "name": format!("{}-pull-{place}", self.account.name()),
                 "namespace": deployment.namespace,
                 "labels": {
                     v::SOLUTION: deployment.solution,

@@ -6,6 +6,7 @@ use schemas::{Namespace, SolutionName};
 use crate::apply::leased::Leased;
 use crate::model::applied::without_server_fields;
 use crate::model::authority::Authority;
+use crate::model::carried::CarriedRecord;
 use crate::model::error::Error;
 use crate::model::inventory::inventory;
 use crate::model::owner::owner_of;
@@ -19,8 +20,16 @@ impl Before {
         (cluster, authority): (&Cluster, &Authority),
         solution: &SolutionName,
         namespace: &Namespace,
+        carried: &CarriedRecord,
     ) -> Result<Self, Error> {
         let mut objects = Vec::new();
+        // What runs once has run.
+        let restored = carried.objects.iter().filter(|it| it.inputs.is_none());
+        for recorded in restored.rev() {
+            if let Some(live) = cluster.get(&recorded.reference()).await? {
+                objects.push(Object::new(without_server_fields(live.into_value()))?);
+            }
+        }
         for scope in inventory(solution, namespace, authority) {
             for live in cluster.stale(&scope, &[]).await? {
                 objects.push(Object::new(without_server_fields(live.into_value()))?);
@@ -37,6 +46,7 @@ impl Before {
         leased: &mut Leased<'_>,
         solution: &SolutionName,
         namespace: &Namespace,
+        carried: &CarriedRecord,
     ) -> Result<(), Error> {
         for object in &self.0 {
             let decide = |live: Option<&Object>| match live.map(|live| owner_of(live, solution)) {
@@ -46,6 +56,13 @@ impl Before {
             leased.put(object.reference(), decide).await?;
         }
         let keep: Vec<ObjectRef> = self.0.iter().map(|it| it.reference().clone()).collect();
+        for new in carried.objects.iter().rev() {
+            let object = new.reference();
+            if !keep.iter().any(|keep| keep.is_same_object(&object)) {
+                let ours = |live: &Object| owner_of(live, solution);
+                leased.remove(&object, ours).await?;
+            }
+        }
         leased.prune(solution, namespace, &keep).await
     }
 }

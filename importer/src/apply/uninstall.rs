@@ -12,19 +12,18 @@ use crate::apply::change::Change;
 use crate::apply::definitions::Definitions;
 use crate::apply::leased::Leased;
 use crate::apply::lifecycle::{
-    Spaces, Undone, forget_versions, leaving, remove_operators, shared_login,
+    Leave, Spaces, Undone, forget_versions, leaving, remove_operators, shared_login,
 };
 use crate::kept::free::Pushed;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
-use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
 use crate::model::receipt::{ChangeSubject, Verb};
 use crate::model::record::Record;
 use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use};
 use crate::plan::default_account::DefaultAccount;
-use crate::plan::rights::{self, check_removing, of_change};
+use crate::plan::rights::{self, check_removing, check_withdrawing, of_change};
 use crate::plan::uses::{Images, workloads};
 
 /// What deleting a Solution comes to: what goes, what stays, and what is in the way.
@@ -97,10 +96,14 @@ impl Deletion {
         let going = Going::of(cluster, &state, solution).await?;
         let (mut obstacles, uses) = going.obstacles(cluster, solution, even_if_used).await?;
         let place = (cluster, &Authority::Cluster);
-        let namespaces = going.spaces.iter().map(|(space, _)| &space.namespace);
-        check_removing(place, namespaces, going.removed(), &mut obstacles).await?;
+        let namespaces = going.spaces.iter().map(|leave| &leave.space.namespace);
+        check_removing(place, namespaces, going.own(), &mut obstacles).await?;
+        let withdrawals = going.spaces.iter().map(|leave| &leave.carried);
+        let carried = withdrawals.flat_map(|it| &it.objects);
+        check_withdrawing(cluster, carried, &mut obstacles).await?;
         let versions = going.records.iter().map(|record| record.version.clone());
-        let leaving = |(space, objects): &(NamespaceRecord, Vec<ObjectRef>)| {
+        let leaving = |leave: &Leave| {
+            let Leave { space, objects, .. } = leave;
             let deployed = space.solutions.get(solution)?;
             Some(Leaving {
                 environment: space.environment.clone(),
@@ -224,9 +227,15 @@ impl Going {
         Ok(going)
     }
 
+    /// What is removed but for what is carried as it is.
+    fn own(&self) -> impl Iterator<Item = &ObjectRef> {
+        let operators = self.spaces.iter().flat_map(|leave| &leave.own);
+        operators.chain(self.definitions.own()).chain(&self.maps)
+    }
+
     /// Everything that is removed, in this order.
     fn removed(&self) -> impl Iterator<Item = &ObjectRef> {
-        let operators = self.spaces.iter().flat_map(|(_, objects)| objects);
+        let operators = self.spaces.iter().flat_map(|leave| &leave.objects);
         operators.chain(self.definitions.own()).chain(&self.maps)
     }
 
@@ -246,7 +255,7 @@ impl Going {
         even_if_used: EvenIfUsed,
     ) -> Result<(Vec<Obstacle>, Vec<Use>), Error> {
         let spaces = self.spaces.iter();
-        let shared = spaces.filter_map(|(space, _)| shared_login(space, solution));
+        let shared = spaces.filter_map(|leave| shared_login(&leave.space, solution));
         let mut obstacles: Vec<Obstacle> = shared.collect();
         let (in_use, mut uses) = self.definitions.used(cluster).await?;
         obstacles.extend(in_use);
@@ -291,7 +300,7 @@ impl Going {
         solution: &SolutionName,
     ) -> Result<Vec<String>, Error> {
         let mut notes = Vec::new();
-        for (space, _) in &self.spaces {
+        for Leave { space, .. } in &self.spaces {
             let (environment, namespace) = (&space.environment, &space.namespace);
             let mut others = space
                 .solutions

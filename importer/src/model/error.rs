@@ -99,6 +99,17 @@ pub enum Error {
     /// was changed.
     #[error(transparent)]
     Unpulled(Box<Unpulled>),
+    /// A placeholder of an object that the archive carries stands for nothing.
+    #[error("cannot replace a placeholder")]
+    Placeholder(#[from] manifests::ExpandError),
+    /// A webhook of the release is not served, so that it would refuse whatever it is asked about.
+    #[error("{webhook} would refuse everything it is asked about: {lacking}")]
+    Unserved {
+        /// The configuration.
+        webhook: String,
+        /// What it lacks.
+        lacking: String,
+    },
     /// The cluster has no identity, by which a plan names it.
     #[error("cannot tell which cluster this is: it has no namespace kube-system")]
     NoIdentity,

@@ -1,6 +1,6 @@
 //! What is told of an import while it goes on.
 
-use deployer::{Applied, Awaited, ObjectRef, Restart, RolloutState};
+use deployer::{Applied, Awaited, ObjectRef, Restart, RolloutState, Standing};
 use schemas::Version;
 
 /// One step of an import.
@@ -61,6 +61,8 @@ pub enum Event {
         /// How far it is.
         state: RolloutState,
     },
+    /// How far an object is that is carried as it is.
+    Standing(Standing),
     /// The operator did not become ready; what ran before is put back.
     RollingBack(Version),
 }

@@ -4,6 +4,7 @@
 pub(crate) mod applied;
 pub(crate) mod authority;
 pub(crate) mod blob;
+pub(crate) mod carried;
 pub(crate) mod config_map;
 pub(crate) mod error;
 pub(crate) mod event;
@@ -19,6 +20,7 @@ pub(crate) mod request;
 pub(crate) mod sight;
 pub(crate) mod signers;
 pub(crate) mod site;
+pub(crate) mod stage;
 pub(crate) mod state;
 pub(crate) mod uses;
 pub(crate) mod vocabulary;

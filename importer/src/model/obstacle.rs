@@ -1,8 +1,8 @@
 //! What is in the way of a change to a cluster. What to do about it is said by whoever shows it.
 
 use schemas::{
-    Digest, EnvironmentName, ImageReference, KubernetesName, Namespace, SolutionId, SolutionName,
-    Version, VersionRange,
+    Digest, EnvironmentName, ImageReference, KubernetesName, Namespace, ParameterName, SetName,
+    SolutionId, SolutionName, Version, VersionRange,
 };
 
 use crate::model::uses::Use;
@@ -190,6 +190,18 @@ pub enum Obstacle {
     /// An object of this name is somebody else's.
     #[error("{0} already exists and belongs to {owner}", owner = .1.as_deref().unwrap_or("no Solution"))]
     Owned(String, Option<String>),
+    /// Objects of these names are the same Solution's in another environment.
+    #[error("{0} in the environment `{1}` already has objects of these names: {2}")]
+    OwnedElsewhere(SolutionName, String, String),
+    /// An object of this name is of a Helm release.
+    #[error("{0} already exists and belongs to the Helm release `{1}`")]
+    OwnedByHelm(String, String),
+    /// A parameter of the Solution has no value.
+    #[error("the parameter `{0}` has no value")]
+    NoValue(ParameterName),
+    /// A set asks for something that this version does not do yet.
+    #[error("the set `{0}` has `{1}`, which this version of the program does not support")]
+    Unsupported(SetName, &'static str),
     /// Other field managers own fields of an object, with other values.
     #[error("{0} has fields that other field managers set: {1}")]
     FieldsOwned(String, String),
@@ -277,6 +289,9 @@ pub enum Above {
     /// A CRD has to be there already, and does not serve an API version.
     #[error("CRD `{0}` is not active: the cluster does not serve its version `{1}`")]
     Inactive(String, String),
+    /// A Solution carries objects as they are.
+    #[error("{0} carries objects as they are, which only cluster administrators deploy")]
+    Carries(SolutionId),
     /// An object of the whole cluster would have to be written.
     #[error("{0} is an object of the whole cluster, and this is to be done in one namespace alone")]
     Wide(String),

@@ -1,10 +1,13 @@
 //! Whose an object is: one of another Solution, or of nobody, is never written or removed.
 
+use std::collections::BTreeSet;
+
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::SolutionName;
 
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
+use crate::model::request::Adopt;
 use crate::model::vocabulary as v;
 
 /// An object as it is; nothing where this user may not look. That he may is asked with all other rights.
@@ -28,6 +31,42 @@ pub(crate) fn check_owner(
     }
 }
 
+/// Whether an object that is there, if any, may be written as one that the Solution carries: names are the release's own,
+/// so that another environment may have it already.
+pub(crate) fn check_carried(
+    object: &Object,
+    live: Option<&Object>,
+    solution: &SolutionName,
+    adopt: Adopt,
+) -> Result<(), Obstacle> {
+    let Some(live) = live else {
+        return Ok(());
+    };
+    let (wanted, there) = (object.labels(), live.labels());
+    match there.get(v::SOLUTION) {
+        Some(owner) if *owner == solution.as_str() => {
+            if there.get(v::NAMESPACE) == wanted.get(v::NAMESPACE) {
+                return Ok(());
+            }
+            let environment = there.get(v::ENVIRONMENT).copied().unwrap_or_default();
+            Err(Obstacle::OwnedElsewhere(
+                solution.clone(),
+                environment.to_owned(),
+                live.reference().to_string(),
+            ))
+        }
+        Some(_) => owner_of(live, solution),
+        None => match live.annotations().get("meta.helm.sh/release-name") {
+            Some(release) => Err(Obstacle::OwnedByHelm(
+                live.reference().to_string(),
+                (*release).to_owned(),
+            )),
+            None if adopt == Adopt::Allow => Ok(()),
+            None => owner_of(live, solution),
+        },
+    }
+}
+
 /// Whether an object is one of the Solution's.
 pub(crate) fn owner_of(live: &Object, solution: &SolutionName) -> Result<(), Obstacle> {
     let labels = live.labels();
@@ -43,13 +82,15 @@ pub(crate) fn owner_of(live: &Object, solution: &SolutionName) -> Result<(), Obs
 
 /// Names of an archive may come to the same name of an object; then the last one would be all there is.
 pub(crate) fn check_distinct(objects: &[Object], obstacles: &mut Vec<Obstacle>) {
-    for (index, object) in objects.iter().enumerate() {
-        let reference = object.reference();
-        if objects[..index]
-            .iter()
-            .any(|other| other.reference().is_same_object(reference))
-        {
-            obstacles.push(Obstacle::SameName(reference.to_string()));
+    let mut seen = BTreeSet::new();
+    for object in objects {
+        let ObjectRef {
+            gvk,
+            namespace,
+            name,
+        } = object.reference();
+        if !seen.insert((&gvk.group, &gvk.kind, namespace, name)) {
+            obstacles.push(Obstacle::SameName(object.reference().to_string()));
         }
     }
 }

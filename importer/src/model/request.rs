@@ -163,6 +163,7 @@ impl Allowed {
         adopt: Adoption {
             namespace: Adopt::Refuse,
             crds: Adopt::Refuse,
+            objects: Adopt::Refuse,
         },
         replace: Replace::Refuse,
         signers: ChangeSigners::Refuse,
@@ -183,6 +184,18 @@ pub struct Adoption {
     pub namespace: Adopt,
     /// CRDs that the archive has too.
     pub crds: Adopt,
+    /// Objects of the same names as those that the archive carries.
+    #[serde(default = "refuse", skip_serializing_if = "is_refused")]
+    pub objects: Adopt,
+}
+
+fn refuse() -> Adopt {
+    Adopt::Refuse
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
+fn is_refused(adopt: &Adopt) -> bool {
+    *adopt == Adopt::Refuse
 }
 
 /// Whether CRDs and namespaces that no Solution owns are taken over.

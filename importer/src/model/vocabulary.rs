@@ -12,6 +12,9 @@ pub(crate) const SIGNERS: &str = "solution-signers";
 /// Upstream's `ConfigMap` of what an environment's namespace runs: `<solution>: <version>`.
 pub(crate) const ENVIRONMENT_CONFIG: &str = "metalk8s-environment";
 
+/// What the project's own labels and annotations begin with.
+pub(crate) const PREFIX: &str = "solutions.metalk8s.scality.com/";
+
 /// On namespaces: the environment they belong to. On cluster-scoped objects: the one environment they serve.
 pub(crate) const ENVIRONMENT: &str = "solutions.metalk8s.scality.com/environment";
 /// On namespaces: what the environment is for.
@@ -35,6 +38,11 @@ pub(crate) const RECORD: &str = "solutions.metalk8s.scality.com/record";
 pub(crate) const RECEIPT: &str = "solutions.metalk8s.scality.com/receipt";
 /// Beside it, until the change is complete.
 pub(crate) const INCOMPLETE: &str = "solutions.metalk8s.scality.com/incomplete";
+
+/// On the record of what a deployment carries as it is: the namespace of the deployment.
+pub(crate) const CARRIED: &str = "solutions.metalk8s.scality.com/carried";
+/// On Jobs: the digest of what they were made from. Another one means that the Job is made anew.
+pub(crate) const INPUTS: &str = "solutions.metalk8s.scality.com/inputs";
 
 /// On CRDs that were there before a Solution took them over, and so stay when it goes.
 pub(crate) const ADOPTED: &str = "solutions.metalk8s.scality.com/adopted";

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use deployer::Object;
 use schemas::{Digest, EnvironmentName, Namespace, SolutionId};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use validator::rules::{self, Compared, Reach, Right};
 
@@ -60,22 +61,25 @@ pub(crate) struct Beyond {
 }
 
 impl Beyond {
+    /// What reaches beyond of an operator's objects and of those that are carried as they are.
     pub(crate) fn of(
-        id: &SolutionId,
-        environment: &EnvironmentName,
-        namespace: &Namespace,
-        objects: &[Object],
+        (id, environment, namespace): (&SolutionId, &EnvironmentName, &Namespace),
+        (operator, carried): (&[Object], &[Object]),
     ) -> Result<Self, Error> {
         let mut lines = BTreeSet::new();
-        for right in held(objects)? {
-            if *right.reach() == Reach::Cluster {
-                lines.insert(format!(
-                    "its operator may {}",
-                    with_danger(&right, &right.to_string())
-                ));
+        for (who, objects) in [("its operator", operator), ("what it installs", carried)] {
+            for right in held(objects)? {
+                let inside = Reach::Namespace(namespace.to_string());
+                if *right.reach() != inside {
+                    let may = with_danger(&right, &right.to_string());
+                    lines.insert(format!("{who} may {may}"));
+                }
             }
         }
-        for object in objects {
+        for object in carried {
+            lines.extend(outside(object, namespace));
+        }
+        for object in operator {
             match object.gvk().kind.as_str() {
                 "ClusterRoleBinding" => {
                     lines.insert(format!("{} is made", object.reference()));
@@ -130,6 +134,30 @@ impl Beyond {
     }
 }
 
+/// What is said of an object that is carried as it is, if it lies outside of the namespace.
+fn outside(object: &Object, namespace: &Namespace) -> Vec<String> {
+    let what = object.reference();
+    if what.namespace.as_deref() == Some(namespace.as_str()) {
+        return Vec::new();
+    }
+    let value = object.as_value();
+    let mut lines = vec![match what.gvk.kind.as_str() {
+        "RoleBinding" | "ClusterRoleBinding" => {
+            let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
+            let role = ["/roleRef/kind", "/roleRef/name"].map(|it| text(it).unwrap_or_default());
+            format!("{what} is made, which binds {}", role.join(" "))
+        }
+        _ => format!("{what} is made"),
+    }];
+    if what.gvk.kind == "ClusterRole" {
+        if value.get("aggregationRule").is_some() {
+            lines.push(format!("{what} gathers the rights of other ClusterRoles"));
+        }
+        lines.extend(aggregated(object).unwrap_or_default());
+    }
+    lines
+}
+
 /// A role that Kubernetes adds to its own roles `view`, `edit` and `admin` gives its rights to all who hold those.
 fn aggregated(role: &Object) -> Result<Vec<String>, Error> {
     let mut lines = Vec::new();
@@ -182,7 +210,7 @@ mod tests {
     fn beyond(environment: &str, objects: &[Object]) -> Beyond {
         let id = SolutionId::new("shop".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
         let (environment, namespace) = (environment.parse().unwrap(), "ns".parse().unwrap());
-        Beyond::of(&id, &environment, &namespace, objects).unwrap()
+        Beyond::of((&id, &environment, &namespace), (objects, &[])).unwrap()
     }
 
     #[test]

@@ -154,7 +154,11 @@ impl Decision {
                 Authority::Cluster => Some(Object::new(deployment.place.space())?),
                 Authority::Namespace(_) => None,
             };
-            let objects = deployment.objects.iter().cloned();
+            let objects = deployment.objects.iter();
+            // The server would compare it with the one that goes.
+            let objects = objects
+                .filter(|it| !deployment.replaces(it.reference()))
+                .cloned();
             let objects = space.into_iter().chain(objects);
             tried.extend(objects.map(|object| {
                 let conflicts = asked.conflicts(&object);

@@ -1,6 +1,6 @@
 //! The part of an import that is about one environment: its namespace, the operator's objects, and what runs there now.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Cluster, Object, ObjectRef, Scope};
 use schemas::{
@@ -10,6 +10,7 @@ use schemas::{
 use validator::rules::Compared;
 
 use crate::model::authority::Authority;
+use crate::model::carried::CarriedRecord;
 use crate::model::error::Error;
 use crate::model::inventory::{inventory, service_monitor};
 use crate::model::namespace_record::{Consent, Deployed, NamespaceRecord, namespace_reference};
@@ -19,7 +20,10 @@ use crate::model::owner::{check_distinct, check_owner, look};
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Request, Target};
 use crate::model::site::{HeldSite, OPERATOR};
+use crate::model::stage::intercepts;
 use crate::model::state::ClusterState;
+use crate::plan::carried::{self, Wave};
+use crate::plan::carrying::Carrying;
 use crate::plan::choices;
 use crate::plan::consent::{self, Beyond};
 use crate::plan::default_account::DefaultAccount;
@@ -47,7 +51,16 @@ pub(crate) struct Deployment {
     pub(crate) stale: Vec<Object>,
     /// The uids of those that are there.
     uids: BTreeMap<ObjectRef, String>,
-    pub(crate) operator: String,
+    /// The name of the operator's Deployment, if there is an operator.
+    pub(crate) operator: Option<String>,
+    /// What of the objects is carried as it is, and in which order; it stands behind the operator's.
+    pub(crate) waves: Vec<Wave>,
+    /// What of it is removed and made anew, as it was seen.
+    pub(crate) replaced: Vec<Object>,
+    /// What the site will record of it.
+    pub(crate) carried: CarriedRecord,
+    /// What it has recorded before.
+    pub(crate) carried_before: CarriedRecord,
     /// The image that its Deployment has now.
     pub(crate) image_before: Option<String>,
     pub(crate) solution: SolutionName,
@@ -73,6 +86,8 @@ impl PartialEq for Deployment {
             && self.deployed.version == other.deployed.version
             && self.deployed.pull_secret == other.deployed.pull_secret
             && mine.eq(other.objects.iter().filter(written))
+            && self.carried == other.carried
+            && self.carried_before == other.carried_before
             && self.uids == other.uids
             && self.standing == other.standing
             && self.beyond == other.beyond
@@ -84,9 +99,21 @@ pub(crate) fn is_default_account(object: &ObjectRef) -> bool {
 }
 
 impl Deployment {
-    /// The first object of a kind.
+    /// The operator's own objects, with what its pods pull with.
+    pub(crate) fn own(&self) -> &[Object] {
+        let carried = self.waves.first().map(|wave| wave.objects.start);
+        &self.objects[..carried.unwrap_or(self.objects.len())]
+    }
+
+    /// Whether an object is removed and made anew.
+    pub(crate) fn replaces(&self, object: &ObjectRef) -> bool {
+        let mut replaced = self.replaced.iter();
+        replaced.any(|replaced| replaced.reference().is_same_object(object))
+    }
+
+    /// The first of the operator's objects of a kind.
     pub(crate) fn of_kind(&self, kind: &str) -> Option<&Object> {
-        let mut objects = self.objects.iter();
+        let mut objects = self.own().iter();
         objects.find(|object| object.gvk().kind == kind)
     }
 
@@ -121,17 +148,19 @@ impl Planner<'_> {
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Option<Deployment>, Error> {
         let Asked { accepted, id, .. } = self.asked;
-        let Some(operator) = &accepted.manifest().spec.operator else {
+        let operator = accepted.manifest().spec.operator.as_ref();
+        if operator.is_none() && accepted.sets().is_empty() {
             obstacles.push(Obstacle::NoOperator(id.clone()));
             return Ok(None);
-        };
+        }
         let Some(namespace) = self.namespace(target, obstacles) else {
             return Ok(None);
         };
         let space = look(self.cluster, &namespace_reference(&namespace)).await?;
         obstacles.extend(place::check_reserved(&namespace).err());
         let place = self.place(target, &namespace, space.as_ref(), obstacles);
-        obstacles.extend(second(self.state, id.name(), &namespace, operator.scope));
+        let scope = operator.map(|operator| operator.scope);
+        obstacles.extend(scope.and_then(|it| second(self.state, id.name(), &namespace, it)));
         let site = self.state.site.held(Some(&place.environment))?;
         let standing = self.state.deployed(&namespace, id.name()).cloned();
         if let Some(standing) = &standing {
@@ -153,7 +182,9 @@ impl Planner<'_> {
                 .await?;
         }
         let choices = site.choices(id.name(), OPERATOR);
-        check_variables(operator, &choices, obstacles);
+        if let Some(operator) = operator {
+            check_variables(operator, &choices, obstacles);
+        }
         let mut objects = self
             .objects(operator, target, &place, &deployed, &choices)
             .await?;
@@ -162,21 +193,49 @@ impl Planner<'_> {
             obstacles.extend(wide.map(|it| Above::Wide(it.reference().to_string()).into()));
             self.add_own(&deployed, &namespace, standing.as_ref(), &mut objects)?;
         }
-        check_distinct(&objects, obstacles);
-        let (uids, image_before) = self.check_owners(&objects, obstacles).await?;
+        let behind = objects.len();
+        let (mut uids, image_before) = self.check_owners(&objects, obstacles).await?;
         self.check_own(&namespace, &uids, obstacles);
-        let live = self.live(&namespace).await?;
+        let carrying = Carrying {
+            asked: self.asked,
+            cluster: self.cluster,
+            state: self.state,
+            place: &place,
+            pull_secret: deployed.pull_secret.as_ref(),
+            made: match &target.pull_login {
+                PullLogin::Made(made) => Some(made),
+                _ => None,
+            },
+        };
+        let carried = carrying.plan(obstacles).await?;
+        let waves = carried::waves(&carried.objects, behind);
+        objects.extend(carried.objects.into_iter().map(|carried| carried.object));
+        uids.extend(carried.uids);
+        check_distinct(&objects, obstacles);
+        let mut live = self.live(&namespace).await?;
+        live = without(live, &carried.live);
+        live.extend(carried.live);
         let rights = consent::compare(&live, &objects)?;
-        let stale = without(live, &objects);
+        live.retain(|live| !carried.kept.iter().any(|kept| kept.is(live.reference())));
+        let mut stale = without(live, &objects);
+        // Nothing may refuse what follows.
+        stale.sort_by_key(|object| !intercepts(object.reference()));
         let mut deployment = Deployment {
             rights,
-            beyond: Beyond::of(id, &target.environment, &namespace, &objects)?,
+            beyond: Beyond::of(
+                (id, &target.environment, &namespace),
+                objects.split_at(behind),
+            )?,
             namespace,
             deployed,
             objects,
             stale,
             uids,
-            operator: operator_name(id.name().as_str()),
+            operator: operator.map(|_| operator_name(id.name().as_str())),
+            waves,
+            replaced: carried.replaced,
+            carried: carried.record,
+            carried_before: carried.before,
             image_before,
             solution: id.name().clone(),
             site,
@@ -250,7 +309,7 @@ impl Planner<'_> {
     /// The operator's objects in the order to apply them, after what its pods pull with.
     async fn objects(
         &self,
-        operator: &Operator,
+        operator: Option<&Operator>,
         target: &Target,
         place: &NamespaceRecord,
         deployed: &Deployed,
@@ -267,6 +326,10 @@ impl Planner<'_> {
         if account != live {
             objects.push(account.object(&place.namespace));
         }
+        let Some(operator) = operator else {
+            let objects = objects.into_iter().map(Object::new);
+            return Ok(objects.collect::<Result<_, _>>()?);
+        };
         let rendering = Rendering {
             id,
             operator,
@@ -442,8 +505,16 @@ impl Planner<'_> {
 
 /// Those that are none of these others.
 fn without(mut objects: Vec<Object>, others: &[Object]) -> Vec<Object> {
-    let is_same = |a: &Object, b: &Object| a.reference().is_same_object(b.reference());
-    objects.retain(|object| !others.iter().any(|other| is_same(object, other)));
+    let identity = |object: &Object| {
+        let ObjectRef {
+            gvk,
+            namespace,
+            name,
+        } = object.reference().clone();
+        (gvk.group, gvk.kind, namespace, name)
+    };
+    let others: BTreeSet<_> = others.iter().map(identity).collect();
+    objects.retain(|object| !others.contains(&identity(object)));
     objects
 }
 

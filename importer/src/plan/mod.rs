@@ -2,6 +2,8 @@
 
 pub(crate) mod alone;
 mod back;
+pub(crate) mod carried;
+mod carrying;
 mod choices;
 pub(crate) mod compare;
 mod consent;
@@ -49,7 +51,7 @@ use crate::plan::images::PlannedImages;
 use crate::plan::notes::{notes, uncollected};
 use crate::plan::proof::Proof;
 use crate::plan::summary::{
-    PlanSummary, PlannedDefault, kept, planned_beyond, planned_target, summary,
+    PlanSummary, PlannedDefault, kept, planned_beyond, planned_target, replaced, summary,
 };
 use crate::plan::trial::Tried;
 
@@ -309,6 +311,8 @@ impl<'a> Plan<'a> {
             self.summary.crds.extend(tried.crds);
             if let Some(target) = &mut self.summary.target {
                 target.objects = tried.objects;
+                let deployment = deployment.iter();
+                target.objects.extend(deployment.flat_map(replaced));
             }
         }
         Ok(())

@@ -12,6 +12,7 @@ use schemas::Namespace;
 use validator::Accepted;
 
 use crate::model::authority::Authority;
+use crate::model::carried::RecordedObject;
 use crate::model::error::Error;
 use crate::model::inventory::service_monitor;
 use crate::model::namespace_record::{NamespaceRecord, Origin};
@@ -48,7 +49,7 @@ pub(crate) async fn check_reading(
     }
     let wanted = Wanted::of(accepted, &request.goal);
     let objects = wanted.objects()?;
-    let mut needs = wanted.required(&objects);
+    let mut needs = wanted.required(&objects)?;
     if request.allowed.create == CreateEnvironment::Allow {
         needs.new_namespace();
     }
@@ -91,11 +92,18 @@ pub(crate) async fn check_writing(
         if cluster.serves(&service_monitor()).await? {
             needs.monitors();
         }
-        needs.written(&deployment.objects);
-        needs.taken_back(&deployment.objects);
+        needs.written(deployment.own());
+        needs.taken_back(deployment.own());
+        let carried = deployment.carried.with(&deployment.carried_before);
+        if !carried.objects.is_empty() {
+            needs.carried(carried.objects.iter());
+            needs.served();
+        }
         for object in &deployment.stale {
-            needs.removed(object.reference());
-            needs.put_back(object.reference());
+            if carried.find(object.reference()).is_none() {
+                needs.removed(object.reference());
+                needs.put_back(object.reference());
+            }
         }
     }
     deny(cluster, &needs, obstacles).await?;
@@ -135,7 +143,7 @@ pub(crate) async fn check_alone(
     if cluster.serves(&service_monitor()).await? {
         needs.monitors();
     }
-    needs.written(&deployment.objects);
+    needs.written(deployment.own());
     for object in &deployment.stale {
         needs.put_back(object.reference());
     }
@@ -191,6 +199,21 @@ pub(crate) async fn check_removing<'a>(
     for object in objects {
         needs.removed(object);
     }
+    deny(cluster, &needs, obstacles).await
+}
+
+/// What taking back takes that a deployment carries as it is.
+pub(crate) async fn check_withdrawing<'a>(
+    cluster: &Cluster,
+    objects: impl Iterator<Item = &'a RecordedObject>,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
+    let mut needs = Needs::default();
+    let mut objects = objects.peekable();
+    if objects.peek().is_none() {
+        return Ok(());
+    }
+    needs.withdrawn(objects);
     deny(cluster, &needs, obstacles).await
 }
 
@@ -297,7 +320,10 @@ async fn check_grants(
 ) -> Result<(), Error> {
     for object in objects {
         let grants = match object.gvk().kind.as_str() {
-            "Role" => [Grant::Role { namespace }, Grant::RoleBinding { namespace }],
+            "Role" => {
+                let namespace = object.namespace().unwrap_or(namespace);
+                [Grant::Role { namespace }, Grant::RoleBinding { namespace }]
+            }
             "ClusterRole" if is_bound_everywhere(object, objects) => {
                 [Grant::ClusterRole, Grant::ClusterRoleBinding]
             }
@@ -327,7 +353,12 @@ fn is_bound_everywhere(role: &Object, objects: &[Object]) -> bool {
 
 /// The rules of a role.
 fn rules_of(role: &Object) -> Result<Vec<PolicyRule>, Error> {
-    serde_json::from_value(role.as_value()["rules"].clone()).map_err(|source| Error::Rules {
+    let rules = &role.as_value()["rules"];
+    if rules.is_null() {
+        // One that gathers the rules of others.
+        return Ok(Vec::new());
+    }
+    serde_json::from_value(rules.clone()).map_err(|source| Error::Rules {
         object: role.reference().to_string(),
         source: Box::new(source),
     })

@@ -138,7 +138,7 @@ pub struct PlannedLine {
 pub struct PlannedObject {
     /// Which.
     pub object: String,
-    /// `create`, `change`, `keep`, …
+    /// `create`, `change`, `replace`, `keep`, …
     pub action: String,
     /// The fields that would change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -164,7 +164,7 @@ impl PlannedObject {
     /// Whether it would be another one than it is, or not be there.
     #[must_use]
     pub fn differs(&self) -> bool {
-        ["create", "change", "remove"].contains(&self.action.as_str())
+        ["create", "change", "replace", "remove"].contains(&self.action.as_str())
     }
 }
 
@@ -354,6 +354,19 @@ pub(crate) fn removed(object: &Object) -> PlannedObject {
         live: Some(live_digest(object)),
         ..PlannedObject::default()
     }
+}
+
+/// What is removed and made anew.
+pub(crate) fn replaced(deployment: &Deployment) -> impl Iterator<Item = PlannedObject> {
+    deployment.replaced.iter().map(|live| {
+        let mut objects = deployment.objects.iter();
+        let new = objects.find(|it| it.reference().is_same_object(live.reference()));
+        PlannedObject {
+            action: "replace".to_owned(),
+            diff: diff::unified(Some(live), new),
+            ..removed(live)
+        }
+    })
 }
 
 pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> PlannedTarget {

@@ -73,6 +73,7 @@ pub(crate) async fn pod(
     else {
         return Ok(None);
     };
+    let name = template.name();
     let template = &template.as_value()["spec"]["template"];
     let mut spec = template["spec"].clone();
     if let Some(spec) = spec.as_object_mut() {
@@ -83,7 +84,7 @@ pub(crate) async fn pod(
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": format!("{}-trial", deployment.operator),
+            "name": format!("{name}-trial"),
             "namespace": namespace,
             "labels": template["metadata"]["labels"],
         },

@@ -1,5 +1,6 @@
 //! What is imported, and what runs where.
 
+mod carried;
 mod claims;
 pub(crate) mod describe;
 pub(crate) mod site;
@@ -18,6 +19,7 @@ use crate::model::sight::{Hidden, Sight, Unseen};
 use crate::model::state::{ClusterState, maps};
 use crate::model::vocabulary as v;
 use crate::plan::operator::operator_name;
+use crate::status::carried::carried;
 use crate::status::claims::{About, claims};
 
 /// The label of an operator's objects that says of which version they are.
@@ -144,6 +146,11 @@ pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Statu
     };
     for space in &state.namespaces {
         for deployed in &space.solutions {
+            let record = state.record(deployed.0, &deployed.1.version);
+            if record.is_some_and(|record| record.manifest.spec.operator.is_none()) {
+                operators.push(carried(cluster, space, deployed).await?);
+                continue;
+            }
             let name = operator_name(deployed.0.as_str());
             let found = found.remove(&(space.namespace.to_string(), name));
             operators.push(operator(cluster, &state, space, deployed, found, &mut sight).await?);

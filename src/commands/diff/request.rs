@@ -91,6 +91,7 @@ fn allowed(arguments: &Arguments) -> Allowed {
         adopt: Adoption {
             namespace: Adopt::Allow,
             crds: Adopt::Allow,
+            objects: Adopt::Allow,
         },
         replace: Replace::Allow,
         downgrade: Downgrade::Allow,

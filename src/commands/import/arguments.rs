@@ -140,7 +140,7 @@ pub(crate) struct Place {
     #[command(flatten)]
     pub(super) proving: ProofArguments,
 
-    /// Take over what belongs to no Solution: the namespace, or CRDs that the archive also has
+    /// Take over what belongs to no Solution: the namespace, or CRDs and objects that the archive also has
     #[arg(long, value_name = "WHAT", value_enum, requires = "environment")]
     pub(super) adopt: Vec<Adopted>,
 
@@ -221,4 +221,6 @@ pub(super) enum Adopted {
     Namespace,
     /// CRDs that are in the cluster and belong to no Solution; they stay when the Solution is deactivated
     Crds,
+    /// Objects of the same names as those that the archive carries; they go with the Solution
+    Objects,
 }

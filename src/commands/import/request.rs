@@ -209,6 +209,7 @@ fn allowed(place: &Place) -> Allowed {
         adopt: Adoption {
             namespace: adopt(Adopted::Namespace),
             crds: adopt(Adopted::Crds),
+            objects: adopt(Adopted::Objects),
         },
         downgrade: choose(place.allow_downgrade, Downgrade::Allow, Downgrade::Refuse),
         unproved: place.proving.unproved(),

@@ -20,6 +20,15 @@ pub(crate) struct ApiResource {
     pub(crate) namespaced: bool,
 }
 
+/// A kind that the server has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServedKind {
+    /// The plural, as in URLs and rules.
+    pub plural: String,
+    /// Whether its objects lie in namespaces.
+    pub namespaced: bool,
+}
+
 #[derive(Debug, Deserialize)]
 struct ResourceList {
     resources: Vec<ApiResource>,
@@ -32,6 +41,13 @@ pub(crate) struct Kinds(Mutex<HashMap<String, Vec<ApiResource>>>);
 impl Kinds {
     fn is_known(&self, api_version: &str) -> bool {
         self.lock().contains_key(api_version)
+    }
+
+    /// Whether there is any kind of an API version, as far as it was looked up.
+    fn has(&self, api_version: &str) -> bool {
+        self.lock()
+            .get(api_version)
+            .is_some_and(|kinds| !kinds.is_empty())
     }
 
     fn find(&self, gvk: &Gvk) -> Option<ApiResource> {
@@ -78,13 +94,30 @@ impl Cluster {
         Ok(resources.filter(|it| !it.plural.contains('/')).collect())
     }
 
-    /// Whether the server has a kind.
-    pub async fn serves(&self, gvk: &Gvk) -> Result<bool, Error> {
+    /// How the server names a kind, and whether its objects lie in namespaces; nothing of a kind that it has not.
+    pub async fn served(&self, gvk: &Gvk) -> Result<Option<ServedKind>, Error> {
         match self.resource(gvk).await {
-            Ok(_) => Ok(true),
-            Err(Error::NoSuchKind(_)) => Ok(false),
+            Ok(found) => Ok(Some(ServedKind {
+                plural: found.plural,
+                namespaced: found.namespaced,
+            })),
+            Err(Error::NoSuchKind(_)) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether the server has any kind of an API version.
+    pub async fn serves_version(&self, api_version: &str) -> Result<bool, Error> {
+        let any = Gvk::new(api_version, "");
+        match self.resource(&any).await {
+            Ok(_) | Err(Error::NoSuchKind(_)) => Ok(self.kinds.has(api_version)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the server has a kind.
+    pub async fn serves(&self, gvk: &Gvk) -> Result<bool, Error> {
+        Ok(self.served(gvk).await?.is_some())
     }
 
     /// The path of one object.

@@ -7,10 +7,12 @@ use schemas::{EnvironmentName, KubernetesName, Namespace, OperatorConfig};
 use serde_json::{Value, json};
 use validator::Accepted;
 
+use crate::model::carried::RecordedObject;
 use crate::model::error::Error;
 use crate::model::request::{Goal, Target};
 use crate::model::vocabulary as v;
 use crate::model::{namespace_record, record, site};
+use crate::plan::carried::{self, Carried};
 use crate::plan::expand::Addresses;
 use crate::plan::login;
 use crate::plan::metrics::{Collector, Served};
@@ -24,6 +26,14 @@ const PREFIX: &str = "solution-user";
 const RBAC: &str = "rbac.authorization.k8s.io";
 /// What stands for the environment and its namespace where they may be any.
 const ANY: &str = "any";
+
+/// An environment and a namespace that stand for any.
+fn any() -> (EnvironmentName, Namespace) {
+    (
+        ANY.parse().expect("the name of an environment"),
+        ANY.parse().expect("the name of a namespace"),
+    )
+}
 
 /// What a person wants to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -146,13 +156,18 @@ impl<'a> Wanted<'a> {
     pub fn manifests(&self) -> Result<Vec<Value>, Error> {
         let objects = self.objects()?;
         let mut rules = Rules::default();
-        let mut needs = self.required(&objects);
+        let mut needs = self.required(&objects)?;
         if self.verbs.contains(&Verb::Deploy) {
             needs.login(self.login().as_ref());
             needs.diagnosis();
             needs.trial();
+            let in_place = self.within != Within::Anywhere;
             for role in &objects {
-                rules.grant(role, self.within != Within::Anywhere)?;
+                rules.grant(role, in_place)?;
+            }
+            for carried in self.carried()? {
+                rules.grant(&carried.object, in_place)?;
+                rules.bind(&carried.object);
             }
         }
         if self.verbs.contains(&Verb::Site) {
@@ -223,10 +238,7 @@ impl<'a> Wanted<'a> {
         let Some(operator) = &accepted.manifest().spec.operator else {
             return Ok(Vec::new());
         };
-        let any: (EnvironmentName, Namespace) = (
-            ANY.parse().expect("the name of an environment"),
-            ANY.parse().expect("the name of a namespace"),
-        );
+        let any = any();
         let (environment, namespace) = match &self.within {
             Within::Anywhere => (&any.0, &any.1),
             Within::Environment(environment, namespace) => (environment, namespace),
@@ -253,13 +265,52 @@ impl<'a> Wanted<'a> {
         Ok(objects)
     }
 
+    /// The objects that the version carries as they are.
+    fn carried(&self) -> Result<Vec<Carried>, Error> {
+        let Some(accepted) = self.archive else {
+            return Ok(Vec::new());
+        };
+        match &self.within {
+            // Only who administers the cluster brings what is carried.
+            Within::Namespace(_) => Ok(Vec::new()),
+            Within::Environment(environment, namespace) => {
+                carried::of_any_site(accepted, environment, namespace)
+            }
+            Within::Anywhere => {
+                let (environment, namespace) = any();
+                carried::of_any_site(accepted, &environment, &namespace)
+            }
+        }
+    }
+
+    /// The same as they are recorded; those of the environment's namespace lie in any, where it may be any.
+    fn recorded(&self) -> Result<Vec<RecordedObject>, Error> {
+        let definitions: Vec<Value> = self.definitions().cloned().collect();
+        let mut recorded = carried::record(&self.carried()?, &definitions).objects;
+        if self.within == Within::Anywhere {
+            let lying = recorded.iter_mut();
+            for object in lying.filter(|it| it.namespace.as_deref() == Some(ANY)) {
+                object.namespace = None;
+            }
+        }
+        Ok(recorded)
+    }
+
     /// What the verbs fail without.
-    pub(crate) fn required(&self, objects: &[Object]) -> Needs {
+    pub(crate) fn required(&self, objects: &[Object]) -> Result<Needs, Error> {
         let mut needs = self.namespace().map_or_else(Needs::default, Needs::at);
         for verb in &self.verbs {
             self.add(*verb, objects, &mut needs);
         }
-        needs
+        let recorded = self.recorded()?;
+        if !recorded.is_empty() && self.verbs.contains(&Verb::Deploy) {
+            needs.carried(recorded.iter());
+            needs.served();
+        }
+        if !recorded.is_empty() && self.verbs.contains(&Verb::Undeploy) {
+            needs.withdrawn(recorded.iter());
+        }
+        Ok(needs)
     }
 
     /// The only namespace of environments in which something is done.
@@ -457,6 +508,21 @@ impl Rules {
         let rules = self.0.entry(namespace.map(str::to_owned)).or_default();
         rules.extend(rules_of(role)?);
         Ok(())
+    }
+
+    /// Adds giving away a role that others made: only who may `bind` it may do so.
+    fn bind(&mut self, binding: &Object) {
+        let role = &binding.as_value()["roleRef"];
+        let (Some(kind), Some(name)) = (role["kind"].as_str(), role["name"].as_str()) else {
+            return;
+        };
+        self.0.entry(None).or_default().push(PolicyRule {
+            verbs: vec!["bind".to_owned()],
+            api_groups: vec![RBAC.to_owned()],
+            resources: vec![format!("{}s", kind.to_lowercase())],
+            resource_names: vec![name.to_owned()],
+            non_resource_urls: Vec::new(),
+        });
     }
 
     /// The whole cluster's first, and those of the records' namespace next.

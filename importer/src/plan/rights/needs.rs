@@ -6,6 +6,7 @@ use deployer::{Access, Object, ObjectRef};
 use schemas::KubernetesName;
 use serde_json::Value;
 
+use crate::model::carried::RecordedObject;
 use crate::model::inventory::{cluster_kinds, namespaced_kinds, service_monitor, workloads};
 use crate::model::vocabulary as v;
 use crate::plan::uses;
@@ -184,6 +185,42 @@ impl Needs {
         let (group, resource) = resource(&object.gvk().kind);
         let name = self.place.is_some().then(|| object.name());
         self.everywhere(verbs, group, resource, name);
+    }
+
+    /// Writing the objects that a deployment carries as they are, and removing them.
+    pub(crate) fn carried<'a>(&mut self, objects: impl Iterator<Item = &'a RecordedObject>) {
+        for object in objects {
+            self.recorded(&PUT, object);
+            self.recorded(&REMOVE, object);
+        }
+    }
+
+    /// Looking for the pods behind a webhook's Service, and for those of what is waited for.
+    pub(crate) fn served(&mut self) {
+        self.everywhere(&["list"], "discovery.k8s.io", "endpointslices", None);
+    }
+
+    /// Removing what a deployment carries as it is, and what calls it.
+    pub(crate) fn withdrawn<'a>(&mut self, objects: impl Iterator<Item = &'a RecordedObject>) {
+        for object in objects {
+            self.recorded(&REMOVE, object);
+        }
+        let admission = "admissionregistration.k8s.io";
+        for (group, resource) in [
+            (admission, "validatingwebhookconfigurations"),
+            (admission, "mutatingwebhookconfigurations"),
+            ("apiregistration.k8s.io", "apiservices"),
+        ] {
+            self.everywhere(&FIND, group, resource, None);
+        }
+        self.of_records(&REMOVE, CORE, "configmaps");
+    }
+
+    fn recorded(&mut self, verbs: &[&str], recorded: &RecordedObject) {
+        let object = recorded.reference();
+        let (group, resource) = (&object.gvk.group, &recorded.resource);
+        let namespace = object.namespace.as_deref();
+        self.want(verbs, group, resource, namespace, Some(&object.name));
     }
 
     /// Removing an object of an operator or of the records.

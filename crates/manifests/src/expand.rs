@@ -1,0 +1,258 @@
+//! Replaces the placeholders of an object by what they stand for in one environment. Nothing else is looked at, and what
+//! a placeholder is replaced by is not looked at again.
+
+use std::collections::BTreeMap;
+
+use schemas::placeholder::{
+    self, AddressPart, ImageChoice, Piece, Placeholder, PlaceholderError, SolutionFact,
+};
+use schemas::{Digest, ImagePlace, Namespace, ParameterName};
+use serde_json::{Map, Value};
+
+/// Where nodes pull an image from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// Host and port.
+    pub registry: String,
+    /// What follows the registry.
+    pub path: String,
+    /// The tag, which programs read versions from.
+    pub tag: String,
+    /// What is pulled.
+    pub digest: Digest,
+}
+
+impl Address {
+    fn part(&self, part: AddressPart) -> String {
+        let Self {
+            registry,
+            path,
+            tag,
+            digest,
+        } = self;
+        match part {
+            AddressPart::Whole => format!("{registry}/{path}:{tag}@{digest}"),
+            AddressPart::Registry => registry.clone(),
+            AddressPart::Path => path.clone(),
+            AddressPart::Repository => format!("{registry}/{path}"),
+            AddressPart::Tag => tag.clone(),
+            AddressPart::Digest => digest.to_string(),
+        }
+    }
+}
+
+/// What placeholders stand for in one environment.
+#[derive(Clone, Debug, Default)]
+pub struct Expansion {
+    /// The Solution's images.
+    pub images: BTreeMap<ImagePlace, Address>,
+    /// The environment's namespace for each of the release's own.
+    pub namespaces: BTreeMap<Namespace, Namespace>,
+    /// The Solution's name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The environment.
+    pub environment: String,
+    /// The values of its parameters.
+    pub parameters: BTreeMap<ParameterName, Value>,
+}
+
+/// Why a placeholder stands for nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExpandError {
+    /// It cannot be understood.
+    #[error(transparent)]
+    Grammar(#[from] PlaceholderError),
+    /// No image, or several, are meant.
+    #[error("`{0}` names no image of the Solution, or several")]
+    Image(String),
+    /// The release has no such namespace.
+    #[error("`{0}` is no namespace of the release's own")]
+    Namespace(Namespace),
+    /// There is no such parameter, or it has no value.
+    #[error("the parameter `{0}` has no value")]
+    Parameter(ParameterName),
+}
+
+impl Expansion {
+    /// Replaces every placeholder of an object.
+    pub fn expand(&self, object: &mut Value) -> Result<(), ExpandError> {
+        let Value::Object(fields) = object else {
+            return Ok(());
+        };
+        for (key, value) in fields {
+            match (key.as_str(), value) {
+                ("apiVersion" | "kind", _) => {}
+                ("metadata", Value::Object(metadata)) => {
+                    let mut others = metadata.iter_mut().filter(|(key, _)| *key != "name");
+                    others.try_for_each(|(_, value)| self.value(value))?;
+                }
+                (_, value) => self.value(value)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn value(&self, value: &mut Value) -> Result<(), ExpandError> {
+        match value {
+            Value::String(text) => *value = self.text(text)?,
+            Value::Array(items) => items.iter_mut().try_for_each(|item| self.value(item))?,
+            Value::Object(fields) => self.fields(fields)?,
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+        Ok(())
+    }
+
+    fn fields(&self, fields: &mut Map<String, Value>) -> Result<(), ExpandError> {
+        fields.values_mut().try_for_each(|value| self.value(value))
+    }
+
+    /// A text's value: that of its parameter, with its type, if it is one placeholder alone.
+    fn text(&self, text: &str) -> Result<Value, ExpandError> {
+        let pieces = placeholder::split(text)?;
+        if let [Piece::Placeholder(Placeholder::Parameter(name))] = pieces.as_slice() {
+            return self.parameter(name).cloned();
+        }
+        let mut expanded = String::with_capacity(text.len());
+        for piece in &pieces {
+            match piece {
+                Piece::Text(text) => expanded.push_str(text),
+                Piece::Placeholder(placeholder) => expanded.push_str(&self.meant(placeholder)?),
+            }
+        }
+        Ok(Value::String(expanded))
+    }
+
+    fn meant(&self, placeholder: &Placeholder) -> Result<String, ExpandError> {
+        Ok(match placeholder {
+            Placeholder::Image { part, image } => self.image(image)?.part(*part),
+            Placeholder::Namespace(name) => {
+                let meant = self.namespaces.get(name);
+                meant
+                    .ok_or_else(|| ExpandError::Namespace(name.clone()))?
+                    .to_string()
+            }
+            Placeholder::Solution(fact) => match fact {
+                SolutionFact::Name => self.name.clone(),
+                SolutionFact::Version => self.version.clone(),
+                SolutionFact::Environment => self.environment.clone(),
+            },
+            Placeholder::Parameter(name) => match self.parameter(name)? {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            },
+        })
+    }
+
+    fn image(&self, choice: &ImageChoice) -> Result<&Address, ExpandError> {
+        let fits = |place: &ImagePlace| {
+            place.name == choice.name && choice.tag.as_ref().is_none_or(|tag| place.tag == *tag)
+        };
+        let mut fitting = self.images.iter().filter(|(place, _)| fits(place));
+        match (fitting.next(), fitting.next()) {
+            (Some((_, address)), None) => Ok(address),
+            _ => Err(ExpandError::Image(choice.to_string())),
+        }
+    }
+
+    fn parameter(&self, name: &ParameterName) -> Result<&Value, ExpandError> {
+        let value = self.parameters.get(name);
+        value.ok_or_else(|| ExpandError::Parameter(name.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn expansion() -> Expansion {
+        let address = |path: &str, tag: &str| Address {
+            registry: "r.test:5000".to_owned(),
+            path: path.to_owned(),
+            tag: tag.to_owned(),
+            digest: Digest::new([7; 32]),
+        };
+        Expansion {
+            images: [
+                ("web:1", "shop/web"),
+                ("db:1", "shop/db"),
+                ("db:2", "shop/db"),
+            ]
+            .map(|(place, path)| {
+                let place: ImagePlace = place.parse().unwrap();
+                let tag = place.tag.to_string();
+                (place, address(path, &tag))
+            })
+            .into(),
+            namespaces: BTreeMap::from([("shop".parse().unwrap(), "prod-2".parse().unwrap())]),
+            name: "shop".to_owned(),
+            version: "1.2.0".to_owned(),
+            environment: "prod".to_owned(),
+            parameters: BTreeMap::from([
+                ("replicas".parse().unwrap(), json!(3)),
+                ("host".parse().unwrap(), json!("$(image:web)")),
+            ]),
+        }
+    }
+
+    #[test]
+    fn placeholders_are_replaced_by_what_the_environment_has() {
+        let digest = format!("sha256:{}", "07".repeat(32));
+        let mut object = json!({
+            "apiVersion": "$(image:web)", "kind": "$(param:none)",
+            "metadata": {"name": "$(param:none)", "namespace": "$(namespace:shop)"},
+            "spec": {
+                "replicas": "$(param:replicas)",
+                "$(param:none)": ["$(image:web)", "$(image:db:2)", "$(image.repository:web) $(image.tag:db:1)"],
+                "texts": ["n=$(param:replicas)", "$(param:host)", "a$(param:host)", "$(HOST) $$(X)", "$$(image:web)"],
+                "about": "$(solution:name) $(solution:version) $(solution:environment)",
+                "parts": "$(image.registry:web) $(image.path:web) $(image.digest:web)",
+            },
+        });
+        expansion().expand(&mut object).unwrap();
+        assert_eq!(
+            object,
+            json!({
+                "apiVersion": "$(image:web)", "kind": "$(param:none)",
+                "metadata": {"name": "$(param:none)", "namespace": "prod-2"},
+                "spec": {
+                    "replicas": 3,
+                    "$(param:none)": [
+                        format!("r.test:5000/shop/web:1@{digest}"),
+                        format!("r.test:5000/shop/db:2@{digest}"),
+                        "r.test:5000/shop/web 1",
+                    ],
+                    "texts": ["n=3", "$(image:web)", "a$(image:web)", "$(HOST) $$(X)", "$(image:web)"],
+                    "about": "shop 1.2.0 prod",
+                    "parts": format!("r.test:5000 shop/web {digest}"),
+                },
+            })
+        );
+    }
+
+    #[test]
+    fn what_stands_for_nothing_is_an_error() {
+        for (text, error) in [
+            ("$(image:db)", ExpandError::Image("db".to_owned())),
+            ("$(image:none)", ExpandError::Image("none".to_owned())),
+            (
+                "$(namespace:other)",
+                ExpandError::Namespace("other".parse().unwrap()),
+            ),
+            (
+                "a $(param:none)",
+                ExpandError::Parameter("none".parse().unwrap()),
+            ),
+            (
+                "$(param:none)",
+                ExpandError::Parameter("none".parse().unwrap()),
+            ),
+        ] {
+            let mut object = json!({"spec": [text]});
+            assert_eq!(expansion().expand(&mut object), Err(error), "{text}");
+        }
+    }
+}

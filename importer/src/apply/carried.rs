@@ -1,0 +1,266 @@
+//! Applies the objects that a deployment carries as they are, wave by wave; and waits for each wave before the next.
+//!
+//! What sends requests to a Service of the release (webhooks) is made so that it cannot refuse anything until it is
+//! served: else the release would keep its own pods from starting.
+
+use deployer::{Object, ObjectRef, Selector};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use crate::apply::leased::Leased;
+use crate::limits;
+use crate::model::carried::{self, CarriedRecord};
+use crate::model::error::Error;
+use crate::model::event::Event;
+use crate::model::owner::check_carried;
+use crate::model::stage::{Stage, intercepts};
+use crate::plan::Ready;
+use crate::plan::carried::Wave;
+use crate::plan::deployment::Deployment;
+
+impl Ready<'_> {
+    /// Writes down what is carried, so that it is found again whatever happens.
+    pub(crate) async fn record_carried(
+        &self,
+        deployment: &Deployment,
+        carried: &CarriedRecord,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        let (solution, namespace) = (&deployment.solution, &deployment.namespace);
+        if !carried.objects.is_empty() {
+            return leased.keep(carried.to_object(solution, namespace)).await;
+        }
+        if deployment.carried_before.objects.is_empty() {
+            return Ok(());
+        }
+        let reference = carried::reference(solution, namespace);
+        leased.forget(&reference).await
+    }
+
+    /// Brings everything that is carried, in its order.
+    pub(crate) async fn bring(
+        &self,
+        deployment: &Deployment,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        for wave in &deployment.waves {
+            let objects = &deployment.objects[wave.objects.clone()];
+            for object in objects {
+                self.bring_one(deployment, object, leased).await?;
+            }
+            self.settle(wave, objects, leased).await?;
+            for object in objects.iter().filter(|object| !asks_nobody(object)) {
+                self.arm(deployment, object, leased).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn bring_one(
+        &self,
+        deployment: &Deployment,
+        object: &Object,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        if deployment.replaces(object.reference()) {
+            self.make_room(deployment, object, leased).await?;
+        }
+        let decide = |live: Option<&Object>| {
+            self.check_carried(deployment, object, live)?;
+            Ok(Some(disarmed(object, live)?))
+        };
+        self.write_carried(object, decide, leased).await
+    }
+
+    /// Removes what is to be made anew, if that was not done before.
+    async fn make_room(
+        &self,
+        deployment: &Deployment,
+        object: &Object,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        let reference = object.reference();
+        let may = |live: &Object| self.check_carried(deployment, object, Some(live));
+        leased.remove(reference, may).await?;
+        let gone = [reference.clone()];
+        let wait = self.asked.request.wait;
+        Ok(leased.cluster.wait_gone(&gone, wait).await?)
+    }
+
+    fn check_carried(
+        &self,
+        deployment: &Deployment,
+        object: &Object,
+        live: Option<&Object>,
+    ) -> Result<(), crate::Obstacle> {
+        let adopt = self.asked.request.allowed.adopt.objects;
+        check_carried(object, live, &deployment.solution, adopt)
+    }
+
+    async fn write_carried(
+        &self,
+        object: &Object,
+        decide: impl Fn(Option<&Object>) -> Result<Option<Object>, Error>,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        let conflicts = self.asked.conflicts(object);
+        let written = leased.put_with(conflicts, object.reference(), decide);
+        written.await?;
+        Ok(())
+    }
+
+    /// Waits for what the next wave needs.
+    async fn settle(
+        &self,
+        wave: &Wave,
+        objects: &[Object],
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        let wait = self.asked.request.wait;
+        leased.lock.check()?;
+        match wave.stage {
+            Stage::Space | Stage::Data => Ok(()),
+            Stage::Definition => {
+                for object in objects {
+                    leased
+                        .cluster
+                        .wait_crd_established(object.name(), wait)
+                        .await?;
+                }
+                Ok(())
+            }
+            Stage::Workload | Stage::Resource => {
+                let awaited = objects.iter().filter(|object| asks_nobody(object));
+                let awaited: Vec<ObjectRef> = awaited.map(|it| it.reference().clone()).collect();
+                let tell = |standing| (leased.tell)(Event::Standing(standing));
+                Ok(leased.cluster.wait_settled(&awaited, wait, &tell).await?)
+            }
+        }
+    }
+
+    /// Lets a webhook refuse what it is to refuse, once it is served.
+    async fn arm(
+        &self,
+        deployment: &Deployment,
+        object: &Object,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        let end = Instant::now() + self.asked.request.wait;
+        while let Some(lacking) = lacking(object, leased).await? {
+            if Instant::now() >= end {
+                return Err(Error::Unserved {
+                    webhook: object.reference().to_string(),
+                    lacking,
+                });
+            }
+            sleep(limits::SERVED_POLL).await;
+        }
+        let decide = |live: Option<&Object>| {
+            self.check_carried(deployment, object, live)?;
+            Ok(Some(object.clone()))
+        };
+        self.write_carried(object, decide, leased).await
+    }
+}
+
+/// Whether an object is no webhook's configuration.
+fn asks_nobody(object: &Object) -> bool {
+    object.as_value().get("webhooks").is_none() || !intercepts(object.reference())
+}
+
+/// The webhooks of an object.
+fn webhooks(object: &Value) -> impl Iterator<Item = &Value> {
+    object["webhooks"].as_array().into_iter().flatten()
+}
+
+/// The object with webhooks that refuse nothing yet, but for those that did before.
+fn disarmed(object: &Object, live: Option<&Object>) -> Result<Object, Error> {
+    if asks_nobody(object) {
+        return Ok(object.clone());
+    }
+    let armed: Vec<&Value> = live
+        .into_iter()
+        .flat_map(|live| webhooks(live.as_value()))
+        .filter(|webhook| webhook["failurePolicy"] == "Fail")
+        .map(|webhook| &webhook["name"])
+        .collect();
+    let mut value = object.clone().into_value();
+    for webhook in value["webhooks"].as_array_mut().into_iter().flatten() {
+        if !armed.contains(&&webhook["name"]) {
+            webhook["failurePolicy"] = json!("Ignore");
+        }
+    }
+    Ok(Object::new(value)?)
+}
+
+/// What a webhook lacks to be served: a certificate authority, or a pod behind its Service.
+async fn lacking(object: &Object, leased: &Leased<'_>) -> Result<Option<String>, Error> {
+    let live = leased.cluster.get(object.reference()).await?;
+    let Some(live) = live else {
+        return Ok(None);
+    };
+    for webhook in webhooks(live.as_value()) {
+        let service = &webhook["clientConfig"]["service"];
+        let (Some(namespace), Some(name)) =
+            (service["namespace"].as_str(), service["name"].as_str())
+        else {
+            continue;
+        };
+        if webhook["clientConfig"]["caBundle"]
+            .as_str()
+            .is_none_or(str::is_empty)
+        {
+            let webhook = webhook["name"].as_str().unwrap_or_default();
+            return Ok(Some(format!(
+                "nobody has written a certificate authority into `{webhook}`"
+            )));
+        }
+        if !has_endpoint(namespace, name, leased).await? {
+            return Ok(Some(format!("Service {namespace}/{name} has no ready pod")));
+        }
+    }
+    Ok(None)
+}
+
+async fn has_endpoint(namespace: &str, service: &str, leased: &Leased<'_>) -> Result<bool, Error> {
+    let slices = deployer::Gvk::new("discovery.k8s.io/v1", "EndpointSlice");
+    let of_service = Selector::label("kubernetes.io/service-name", service);
+    let slices = leased
+        .cluster
+        .list(&slices, Some(namespace), Some(&of_service));
+    let ready = |slice: &Object| {
+        let endpoints = slice.as_value()["endpoints"].as_array();
+        let mut endpoints = endpoints.into_iter().flatten();
+        endpoints.any(|endpoint| endpoint["conditions"]["ready"] == true)
+    };
+    Ok(slices.await?.iter().any(ready))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn configuration(policies: &[(&str, &str)]) -> Object {
+        let webhooks: Vec<Value> = policies
+            .iter()
+            .map(|(name, policy)| json!({"name": name, "failurePolicy": policy}))
+            .collect();
+        Object::new(json!({
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "w"},
+            "webhooks": webhooks,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_webhook_refuses_nothing_before_it_is_served_unless_it_did_before() {
+        let wanted = configuration(&[("a", "Fail"), ("b", "Fail"), ("c", "Ignore")]);
+        let first = configuration(&[("a", "Ignore"), ("b", "Ignore"), ("c", "Ignore")]);
+        assert_eq!(disarmed(&wanted, None).unwrap(), first);
+        let live = configuration(&[("a", "Fail"), ("b", "Ignore")]);
+        let then = configuration(&[("a", "Fail"), ("b", "Ignore"), ("c", "Ignore")]);
+        assert_eq!(disarmed(&wanted, Some(&live)).unwrap(), then);
+    }
+}

@@ -1,0 +1,232 @@
+//! Takes back what a deployment carries: what could refuse the rest first, then what its workloads have to let go, then
+//! the workloads, then what they read.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use deployer::{Cluster, Gvk, Object, ObjectRef};
+use schemas::{Namespace, SolutionName};
+
+use crate::apply::leased::Leased;
+use crate::model::carried::{self, CarriedRecord, RecordedObject};
+use crate::model::error::Error;
+use crate::model::inventory::custom_resources;
+use crate::model::obstacle::Obstacle;
+use crate::model::owner::owner_of;
+use crate::model::stage::{Stage, intercepts};
+use crate::model::vocabulary as v;
+
+/// What a deployment carries, as it is taken back.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Withdrawal {
+    /// What the site has recorded.
+    recorded: CarriedRecord,
+    /// Those of the objects that are there and go, in their order.
+    pub(crate) objects: Vec<RecordedObject>,
+    /// What calls one of its Services whenever something is written, whoever made it.
+    pub(crate) callers: Vec<ObjectRef>,
+    /// What stays.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Withdrawal {
+    /// What would be taken back of a Solution in a namespace.
+    pub(crate) async fn plan(
+        cluster: &Cluster,
+        solution: &SolutionName,
+        namespace: &Namespace,
+    ) -> Result<Self, Error> {
+        let recorded = CarriedRecord::read(cluster, solution, namespace).await?;
+        let mut withdrawal = Self {
+            recorded: recorded.clone(),
+            ..Self::default()
+        };
+        for object in recorded.objects {
+            let reference = object.reference();
+            let live = match cluster.get(&reference).await {
+                Err(deployer::Error::NoSuchKind(_)) => None,
+                other => other?,
+            };
+            let Some(live) = live.filter(|live| owner_of(live, solution).is_ok()) else {
+                continue;
+            };
+            match stays(cluster, &object, &live).await? {
+                Some(note) => withdrawal.notes.push(note),
+                None => withdrawal.objects.push(object),
+            }
+        }
+        withdrawal.objects.sort_by_key(Turn::of);
+        withdrawal.callers = withdrawal.find_callers(cluster).await?;
+        Ok(withdrawal)
+    }
+
+    /// Everything that goes, in its order.
+    pub(crate) fn references(&self) -> impl Iterator<Item = ObjectRef> {
+        let objects = self.objects.iter().map(RecordedObject::reference);
+        self.callers.iter().cloned().chain(objects)
+    }
+
+    /// Takes it back. The record goes last: as long as it is there, running it again completes what was begun.
+    pub(crate) async fn carry_out(
+        &self,
+        leased: &mut Leased<'_>,
+        solution: &SolutionName,
+        namespace: &Namespace,
+        wait: Duration,
+    ) -> Result<(), Error> {
+        self.silence(leased).await?;
+        let turns: BTreeSet<Turn> = self.objects.iter().map(Turn::of).collect();
+        for turn in turns {
+            let objects = self.objects.iter().filter(|it| Turn::of(it) == turn);
+            let objects: Vec<ObjectRef> = objects.map(RecordedObject::reference).collect();
+            let mut gone = Vec::new();
+            for object in objects {
+                if turn == Turn::Space && !is_empty(leased.cluster, &object.name).await? {
+                    continue;
+                }
+                leased
+                    .remove(&object, |live| owner_of(live, solution))
+                    .await?;
+                gone.push(object);
+            }
+            leased.cluster.wait_gone(&gone, wait).await?;
+        }
+        // What ran may have made them anew before it went.
+        self.silence(leased).await?;
+        if self.recorded.objects.is_empty() {
+            return Ok(());
+        }
+        leased
+            .forget(&carried::reference(solution, namespace))
+            .await
+    }
+
+    /// Removes what calls the Services that go.
+    async fn silence(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
+        for caller in self.find_callers(leased.cluster).await? {
+            leased
+                .remove(&caller, |live| self.check_calls(live))
+                .await?;
+        }
+        Ok(())
+    }
+
+    fn check_calls(&self, live: &Object) -> Result<(), Obstacle> {
+        if self.is_called_by(live) {
+            Ok(())
+        } else {
+            Err(Obstacle::Changed)
+        }
+    }
+
+    async fn find_callers(&self, cluster: &Cluster) -> Result<Vec<ObjectRef>, Error> {
+        if !self.recorded.objects.iter().any(is_service) {
+            return Ok(Vec::new());
+        }
+        let mut callers = Vec::new();
+        for kind in callers_kinds() {
+            let all = cluster.list(&kind, None, None).await?;
+            let calling = all.iter().filter(|live| self.is_called_by(live));
+            callers.extend(calling.map(|live| live.reference().clone()));
+        }
+        Ok(callers)
+    }
+
+    /// Whether an object calls one of the Services that go.
+    fn is_called_by(&self, live: &Object) -> bool {
+        let value = live.as_value();
+        let webhooks = value["webhooks"].as_array().into_iter().flatten();
+        let services = webhooks.map(|webhook| &webhook["clientConfig"]["service"]);
+        let mut called = services.chain([&value["spec"]["service"]]);
+        called.any(|service| {
+            let mut recorded = self.recorded.objects.iter();
+            recorded.any(|object| {
+                is_service(object)
+                    && service["name"] == object.name.as_str()
+                    && object.namespace.as_deref() == service["namespace"].as_str()
+            })
+        })
+    }
+}
+
+/// When an object is taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    /// It could refuse what follows.
+    Interceptor,
+    /// Its workloads may have to let it go.
+    Resource,
+    Workload,
+    Data,
+    Definition,
+    Space,
+}
+
+impl Turn {
+    fn of(object: &RecordedObject) -> Self {
+        match object.stage {
+            _ if intercepts(&object.reference()) => Self::Interceptor,
+            Stage::Resource => Self::Resource,
+            Stage::Workload => Self::Workload,
+            Stage::Data => Self::Data,
+            Stage::Definition => Self::Definition,
+            Stage::Space => Self::Space,
+        }
+    }
+}
+
+fn is_service(object: &RecordedObject) -> bool {
+    (object.api_version.as_str(), object.kind.as_str()) == ("v1", "Service")
+}
+
+/// The kinds whose objects have the API server call a Service.
+pub(crate) fn callers_kinds() -> [Gvk; 3] {
+    let admission = "admissionregistration.k8s.io/v1";
+    [
+        Gvk::new(admission, "ValidatingWebhookConfiguration"),
+        Gvk::new(admission, "MutatingWebhookConfiguration"),
+        Gvk::new("apiregistration.k8s.io/v1", "APIService"),
+    ]
+}
+
+/// Why an object stays, if it does.
+async fn stays(
+    cluster: &Cluster,
+    object: &RecordedObject,
+    live: &Object,
+) -> Result<Option<String>, Error> {
+    let what = live.reference();
+    Ok(match object.stage {
+        Stage::Space if !live.annotations().contains_key(v::CREATED) => {
+            Some(format!("{what} was there before, and stays"))
+        }
+        Stage::Definition if !custom_resources(cluster, live).await?.is_empty() => {
+            Some(format!("{what} stays, since objects of it exist"))
+        }
+        Stage::Data if object.kind == "PersistentVolumeClaim" => {
+            Some(format!("{what} stays, with its data"))
+        }
+        _ => None,
+    })
+}
+
+/// Kinds whose objects somebody may need.
+const NEEDED: [(&str, &str); 5] = [
+    ("v1", "Pod"),
+    ("v1", "PersistentVolumeClaim"),
+    ("v1", "Secret"),
+    ("v1", "ConfigMap"),
+    ("v1", "Service"),
+];
+
+/// Whether a namespace has nothing that somebody could need. Every namespace has the cluster's certificate authority.
+async fn is_empty(cluster: &Cluster, namespace: &str) -> Result<bool, Error> {
+    for (api_version, kind) in NEEDED {
+        let kind = Gvk::new(api_version, kind);
+        let found = cluster.list(&kind, Some(namespace), None).await?;
+        if found.iter().any(|it| it.name() != "kube-root-ca.crt") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

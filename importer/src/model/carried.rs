@@ -1,0 +1,165 @@
+//! What a site records of the objects that a deployment carries as they are: one ConfigMap for each Solution in a
+//! namespace. Their kinds are any, so no list of kinds finds them; and whoever may write in a namespace could give any
+//! object our labels, so that only what is recorded is ever removed.
+
+use deployer::{Cluster, Gvk, ObjectRef};
+use schemas::{Namespace, SetName, SolutionName};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::model::config_map;
+use crate::model::error::Error;
+use crate::model::stage::Stage;
+use crate::model::vocabulary as v;
+
+/// The key of the record in its ConfigMap.
+const KEY: &str = "objects.json";
+
+/// The objects that a deployment carries, in the order in which they are applied.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CarriedRecord {
+    pub(crate) objects: Vec<RecordedObject>,
+}
+
+/// An object, as it is found again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RecordedObject {
+    pub(crate) set: SetName,
+    pub(crate) stage: Stage,
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
+    /// The kind as URLs and rules name it.
+    pub(crate) resource: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: String,
+    /// Of what runs once: the digest of what it was made from. It is not made again while that stays, though it may be
+    /// gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) inputs: Option<String>,
+}
+
+impl RecordedObject {
+    pub(crate) fn reference(&self) -> ObjectRef {
+        ObjectRef {
+            gvk: Gvk::new(&self.api_version, &self.kind),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        }
+    }
+
+    /// Whether it holds what nobody could make anew: it goes only with the whole deployment, if at all.
+    pub(crate) fn keeps_data(&self) -> bool {
+        self.stage == Stage::Space || self.kind == "PersistentVolumeClaim"
+    }
+
+    pub(crate) fn is(&self, object: &ObjectRef) -> bool {
+        let group = self.api_version.split_once('/');
+        self.name == object.name
+            && self.kind == object.gvk.kind
+            && self.namespace == object.namespace
+            && group.map_or("", |(group, _)| group) == object.gvk.group
+    }
+}
+
+impl CarriedRecord {
+    /// What is recorded of a Solution in a namespace.
+    pub(crate) async fn read(
+        cluster: &Cluster,
+        solution: &SolutionName,
+        namespace: &Namespace,
+    ) -> Result<Self, Error> {
+        let live = cluster.get(&reference(solution, namespace)).await?;
+        let parsed = live.map(|live| config_map::parse(&live, KEY));
+        Ok(parsed.transpose()?.unwrap_or_default())
+    }
+
+    /// Both, what is older last: whatever an interruption leaves is among them. What runs once counts as made of what it
+    /// was made of before.
+    pub(crate) fn with(&self, older: &Self) -> Self {
+        let unmade = self.objects.iter().map(|new| {
+            let made = older.find(&new.reference());
+            RecordedObject {
+                inputs: made.and_then(|made| made.inputs.clone()),
+                ..new.clone()
+            }
+        });
+        let gone = older.objects.iter();
+        let gone = gone.filter(|old| self.find(&old.reference()).is_none());
+        Self {
+            objects: unmade.chain(gone.cloned()).collect(),
+        }
+    }
+
+    pub(crate) fn find(&self, object: &ObjectRef) -> Option<&RecordedObject> {
+        self.objects.iter().find(|recorded| recorded.is(object))
+    }
+
+    /// The record as its ConfigMap.
+    pub(crate) fn to_object(&self, solution: &SolutionName, namespace: &Namespace) -> Value {
+        let labels = json!({ v::CARRIED: namespace, v::SOLUTION: solution });
+        config_map::record(&name(solution, namespace), labels, KEY, self)
+    }
+}
+
+/// The ConfigMap of what a Solution carries in a namespace.
+pub(crate) fn reference(solution: &SolutionName, namespace: &Namespace) -> ObjectRef {
+    config_map::reference(&name(solution, namespace))
+}
+
+/// Names have no dots, so that no two pairs come to one.
+fn name(solution: &SolutionName, namespace: &Namespace) -> String {
+    format!("carried.{namespace}.{solution}")
+}
+
+#[cfg(test)]
+mod tests {
+    use deployer::Object;
+
+    use super::*;
+
+    fn recorded(kind: &str, name: &str) -> RecordedObject {
+        RecordedObject {
+            set: "main".parse().unwrap(),
+            stage: Stage::Data,
+            api_version: "v1".to_owned(),
+            kind: kind.to_owned(),
+            resource: format!("{}s", kind.to_lowercase()),
+            namespace: None,
+            name: name.to_owned(),
+            inputs: None,
+        }
+    }
+
+    #[test]
+    fn old_and_new_objects_are_recorded_together() {
+        let of = |names: &[&str]| CarriedRecord {
+            objects: names.iter().map(|name| recorded("Service", name)).collect(),
+        };
+        let both = of(&["b", "c"]).with(&of(&["a", "b"]));
+        assert_eq!(both, of(&["b", "c", "a"]));
+        let made_of = |inputs: &str| {
+            let mut record = of(&["job"]);
+            record.objects[0].inputs = Some(inputs.to_owned());
+            record
+        };
+        assert_eq!(made_of("new").with(&made_of("old")), made_of("old"));
+        assert_eq!(made_of("new").with(&of(&[])), of(&["job"]));
+    }
+
+    #[test]
+    fn the_record_comes_back_from_its_config_map() {
+        let mut job = recorded("Job", "j");
+        job.inputs = Some("x".to_owned());
+        let record = CarriedRecord {
+            objects: vec![recorded("Service", "s"), job],
+        };
+        let (solution, namespace) = ("shop".parse().unwrap(), "prod".parse().unwrap());
+        let map = Object::new(record.to_object(&solution, &namespace)).unwrap();
+        assert_eq!(map.reference(), &reference(&solution, &namespace));
+        let parsed: CarriedRecord = config_map::parse(&map, KEY).unwrap();
+        assert_eq!(parsed, record);
+    }
+}

@@ -1,0 +1,95 @@
+//! In which order the objects of a set are applied, told from their kinds.
+
+use deployer::Object;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// When an object of a set is applied, and so what must be there before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Stage {
+    /// Namespaces, which others lie in.
+    Space,
+    /// Definitions of custom resources.
+    Definition,
+    /// What only is there to be read: configuration, rights, classes, Services.
+    Data,
+    /// What runs, and what sends requests to it.
+    Workload,
+    /// Resources of the release's own kinds, which its workloads judge and serve.
+    Resource,
+}
+
+impl Stage {
+    /// The stage of an object, where these definitions are the release's own.
+    pub(crate) fn of(object: &Object, definitions: &[Value]) -> Self {
+        let kind = object.gvk();
+        match (kind.group.as_str(), kind.kind.as_str()) {
+            ("", "Namespace") => Self::Space,
+            ("apiextensions.k8s.io", _) => Self::Definition,
+            ("", "Pod" | "ReplicationController")
+            | ("apps" | "batch", _)
+            | ("admissionregistration.k8s.io", _)
+            | ("apiregistration.k8s.io", _) => Self::Workload,
+            (group, kind) if is_defined(group, kind, definitions) => Self::Resource,
+            _ => Self::Data,
+        }
+    }
+}
+
+fn is_defined(group: &str, kind: &str, definitions: &[Value]) -> bool {
+    definitions.iter().any(|definition| {
+        let spec = &definition["spec"];
+        spec["group"] == group && spec["names"]["kind"] == kind
+    })
+}
+
+/// What calls a Service whenever objects are written: it must never be there without that Service.
+pub(crate) fn intercepts(object: &deployer::ObjectRef) -> bool {
+    matches!(
+        object.gvk.group.as_str(),
+        "admissionregistration.k8s.io" | "apiregistration.k8s.io"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_kind_tells_when_its_objects_are_applied() {
+        let definition = json!({"spec": {"group": "example.test", "names": {"kind": "Issuer"}}});
+        for (api_version, kind, stage) in [
+            ("v1", "Namespace", Stage::Space),
+            (
+                "apiextensions.k8s.io/v1",
+                "CustomResourceDefinition",
+                Stage::Definition,
+            ),
+            ("v1", "Service", Stage::Data),
+            ("rbac.authorization.k8s.io/v1", "ClusterRole", Stage::Data),
+            ("policy/v1", "PodDisruptionBudget", Stage::Data),
+            ("apps/v1", "DaemonSet", Stage::Workload),
+            ("batch/v1", "Job", Stage::Workload),
+            (
+                "admissionregistration.k8s.io/v1",
+                "ValidatingWebhookConfiguration",
+                Stage::Workload,
+            ),
+            ("apiregistration.k8s.io/v1", "APIService", Stage::Workload),
+            ("example.test/v1", "Issuer", Stage::Resource),
+            ("other.test/v1", "Issuer", Stage::Data),
+        ] {
+            let object =
+                json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}});
+            let object = Object::new(object).unwrap();
+            assert_eq!(
+                Stage::of(&object, std::slice::from_ref(&definition)),
+                stage,
+                "{kind}"
+            );
+        }
+    }
+}

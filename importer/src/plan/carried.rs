@@ -1,0 +1,374 @@
+//! The objects that a Solution carries as they are, as they are applied in one environment: placeholders replaced,
+//! metadata made anew, in the order of sets and stages. A pure function: the same archive and choices give the same
+//! objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use deployer::Object;
+use manifests::{Address, Expansion, is_cluster_scoped, pod_specs};
+use schemas::{Digest, EnvironmentName, Namespace, OwnNamespace, SetName, SolutionName};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use validator::{Accepted, CarriedSet};
+
+use crate::model::carried::{CarriedRecord, RecordedObject};
+use crate::model::error::Error;
+use crate::model::stage::Stage;
+use crate::model::vocabulary as v;
+use crate::plan::login;
+
+/// An object of a set.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Carried {
+    pub(crate) set: SetName,
+    pub(crate) stage: Stage,
+    pub(crate) object: Object,
+}
+
+/// Objects that are applied one after the other before anything is waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wave {
+    pub(crate) stage: Stage,
+    /// Where they stand among the objects of the deployment.
+    pub(crate) objects: Range<usize>,
+}
+
+/// The waves of these objects, which stand behind so many others.
+pub(crate) fn waves(carried: &[Carried], behind: usize) -> Vec<Wave> {
+    let mut begin = behind;
+    let same = |a: &Carried, b: &Carried| (&a.set, a.stage) == (&b.set, b.stage);
+    let wave = |wave: &[Carried]| {
+        let end = begin + wave.len();
+        let objects = begin..end;
+        begin = end;
+        Wave {
+            stage: wave[0].stage,
+            objects,
+        }
+    };
+    carried.chunk_by(same).map(wave).collect()
+}
+
+/// Everything that decides them.
+#[derive(Debug)]
+pub(crate) struct Rendering<'a> {
+    pub(crate) solution: &'a SolutionName,
+    pub(crate) environment: &'a EnvironmentName,
+    /// The namespace that is deployed to, which those of the sets are that are not fixed.
+    pub(crate) namespace: &'a Namespace,
+    /// The sets that are installed.
+    pub(crate) sets: &'a [&'a CarriedSet],
+    /// The definitions of custom resources that the archive has.
+    pub(crate) definitions: Vec<Value>,
+    pub(crate) expansion: Expansion,
+    /// What nodes log in with, when the registry wants a login.
+    pub(crate) login: Option<PullSecret>,
+}
+
+/// A Secret that nodes log in with.
+#[derive(Clone, Debug)]
+pub(crate) struct PullSecret {
+    pub(crate) name: String,
+    /// What it holds, where that is known; then every namespace of the release's own gets it.
+    pub(crate) content: Option<Value>,
+}
+
+impl PullSecret {
+    /// The Secret in a namespace of the release's own.
+    fn in_namespace(&self, namespace: &Namespace) -> Option<Value> {
+        let content = self.content.as_ref()?;
+        Some(json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": { "name": self.name, "namespace": namespace },
+            "type": content["type"],
+            "data": content["data"],
+        }))
+    }
+}
+
+impl Rendering<'_> {
+    /// All objects, in the order to apply them: set by set, each after those it needs, and by stage.
+    pub(crate) fn objects(&self) -> Result<Vec<Carried>, Error> {
+        let mut all = Vec::new();
+        let mut made = BTreeSet::from([self.namespace.to_string()]);
+        let mut logins = BTreeSet::from([self.namespace]);
+        for carried in in_order(self.sets) {
+            let set = &carried.set.name;
+            let begin = all.len();
+            for object in &carried.objects {
+                let document = &object.document;
+                if self.is_the_environments_namespace(document) {
+                    continue;
+                }
+                let object = self.object(document, carried)?;
+                if object.gvk().kind == "Namespace" {
+                    made.insert(object.name().to_owned());
+                }
+                all.push(self.carried(set, object));
+            }
+            for own in carried.set.namespaces.iter().filter(|own| own.fixed) {
+                if made.insert(own.name.to_string()) {
+                    let space = json!({
+                        "apiVersion": "v1",
+                        "kind": "Namespace",
+                        "metadata": { "name": own.name },
+                    });
+                    let object = self.object(&space, carried)?;
+                    all.push(self.carried(set, object));
+                }
+                let login = self.login.as_ref();
+                let login = login.and_then(|login| login.in_namespace(&own.name));
+                if let Some(login) = login.filter(|_| logins.insert(&own.name)) {
+                    let object = self.object(&login, carried)?;
+                    all.push(self.carried(set, object));
+                }
+            }
+            all[begin..].sort_by_key(|carried| carried.stage);
+        }
+        Ok(all)
+    }
+
+    fn carried(&self, set: &SetName, object: Object) -> Carried {
+        Carried {
+            set: set.clone(),
+            stage: Stage::of(&object, &self.definitions),
+            object,
+        }
+    }
+
+    /// Whether an object is a namespace that is made with the environment.
+    fn is_the_environments_namespace(&self, document: &Value) -> bool {
+        let meant = |name: &str| {
+            let mut own = self.expansion.namespaces.iter();
+            name == self.namespace.as_str()
+                || own.any(|(own, meant)| own.as_str() == name && meant == self.namespace)
+        };
+        document["apiVersion"] == "v1"
+            && document["kind"] == "Namespace"
+            && document["metadata"]["name"].as_str().is_some_and(meant)
+    }
+
+    /// An object as it is applied.
+    fn object(&self, document: &Value, carried: &CarriedSet) -> Result<Object, Error> {
+        let mut object = document.clone();
+        self.expansion.expand(&mut object)?;
+        self.place(&mut object, carried);
+        for pod in pod_specs(&object) {
+            self.log_in(object.pointer_mut(&pod));
+        }
+        settle(&mut object);
+        if object["apiVersion"] == "batch/v1" && object["kind"] == "Job" {
+            let inputs = Digest::new(Sha256::digest(object.to_string()).into()).hex();
+            object["metadata"]["annotations"][v::INPUTS] = json!(inputs);
+        }
+        Ok(Object::new(object)?)
+    }
+
+    /// Makes the metadata anew: where the object lies, what the release says of it, and whose it is.
+    fn place(&self, object: &mut Value, carried: &CarriedSet) {
+        let wide = is_cluster_scoped(object, &self.definitions);
+        let mut given = object["metadata"].take();
+        let mut metadata = json!({ "name": given["name"].take() });
+        let mut labels = texts(given["labels"].take());
+        labels.insert(v::SOLUTION.to_owned(), json!(self.solution));
+        let namespace = (!wide).then(|| self.namespace_of(&given["namespace"], carried));
+        if namespace.as_deref() != Some(self.namespace.as_str()) {
+            // Their names do not say whom they serve.
+            labels.insert(v::ENVIRONMENT.to_owned(), json!(self.environment));
+            labels.insert(v::NAMESPACE.to_owned(), json!(self.namespace));
+        }
+        metadata["labels"] = json!(labels);
+        let annotations = texts(given["annotations"].take());
+        if !annotations.is_empty() {
+            metadata["annotations"] = json!(annotations);
+        }
+        if let Some(namespace) = namespace {
+            metadata["namespace"] = json!(namespace);
+        }
+        object["metadata"] = metadata;
+    }
+
+    /// The namespace of an object: its own, else the first of the set's.
+    fn namespace_of(&self, given: &Value, carried: &CarriedSet) -> String {
+        let of_set = || {
+            let first = carried.set.namespaces.first();
+            let first = first.and_then(|own| self.expansion.namespaces.get(&own.name));
+            first.unwrap_or(self.namespace).to_string()
+        };
+        given.as_str().map_or_else(of_set, str::to_owned)
+    }
+
+    fn log_in(&self, pod: Option<&mut Value>) {
+        let (Some(Value::Object(pod)), Some(login)) = (pod, &self.login) else {
+            return;
+        };
+        let secrets = pod.entry("imagePullSecrets").or_insert_with(|| json!([]));
+        let secret = json!({ "name": login.name });
+        if let Value::Array(secrets) = secrets
+            && !secrets.contains(&secret)
+        {
+            secrets.push(secret);
+        }
+    }
+}
+
+/// The texts of labels or annotations; those of our own prefix are nobody else's to give.
+fn texts(given: Value) -> BTreeMap<String, Value> {
+    match given {
+        Value::Object(given) => given
+            .into_iter()
+            .filter(|(key, _)| !key.starts_with(v::PREFIX))
+            .collect(),
+        _ => BTreeMap::new(),
+    }
+}
+
+/// Leaves out what the cluster says, and what others fill in; and writes what Kubernetes stores in another form in that
+/// form, so that applying it again changes nothing.
+fn settle(object: &mut Value) {
+    if let Value::Object(fields) = object {
+        fields.remove("status");
+    }
+    let kind = object["kind"].as_str().unwrap_or_default().to_owned();
+    match kind.as_str() {
+        "Secret" => settle_secret(object),
+        "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
+            let webhooks = object["webhooks"].as_array_mut();
+            for webhook in webhooks.into_iter().flatten() {
+                forget_empty_bundle(webhook.pointer_mut("/clientConfig"));
+            }
+        }
+        "APIService" => forget_empty_bundle(object.pointer_mut("/spec")),
+        "CustomResourceDefinition" => {
+            forget_empty_bundle(object.pointer_mut("/spec/conversion/webhook/clientConfig"));
+        }
+        _ => {}
+    }
+}
+
+/// Kubernetes stores only `data`.
+fn settle_secret(object: &mut Value) {
+    let Value::Object(fields) = object else {
+        return;
+    };
+    let Some(Value::Object(texts)) = fields.remove("stringData") else {
+        return;
+    };
+    let data = fields.entry("data").or_insert_with(|| json!({}));
+    for (key, text) in texts {
+        data[key] = json!(STANDARD.encode(text.as_str().unwrap_or_default()));
+    }
+}
+
+/// A certificate authority that is left empty is filled in by somebody else.
+fn forget_empty_bundle(client: Option<&mut Value>) {
+    if let Some(Value::Object(client)) = client
+        && client
+            .get("caBundle")
+            .is_some_and(|bundle| matches!(bundle.as_str(), None | Some("" | "Cg==")))
+    {
+        client.remove("caBundle");
+    }
+}
+
+/// The sets, each after those it needs; else in their own order.
+fn in_order<'a>(sets: &[&'a CarriedSet]) -> Vec<&'a CarriedSet> {
+    let mut left = sets.to_vec();
+    let mut sorted: Vec<&CarriedSet> = Vec::new();
+    while !left.is_empty() {
+        let is_there = |needed: &SetName| !left.iter().any(|set| set.set.name == *needed);
+        let next = left
+            .iter()
+            .position(|set| set.set.needs.iter().all(is_there));
+        // The validator refuses circles.
+        sorted.push(left.remove(next.unwrap_or_default()));
+    }
+    sorted
+}
+
+/// What an archive carries, as it would be anywhere: for the rights that it takes.
+pub(crate) fn of_any_site(
+    accepted: &Accepted,
+    environment: &EnvironmentName,
+    namespace: &Namespace,
+) -> Result<Vec<Carried>, Error> {
+    let sets: Vec<&CarriedSet> = accepted.sets().iter().collect();
+    let images = accepted.images().iter().map(|image| {
+        let address = Address {
+            registry: String::new(),
+            path: String::new(),
+            tag: String::new(),
+            digest: image.root.digest,
+        };
+        (image.place.clone(), address)
+    });
+    let id = &accepted.statement().predicate.id;
+    let declared = accepted.manifest().spec.parameters.iter();
+    let parameters = declared.map(|(name, parameter)| {
+        let value = parameter.default.clone();
+        (name.clone(), value.unwrap_or_default())
+    });
+    let rendering = Rendering {
+        solution: id.name(),
+        environment,
+        namespace,
+        sets: &sets,
+        definitions: accepted
+            .crds()
+            .iter()
+            .map(|crd| crd.document.clone())
+            .collect(),
+        expansion: Expansion {
+            images: images.collect(),
+            namespaces: namespaces(&sets, namespace),
+            parameters: parameters.collect(),
+            ..Expansion::default()
+        },
+        // One may be made in each namespace.
+        login: Some(PullSecret {
+            name: login::secret_name(id.name()).to_string(),
+            content: Some(json!({})),
+        }),
+    };
+    rendering.objects()
+}
+
+/// The namespace for each of the release's own, where this one is the environment's.
+pub(crate) fn namespaces(
+    sets: &[&CarriedSet],
+    namespace: &Namespace,
+) -> BTreeMap<Namespace, Namespace> {
+    let own = sets.iter().flat_map(|carried| &carried.set.namespaces);
+    let meant = |own: &OwnNamespace| {
+        if own.fixed {
+            own.name.clone()
+        } else {
+            namespace.clone()
+        }
+    };
+    own.map(|own| (own.name.clone(), meant(own))).collect()
+}
+
+/// The record of these objects.
+pub(crate) fn record(objects: &[Carried], definitions: &[Value]) -> CarriedRecord {
+    let recorded = |carried: &Carried| {
+        let object = &carried.object;
+        RecordedObject {
+            set: carried.set.clone(),
+            stage: carried.stage,
+            api_version: object.gvk().api_version(),
+            kind: object.gvk().kind.clone(),
+            resource: manifests::resource(&object.gvk().group, &object.gvk().kind, definitions),
+            namespace: object.namespace().map(str::to_owned),
+            name: object.name().to_owned(),
+            inputs: object.annotations().get(v::INPUTS).map(ToString::to_string),
+        }
+    };
+    CarriedRecord {
+        objects: objects.iter().map(recorded).collect(),
+    }
+}

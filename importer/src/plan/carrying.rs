@@ -1,0 +1,358 @@
+//! What a deployment carries as it is: which sets are installed, what their objects come to here, and whose the objects
+//! are that are there already.
+
+use std::collections::BTreeMap;
+
+use deployer::{Cluster, Gvk, Object, ObjectRef};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use manifests::{Address, Expansion};
+use schemas::{ApiName, Condition, KubernetesName, ParameterName, Phase, Strategy};
+use serde_json::{Value, json};
+use validator::CarriedSet;
+
+use crate::limits;
+use crate::model::authority::Authority;
+use crate::model::carried::{CarriedRecord, RecordedObject};
+use crate::model::error::Error;
+use crate::model::namespace_record::NamespaceRecord;
+use crate::model::obstacle::{Above, Obstacle, named};
+use crate::model::owner::{check_carried, look};
+use crate::model::request::{Asked, Login};
+use crate::model::state::ClusterState;
+use crate::model::vocabulary as v;
+use crate::plan::carried::{Carried, PullSecret, Rendering, namespaces, record};
+use crate::plan::images::carried_endpoint;
+use crate::plan::login;
+use crate::plan::place::check_reserved;
+
+/// What a deployment carries.
+#[derive(Debug, Default)]
+pub(crate) struct Planned {
+    /// In the order to apply them.
+    pub(crate) objects: Vec<Carried>,
+    /// What the site will record of it.
+    pub(crate) record: CarriedRecord,
+    /// What it has recorded before.
+    pub(crate) before: CarriedRecord,
+    /// What is there already of what was carried before or is to be.
+    pub(crate) live: Vec<Object>,
+    /// The uids of those of the objects that are there.
+    pub(crate) uids: BTreeMap<ObjectRef, String>,
+    /// Jobs that were made of something else before, and are made anew.
+    pub(crate) replaced: Vec<Object>,
+    /// What stays as it is: it was installed once, and is left alone.
+    pub(crate) kept: Vec<RecordedObject>,
+}
+
+/// Everything that it is planned from.
+#[derive(Debug)]
+pub(crate) struct Carrying<'a> {
+    pub(crate) asked: &'a Asked<'a>,
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) state: &'a ClusterState,
+    pub(crate) place: &'a NamespaceRecord,
+    pub(crate) pull_secret: Option<&'a KubernetesName>,
+    /// The login that the Secret is made of, if it is made.
+    pub(crate) made: Option<&'a Login>,
+}
+
+impl Carrying<'_> {
+    /// What is carried, and what is in its way.
+    pub(crate) async fn plan(&self, obstacles: &mut Vec<Obstacle>) -> Result<Planned, Error> {
+        let id = &self.asked.id;
+        let (solution, namespace) = (id.name(), &self.place.namespace);
+        let sets = self.asked.accepted.sets();
+        if let Authority::Namespace(_) = self.asked.request.authority {
+            if !sets.is_empty() {
+                obstacles.push(Above::Carries(id.clone()).into());
+            }
+            return Ok(Planned::default());
+        }
+        let before = CarriedRecord::read(self.cluster, solution, namespace).await?;
+        if sets.is_empty() && before.objects.is_empty() {
+            return Ok(Planned::default());
+        }
+        let parameters = self.parameters(obstacles);
+        let mut installed = Vec::new();
+        let mut kept = Vec::new();
+        for carried in sets {
+            match self.fate(carried, &before, &parameters, obstacles).await? {
+                Fate::Installed => installed.push(carried),
+                Fate::Kept(objects) => kept.extend(objects),
+                Fate::LeftOut => {}
+            }
+        }
+        self.check_namespaces(&installed, obstacles);
+        if !obstacles.is_empty() {
+            // Without a value nothing can be expanded.
+            return Ok(Planned::default());
+        }
+        let login = self.login().await?;
+        let rendering = self.rendering(&installed, parameters, login);
+        let objects = rendering.objects()?;
+        let mut record = record(&objects, &rendering.definitions);
+        record.objects.extend(kept.iter().cloned());
+        let planned = Planned {
+            objects,
+            record,
+            before,
+            kept,
+            ..Planned::default()
+        };
+        self.compare(planned, obstacles).await
+    }
+
+    /// What becomes of a set.
+    async fn fate(
+        &self,
+        carried: &CarriedSet,
+        before: &CarriedRecord,
+        parameters: &BTreeMap<ParameterName, Value>,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Fate, Error> {
+        let set = &carried.set;
+        if set.phase == Phase::Remove {
+            obstacles.push(Obstacle::Unsupported(set.name.clone(), "phase: remove"));
+            return Ok(Fate::LeftOut);
+        }
+        let wanted = match &set.when {
+            None => true,
+            Some(Condition::Parameter(name)) => parameters.get(name) == Some(&json!(true)),
+            Some(Condition::Api(api)) => self.is_served(api).await?,
+        };
+        if !wanted {
+            return Ok(Fate::LeftOut);
+        }
+        let mut standing = before
+            .objects
+            .iter()
+            .filter(|it| it.set == set.name)
+            .peekable();
+        if set.strategy == Strategy::BootstrapOnly && standing.peek().is_some() {
+            return Ok(Fate::Kept(standing.cloned().collect()));
+        }
+        Ok(Fate::Installed)
+    }
+
+    async fn is_served(&self, api: &ApiName) -> Result<bool, Error> {
+        let (api_version, kind) = api.parts();
+        Ok(match kind {
+            Some(kind) => self.cluster.serves(&Gvk::new(api_version, kind)).await?,
+            None => self.cluster.serves_version(api_version).await?,
+        })
+    }
+
+    /// The values of the parameters.
+    fn parameters(&self, obstacles: &mut Vec<Obstacle>) -> BTreeMap<ParameterName, Value> {
+        let declared = &self.asked.accepted.manifest().spec.parameters;
+        let mut values = BTreeMap::new();
+        for (name, parameter) in declared {
+            match &parameter.default {
+                Some(value) => drop(values.insert(name.clone(), value.clone())),
+                None => obstacles.push(Obstacle::NoValue(name.clone())),
+            }
+        }
+        values
+    }
+
+    /// Namespaces that have their name at every site are nobody else's.
+    fn check_namespaces(&self, sets: &[&CarriedSet], obstacles: &mut Vec<Obstacle>) {
+        let own = sets.iter().flat_map(|carried| &carried.set.namespaces);
+        for own in own.filter(|own| own.fixed) {
+            obstacles.extend(check_reserved(&own.name).err());
+            let known = self.state.namespace(&own.name);
+            if let Some(space) = known.filter(|space| space.environment != self.place.environment) {
+                let environment = space.environment.clone();
+                obstacles.push(Obstacle::NamespaceTaken(own.name.clone(), environment));
+            }
+        }
+    }
+
+    fn rendering<'s>(
+        &'s self,
+        sets: &'s [&'s CarriedSet],
+        parameters: BTreeMap<ParameterName, Value>,
+        login: Option<PullSecret>,
+    ) -> Rendering<'s> {
+        let Asked { accepted, id, .. } = self.asked;
+        Rendering {
+            solution: id.name(),
+            environment: &self.place.environment,
+            namespace: &self.place.namespace,
+            sets,
+            definitions: accepted
+                .crds()
+                .iter()
+                .map(|crd| crd.document.clone())
+                .collect(),
+            expansion: Expansion {
+                images: self.addresses(),
+                namespaces: namespaces(sets, &self.place.namespace),
+                name: id.name().to_string(),
+                version: id.version().to_string(),
+                environment: self.place.environment.to_string(),
+                parameters,
+            },
+            login,
+        }
+    }
+
+    /// What nodes log in with: what is made, else what the environment's namespace has.
+    async fn login(&self) -> Result<Option<PullSecret>, Error> {
+        let Some(name) = self.pull_secret else {
+            return Ok(None);
+        };
+        let content = match self.made {
+            Some(made) => Some(login::secret(self.asked.id.name(), self.place, made)),
+            None => {
+                let secret = login::reference(&self.place.namespace, name);
+                let live = look(self.cluster, &secret).await?;
+                live.map(Object::into_value)
+            }
+        };
+        let name = name.to_string();
+        Ok(Some(PullSecret { name, content }))
+    }
+
+    /// Where nodes pull the images of carried objects from. There is no version in it, so that an upgrade restarts only
+    /// pods whose image is another one.
+    fn addresses(&self) -> BTreeMap<schemas::ImagePlace, Address> {
+        let record = &self.asked.record;
+        let endpoint = carried_endpoint(record);
+        let (registry, path) = endpoint.split_once('/').unwrap_or((&endpoint, ""));
+        let address = |image: &crate::RecordedImage| {
+            let place = image.image.clone();
+            let address = Address {
+                registry: registry.to_owned(),
+                path: format!("{path}/{}", place.name),
+                tag: place.tag.to_string(),
+                digest: image.digest,
+            };
+            (place, address)
+        };
+        record.images.iter().map(address).collect()
+    }
+
+    /// Looks at everything that is there, and finds out whose it is.
+    async fn compare(
+        &self,
+        mut planned: Planned,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Planned, Error> {
+        let wanted = planned
+            .objects
+            .iter()
+            .map(|it| it.object.reference().clone());
+        let wanted: Vec<ObjectRef> = wanted.collect();
+        let found = look_at(self.cluster, &wanted).await?;
+        let mut elsewhere = BTreeMap::<_, Vec<String>>::new();
+        for (mut carried, live) in std::mem::take(&mut planned.objects).into_iter().zip(found) {
+            match Runs::of(&carried.object, live.as_ref(), &planned.before) {
+                Runs::Done => continue,
+                Runs::Anew => planned.replaced.extend(live.clone()),
+                Runs::AsItIs => {}
+            }
+            self.mark_space(&mut carried, live.as_ref())?;
+            match self.check(&carried.object, live.as_ref()) {
+                Ok(()) => {}
+                Err(Obstacle::OwnedElsewhere(_, environment, object)) => {
+                    elsewhere.entry(environment).or_default().push(object);
+                }
+                Err(obstacle) => obstacles.push(obstacle),
+            }
+            if let Some(live) = live {
+                let uid = live.uid().unwrap_or_default().to_owned();
+                planned.uids.insert(carried.object.reference().clone(), uid);
+                planned.live.push(live);
+            }
+            planned.objects.push(carried);
+        }
+        for (environment, objects) in elsewhere {
+            let solution = self.asked.id.name().clone();
+            obstacles.push(Obstacle::OwnedElsewhere(
+                solution,
+                environment,
+                named(objects),
+            ));
+        }
+        let (record, before) = (&mut planned.record, &planned.before);
+        let gone = before.objects.iter();
+        let gone = gone.filter(|old| record.find(&old.reference()).is_none());
+        let (stay, gone): (Vec<_>, Vec<_>) = gone.cloned().partition(RecordedObject::keeps_data);
+        record.objects.extend(stay);
+        let gone: Vec<ObjectRef> = gone.iter().map(RecordedObject::reference).collect();
+        let solution = self.asked.id.name().as_str();
+        let left = look_at(self.cluster, &gone).await?.into_iter().flatten();
+        // What somebody made anew since is not ours.
+        let ours = left.filter(|live| live.labels().get(v::SOLUTION) == Some(&solution));
+        planned
+            .live
+            .extend(ours.filter(|live| !live.is_being_deleted()));
+        Ok(planned)
+    }
+
+    fn check(&self, object: &Object, live: Option<&Object>) -> Result<(), Obstacle> {
+        let adopt = self.asked.request.allowed.adopt.objects;
+        check_carried(object, live, self.asked.id.name(), adopt)
+    }
+
+    /// Marks a namespace that is made here, and so goes with the deployment.
+    fn mark_space(&self, carried: &mut Carried, live: Option<&Object>) -> Result<(), Error> {
+        let is_made = live.is_none_or(|live| live.annotations().contains_key(v::CREATED));
+        if carried.object.gvk().kind == "Namespace" && is_made {
+            let mut space = carried.object.clone().into_value();
+            space["metadata"]["annotations"][v::CREATED] = json!("true");
+            carried.object = Object::new(space)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether an object that runs once has to run.
+enum Runs {
+    /// It was made of the same, and may have been removed since.
+    Done,
+    /// One that was made of something else is in its place.
+    Anew,
+    /// It is applied like any other.
+    AsItIs,
+}
+
+impl Runs {
+    fn of(object: &Object, live: Option<&Object>, before: &CarriedRecord) -> Self {
+        let of = object.annotations();
+        let Some(inputs) = of.get(v::INPUTS) else {
+            return Self::AsItIs;
+        };
+        match live {
+            Some(live) if live.annotations().get(v::INPUTS) == Some(inputs) => Self::AsItIs,
+            Some(_) => Self::Anew,
+            None => {
+                let recorded = before.find(object.reference());
+                match recorded.and_then(|recorded| recorded.inputs.as_deref()) {
+                    Some(made) if made == *inputs => Self::Done,
+                    _ => Self::AsItIs,
+                }
+            }
+        }
+    }
+}
+
+/// What becomes of a set in an environment.
+enum Fate {
+    Installed,
+    /// It was installed before, and is left alone.
+    Kept(Vec<RecordedObject>),
+    /// It is not for this environment.
+    LeftOut,
+}
+
+/// Objects as they are, several at a time, in the same order.
+async fn look_at(cluster: &Cluster, objects: &[ObjectRef]) -> Result<Vec<Option<Object>>, Error> {
+    let looked = stream::iter(objects).map(async |object| match look(cluster, object).await {
+        // Its definition comes with the archive.
+        Err(Error::Cluster(deployer::Error::NoSuchKind(_))) => Ok(None),
+        other => other,
+    });
+    looked.buffered(limits::LOOKS).try_collect().await
+}

@@ -1,0 +1,288 @@
+//! Releases that are carried as they are: applied in their order, found again, and taken back without a rest.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::common::Answer;
+use crate::site::{Site, difference, eventually};
+
+/// A release as it is published: a server with what it reads, what sends to it, and a Job that runs once.
+const RELEASE: &str = "
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: shop, namespace: shop-system}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: shop, namespace: shop-system, labels: {app: shop}}
+data:
+  shop.yaml: |
+    greeting: GREETING
+    image: registry.example.test/example/server:1.0.0
+    address: http://shop.shop-system.svc:8080
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: shop, namespace: shop-system}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+subjects: [{kind: ServiceAccount, name: shop, namespace: shop-system}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: shop, namespace: shop-system}
+spec: {selector: {app: shop}, ports: [{port: 8080}]}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: shop-setup, namespace: shop-system}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: setup, image: 'registry.example.test/example/server:1.0.0', args: [--version], env: [{name: STEP, value: JOB}]}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop, namespace: shop-system, labels: {app: shop}}
+spec:
+  selector: {matchLabels: {app: shop}}
+  template:
+    metadata: {labels: {app: shop}}
+    spec:
+      serviceAccountName: shop
+      containers:
+        - name: shop
+          image: registry.example.test/example/server:1.0.0
+          ports: [{containerPort: 8080}]
+          readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+";
+
+/// Packs a version of a Solution that carries this release as it is.
+fn pack(site: &Site, version: &str, sets: &str, release: &str) -> String {
+    let source = format!(
+        "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionSource
+metadata: {{name: shop}}
+spec:
+  version: {version}
+  images:
+    - {{name: server, tag: 1.0.0, source: 'oci:images/example-server:1.0.0', ref: 'registry.example.test/example/server:1.0.0'}}
+{sets}"
+    );
+    site.desk.write("1.0.0/solution.yaml", source);
+    site.desk.write("1.0.0/release.yaml", release);
+    let archive = format!("shop-{version}.iso");
+    let arguments = ["pack", "1.0.0", "-o", &archive, "--key", "publisher.key"];
+    site.desk.solution(&arguments).success();
+    archive
+}
+
+const OWN: &str = "  manifests: [{name: shop, files: [release.yaml], namespaces: [{name: shop-system, fixed: false}]}]\n";
+
+fn release(greeting: &str, job: &str) -> String {
+    RELEASE.replace("GREETING", greeting).replace("JOB", job)
+}
+
+fn import(site: &Site, archive: &str, more: &[&str]) -> Answer {
+    let into = ["-e", "prod", "--pull-secret", "login"];
+    site.import(archive, &[&into[..], more].concat())
+}
+
+/// The uids of the pods, by the name of what runs them.
+fn pods(site: &Site, namespace: &str) -> BTreeMap<String, String> {
+    let pods = site.kubectl(namespace, &["get", "pods", "--output=json"]);
+    let pods: Value = pods.json();
+    let pods = pods["items"].as_array().unwrap().iter();
+    let text =
+        |pod: &Value, pointer: &str| pod.pointer(pointer).unwrap().as_str().unwrap().to_owned();
+    pods.map(|pod| {
+        let owner = text(pod, "/metadata/ownerReferences/0/kind");
+        (owner, text(pod, "/metadata/uid"))
+    })
+    .collect()
+}
+
+#[test]
+fn a_release_runs_in_the_environments_namespace_and_goes_without_a_rest() {
+    let site = Site::new("carried");
+    site.environment("prod");
+    let before = site.everything("prod");
+    let first = pack(&site, "1.0.0", OWN, &release("hello", "one"));
+    import(&site, &first, &[]).success();
+
+    let address = site.field(
+        "prod",
+        "deployment/shop",
+        "{.spec.template.spec.containers[0].image}",
+    );
+    let expected = format!("{}/shop/server:1.0.0@sha256:", site.pull_registry());
+    assert!(address.starts_with(&expected), "{address}");
+    let text = site.field("prod", "configmap/shop", "{.data.shop\\.yaml}");
+    let expected =
+        format!("greeting: hello\nimage: {address}\naddress: http://shop.prod.svc:8080\n");
+    assert_eq!(text, expected);
+    assert_eq!(
+        site.field("prod", "rolebinding/shop", "{.subjects[0].namespace}"),
+        "prod"
+    );
+    assert_eq!(
+        site.field("prod", "job/shop-setup", "{.status.succeeded}"),
+        "1"
+    );
+    let status = site.solution(&["status", "--output", "json"]).json();
+    assert_eq!(status["operators"][0]["condition"], "ready", "{status}");
+    let running = pods(&site, "prod");
+
+    let again = import(&site, &first, &["--output", "json"]).json();
+    assert_eq!(again["objects"], serde_json::json!([]), "{again}");
+
+    // Another text: neither the server nor the Job is another one.
+    let second = pack(&site, "1.1.0", OWN, &release("good day", "one"));
+    import(&site, &second, &[]).success();
+    let text = site.field("prod", "configmap/shop", "{.data.shop\\.yaml}");
+    assert!(text.contains("good day"), "{text}");
+    assert_eq!(pods(&site, "prod"), running);
+
+    // Another Job runs once more.
+    let third = pack(&site, "1.2.0", OWN, &release("good day", "two"));
+    import(&site, &third, &[]).success();
+    let then = pods(&site, "prod");
+    assert_eq!(then["ReplicaSet"], running["ReplicaSet"]);
+    assert_ne!(then["Job"], running["Job"]);
+
+    site.solution(&["undeploy", "shop", "-e", "prod"]).success();
+    eventually("nothing of the release is left", || {
+        let now = site.everything("prod");
+        difference(&before, &now).is_empty().then_some(())
+    });
+    let kept = site.kubectl(
+        "metalk8s-solutions",
+        &["get", "configmaps", "--output=name"],
+    );
+    assert!(!kept.success().contains("carried"));
+}
+
+/// What a release has beside its namespace: a definition with an object of it, rights, a class, and a webhook that
+/// refuses whatever it is asked about while it is not served.
+const WIDE: &str = "
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop-system, labels: {app: shop}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: carts.shop.test}
+spec:
+  group: shop.test
+  scope: Cluster
+  names: {kind: Cart, listKind: CartList, plural: carts, singular: cart}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: shop-carts}
+rules: [{apiGroups: [shop.test], resources: [carts], verbs: [get, list, watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: shop-carts}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: shop-carts}
+subjects: [{kind: ServiceAccount, name: shop, namespace: shop-system}]
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: shop}
+value: 10
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: shop}
+webhooks:
+  - name: pods.shop.test
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    failurePolicy: Fail
+    clientConfig: {service: {name: shop, namespace: shop-system, port: 8080}, caBundle: AUTHORITY}
+    objectSelector: {matchLabels: {judged: by-shop}}
+    rules: [{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE]}]
+---
+apiVersion: shop.test/v1
+kind: Cart
+metadata: {name: first}
+spec: {size: 3}
+";
+
+/// The objects of the whole cluster of which the release has some.
+fn wide(site: &Site) -> String {
+    let kinds = "namespaces,customresourcedefinitions,clusterroles,clusterrolebindings,priorityclasses,validatingwebhookconfigurations";
+    site.kubectl("default", &["get", kinds, "--output=name"])
+        .success()
+}
+
+#[test]
+fn what_a_release_has_in_the_whole_cluster_is_accepted_owned_and_taken_back() {
+    let site = Site::new("wide");
+    site.environment("prod");
+    let authority = std::fs::read(crate::site::variable("SOLUTION_TEST_REGISTRY_CA")).unwrap();
+    let authority = {
+        use base64::Engine as _;
+        base64::engine::general_purpose::STANDARD.encode(authority)
+    };
+    let text = format!(
+        "{}{}",
+        release("hello", "one"),
+        WIDE.replace("AUTHORITY", &authority)
+    );
+    let own = OWN.replace(", fixed: false", "");
+    let archive = pack(&site, "1.0.0", &own, &text);
+    let before = wide(&site);
+
+    let place = ["-e", "prod", "--no-pull-secret"];
+    let refused = site.import(&archive, &place).failure(1);
+    assert!(refused.contains("PriorityClass shop is made"), "{refused}");
+    assert_eq!(wide(&site), before);
+    let id = refused
+        .split("--accept ")
+        .nth(1)
+        .unwrap()
+        .split('`')
+        .next()
+        .unwrap()
+        .to_owned();
+    // Its pods pull with the login of the environment, in the release's own namespace.
+    let place = ["-e", "prod", "--pull-secret", "login", "--accept", &id];
+    site.import(&archive, &place).success();
+
+    let policy = "{.webhooks[0].failurePolicy}";
+    let webhook = "validatingwebhookconfiguration/shop";
+    assert_eq!(site.field("default", webhook, policy), "Fail");
+    assert_eq!(site.field("default", "cart/first", "{.spec.size}"), "3");
+    assert_eq!(
+        site.field("shop-system", "deployment/shop", "{.status.readyReplicas}"),
+        "1"
+    );
+
+    site.environment("test");
+    let second = ["-e", "test", "--pull-secret", "login", "--accept", &id];
+    let refused = site.import(&archive, &second).failure(1);
+    assert!(refused.contains("environment `prod`"), "{refused}");
+
+    site.solution(&["undeploy", "shop", "-e", "prod"]).success();
+    let run = [
+        "run",
+        "judged",
+        "--image=none",
+        "--labels=judged=by-shop",
+        "--restart=Never",
+    ];
+    site.kubectl("prod", &run).success();
+    let left = wide(&site);
+    let left: Vec<&str> = left.lines().filter(|it| !before.contains(it)).collect();
+    let expected = [
+        "namespace/test",
+        "customresourcedefinition.apiextensions.k8s.io/carts.shop.test",
+    ];
+    assert_eq!(left, expected);
+}
