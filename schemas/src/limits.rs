@@ -27,6 +27,8 @@ pub const YAML_STREAM_SIZE: u64 = 32 * 1024 * 1024;
 pub const YAML_DEPTH: usize = 64;
 /// Nodes of a YAML file after aliases are expanded: the largest CRDs in use have a quarter of it.
 pub const YAML_NODES: usize = 250_000;
+/// Documents in a stream of YAML documents: twenty times as many as the largest releases in use have.
+pub const YAML_STREAM_DOCUMENTS: usize = 10_000;
 /// Documents in one YAML file.
 pub const YAML_DOCUMENTS: usize = 1000;
 /// Bytes of an image manifest or index: what registries accept.

@@ -283,6 +283,54 @@ fn change_within<E>(
     Ok(())
 }
 
+/// Gives every text in which placeholders have a meaning ([`change_texts`]), each with its place as a JSON pointer (RFC
+/// 6901).
+pub fn each_text<'a>(object: &'a Value, visit: &mut impl FnMut(&str, &'a str)) {
+    let Value::Object(fields) = object else {
+        return;
+    };
+    let mut pointer = String::new();
+    for (key, value) in fields {
+        match (key.as_str(), value) {
+            ("apiVersion" | "kind", _) => {}
+            ("metadata", Value::Object(metadata)) => {
+                for (key, value) in metadata.iter().filter(|(key, _)| *key != "name") {
+                    pointer.push_str("/metadata");
+                    each_below(key, value, &mut pointer, visit);
+                    pointer.clear();
+                }
+            }
+            (key, value) => each_below(key, value, &mut pointer, visit),
+        }
+    }
+}
+
+fn each_below<'a>(
+    step: &str,
+    value: &'a Value,
+    pointer: &mut String,
+    visit: &mut impl FnMut(&str, &'a str),
+) {
+    let length = pointer.len();
+    pointer.push('/');
+    pointer.push_str(&step.replace('~', "~0").replace('/', "~1"));
+    match value {
+        Value::String(text) => visit(pointer, text),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                each_below(&index.to_string(), item, pointer, visit);
+            }
+        }
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                each_below(key, field, pointer, visit);
+            }
+        }
+        _ => {}
+    }
+    pointer.truncate(length);
+}
+
 /// The text with every placeholder replaced by what `resolve` knows; none if it has no placeholder and no escape. A text
 /// that is one placeholder alone takes the type of its value.
 pub fn expand<E: From<PlaceholderError>>(
@@ -417,6 +465,13 @@ mod tests {
         })
         .unwrap();
         assert_eq!(seen, ["l", "ns", "inner", "x", "template"]);
+        let mut places = Vec::new();
+        let before = object.clone();
+        each_text(&before, &mut |pointer, text| {
+            assert_eq!(before.pointer(pointer), Some(&json!(text)));
+            places.push(text.to_owned());
+        });
+        assert_eq!(places, ["l", "ns", "inner", "template"]);
         assert_eq!(object["spec"]["list"][0], json!([2]));
     }
 }

@@ -70,8 +70,8 @@ pub enum StreamError {
         /// What the byte breaks.
         source: std::str::Utf8Error,
     },
-    /// More than [`limits::YAML_DOCUMENTS`].
-    #[error("holds more than {max} documents; the next one begins at line {line}", max = limits::YAML_DOCUMENTS)]
+    /// More than [`limits::YAML_STREAM_DOCUMENTS`].
+    #[error("holds more than {max} documents; the next one begins at line {line}", max = limits::YAML_STREAM_DOCUMENTS)]
     Documents {
         /// The line on which the first one too many begins.
         line: usize,
@@ -119,7 +119,7 @@ fn push_part<'a>(parts: &mut Vec<Part<'a>>, line: usize, text: &'a str) -> Resul
     if text.split(['\n', '\r']).all(blank) {
         return Ok(());
     }
-    if parts.len() == limits::YAML_DOCUMENTS {
+    if parts.len() == limits::YAML_STREAM_DOCUMENTS {
         return Err(StreamError::Documents { line });
     }
     parts.push(Part {
@@ -329,11 +329,11 @@ mod tests {
 
     #[test]
     fn streams_are_bounded() {
-        let many = "---\na: 1\n".repeat(limits::YAML_DOCUMENTS + 1);
+        let many = "---\na: 1\n".repeat(limits::YAML_STREAM_DOCUMENTS + 1);
         let message = parts(many.as_bytes()).unwrap_err().to_string();
         assert_eq!(
             message,
-            "holds more than 1000 documents; the next one begins at line 2001"
+            "holds more than 10000 documents; the next one begins at line 20001"
         );
         assert!(parts(&many.as_bytes()[9..]).is_ok());
         let message = parts(b"a: 1\n\nb: \xff\n").unwrap_err().to_string();

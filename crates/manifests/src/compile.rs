@@ -7,12 +7,12 @@
 use std::collections::BTreeSet;
 
 use schemas::placeholder::{self, Piece};
-use schemas::{ImageReference, Namespace, PodTemplatePath};
+use schemas::{ImageReference, Namespace, PodTemplatePath, printable_within};
 use serde_json::{Map, Value};
 
 use crate::image::{self, KnownImages};
 use crate::reference::Hint;
-use crate::{namespace, template};
+use crate::{limits, namespace, template};
 
 /// What a set's objects are compiled with.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct Compiler<'a> {
 /// Something in an object that compiling did not settle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
-    /// Where in the object, as a JSON pointer (RFC 6901).
+    /// Where in the object, as a JSON pointer (RFC 6901) that may be shown.
     pub path: String,
     /// What it is.
     pub what: Unsettled,
@@ -199,8 +199,10 @@ impl Walk<'_> {
     }
 
     fn remark(&mut self, what: Unsettled) {
-        let path = self.pointer.clone();
-        self.remarks.push(Remark { path, what });
+        if self.remarks.len() < limits::REMARKS {
+            let path = printable_within(&self.pointer, limits::POINTER);
+            self.remarks.push(Remark { path, what });
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod patch;
 mod read;
 pub mod reference;
 mod scope;
+mod scopes;
 mod template;
 
 pub use compile::{Compiler, Remark, Unsettled};
@@ -24,6 +25,7 @@ pub use image::KnownImages;
 pub use patch::{PatchError, patch};
 pub use read::{Files, ManifestFile, PassedOver, read};
 pub use scope::{is_cluster_scoped, resource};
+pub use scopes::Scopes;
 pub use template::pod_specs;
 
 /// A text of a manifest as it may be shown: one line, short, without what Markdown or a terminal would obey.

@@ -19,5 +19,9 @@ pub const OBJECTS: usize = 10_000;
 pub const OBJECT_VALUES: usize = 500_000;
 /// Bytes of text in one object: what the API server takes, three times over.
 pub const OBJECT_TEXT: usize = 10 * 1024 * 1024;
+/// Remarks about one object: enough to see what is wrong, and an object of nothing but references fills no memory.
+pub const REMARKS: usize = 1000;
+/// Characters of a place within an object: the keys of an object may be as long as itself, and are part of each remark.
+pub(crate) const POINTER: usize = 300;
 /// Characters of a foreign text in a message: enough for every name of Kubernetes but the longest.
 pub(crate) const SHOWN: usize = 120;
