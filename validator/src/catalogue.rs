@@ -26,8 +26,8 @@ pub struct FindingInfo {
 }
 
 impl FindingInfo {
-    /// The part of the id before the dot: `container`, `signature`, `integrity`, `manifest`, `images`, `operator` or
-    /// `practice`.
+    /// The part of the id before the dot: `container`, `signature`, `integrity`, `manifest`, `images`, `operator`,
+    /// `manifests` or `practice`.
     #[must_use]
     pub fn group(&self) -> &'static str {
         self.id.split('.').next().unwrap_or_default()
@@ -276,6 +276,55 @@ catalogue! {
         CLUSTER_RULE: Warning, "operator.cluster-rule",
             "a rule grants nothing, because ClusterRoles are bound in one namespace",
             "remove the rule, or set spec.operator.scope to Cluster";
+    }
+
+    /// `manifests/`: the sets of objects that are applied as they are, and the parameters.
+    manifests {
+        CAPABILITY: Error, "manifests.capability",
+            "the signed statement does not require what reading the sets of objects takes, or requires it without any",
+            "make the archive again with `solution pack`";
+        SETS: Error, "manifests.sets",
+            "the sets of objects do not fit together",
+            "correct spec.manifests in solution.yaml and pack again";
+        PARAMETER: Error, "manifests.parameter",
+            "a parameter cannot be what the manifest says",
+            "correct spec.parameters in solution.yaml and pack again";
+        UNEXPECTED: Error, "manifests.unexpected",
+            "a file is not the object of a set at its place",
+            "make the archive again with `solution pack`, which writes each object as manifests/SET/NUMBER-KIND-NAME.yaml";
+        EMPTY: Error, "manifests.empty",
+            "a set has no objects",
+            "remove the set from solution.yaml, or give it files with objects";
+        BUDGET: Error, "manifests.budget",
+            "the objects are more than can be checked",
+            "split the Solution into several";
+        YAML: Error, "manifests.yaml",
+            "the file of an object cannot be read",
+            "correct the object in the set's files, or with a patch, and pack again";
+        OBJECT: Error, "manifests.object",
+            "a file does not hold one object that can be applied",
+            "correct the object in the set's files, or with a patch, and pack again";
+        FORBIDDEN: Error, "manifests.forbidden",
+            "an object is one that an archive may not bring",
+            "remove the object or what it says there, in the set's files or with a patch, and pack again";
+        REPEATED: Error, "manifests.repeated",
+            "two files hold the same object, or would at a site that gives their namespaces one name",
+            "keep one of them, or make their namespaces fixed";
+        PLACEHOLDER: Error, "manifests.placeholder",
+            "a placeholder in an object cannot be understood, or names what there is not",
+            "correct it; `$$(` instead of `$(` makes it stand for itself";
+        IMAGE_MISSING: Warning, "manifests.image-missing",
+            "an object runs an image that is not in the archive",
+            "add the image to spec.images of solution.yaml and pack again; at the site, its registry must have it";
+        IMAGE_MENTIONED: Warning, "manifests.image-mentioned",
+            "an object names what looks like an image that is not in the archive",
+            "if it is one that is needed, add it to spec.images of solution.yaml; if not, there is nothing to do";
+        NAMESPACE: Warning, "manifests.namespace",
+            "an object may name a namespace that has another name at a site",
+            "if it is meant, write $(namespace:NAME) there with a patch, or make the namespace fixed";
+        NOT_COMPILED: Warning, "manifests.not-compiled",
+            "an object names images or namespaces as its release does, not as they are at a site",
+            "make the archive again with `solution pack`";
     }
 
     /// What works but is better done otherwise.

@@ -301,8 +301,8 @@ impl Checking<'_> {
             })
         };
         let files = Files::new(listed.contents(), &read, self.watch.cancel);
-        let id = &listed.statement().predicate.id;
-        let content = content::check(&files, id, &mut self.findings)?;
+        let signed = &listed.statement().predicate;
+        let content = content::check(&files, signed, &mut self.findings)?;
         files.go_on()?;
         Ok((content, files.into_damaged()))
     }

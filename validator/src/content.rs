@@ -2,13 +2,13 @@
 //! what the importer gets.
 
 use archive::OpenError;
-use schemas::{ImageReference, Solution, SolutionId};
+use schemas::{ImageReference, Predicate, Solution};
 
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::images::Images;
 use crate::operator::OperatorFiles;
-use crate::sets::CarriedSet;
+use crate::sets::{Beside, CarriedSet};
 use crate::{images, manifest, operator, practice, sets};
 
 /// What the files hold, as far as they could be read.
@@ -23,11 +23,11 @@ pub(crate) struct Content {
 /// Reads and checks the files of the Solution that was signed.
 pub(crate) fn check(
     files: &Files<'_>,
-    signed: &SolutionId,
+    signed: &Predicate,
     findings: &mut Findings,
 ) -> Result<Content, OpenError> {
     let solution = manifest::load(files, findings)?;
-    let images = images::check(files, signed, findings)?;
+    let images = images::check(files, &signed.id, findings)?;
     if let Some(solution) = &solution {
         let references = images
             .list
@@ -39,10 +39,15 @@ pub(crate) fn check(
                 .references_known
                 .then(|| references.map(ImageReference::as_str).collect()),
         };
-        manifest::check(solution, signed, &present, findings);
+        manifest::check(solution, &signed.id, &present, findings);
     }
     let operator = operator::check(files, solution.as_ref(), findings)?;
-    let sets = sets::check(files, solution.as_ref(), findings)?;
+    let beside = Beside {
+        images: &images.list,
+        definitions: &operator.definitions,
+        requires: &signed.requires,
+    };
+    let sets = sets::check(files, solution.as_ref(), beside, findings)?;
     practice::check(solution.as_ref(), &images.places, findings);
     Ok(Content {
         solution,

@@ -175,6 +175,7 @@ mod tests {
                 "manifest",
                 "images",
                 "operator",
+                "manifests",
                 "practice"
             ]
         );

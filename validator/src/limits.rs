@@ -34,3 +34,25 @@ pub const IMAGE_CONFIG: u64 = schemas::limits::IMAGE_MANIFEST_SIZE;
 /// Bytes of `index.json`: 400 bytes each for the 10 000 images that the limit on files allows, and as much again for
 /// long references.
 pub const INDEX_SIZE: u64 = 8 * 1024 * 1024;
+/// Objects of all sets: twenty times as many as the largest releases in use have, and as many as are packed.
+pub const OBJECTS: usize = manifests::limits::OBJECTS;
+/// Bytes of their files together: ten times the largest releases in use.
+pub const OBJECT_FILES: u64 = manifests::limits::FILES_SIZE;
+/// Values in these files together, keys of maps and expanded aliases included: 200 MB of memory.
+pub const OBJECT_VALUES: usize = manifests::limits::VALUES;
+/// Bytes of text in these values: an alias may stand for a long text, so the files' size alone bounds nothing.
+pub const OBJECT_TEXT: usize = manifests::limits::TEXT;
+/// Namespaces of a set: each is looked for in every text. The largest releases in use have four.
+pub const SET_NAMESPACES: usize = 16;
+/// Problems with placeholders that are told of one object: the rest are of the same kind.
+pub const PLACEHOLDER_PROBLEMS: usize = 100;
+/// Characters of a place within an object: the keys of an object may be as long as itself.
+pub const POINTER: usize = 300;
+/// Parameters: more than anybody fills in.
+pub const PARAMETERS: usize = 256;
+/// Bytes of a parameter's pattern: that of a whole e-mail address by RFC 5322 has half of it.
+pub const PATTERN: usize = 1024;
+/// Groups of a pattern within one another.
+pub const PATTERN_NESTING: u32 = 32;
+/// Bytes of a pattern when it is compiled: a class of all letters of Unicode has a tenth of it.
+pub const PATTERN_SIZE: usize = 1024 * 1024;

@@ -69,13 +69,14 @@ pub(crate) fn check(
     let definitions = loaded.definitions.iter().map(|it| &it.document);
     let problems = rules::roles(&loaded.roles, definitions, scope(solution));
     rules::report(problems, ROLE, findings);
-    let any = files.below(DIRECTORY).next().is_some();
-    if any && solution.is_some_and(|solution| solution.spec.operator.is_none()) {
-        findings.add(
-            &UNEXPECTED,
-            "operator",
-            "manifest.yaml has no spec.operator",
-        );
+    if let Some(solution) = solution.filter(|it| it.spec.operator.is_none()) {
+        // Sets of objects bring definitions too.
+        let with_sets = !solution.spec.manifests.is_empty();
+        let unexpected = |entry: &&ContentsEntry| !(with_sets && archive::is_crd(&entry.path));
+        if files.below(DIRECTORY).find(unexpected).is_some() {
+            let message = "manifest.yaml has no spec.operator";
+            findings.add(&UNEXPECTED, "operator", message);
+        }
     }
     Ok(loaded)
 }

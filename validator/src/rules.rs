@@ -8,12 +8,18 @@
 //! to the cluster.
 
 mod budget;
+mod compiled;
 mod danger;
 mod definition;
 mod images;
 mod metadata;
+mod object;
+mod object_names;
+mod object_sets;
 mod operator;
+mod parameters;
 mod part;
+mod placeholders;
 mod problem;
 mod right;
 mod role;
@@ -25,6 +31,7 @@ mod words;
 use serde_json::Value;
 
 pub use budget::check_files;
+pub use compiled::compiled;
 pub use danger::{Danger, When};
 pub use definition::{
     DefinitionNames, cluster_scoped, converts_by_webhook, identify_definition, is_definition,
@@ -32,6 +39,11 @@ pub use definition::{
 };
 pub use images::ImagesByName;
 pub use metadata::{SortedMetadata, Withheld, metadata};
+pub use object::object;
+pub use object_names::ObjectNames;
+pub use object_sets::object_sets;
+pub use parameters::{ValueProblem, check_value, parameters};
+pub use placeholders::PlaceholderNames;
 pub use problem::Problem;
 pub use right::{Reach, Right};
 pub use role::{aggregates, identify_roles};
@@ -39,7 +51,7 @@ pub use rule::RuleProblem;
 pub use set::{AGGREGATE_TO, Compared, aggregates_to, compare, merge, rights};
 pub use source::{check_references, check_source};
 
-pub(crate) use budget::check_cost;
+pub(crate) use budget::{check_cost, check_object_cost, check_object_files};
 pub(crate) use definition::definition;
 pub(crate) use images::repeated;
 pub(crate) use operator::{operator, related_images};

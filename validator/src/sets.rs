@@ -1,12 +1,22 @@
 //! Checks of `manifests/`: the sets of objects that a site applies as they are (docs/format-manifests.md).
 
-use archive::OpenError;
-use schemas::{ArchivePath, ObjectSet, Solution, limits, yaml};
+use std::collections::{BTreeMap, BTreeSet};
+
+use archive::{Feature, MANIFEST, MANIFESTS, OpenError};
+use manifests::{Compiler, KnownImages, Scopes};
+use schemas::{
+    ArchivePath, Capability, ContentsEntry, DocumentCost, Image, Namespace, ObjectSet, Solution,
+    limits, yaml,
+};
 use serde_json::Value;
 
-use crate::catalogue::operator::YAML;
+use crate::catalogue::manifests::{CAPABILITY, EMPTY, UNEXPECTED, YAML};
 use crate::files::Files;
 use crate::finding::Findings;
+use crate::operator::Definition;
+use crate::rules::{self, ObjectNames, PlaceholderNames, Problem};
+
+const DIRECTORY: &str = "manifests/";
 
 /// An object that an archive carries, with the file it stands in.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,34 +36,330 @@ pub struct CarriedSet {
     pub objects: Vec<CarriedObject>,
 }
 
-/// Reads and checks the objects of all sets. `solution` is none when the manifest could not be read.
+/// What the objects are compared with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beside<'a> {
+    pub(crate) images: &'a [Image],
+    pub(crate) definitions: &'a [Definition],
+    /// What the signed statement requires of a reader.
+    pub(crate) requires: &'a [Capability],
+}
+
+/// Reads and checks the objects of all sets. `solution` is none when the manifest could not be read, so that there is
+/// nothing to compare them with.
 pub(crate) fn check(
     files: &Files<'_>,
     solution: Option<&Solution>,
+    beside: Beside<'_>,
     findings: &mut Findings,
 ) -> Result<Vec<CarriedSet>, OpenError> {
-    let sets = solution.into_iter().flat_map(|it| &it.spec.manifests);
-    let mut sets: Vec<CarriedSet> = sets
-        .map(|set| CarriedSet {
-            set: set.clone(),
-            objects: Vec::new(),
-        })
-        .collect();
-    for entry in files.below("manifests/") {
-        let Some(bytes) = files.read(entry, limits::YAML_SIZE, &YAML, findings)? else {
-            continue;
-        };
-        let mut names = entry.path.as_str().split('/').skip(1);
-        let name = names.next().unwrap_or_default();
-        let set = sets.iter_mut().find(|it| it.set.name.as_str() == name);
-        match (set, yaml::from_slice::<Value>(&bytes)) {
-            (Some(set), Ok(document)) => set.objects.push(CarriedObject {
-                path: entry.path.clone(),
-                document,
-            }),
-            (None, Ok(_)) => {}
-            (_, Err(error)) => findings.add(&YAML, &entry.path, error),
+    let Some(solution) = solution else {
+        return Ok(Vec::new());
+    };
+    check_capability(solution, beside.requires, findings);
+    let spec = &solution.spec;
+    let problems = rules::object_sets(&spec.manifests, &spec.parameters);
+    rules::report(problems, MANIFEST, findings);
+    rules::report(rules::parameters(&spec.parameters), MANIFEST, findings);
+    let entries = || files.below(DIRECTORY);
+    let bytes = entries().fold(0, |sum: u64, entry| sum.saturating_add(entry.size));
+    if let Err(problem) = rules::check_object_files(entries().count(), bytes) {
+        rules::report([problem], MANIFESTS, findings);
+        return Ok(Vec::new());
+    }
+    let mut places = places(files, spec.manifests.as_slice(), findings);
+    let mut judge = Judge::new(solution, beside);
+    let mut sets = Vec::new();
+    for set in &spec.manifests {
+        let entries = places.remove(set.name.as_str()).unwrap_or_default();
+        // Definitions lie elsewhere, and nothing says of which set they are.
+        if entries.is_empty() && beside.definitions.is_empty() {
+            let message = format_args!("there is nothing below {DIRECTORY}{}/", set.name);
+            findings.add(&EMPTY, MANIFEST, message);
+        }
+        match judge.set(files, set, &entries, findings)? {
+            Ok(set) => sets.push(set),
+            Err(problem) => {
+                rules::report([problem], MANIFESTS, findings);
+                return Ok(Vec::new());
+            }
         }
     }
     Ok(sets)
+}
+
+/// A reader that does not know of sets must not take the archive, and one that does need not expect any in vain.
+fn check_capability(solution: &Solution, requires: &[Capability], findings: &mut Findings) {
+    let has = !solution.spec.manifests.is_empty() || !solution.spec.parameters.is_empty();
+    let capability = Feature::Manifests.capability();
+    let message = match (has, requires.contains(&capability)) {
+        (true, false) => {
+            "has sets of objects or parameters, but the signed statement does not require"
+        }
+        (false, true) => {
+            "has neither sets of objects nor parameters, but the signed statement requires"
+        }
+        _ => return,
+    };
+    findings.add(
+        &CAPABILITY,
+        MANIFEST,
+        format_args!("{message} `{capability}`"),
+    );
+}
+
+/// The files of each set in the order of their numbers. Those of no set are findings.
+fn places<'a>(
+    files: &Files<'a>,
+    sets: &[ObjectSet],
+    findings: &mut Findings,
+) -> BTreeMap<&'a str, Vec<&'a ContentsEntry>> {
+    let known: BTreeSet<&str> = sets.iter().map(|set| set.name.as_str()).collect();
+    let mut places: BTreeMap<&str, Vec<(usize, &ContentsEntry)>> = BTreeMap::new();
+    for entry in files.below(DIRECTORY) {
+        match place(entry) {
+            Some((set, _)) if !known.contains(set) => {
+                let message = format_args!("manifest.yaml has no set `{set}`");
+                findings.add(&UNEXPECTED, &entry.path, message);
+            }
+            Some((set, number)) => places.entry(set).or_default().push((number, entry)),
+            None => {
+                let message = "is not manifests/SET/NUMBER-KIND-NAME.yaml";
+                findings.add(&UNEXPECTED, &entry.path, message);
+            }
+        }
+    }
+    let sorted = places.into_iter().map(|(set, mut entries)| {
+        entries.sort_by_key(|(number, _)| *number);
+        (set, entries.into_iter().map(|(_, entry)| entry).collect())
+    });
+    sorted.collect()
+}
+
+/// The set and the number that a path names.
+fn place(entry: &ContentsEntry) -> Option<(&str, usize)> {
+    let (set, file) = entry
+        .path
+        .as_str()
+        .strip_prefix(DIRECTORY)?
+        .split_once('/')?;
+    let (number, rest) = file.split_once('-')?;
+    if rest.contains('/') || !rest.ends_with(".yaml") {
+        return None;
+    }
+    Some((set, number.parse().ok()?))
+}
+
+/// Judges the objects of all sets together.
+struct Judge<'a> {
+    images: KnownImages,
+    placeholders: PlaceholderNames<'a>,
+    scopes: Scopes<'a>,
+    names: ObjectNames,
+    cost: DocumentCost,
+}
+
+impl<'a> Judge<'a> {
+    fn new(solution: &'a Solution, beside: Beside<'a>) -> Self {
+        let documents = beside.definitions.iter().map(|it| &it.document);
+        let references = beside
+            .images
+            .iter()
+            .filter_map(|image| Some((image.place.clone(), image.reference.as_ref()?)));
+        let mut names = ObjectNames::default();
+        for Definition { path, document } in beside.definitions {
+            // That two files define the same is a finding already.
+            names.add_definition(document, path.as_str());
+        }
+        Self {
+            images: KnownImages::new(references),
+            placeholders: PlaceholderNames::new(&solution.spec.images, &solution.spec.parameters),
+            scopes: Scopes::new(documents),
+            names,
+            cost: DocumentCost::default(),
+        }
+    }
+
+    /// Reads and judges a set, unless it holds too much.
+    fn set(
+        &mut self,
+        files: &Files<'_>,
+        set: &ObjectSet,
+        entries: &[&ContentsEntry],
+        findings: &mut Findings,
+    ) -> Result<Result<CarriedSet, Problem>, OpenError> {
+        let mut objects = Vec::new();
+        let free = set.namespaces.iter().filter(|it| !it.fixed);
+        // More of them are refused, and each would be looked for in every text.
+        let free = free.take(crate::limits::SET_NAMESPACES);
+        let namespaces: Vec<Namespace> = free.map(|it| it.name.clone()).collect();
+        for (number, entry) in (1..).zip(entries) {
+            let Some(bytes) = files.read(entry, limits::YAML_SIZE, &YAML, findings)? else {
+                continue;
+            };
+            let document: Value = match yaml::from_slice(&bytes) {
+                Ok(document) => document,
+                Err(error) => {
+                    findings.add(&YAML, &entry.path, error);
+                    continue;
+                }
+            };
+            self.cost.add(&document);
+            if let Err(problem) = rules::check_object_cost(self.cost) {
+                return Ok(Err(problem));
+            }
+            let object = CarriedObject {
+                path: entry.path.clone(),
+                document,
+            };
+            self.object(set, &namespaces, number, &object, findings);
+            objects.push(object);
+        }
+        let set = set.clone();
+        Ok(Ok(CarriedSet { set, objects }))
+    }
+
+    fn object(
+        &mut self,
+        set: &ObjectSet,
+        namespaces: &[Namespace],
+        number: usize,
+        CarriedObject { path, document }: &CarriedObject,
+        findings: &mut Findings,
+    ) {
+        let place = path.as_str();
+        let problems = rules::object(document);
+        let is_object = !problems
+            .iter()
+            .any(|it| matches!(it, Problem::ObjectShape(_)));
+        rules::report(problems, place, findings);
+        if !is_object {
+            return;
+        }
+        let text = |pointer| manifests::text(document, pointer);
+        let expected =
+            archive::object_path(&set.name, number, text("/kind"), text("/metadata/name"));
+        if *path != expected {
+            findings.add(&UNEXPECTED, path, format_args!("should be `{expected}`"));
+        }
+        rules::report(
+            self.names.add(document, set, &self.scopes, place),
+            place,
+            findings,
+        );
+        rules::report(self.placeholders.check(document, set), place, findings);
+        let compiler = Compiler {
+            images: &self.images,
+            namespaces,
+            // Where kinds of others have pod templates was known when they were compiled.
+            templates: &[],
+        };
+        rules::report(rules::compiled(&compiler, document), place, findings);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::{Contents, Digest};
+    use watch::Cancel;
+
+    use super::*;
+    use crate::files::ReadProblem;
+
+    fn contents(count: usize, size: u64) -> Contents {
+        let set = "web".parse().unwrap();
+        let entries = (1..=count).map(|number| ContentsEntry {
+            path: archive::object_path(&set, number, "ConfigMap", &format!("n{number}")),
+            size,
+            digest: Digest::new([7; 32]),
+        });
+        Contents::new(entries.collect()).unwrap()
+    }
+
+    /// What is found of so many objects, and how many of them were read; `text` gives the bytes of a path.
+    fn found(count: usize, size: u64, text: &dyn Fn(&str) -> String) -> (Vec<String>, usize) {
+        let contents = contents(count, size);
+        let read = |path: &str, _| -> Result<_, ReadProblem> { Ok(text(path).into_bytes()) };
+        let solution = Solution::from_slice(
+            b"{apiVersion: solutions.metalk8s.scality.com/v1alpha1, kind: Solution, metadata: {name: a}, spec: {version: 1.0.0, manifests: [{name: web}]}}",
+        );
+        let mut findings = Findings::default();
+        let beside = Beside {
+            images: &[],
+            definitions: &[],
+            requires: &[Feature::Manifests.capability()],
+        };
+        let sets = check(
+            &Files::new(&contents, &read, Cancel::never()),
+            Some(&solution.unwrap()),
+            beside,
+            &mut findings,
+        );
+        let objects = sets.unwrap().iter().map(|set| set.objects.len()).sum();
+        let findings = findings.into_sorted().into_iter();
+        (
+            findings
+                .map(|it| format!("{}: {}", it.id, it.message))
+                .collect(),
+            objects,
+        )
+    }
+
+    fn object(path: &str) -> String {
+        let name = path.rsplit(['-', '/']).next().unwrap();
+        let name = name.strip_suffix(".yaml").unwrap();
+        format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}}}")
+    }
+
+    #[test]
+    fn five_thousand_objects_are_read_in_the_order_of_their_numbers() {
+        assert_eq!(found(5000, 1, &object), (vec![], 5000));
+        assert_eq!(
+            found(crate::limits::OBJECTS, 1, &object),
+            (vec![], crate::limits::OBJECTS)
+        );
+    }
+
+    /// What the list says is enough: nothing is read.
+    #[test]
+    fn the_objects_are_bounded_before_they_are_read() {
+        let unread = |path: &str| -> String { panic!("{path} was read") };
+        let (words, read) = found(crate::limits::OBJECTS + 1, 1, &unread);
+        assert_eq!(
+            (&words[..], read),
+            (
+                &["manifests.budget: there are 10001 objects; at most 10000 are read".to_owned()][..],
+                0
+            )
+        );
+        let (words, _) = found(17, limits::YAML_SIZE, &unread);
+        assert_eq!(
+            words,
+            ["manifests.budget: the files have 71303168 bytes; at most 67108864 are read"]
+        );
+    }
+
+    #[test]
+    fn what_the_objects_hold_is_bounded() {
+        let values = |path: &str| {
+            object(path).replace("}}", &format!("}}, a: [{}]}}", "0,".repeat(200_000)))
+        };
+        let (words, read) = found(11, 1, &values);
+        assert_eq!(
+            (&words[..], read),
+            (
+                &["manifests.budget: the objects hold more than 2000000 values".to_owned()][..],
+                0
+            )
+        );
+        let aliases = |path: &str| {
+            let list = format!("&a {}{}", "x".repeat(1_000_000), ", *a".repeat(39));
+            object(path).replace("}}", &format!("}}, a: [{list}]}}"))
+        };
+        let (words, _) = found(2, 1, &aliases);
+        assert_eq!(
+            words,
+            ["manifests.budget: the objects hold more than 67108864 bytes of text"]
+        );
+    }
 }

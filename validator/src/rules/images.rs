@@ -22,9 +22,10 @@ impl<'a> ImagesByName<'a> {
 
     /// The image that a name means; else how many have the name.
     pub fn only(&self, name: &ImageName) -> Result<&'a ImagePlace, usize> {
-        let places = self.0.get(name).into_iter().flatten();
-        let count = places.clone().count();
-        places.copied().next().filter(|_| count == 1).ok_or(count)
+        let places = self.0.get(name);
+        let count = places.map_or(0, BTreeSet::len);
+        let first = places.and_then(BTreeSet::first);
+        first.copied().filter(|_| count == 1).ok_or(count)
     }
 }
 

@@ -205,6 +205,12 @@ impl Key {
     }
 }
 
+/// Whether a label or an annotation is one of this project's.
+pub(super) fn is_ours(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    is_below(key.split('/').next().unwrap_or_default(), OURS)
+}
+
 /// Whether a domain, of a key or of an API group, is one of the Kubernetes community.
 pub(crate) fn is_of_kubernetes(domain: &str) -> bool {
     KUBERNETES.iter().any(|own| is_below(domain, own))

@@ -3,12 +3,17 @@
 
 use std::sync::Arc;
 
-use schemas::{ExpansionError, ImageName, ImagePlace, ImageReference};
+use schemas::{
+    ExpansionError, ImageName, ImagePlace, ImageReference, Namespace, ParameterName, SetName,
+};
 
 use super::RuleProblem;
-use crate::catalogue::{FindingInfo, images, manifest, operator};
+use crate::catalogue::{FindingInfo, images, manifest, manifests, operator};
 use crate::finding::Findings;
-use crate::limits::{OPERATOR_DEFINITIONS, OPERATOR_FILES, OPERATOR_TEXT, OPERATOR_VALUES};
+use crate::limits::{
+    OBJECT_FILES, OBJECT_TEXT, OBJECT_VALUES, OBJECTS, OPERATOR_DEFINITIONS, OPERATOR_FILES,
+    OPERATOR_TEXT, OPERATOR_VALUES, PARAMETERS,
+};
 
 /// One thing that is wrong with a document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -121,6 +126,54 @@ pub enum Problem {
     /// A role, where it holds, with rights that reach further than they seem to, and how far.
     #[error("{0}, {1}: to {2} lets it {3}")]
     Dangerous(Arc<str>, &'static str, String, &'static str),
+    /// A document that is no object which can be applied.
+    #[error("{0}")]
+    ObjectShape(String),
+    /// An object that an archive has no business to bring.
+    #[error("{0}")]
+    Forbidden(String),
+    /// An object of a kind and name that another file has too.
+    #[error("is {0} `{1}`, as {2} is")]
+    ObjectTwice(String, String, String),
+    /// A text, by its place, with a placeholder that means nothing.
+    #[error("{0}: {1}")]
+    Placeholder(String, String),
+    /// A container's image, by its place, that is none of the Solution's.
+    #[error("{0} is `{1}`, which is none of the Solution's images")]
+    MissingImage(String, ImageReference),
+    /// A text, by its place, that names an image which is none of the Solution's.
+    #[error("{0} names `{1}`, which is none of the Solution's images")]
+    MentionedImage(String, ImageReference),
+    /// A text, by its place, that names the repository of one of the Solution's images, and what may be meant.
+    #[error("{0} names the repository of an image of the Solution; `{1}` may be meant")]
+    MentionedRepository(String, String),
+    /// A text, by its place, that may name a namespace that the site chooses.
+    #[error("{0} may name the namespace `{1}`, which may have another name at a site")]
+    MentionedNamespace(String, Namespace),
+    /// An object whose images or namespaces are not placeholders throughout.
+    #[error("names images or namespaces of the Solution as the release does, not by placeholders")]
+    NotCompiled,
+    /// A set that does not fit to others or to the parameters.
+    #[error("the set `{0}` {1}")]
+    Set(SetName, String),
+    /// A parameter that cannot be what it says.
+    #[error("the parameter `{0}` {1}")]
+    Parameter(ParameterName, String),
+    /// More parameters than are read.
+    #[error("spec.parameters has {0} parameters; at most {PARAMETERS} are read")]
+    Parameters(usize),
+    /// More bytes in the files of objects than are read.
+    #[error("the files have {0} bytes; at most {OBJECT_FILES} are read")]
+    ObjectBytes(u64),
+    /// More objects than are read.
+    #[error("there are {0} objects; at most {OBJECTS} are read")]
+    Objects(usize),
+    /// More values in the objects than are kept in memory.
+    #[error("the objects hold more than {OBJECT_VALUES} values")]
+    ObjectValues,
+    /// More text in the objects, aliases expanded, than is kept in memory.
+    #[error("the objects hold more than {OBJECT_TEXT} bytes of text")]
+    ObjectText,
 }
 
 impl Problem {
@@ -157,6 +210,19 @@ impl Problem {
             Self::Wildcard(..) => &operator::WILDCARD,
             Self::ClusterOnly(..) => &operator::CLUSTER_RULE,
             Self::Dangerous(..) => &operator::DANGEROUS_RULE,
+            Self::ObjectShape(_) => &manifests::OBJECT,
+            Self::Forbidden(_) => &manifests::FORBIDDEN,
+            Self::ObjectTwice(..) => &manifests::REPEATED,
+            Self::Placeholder(..) => &manifests::PLACEHOLDER,
+            Self::MissingImage(..) => &manifests::IMAGE_MISSING,
+            Self::MentionedImage(..) | Self::MentionedRepository(..) => &manifests::IMAGE_MENTIONED,
+            Self::MentionedNamespace(..) => &manifests::NAMESPACE,
+            Self::NotCompiled => &manifests::NOT_COMPILED,
+            Self::Set(..) => &manifests::SETS,
+            Self::Parameter(..) | Self::Parameters(_) => &manifests::PARAMETER,
+            Self::ObjectBytes(_) | Self::Objects(_) | Self::ObjectValues | Self::ObjectText => {
+                &manifests::BUDGET
+            }
         })
     }
 

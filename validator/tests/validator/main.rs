@@ -6,6 +6,7 @@
 mod archives;
 mod cluster;
 mod mistakes;
+mod sets;
 mod source;
 mod stages;
 mod statements;
@@ -18,7 +19,7 @@ use source::Source;
 use validator::{FINDINGS, Verdict};
 
 /// Findings that need more than a small archive; the tests beside the code produce them.
-const TESTED_BESIDE_THE_CODE: [&str; 2] = ["images.budget", "operator.budget"];
+const TESTED_BESIDE_THE_CODE: [&str; 3] = ["images.budget", "manifests.budget", "operator.budget"];
 
 #[test]
 fn mistakes_of_publishers_are_found() {
@@ -27,6 +28,7 @@ fn mistakes_of_publishers_are_found() {
         mistakes::IMAGES,
         mistakes::OPERATORS,
         cluster::CASES,
+        sets::CASES,
     ];
     for (name, change, expected) in tables.concat() {
         let mut source = Source::good();
@@ -86,6 +88,7 @@ fn every_finding_has_a_case() {
         mistakes::IMAGES,
         mistakes::OPERATORS,
         cluster::CASES,
+        sets::CASES,
     ];
     let mistakes = tables.concat().into_iter().flat_map(|(_, _, ids)| ids);
     let produced: BTreeSet<&str> = mistakes

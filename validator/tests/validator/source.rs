@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use archive::{ArchiveFile, FileSource, Info, Unsigned, tree};
-use schemas::{Digest, Document, ImageReference, MediaType, SolutionId, StatementTime};
+use archive::{ArchiveFile, Feature, FileSource, Info, Unsigned, tree};
+use schemas::{Capability, Digest, Document, ImageReference, MediaType, SolutionId, StatementTime};
 use sha2::{Digest as _, Sha256};
 
 pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -72,6 +72,8 @@ pub(crate) struct Source {
     pub(crate) after: fn(&mut BTreeMap<String, Vec<u8>>),
     /// Top-level names that are declared.
     pub(crate) optional: Vec<String>,
+    /// What the statement requires of a reader.
+    pub(crate) requires: Vec<Capability>,
     pub(crate) expires: Option<StatementTime>,
 }
 
@@ -200,6 +202,63 @@ rules:
   - {apiGroups: [''], resources: [namespaces], verbs: [get]}
 ";
 
+const SETS: &str = "
+  manifests:
+    - {name: web, namespaces: [{name: web}]}
+    - {name: notes, needs: [web], when: {parameter: notes}, namespaces: [{name: shared, fixed: true}]}
+  parameters:
+    notes: {type: boolean, default: true}
+    replicas: {type: integer, default: 3, minimum: 1}
+";
+
+const OBJECTS: &[(&str, &str)] = &[
+    (
+        "manifests/web/0001-deployment-web.yaml",
+        "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: $(namespace:web), labels: {app.kubernetes.io/managed-by: Helm}}
+spec:
+  replicas: $(param:replicas)
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: '$(image:server)', args: ['--namespace=$(namespace:web)']}]}
+",
+    ),
+    (
+        "manifests/web/0002-service-web.yaml",
+        "{apiVersion: v1, kind: Service, metadata: {name: web, namespace: $(namespace:web)}, spec: {selector: {app: web}, ports: [{port: 80}]}}\n",
+    ),
+    (
+        "manifests/web/0003-clusterrolebinding-web.yaml",
+        "
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: web}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+subjects: [{kind: ServiceAccount, name: web, namespace: '$(namespace:web)'}]
+",
+    ),
+    (
+        "manifests/web/0004-configmap-web.yaml",
+        "
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: web, namespace: $(namespace:web)}
+data:
+  web.yaml: |
+    worker: $(image:server)
+    url: http://web.$(namespace:web).svc:80
+    home: $(HOME)
+",
+    ),
+    (
+        "manifests/notes/0001-configmap-notes.yaml",
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: notes, namespace: shared}, data: {a: b}}\n",
+    ),
+];
+
 impl Source {
     pub(crate) fn good() -> Self {
         let texts = [
@@ -219,8 +278,27 @@ impl Source {
             ],
             after: |_| {},
             optional: Vec::new(),
+            requires: Vec::new(),
             expires: None,
         }
+    }
+
+    /// Adds two sets of objects, in the shape of real releases.
+    pub(crate) fn carry(&mut self) {
+        self.require_manifests();
+        let manifest = self.text("manifest.yaml");
+        self.put("manifest.yaml", format!("{manifest}{SETS}"));
+        for (path, text) in OBJECTS {
+            self.put(path, *text);
+        }
+    }
+
+    pub(crate) fn require_manifests(&mut self) {
+        self.requires.push(Feature::Manifests.capability());
+    }
+
+    pub(crate) fn text(&self, path: &str) -> String {
+        String::from_utf8(self.files[path].clone()).unwrap()
     }
 
     /// Adds or replaces a file.
@@ -234,7 +312,7 @@ impl Source {
 
     /// Changes a text, which must be there.
     pub(crate) fn edit(&mut self, path: &str, from: &str, to: &str) {
-        let text = String::from_utf8(self.files[path].clone()).unwrap();
+        let text = self.text(path);
         assert!(text.contains(from), "{path} has no {from}");
         self.put(path, text.replacen(from, to, 1));
     }
@@ -270,7 +348,7 @@ impl Source {
             time: StatementTime::DEFAULT,
             upgrade_from: None,
             expires: self.expires,
-            requires: Vec::new(),
+            requires: self.requires.clone(),
             optional: self.optional.clone(),
         };
         Unsigned::new(info, files.into_iter().map(file).collect()).unwrap()

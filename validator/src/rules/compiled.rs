@@ -1,0 +1,29 @@
+//! What compiling an object again shows: whether it was compiled, and what is left in it that a site may not have.
+
+use manifests::{Compiler, Remark, Unsettled};
+use serde_json::Value;
+
+use super::Problem;
+
+/// What is left in an object that was compiled with these images and namespaces.
+#[must_use]
+pub fn compiled(compiler: &Compiler<'_>, document: &Value) -> Vec<Problem> {
+    let mut again = document.clone();
+    let remarks = compiler.compile(&mut again).into_iter();
+    let mut problems: Vec<Problem> = remarks.filter_map(problem).collect();
+    if again != *document {
+        problems.push(Problem::NotCompiled);
+    }
+    problems
+}
+
+fn problem(Remark { path, what }: Remark) -> Option<Problem> {
+    Some(match what {
+        Unsettled::Missing(reference) => Problem::MissingImage(path, reference),
+        Unsettled::Mentioned(reference) => Problem::MentionedImage(path, reference),
+        Unsettled::Repository(placeholder) => Problem::MentionedRepository(path, placeholder),
+        Unsettled::Namespace(namespace) => Problem::MentionedNamespace(path, namespace),
+        // Found with all others that mean nothing.
+        Unsettled::Placeholder(_) => return None,
+    })
+}

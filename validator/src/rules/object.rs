@@ -1,0 +1,327 @@
+//! An object that is carried as it is: one of Kubernetes, with metadata that an import applies, and nothing that an archive
+//! has no business to bring.
+
+use schemas::{KubernetesName, Namespace};
+use serde_json::{Map, Value};
+
+use super::definition::{converts_by_webhook, is_definition};
+use super::metadata::is_ours;
+use super::{Problem, kind_of, text};
+
+/// Where the records of imports lie.
+pub(super) const RECORDS: &str = "metalk8s-solutions";
+/// What a Secret must say whose data everybody may read.
+const PUBLIC: &str = "solutions.metalk8s.scality.com/public";
+/// How Kubernetes marks the roles that it makes itself, and makes anew at every start.
+const BOOTSTRAPPING: &str = "kubernetes.io/bootstrapping";
+const RBAC: &str = "rbac.authorization.k8s.io";
+/// The roles and bindings of Kubernetes (`bootstrappolicy/policy.go`). Others may have names with `system:` too: the
+/// metrics server's have.
+const ROLES: [&str; 18] = [
+    "admin",
+    "cluster-admin",
+    "edit",
+    "extension-apiserver-authentication-reader",
+    "system:auth-delegator",
+    "system:basic-user",
+    "system:cluster-trust-bundle-discovery",
+    "system:discovery",
+    "system:heapster",
+    "system:kubelet-api-admin",
+    "system:legacy-unknown-approver",
+    "system:monitoring",
+    "system:persistent-volume-provisioner",
+    "system:public-info-viewer",
+    "system:service-account-issuer-discovery",
+    "system:volume-scheduler",
+    "system:kubelet-api-viewer",
+    "view",
+];
+/// How the names of the rest begin.
+const ROLE_PREFIXES: [&str; 6] = [
+    "system::",
+    "system:aggregate-to-",
+    "system:certificates.k8s.io:",
+    "system:controller:",
+    "system:kube-",
+    "system:node",
+];
+/// What an import applies of metadata.
+const METADATA: [&str; 4] = ["annotations", "labels", "name", "namespace"];
+
+/// Everything that is wrong with an object.
+#[must_use]
+pub fn object(document: &Value) -> Vec<Problem> {
+    let shape: Vec<Problem> = shape(document).map(Problem::ObjectShape).collect();
+    if !shape.is_empty() {
+        return shape;
+    }
+    forbidden(document).map(Problem::Forbidden).collect()
+}
+
+/// What keeps a document from being an object that can be applied.
+fn shape(document: &Value) -> impl Iterator<Item = String> {
+    let (api_version, kind) = kind_of(document);
+    let is_version = api_version.split('/').count() <= 2
+        && api_version
+            .split('/')
+            .all(|part| part.parse::<KubernetesName>().is_ok());
+    let is_kind = kind.starts_with(|c: char| c.is_ascii_uppercase())
+        && kind.len() <= 63
+        && kind.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_list = kind == "List" || (kind.ends_with("List") && document.get("items").is_some());
+    let name = text(document, "/metadata/name").unwrap_or_default();
+    [
+        (!is_version).then(|| "`apiVersion` is missing, or no GROUP/VERSION".to_owned()),
+        (!is_kind).then(|| "`kind` is missing, or no kind".to_owned()),
+        is_list.then(|| format!("is a list of objects (`{kind}`)")),
+        (!is_name(name)).then(|| "`metadata.name` is missing, or no name of an object".to_owned()),
+        document
+            .get("status")
+            .map(|_| "has a `status`, which only a cluster writes".to_owned()),
+    ]
+    .into_iter()
+    .flatten()
+    .chain(metadata(document))
+}
+
+/// Names of all kinds pass: those of roles are path segments, those of most others DNS subdomains.
+fn is_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..")
+        && name.len() <= 253
+        && !name.contains(['/', '%'])
+        && name.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+fn metadata(document: &Value) -> impl Iterator<Item = String> {
+    let fields = document.get("metadata").and_then(Value::as_object);
+    let other = fields
+        .into_iter()
+        .flat_map(Map::keys)
+        .find(|field| !METADATA.contains(&field.as_str()));
+    let other =
+        other.map(|field| format!("has `metadata.{field}`, which an import does not apply"));
+    let texts = ["labels", "annotations"].into_iter().filter(|field| {
+        let map = document.get("metadata").and_then(|it| it.get(field));
+        map.is_some_and(|map| {
+            let texts = map.as_object();
+            texts.is_none_or(|texts| !texts.values().all(Value::is_string))
+        })
+    });
+    let texts = texts.map(|field| format!("`metadata.{field}` is no map of texts"));
+    let namespace = document
+        .pointer("/metadata/namespace")
+        .filter(|it| !it.as_str().is_some_and(is_namespace));
+    let namespace = namespace
+        .map(|_| "`metadata.namespace` is neither a name nor `$(namespace:NAME)`".to_owned());
+    other.into_iter().chain(texts).chain(namespace)
+}
+
+fn is_namespace(text: &str) -> bool {
+    let inner = text.strip_prefix("$(namespace:");
+    let name = inner
+        .and_then(|rest| rest.strip_suffix(')'))
+        .unwrap_or(text);
+    name.parse::<Namespace>().is_ok()
+}
+
+/// What an archive has no business to bring.
+fn forbidden(document: &Value) -> impl Iterator<Item = String> {
+    let (api_version, kind) = kind_of(document);
+    let name = text(document, "/metadata/name").unwrap_or_default();
+    let namespace = match (api_version, kind) {
+        ("v1", "Namespace") => Some(name),
+        _ => text(document, "/metadata/namespace"),
+    };
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let role = group == RBAC && is_kubernetes_role(name);
+    let secret = (api_version, kind) == ("v1", "Secret") && has_data(document);
+    let shared = is_definition(document) && !converts_by_webhook(document);
+    [
+        (namespace == Some(RECORDS)).then(|| {
+            format!("is in the namespace `{RECORDS}`, where the records of imports lie")
+        }),
+        role.then(|| format!("`{name}` is a name of Kubernetes' own roles")),
+        secret.then(|| {
+            format!("is a Secret with data, which whoever has the archive can read; `{PUBLIC}: 'true'` among its annotations says that everybody may")
+        }),
+        shared.then(|| "is a definition that belongs below operator/deploy/crds".to_owned()),
+    ]
+    .into_iter()
+    .flatten()
+    .chain(keys(document))
+}
+
+fn is_kubernetes_role(name: &str) -> bool {
+    ROLES.contains(&name) || ROLE_PREFIXES.iter().any(|it| name.starts_with(it))
+}
+
+/// Labels and annotations of ours and of Kubernetes' own roles.
+fn keys(document: &Value) -> impl Iterator<Item = String> {
+    let of = |field: &str| {
+        let map = document.get("metadata").and_then(|it| it.get(field));
+        map.and_then(Value::as_object).into_iter().flatten()
+    };
+    let refused = |key: &str| is_ours(key) || key == BOOTSTRAPPING;
+    let label = of("labels").map(|(key, _)| key).find(|key| refused(key));
+    let mut annotations = of("annotations").filter(|(key, value)| {
+        let public = key.as_str() == PUBLIC && *value == "true";
+        refused(key) && !public
+    });
+    let annotation = annotations.next().map(|(key, _)| key);
+    let label = label.map(|key| format!("has the label `{key}`, which only others set"));
+    let annotation =
+        annotation.map(|key| format!("has the annotation `{key}`, which only others set"));
+    label.into_iter().chain(annotation)
+}
+
+fn has_data(secret: &Value) -> bool {
+    let public = secret
+        .pointer("/metadata/annotations")
+        .and_then(|annotations| annotations.get(PUBLIC)?.as_str());
+    let data = ["data", "stringData"].into_iter().any(|field| {
+        let data = secret.get(field).filter(|data| !data.is_null());
+        data.is_some_and(|data| data.as_object().is_none_or(|data| !data.is_empty()))
+    });
+    data && public != Some("true")
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::yaml;
+
+    use super::*;
+
+    fn found(text: &str) -> Vec<String> {
+        let document: Value = yaml::from_slice(text.as_bytes()).unwrap();
+        object(&document).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn objects_of_real_releases_are_in_order() {
+        for text in [
+            "{apiVersion: v1, kind: Service, metadata: {name: web, namespace: app, labels: {app.kubernetes.io/managed-by: Helm}}, spec: {}}",
+            "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: '$(namespace:app)', annotations: {helm.sh/chart: web-1.0}}}",
+            "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: 'web:reader'}, rules: []}",
+            "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: 'system:metrics-server'}, rules: []}",
+            "{apiVersion: v1, kind: Secret, metadata: {name: empty}, data: {}, type: Opaque}",
+            "{apiVersion: v1, kind: Secret, metadata: {name: shown, annotations: {solutions.metalk8s.scality.com/public: 'true'}}, stringData: {a: b}}",
+            "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: web}, value: 1}",
+            "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a.b.test}, spec: {conversion: {strategy: Webhook}}}",
+            "{apiVersion: example.test/v1, kind: AccessList, metadata: {name: x}}",
+        ] {
+            assert_eq!(found(text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_is_named() {
+        for (text, words) in [
+            ("[]", "`apiVersion` is missing, or no GROUP/VERSION"),
+            (
+                "{apiVersion: a/b/c, kind: A, metadata: {name: x}}",
+                "`apiVersion` is",
+            ),
+            (
+                "{apiVersion: v1, kind: a_b, metadata: {name: x}}",
+                "`kind` is missing",
+            ),
+            (
+                "{apiVersion: v1, kind: List, metadata: {name: x}}",
+                "is a list of objects (`List`)",
+            ),
+            (
+                "{apiVersion: v1, kind: PodList, metadata: {name: x}, items: []}",
+                "is a list of",
+            ),
+            (
+                "{apiVersion: v1, kind: Pod, metadata: {generateName: x}}",
+                "`metadata.name` is missing",
+            ),
+            (
+                "{apiVersion: v1, kind: Pod, metadata: {name: 'a/b'}}",
+                "`metadata.name` is missing",
+            ),
+            (
+                "{apiVersion: v1, kind: Pod, metadata: {name: x}, status: {}}",
+                "has a `status`",
+            ),
+            (
+                "{apiVersion: v1, kind: Pod, metadata: {name: x, finalizers: []}}",
+                "has `metadata.finalizers`",
+            ),
+            (
+                "{apiVersion: v1, kind: Pod, metadata: {name: x, labels: {a: 1}}}",
+                "`metadata.labels` is no map",
+            ),
+            (
+                "{apiVersion: v1, kind: Pod, metadata: {name: x, annotations: null}}",
+                "`metadata.annotations` is no map",
+            ),
+            (
+                "{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: '$(param:a)'}}",
+                "`metadata.namespace` is neither",
+            ),
+            (
+                "{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: 'a-$(namespace:b)'}}",
+                "`metadata.namespace` is neither",
+            ),
+        ] {
+            let found = found(text);
+            assert!(found[0].starts_with(words), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_for_archives_is_named() {
+        for (text, words) in [
+            (
+                "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: metalk8s-solutions}}",
+                "is in the namespace `metalk8s-solutions`",
+            ),
+            (
+                "{apiVersion: v1, kind: Namespace, metadata: {name: metalk8s-solutions}}",
+                "is in the namespace",
+            ),
+            (
+                "{apiVersion: v1, kind: Pod, metadata: {name: x, labels: {solutions.metalk8s.scality.com/record: x}}}",
+                "has the label",
+            ),
+            (
+                "{apiVersion: v1, kind: Pod, metadata: {name: x, annotations: {Solutions.metalk8s.scality.com/x: x}}}",
+                "has the annotation",
+            ),
+            (
+                "{apiVersion: v1, kind: Pod, metadata: {name: x, annotations: {solutions.metalk8s.scality.com/public: 'yes'}}}",
+                "has the annotation",
+            ),
+            (
+                "{apiVersion: v1, kind: Pod, metadata: {name: x, labels: {kubernetes.io/bootstrapping: rbac-defaults}}}",
+                "has the label",
+            ),
+            (
+                "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: 'system:node'}}",
+                "`system:node` is a name",
+            ),
+            (
+                "{apiVersion: rbac.authorization.k8s.io/v1beta1, kind: ClusterRoleBinding, metadata: {name: cluster-admin}}",
+                "`cluster-admin` is a name",
+            ),
+            (
+                "{apiVersion: v1, kind: Secret, metadata: {name: x}, data: {a: Yg==}}",
+                "is a Secret with data",
+            ),
+            (
+                "{apiVersion: v1, kind: Secret, metadata: {name: x}, stringData: [a]}",
+                "is a Secret with data",
+            ),
+            (
+                "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a.b.test}}",
+                "is a definition that belongs",
+            ),
+        ] {
+            let found = found(text);
+            assert!(found[0].starts_with(words), "{text}: {found:?}");
+        }
+    }
+}

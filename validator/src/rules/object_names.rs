@@ -1,0 +1,121 @@
+//! The identities of objects: no two of an archive are one at any site.
+
+use std::collections::BTreeMap;
+
+use manifests::Scopes;
+use schemas::ObjectSet;
+use serde_json::Value;
+
+use super::{Problem, kind_of, text};
+
+/// Where an object of a set is at a site.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Home {
+    /// In no namespace.
+    Cluster,
+    /// In the namespace with this name.
+    Namespace(String),
+    /// In one that the site chooses: two of these may be one.
+    Chosen,
+}
+
+/// API group, kind, namespace and name.
+type Identity = (String, String, Home, String);
+
+/// The objects of an archive, each with its file, to find those that are there twice.
+#[derive(Debug, Default)]
+pub struct ObjectNames(BTreeMap<Identity, String>);
+
+impl ObjectNames {
+    /// Adds an object of a set, and says whether another file has it too. `scopes` knows the kinds of the whole cluster.
+    pub fn add(
+        &mut self,
+        document: &Value,
+        set: &ObjectSet,
+        scopes: &Scopes<'_>,
+        file: &str,
+    ) -> Option<Problem> {
+        let home = match text(document, "/metadata/namespace") {
+            _ if scopes.is_cluster(document) => Home::Cluster,
+            written => home(written, set),
+        };
+        self.insert(document, home, file)
+    }
+
+    /// Adds a definition of custom resources.
+    pub fn add_definition(&mut self, document: &Value, file: &str) -> Option<Problem> {
+        self.insert(document, Home::Cluster, file)
+    }
+
+    fn insert(&mut self, document: &Value, home: Home, file: &str) -> Option<Problem> {
+        let (api_version, kind) = kind_of(document);
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let name = text(document, "/metadata/name").unwrap_or_default();
+        let identity = (group.to_owned(), kind.to_owned(), home, name.to_owned());
+        let first = self.0.insert(identity, file.to_owned())?;
+        Some(Problem::ObjectTwice(
+            kind.to_owned(),
+            name.to_owned(),
+            first,
+        ))
+    }
+}
+
+/// The namespace that an object names, or the set's first for those that name none.
+fn home(written: Option<&str>, set: &ObjectSet) -> Home {
+    let first = set.namespaces.first().map(|it| it.name.as_str());
+    let Some(written) = written.or(first) else {
+        return Home::Chosen;
+    };
+    let own = written.strip_prefix("$(namespace:");
+    let named = own.and_then(|it| it.strip_suffix(')')).unwrap_or(written);
+    let own = set.namespaces.iter().find(|it| it.name.as_str() == named);
+    match own {
+        Some(own) if !own.fixed => Home::Chosen,
+        _ => Home::Namespace(named.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::yaml;
+
+    use super::*;
+
+    #[test]
+    fn namespaces_that_a_site_chooses_may_be_one() {
+        let set: ObjectSet = yaml::from_slice(
+            b"{name: s, namespaces: [{name: a}, {name: b}, {name: c, fixed: true}]}",
+        )
+        .unwrap();
+        let twice = |one: &str, other: &str| {
+            let mut names = ObjectNames::default();
+            let scopes = Scopes::default();
+            let object = |text: &str| {
+                yaml::from_slice::<Value>(format!("{{apiVersion: v1, {text}}}").as_bytes()).unwrap()
+            };
+            assert_eq!(names.add(&object(one), &set, &scopes, "one"), None);
+            names.add(&object(other), &set, &scopes, "other").is_some()
+        };
+        let service = |namespace: &str| {
+            format!("kind: Service, metadata: {{name: web, namespace: {namespace}}}")
+        };
+        let none = "kind: Service, metadata: {name: web}";
+        let a = service("'$(namespace:a)'");
+        assert!(twice(&a, &service("'$(namespace:b)'")));
+        assert!(twice(&a, &service("b")));
+        assert!(
+            twice(&a, none),
+            "the first namespace is that of objects that name none"
+        );
+        assert!(twice(&service("c"), &service("'$(namespace:c)'")));
+        assert!(!twice(&a, &service("c")));
+        assert!(!twice(&service("c"), &service("d")));
+        assert!(!twice(&a, "kind: Service, metadata: {name: other}"));
+        assert!(!twice(&a, "kind: ConfigMap, metadata: {name: web}"));
+        let of_cluster = |namespace: &str| {
+            format!("kind: Namespace, metadata: {{name: web, namespace: {namespace}}}")
+        };
+        assert!(twice(&of_cluster("c"), &of_cluster("d")));
+    }
+}

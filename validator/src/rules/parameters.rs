@@ -1,0 +1,310 @@
+//! Parameters: what a Solution asks of a site, and the values that it takes.
+
+use std::collections::BTreeMap;
+
+use regex::{Regex, RegexBuilder};
+use schemas::{Parameter, ParameterName, ParameterType};
+use serde_json::Value;
+
+use super::Problem;
+use crate::limits::{PARAMETERS, PATTERN, PATTERN_NESTING, PATTERN_SIZE};
+
+/// The integers that all readers of JSON take exactly (RFC 8259, 6).
+const INTEGERS: std::ops::RangeInclusive<i64> = -(1 << 53)..=1 << 53;
+
+/// What is wrong with the parameters of a Solution.
+pub fn parameters(
+    parameters: &BTreeMap<ParameterName, Parameter>,
+) -> impl Iterator<Item = Problem> + '_ {
+    let many = (parameters.len() > PARAMETERS).then(|| Problem::Parameters(parameters.len()));
+    let each = parameters.iter().take(PARAMETERS);
+    let each = each.flat_map(|(name, parameter)| {
+        let words = check(parameter).into_iter();
+        words.map(|words| Problem::Parameter(name.clone(), words))
+    });
+    many.into_iter().chain(each)
+}
+
+/// Why a parameter does not take a value. The value itself is not told: it may be nobody's to see.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ValueProblem {
+    /// It is of another type.
+    #[error("is not {0}")]
+    Type(&'static str),
+    /// It is none of the values that there are.
+    #[error("is none of the values of `enum`")]
+    Other,
+    /// It does not match the pattern.
+    #[error("does not match the pattern `{0}`")]
+    Pattern(String),
+    /// It is less than this.
+    #[error("is less than {0}")]
+    Less(i64),
+    /// It is more than this.
+    #[error("is more than {0}")]
+    More(i64),
+}
+
+/// Whether a parameter takes a value.
+pub fn check_value(parameter: &Parameter, value: &Value) -> Result<(), ValueProblem> {
+    check_type(parameter.kind, value)?;
+    if !parameter.values.is_empty() && !parameter.values.contains(value) {
+        return Err(ValueProblem::Other);
+    }
+    if let (Some(pattern), Some(text)) = (&parameter.pattern, value.as_str())
+        && !compiled(pattern).is_some_and(|regex| regex.is_match(text))
+    {
+        return Err(ValueProblem::Pattern(pattern.clone()));
+    }
+    let number = value.as_i64();
+    match (number, parameter.minimum, parameter.maximum) {
+        (Some(number), Some(least), _) if number < least => Err(ValueProblem::Less(least)),
+        (Some(number), _, Some(most)) if number > most => Err(ValueProblem::More(most)),
+        _ => Ok(()),
+    }
+}
+
+fn check_type(kind: ParameterType, value: &Value) -> Result<(), ValueProblem> {
+    let (is, words) = match kind {
+        ParameterType::String => (value.is_string(), "a text"),
+        ParameterType::Boolean => (value.is_boolean(), "true or false"),
+        ParameterType::Integer => (
+            value.as_i64().is_some_and(|it| INTEGERS.contains(&it)),
+            "a whole number between -2^53 and 2^53",
+        ),
+    };
+    if is {
+        Ok(())
+    } else {
+        Err(ValueProblem::Type(words))
+    }
+}
+
+/// Everything that is wrong with a parameter itself.
+fn check(parameter: &Parameter) -> Vec<String> {
+    let kind = parameter.kind;
+    let mut found = Vec::new();
+    let mut unless = |holds: bool, words: &str| {
+        if !holds {
+            found.push(words.to_owned());
+        }
+    };
+    let bounds = [parameter.minimum, parameter.maximum];
+    let limited = bounds.iter().any(Option::is_some);
+    let least = parameter.minimum.unwrap_or(i64::MIN);
+    unless(
+        kind == ParameterType::String || parameter.pattern.is_none(),
+        "has a `pattern`, which only a string can match",
+    );
+    unless(
+        kind == ParameterType::Integer || !limited,
+        "has a `minimum` or `maximum`, which only integers have",
+    );
+    unless(
+        bounds.iter().flatten().all(|it| INTEGERS.contains(it)),
+        "has a `minimum` or `maximum` beyond 2^53",
+    );
+    unless(
+        parameter.maximum.is_none_or(|most| least <= most),
+        "has a `minimum` that is more than its `maximum`",
+    );
+    if let Some(pattern) = &parameter.pattern {
+        unless(
+            compiled(pattern).is_some(),
+            "has a `pattern` that is no regular expression (RE2), or too large a one",
+        );
+    }
+    found.extend(generate(parameter).map(str::to_owned));
+    found.extend(values(parameter));
+    found
+}
+
+fn generate(parameter: &Parameter) -> Option<&'static str> {
+    let generate = parameter.generate.as_ref()?;
+    let secret = parameter.sensitive && parameter.kind == ParameterType::String;
+    if !secret {
+        Some("has `generate`, which only a sensitive string can have")
+    } else if generate.length == 0 {
+        Some("has `generate` with length 0")
+    } else if parameter.default.is_some() {
+        Some("has both `default` and `generate`")
+    } else if !parameter.values.is_empty() || parameter.pattern.is_some() {
+        Some("has `generate`, whose result need not fit `enum` or `pattern`")
+    } else {
+        None
+    }
+}
+
+/// The default, and each of the values that there are, against the rest.
+fn values(parameter: &Parameter) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(default) = &parameter.default
+        && let Err(problem) = check_value(parameter, default)
+    {
+        found.push(format!("has a `default` that {problem}"));
+    }
+    let unfit = |value: &Value| check_type(parameter.kind, value).is_err();
+    if parameter.values.iter().any(unfit) {
+        found.push("has a value in `enum` that is not of its type".to_owned());
+    }
+    found
+}
+
+/// The pattern, if it is one that is cheap to match (Rust's `regex` is linear, as RE2 is).
+fn compiled(pattern: &str) -> Option<Regex> {
+    if pattern.len() > PATTERN {
+        return None;
+    }
+    let mut builder = RegexBuilder::new(pattern);
+    let builder = builder
+        .size_limit(PATTERN_SIZE)
+        .dfa_size_limit(PATTERN_SIZE);
+    builder.nest_limit(PATTERN_NESTING).build().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::yaml;
+    use serde_json::json;
+
+    use super::*;
+
+    fn parameter(text: &str) -> Parameter {
+        yaml::from_slice(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn values_are_those_that_a_parameter_takes() {
+        for (text, value, words) in [
+            ("{type: string}", json!("x"), ""),
+            ("{type: string}", json!(1), "is not a text"),
+            ("{type: string, enum: [a, b]}", json!("b"), ""),
+            (
+                "{type: string, enum: [a, b]}",
+                json!("c"),
+                "is none of the values",
+            ),
+            ("{type: string, pattern: '^[a-z]+$'}", json!("abc"), ""),
+            ("{type: string, pattern: b}", json!("abc"), ""),
+            (
+                "{type: string, pattern: '^[a-z]+$'}",
+                json!("Abc"),
+                "does not match the pattern `^[a-z]+$`",
+            ),
+            ("{type: integer, minimum: 1, maximum: 3}", json!(3), ""),
+            ("{type: integer, minimum: 1}", json!(0), "is less than 1"),
+            ("{type: integer, maximum: 3}", json!(4), "is more than 3"),
+            ("{type: integer}", json!(1.5), "is not a whole number"),
+            (
+                "{type: integer}",
+                json!(9_007_199_254_740_993_i64),
+                "is not a whole number",
+            ),
+            ("{type: boolean}", json!("true"), "is not true or false"),
+        ] {
+            let found = check_value(&parameter(text), &value).err();
+            let found = found.map(|it| it.to_string()).unwrap_or_default();
+            assert!(found.starts_with(words), "{text} {value}: {found}");
+            assert_eq!(
+                found.is_empty(),
+                words.is_empty(),
+                "{text} {value}: {found}"
+            );
+        }
+    }
+
+    #[test]
+    fn parameters_say_nothing_that_cannot_be() {
+        for text in [
+            "{type: string, default: ab, pattern: '^a'}",
+            "{type: integer, default: 3, minimum: 1, maximum: 3, enum: [1, 3]}",
+            "{type: string, sensitive: true, generate: {length: 32}}",
+        ] {
+            assert_eq!(check(&parameter(text)), [""; 0], "{text}");
+        }
+        for (text, words) in [
+            (
+                "{type: string, default: 1}",
+                "has a `default` that is not a text",
+            ),
+            (
+                "{type: string, default: b, pattern: '^a'}",
+                "has a `default` that does not match",
+            ),
+            (
+                "{type: integer, enum: [1, x]}",
+                "has a value in `enum` that",
+            ),
+            (
+                "{type: string, pattern: '('}",
+                "has a `pattern` that is no regular",
+            ),
+            (
+                "{type: string, pattern: '(?=a)'}",
+                "has a `pattern` that is no regular",
+            ),
+            (
+                "{type: string, pattern: '(a{1000}){1000}'}",
+                "has a `pattern` that is no regular",
+            ),
+            ("{type: integer, pattern: a}", "has a `pattern`, which only"),
+            (
+                "{type: string, minimum: 1}",
+                "has a `minimum` or `maximum`, which",
+            ),
+            (
+                "{type: integer, maximum: 9007199254740993}",
+                "has a `minimum` or `maximum` beyond",
+            ),
+            (
+                "{type: integer, minimum: 2, maximum: 1}",
+                "has a `minimum` that is more",
+            ),
+            (
+                "{type: string, generate: {length: 8}}",
+                "has `generate`, which only",
+            ),
+            (
+                "{type: boolean, sensitive: true, generate: {length: 8}}",
+                "has `generate`, which only",
+            ),
+            (
+                "{type: string, sensitive: true, generate: {length: 0}}",
+                "has `generate` with length 0",
+            ),
+            (
+                "{type: string, sensitive: true, default: a, generate: {length: 8}}",
+                "has both",
+            ),
+            (
+                "{type: string, sensitive: true, pattern: a, generate: {length: 8}}",
+                "has `generate`, whose",
+            ),
+        ] {
+            let found = check(&parameter(text));
+            assert!(
+                found.len() == 1 && found[0].starts_with(words),
+                "{text}: {found:?}"
+            );
+        }
+        let many = (0..=PARAMETERS).map(|number| {
+            (
+                format!("p{number}").parse().unwrap(),
+                parameter("{type: string}"),
+            )
+        });
+        let many = parameters(&many.collect())
+            .map(|it| it.to_string())
+            .collect::<Vec<_>>();
+        assert_eq!(
+            many,
+            ["spec.parameters has 257 parameters; at most 256 are read"]
+        );
+    }
+
+    #[test]
+    fn large_patterns_are_refused_without_being_built() {
+        let pattern = format!("{{type: string, pattern: '{}'}}", "(".repeat(PATTERN + 1));
+        assert_eq!(check(&parameter(&pattern)).len(), 1);
+    }
+}

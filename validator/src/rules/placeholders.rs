@@ -1,0 +1,135 @@
+//! The placeholders of an object, compared with what there is to stand for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemas::placeholder::{self, Placeholder};
+use schemas::{ImagePlace, Namespace, ObjectSet, Parameter, ParameterName, printable_within};
+use serde_json::Value;
+
+use super::{ImagesByName, Problem};
+use crate::limits::{PLACEHOLDER_PROBLEMS, POINTER};
+
+/// What placeholders of a Solution can name.
+#[derive(Debug)]
+pub struct PlaceholderNames<'a> {
+    places: BTreeSet<&'a ImagePlace>,
+    images: ImagesByName<'a>,
+    parameters: &'a BTreeMap<ParameterName, Parameter>,
+}
+
+impl<'a> PlaceholderNames<'a> {
+    /// The names of a Solution with these images and parameters.
+    pub fn new(
+        images: impl IntoIterator<Item = &'a ImagePlace> + Clone,
+        parameters: &'a BTreeMap<ParameterName, Parameter>,
+    ) -> Self {
+        Self {
+            places: images.clone().into_iter().collect(),
+            images: ImagesByName::new(images),
+            parameters,
+        }
+    }
+
+    /// What is wrong with the placeholders of an object of a set.
+    #[must_use]
+    pub fn check(&self, document: &Value, set: &ObjectSet) -> Vec<Problem> {
+        let namespaces: BTreeSet<&Namespace> = set.namespaces.iter().map(|it| &it.name).collect();
+        let mut problems = Vec::new();
+        placeholder::each_text(document, &mut |pointer, text| {
+            if problems.len() < PLACEHOLDER_PROBLEMS
+                && let Some(words) = self.first(text, &namespaces)
+            {
+                let pointer = printable_within(pointer, POINTER);
+                problems.push(Problem::Placeholder(pointer, words));
+            }
+        });
+        problems
+    }
+
+    /// The first thing that is wrong with a text.
+    fn first(&self, text: &str, namespaces: &BTreeSet<&Namespace>) -> Option<String> {
+        if !text.contains("$(") {
+            return None;
+        }
+        let pieces = match placeholder::split(text) {
+            Ok(pieces) => pieces,
+            Err(error) => return Some(error.to_string()),
+        };
+        pieces.into_iter().find_map(|piece| match piece {
+            placeholder::Piece::Text(_) => None,
+            placeholder::Piece::Placeholder(it) => self.unknown(&it, namespaces),
+        })
+    }
+
+    fn unknown(
+        &self,
+        placeholder: &Placeholder,
+        namespaces: &BTreeSet<&Namespace>,
+    ) -> Option<String> {
+        match placeholder {
+            Placeholder::Image { image, .. } => match &image.tag {
+                None => match self.images.only(&image.name).err()? {
+                    0 => Some(format!("no image has the name `{}`", image.name)),
+                    count => Some(format!("{count} images have the name `{}`", image.name)),
+                },
+                Some(tag) => {
+                    let place = ImagePlace {
+                        name: image.name.clone(),
+                        tag: tag.clone(),
+                    };
+                    let known = self.places.contains(&place);
+                    (!known).then(|| format!("the Solution has no image `{place}`"))
+                }
+            },
+            Placeholder::Namespace(name) => (!namespaces.contains(name))
+                .then(|| format!("`{name}` is none of the set's namespaces")),
+            Placeholder::Parameter(name) => (!self.parameters.contains_key(name))
+                .then(|| format!("there is no parameter `{name}`")),
+            Placeholder::Solution(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn placeholders_name_what_there_is() {
+        let images = ["app:1", "db:1", "db:2"].map(|place| place.parse().unwrap());
+        let parameters: BTreeMap<ParameterName, Parameter> =
+            serde_json::from_value(json!({"size": {"type": "integer"}})).unwrap();
+        let names = PlaceholderNames::new(&images, &parameters);
+        let set = serde_json::from_value(json!({"name": "s", "namespaces": [{"name": "ns"}]}));
+        let set: ObjectSet = set.unwrap();
+        for (text, words) in [
+            (
+                "$(image:app)$(image.tag:db:2)$(namespace:ns)$(param:size)$(solution:name)",
+                "",
+            ),
+            ("$$(image:none) $(A) $(images:x)", ""),
+            ("$(image:none)", "no image has the name `none`"),
+            ("$(image:db)", "2 images have the name `db`"),
+            ("$(image:db:3)", "the Solution has no image `db:3`"),
+            (
+                "$(namespace:other)",
+                "`other` is none of the set's namespaces",
+            ),
+            ("$(param:other)", "there is no parameter `other`"),
+            ("$(image:app", "`$(image:` is not closed by `)`"),
+        ] {
+            let object = json!({"kind": "$(image:", "data": {"a/b": [text]}});
+            let found = names.check(&object, &set);
+            let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+            let expected = format!("/data/a~1b/0: {words}");
+            let expected = if words.is_empty() {
+                vec![]
+            } else {
+                vec![expected]
+            };
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The same of an archive with sets of objects: each case begins with a good one.
+
+use crate::mistakes::Case;
+use crate::source::Source;
+
+pub(crate) const WEB: &str = "manifests/web/0001-deployment-web.yaml";
+pub(crate) const SERVICE: &str = "manifests/web/0002-service-web.yaml";
+pub(crate) const ROLES: &str = "manifests/web/0003-clusterrolebinding-web.yaml";
+pub(crate) const CONFIG: &str = "manifests/web/0004-configmap-web.yaml";
+pub(crate) const NOTES: &str = "manifests/notes/0001-configmap-notes.yaml";
+
+pub(crate) const CASES: &[Case] = &[
+    ("good", |s| s.carry(), &[]),
+    (
+        "definitions without an operator",
+        |s| {
+            s.carry();
+            s.remove(crate::source::ROLE);
+            let operator = s.text("manifest.yaml");
+            let operator = &operator
+                [operator.find("  operator:").unwrap()..operator.find("  manifests:").unwrap()]
+                .to_owned();
+            s.edit("manifest.yaml", operator, "");
+        },
+        &[],
+    ),
+    (
+        "roles without an operator",
+        |s| {
+            s.carry();
+            let operator = s.text("manifest.yaml");
+            let operator = &operator
+                [operator.find("  operator:").unwrap()..operator.find("  manifests:").unwrap()]
+                .to_owned();
+            s.edit("manifest.yaml", operator, "");
+        },
+        &["operator.unexpected"],
+    ),
+    (
+        "not required",
+        |s| {
+            s.carry();
+            s.requires.clear();
+            s.optional.push("manifests".to_owned());
+        },
+        &["manifests.capability"],
+    ),
+    (
+        "required in vain",
+        |s| s.require_manifests(),
+        &["manifests.capability"],
+    ),
+    (
+        "unknown field of a set",
+        |s| {
+            s.carry();
+            s.edit("manifest.yaml", "needs: [web]", "need: [web]");
+        },
+        &["manifest.yaml"],
+    ),
+    (
+        "circle",
+        |s| {
+            s.carry();
+            s.edit("manifest.yaml", "needs: [web]", "needs: [notes]");
+        },
+        &["manifests.sets"],
+    ),
+    (
+        "fixed or not",
+        |s| {
+            s.carry();
+            s.edit(
+                "manifest.yaml",
+                "{name: shared, fixed: true}",
+                "{name: shared, fixed: true}, {name: web, fixed: true}",
+            );
+        },
+        &["manifests.sets"],
+    ),
+    (
+        "default of another type",
+        |s| {
+            s.carry();
+            s.edit("manifest.yaml", "default: 3", "default: three");
+        },
+        &["manifests.parameter"],
+    ),
+    (
+        "no such set",
+        |s| {
+            s.carry();
+            s.put("manifests/other/0001-configmap-notes.yaml", "x");
+        },
+        &["manifests.unexpected"],
+    ),
+    (
+        "a file beside the sets",
+        |s| {
+            s.carry();
+            s.put("manifests/notes.yaml", "x");
+        },
+        &["manifests.unexpected"],
+    ),
+    (
+        "a file deeper down",
+        |s| {
+            s.carry();
+            s.put("manifests/notes/0002-x/a.yaml", "x");
+        },
+        &["manifests.unexpected"],
+    ),
+    (
+        "a file without a number",
+        |s| {
+            s.carry();
+            s.put("manifests/notes/configmap-notes.yaml", "x");
+        },
+        &["manifests.unexpected"],
+    ),
+    (
+        "a number left out",
+        |s| {
+            s.carry();
+            let text = s.text(NOTES).replace("name: notes", "name: more");
+            s.put("manifests/notes/0003-configmap-more.yaml", text);
+        },
+        &["manifests.unexpected"],
+    ),
+    (
+        "a number twice",
+        |s| {
+            s.carry();
+            let text = s.text(NOTES).replace("name: notes", "name: more");
+            s.put("manifests/notes/0001-configmap-more.yaml", text);
+        },
+        &["manifests.unexpected"],
+    ),
+    (
+        "another name than its file",
+        |s| {
+            s.carry();
+            s.edit(NOTES, "name: notes", "name: other");
+        },
+        &["manifests.unexpected"],
+    ),
+    (
+        "a set of nothing",
+        |s| {
+            s.carry();
+            s.remove(NOTES);
+            s.remove(crate::source::CRD);
+        },
+        &["manifests.empty"],
+    ),
+    (
+        "a set whose objects are definitions",
+        |s| {
+            s.carry();
+            s.remove(NOTES);
+        },
+        &[],
+    ),
+    (
+        "not YAML",
+        |s| {
+            s.carry();
+            s.put(NOTES, "a: [");
+        },
+        &["manifests.yaml"],
+    ),
+    (
+        "two documents",
+        |s| {
+            s.carry();
+            let text = s.text(NOTES);
+            s.put(NOTES, format!("{text}---\n{text}"));
+        },
+        &["manifests.yaml"],
+    ),
+    (
+        "a list",
+        |s| {
+            s.carry();
+            s.put(
+                NOTES,
+                "{apiVersion: v1, kind: List, metadata: {name: x}, items: []}",
+            );
+        },
+        &["manifests.object"],
+    ),
+    (
+        "a status",
+        |s| {
+            s.carry();
+            s.edit(WEB, "spec:\n", "status: {}\nspec:\n");
+        },
+        &["manifests.object"],
+    ),
+    (
+        "a finalizer",
+        |s| {
+            s.carry();
+            s.edit(WEB, "metadata: {", "metadata: {finalizers: [a.test/b], ");
+        },
+        &["manifests.object"],
+    ),
+    (
+        "in the namespace of the records",
+        |s| {
+            s.carry();
+            s.edit(NOTES, "namespace: shared", "namespace: metalk8s-solutions");
+        },
+        &["manifests.forbidden"],
+    ),
+    (
+        "a definition in a set",
+        |s| {
+            s.carry();
+            let text = s.text(crate::source::CRD).replace("servers", "others");
+            s.put(NOTES, text);
+        },
+        &["manifests.unexpected", "manifests.forbidden"],
+    ),
+    (
+        "twice in one set",
+        |s| {
+            s.carry();
+            s.put("manifests/notes/0002-configmap-notes.yaml", s.text(NOTES));
+        },
+        &["manifests.repeated"],
+    ),
+    (
+        "twice in namespaces of the site's choice",
+        |s| {
+            s.carry();
+            s.edit(
+                "manifest.yaml",
+                "{name: shared, fixed: true}",
+                "{name: shared}",
+            );
+            s.put(
+                NOTES,
+                s.text(CONFIG)
+                    .replace("$(namespace:web)", "$(namespace:shared)"),
+            );
+        },
+        &["manifests.unexpected", "manifests.repeated"],
+    ),
+    (
+        "a placeholder that is not closed",
+        |s| {
+            s.carry();
+            s.edit(CONFIG, "$(image:server)", "$(image:server");
+        },
+        &["manifests.placeholder"],
+    ),
+    (
+        "a placeholder for no image",
+        |s| {
+            s.carry();
+            s.edit(CONFIG, "$(image:server)", "$(image:db)");
+        },
+        &["manifests.placeholder"],
+    ),
+    (
+        "a placeholder for no parameter",
+        |s| {
+            s.carry();
+            s.edit(WEB, "$(param:replicas)", "$(param:replica)");
+        },
+        &["manifests.placeholder"],
+    ),
+    (
+        "a placeholder for no namespace",
+        |s| {
+            s.carry();
+            s.edit(ROLES, "$(namespace:web)", "$(namespace:wep)");
+        },
+        &["manifests.placeholder"],
+    ),
+    (
+        "an image that is not carried",
+        |s| {
+            s.carry();
+            s.edit(WEB, "$(image:server)", "registry.example.test/org/db:1");
+        },
+        &["manifests.image-missing"],
+    ),
+    (
+        "an image that a text names",
+        |s| {
+            s.carry();
+            s.edit(CONFIG, "$(image:server)", "registry.example.test/org/db:1");
+        },
+        &["manifests.image-mentioned"],
+    ),
+    (
+        "a repository that a text names",
+        |s| {
+            s.carry();
+            s.edit(
+                CONFIG,
+                "$(image:server)",
+                "registry.example.test/org/server",
+            );
+        },
+        &["manifests.image-mentioned"],
+    ),
+    (
+        "a namespace that a text may name",
+        |s| {
+            s.carry();
+            s.edit(CONFIG, "web.$(namespace:web).svc", "web.web");
+        },
+        &["manifests.namespace"],
+    ),
+    (
+        "an image by its reference",
+        |s| {
+            s.carry();
+            s.edit(
+                CONFIG,
+                "$(image:server)",
+                "registry.example.test/org/server:1",
+            );
+        },
+        &["manifests.not-compiled"],
+    ),
+];
