@@ -10,7 +10,6 @@ use sources::{Blob, Collected, Here};
 
 use crate::error::PackError;
 use crate::load::Loaded;
-use crate::sets::LoadedSet;
 
 /// Every file of the archive but those that `archive` makes itself. `source` says where each blob comes from.
 pub(crate) fn files(
@@ -107,7 +106,7 @@ pub(crate) fn manifest(loaded: &Loaded) -> Solution {
             version: spec.version.clone(),
             operator: spec.operator.clone(),
             images,
-            manifests: loaded.sets.iter().map(LoadedSet::set).collect(),
+            manifests: loaded.sets.iter().map(|it| it.set.clone()).collect(),
             parameters: spec.parameters.clone(),
         },
     }

@@ -1,6 +1,7 @@
 //! What can go wrong between a source directory and its archive. Each variant says which file, which place in it and
 //! what mends it; no message repeats its source's.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,8 @@ use files::ReadError;
 use schemas::{ArchivePath, Digest, ImagePlace, ImageSource};
 use sources::{FailedImage, SourceError};
 use validator::rules::Problem;
+
+use crate::sets::MissingImage;
 
 /// Why there is no archive.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +69,23 @@ pub enum PackError {
     /// A document of a set is no object.
     #[error("{0} has no `kind`, so it is not a Kubernetes object; remove it from the set")]
     NoObject(String),
+    /// An object of a set is not what an archive may carry.
+    #[error("{place}: {problem}")]
+    Object {
+        /// The document.
+        place: String,
+        /// What is wrong with it.
+        problem: Box<Problem>,
+    },
+    /// The files of a set hold no object.
+    #[error("the files of the set `{0}` hold no object")]
+    EmptySet(schemas::SetName),
+    /// Containers would run images that are not carried.
+    #[error("objects run {} that spec.images does not have", count(.0))]
+    MissingImages(Vec<MissingImage>),
+    /// `solution.yaml` is written in a way that no lines can be added to.
+    #[error("`solution.yaml` lists its images in a way that lines cannot be added to")]
+    Unwritten(String),
     /// A patch of a set cannot be applied.
     #[error("patch {number} of the set `{set}` cannot be applied")]
     Patch {
@@ -163,5 +183,14 @@ impl From<FailedImage> for PackError {
                 source: error,
             },
         }
+    }
+}
+
+/// How many different images are missing, in words.
+fn count(missing: &[MissingImage]) -> String {
+    let references: BTreeSet<&str> = missing.iter().map(|it| it.reference.as_str()).collect();
+    match references.len() {
+        1 => "an image".to_owned(),
+        count => format!("{count} images"),
     }
 }

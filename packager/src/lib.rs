@@ -4,11 +4,11 @@
 //! This crate must not know how archives are imported (`importer`), nor the terminal, the
 //! environment or the clock.
 
+mod add;
 mod assemble;
 mod error;
 mod init;
 mod load;
-
 mod operator;
 mod pack;
 mod preview;
@@ -21,10 +21,12 @@ use std::path::PathBuf;
 use sources::CacheError;
 use watch::Progress;
 
+pub use add::{Added, add_images, image_lines};
 pub use error::PackError;
 pub use init::init;
 pub use pack::{Packed, Pinned, Request, Signing, pack};
 pub use preview::{ImagePreview, Preview, preview};
+pub use sets::MissingImage;
 
 /// What happens while an archive is made.
 #[derive(Debug)]

@@ -3,7 +3,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use schemas::{SolutionId, SolutionSource};
+use manifests::KnownImages;
+use schemas::{ImagePlace, ImageReference, SolutionId, SolutionSource, SourceImage, SourceSpec};
 use validator::rules;
 
 use crate::error::PackError;
@@ -27,20 +28,35 @@ pub(crate) struct Loaded {
     pub(crate) unused: Vec<PathBuf>,
 }
 
-/// Reads the texts of a source directory and checks all that can be known without the images.
-pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
-    let path = directory.join("solution.yaml");
-    let bytes = files::read(&path, schemas::limits::MANIFEST_SIZE).map_err(|error| {
+const FILE: &str = "solution.yaml";
+
+fn bytes(directory: &Path) -> Result<Vec<u8>, PackError> {
+    files::read(&directory.join(FILE), schemas::limits::MANIFEST_SIZE).map_err(|error| {
         if error.is_missing() {
             PackError::NoSource(directory.to_owned())
         } else {
             error.into()
         }
-    })?;
+    })
+}
+
+/// `solution.yaml` as it is written.
+pub(crate) fn text(directory: &Path) -> Result<String, PackError> {
+    Ok(String::from_utf8_lossy(&bytes(directory)?).into_owned())
+}
+
+/// Reads the texts of a source directory and checks all that can be known without the images.
+pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
+    let path = directory.join(FILE);
+    let bytes = bytes(directory)?;
     let understood = SolutionSource::from_slice(&bytes)
         .and_then(|source| source.id().map(|id| (source, id)).map_err(Into::into));
     let (source, id) = understood.map_err(|source| PackError::Source { path, source })?;
-    rules::check_source(&source.spec).map_err(PackError::in_file(Path::new("solution.yaml")))?;
+    let in_order = rules::check_source(&source.spec).map_err(PackError::in_file(Path::new(FILE)));
+    // Objects may name the images that are missing.
+    if source.spec.manifests.is_empty() || !source.spec.images.is_empty() {
+        in_order?;
+    }
     let crds = below(directory, "spec.crds", &source.spec.crds)?;
     let roles = below(directory, "spec.roles", &source.spec.roles)?;
     let (operator, unused) = if source.spec.operator.is_some() {
@@ -52,7 +68,17 @@ pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
     let files = |path: &Path| below(directory, "spec.manifests.files", path);
     let sets = source.spec.manifests.iter();
     let sets = sets.map(|set| sets::load(set, files));
-    let sets = sets.collect::<Result<_, _>>()?;
+    let sets = sets.collect::<Result<Vec<_>, _>>()?;
+    sets::check(&sets, &source.spec)?;
+    if source
+        .spec
+        .images
+        .iter()
+        .all(SourceImage::reference_is_known)
+    {
+        check_images(&sets, known_references(&source.spec))?;
+    }
+    rules::check_source(&source.spec).map_err(PackError::in_file(Path::new(FILE)))?;
     Ok(Loaded {
         directory: directory.to_owned(),
         sets,
@@ -61,6 +87,29 @@ pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
         operator,
         unused,
     })
+}
+
+/// The references of images that `solution.yaml` itself knows.
+fn known_references(
+    spec: &SourceSpec,
+) -> impl Iterator<Item = (ImagePlace, &ImageReference)> + Clone {
+    let images = spec.images.iter();
+    images.filter_map(|image| Some((image.place(), image.known_reference()?)))
+}
+
+/// Refuses sets whose containers run images that are not among these.
+pub(crate) fn check_images<'a>(
+    sets: &[LoadedSet],
+    references: impl Iterator<Item = (ImagePlace, &'a ImageReference)> + Clone,
+) -> Result<(), PackError> {
+    if sets.is_empty() {
+        return Ok(());
+    }
+    let missing = sets::missing(sets, &KnownImages::new(references));
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(PackError::MissingImages(missing))
 }
 
 /// A path of `solution.yaml` that must stay inside its directory, so that the directory can be moved and handed over.

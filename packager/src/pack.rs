@@ -130,6 +130,23 @@ pub fn pack(request: &Request, watch: &Watch<'_, Event>) -> Result<Packed, PackE
     packed
 }
 
+/// Refuses a source whose objects run images that are not carried, and does nothing else that packing does.
+pub(crate) fn missing(request: &Request, watch: &Watch<'_, Event>) -> Result<(), PackError> {
+    let loaded = load::load(&request.directory)?;
+    let mut images = loaded.source.spec.images.iter();
+    if images.all(schemas::SourceImage::reference_is_known) {
+        return Ok(());
+    }
+    let cache = Cache::new(&request.cache.directory);
+    let tell = |event| (watch.tell)(Event::Sources(event));
+    let watched = watch.with(&tell);
+    let collected = collect(&loaded, &means(request, &cache, &watched, None));
+    if let Err(error) = cache.close() {
+        (watch.tell)(Event::Untidy(error));
+    }
+    collected.map(drop)
+}
+
 fn pack_loaded(
     request: &Request,
     loaded: &Loaded,
@@ -206,8 +223,9 @@ pub(crate) fn collect(loaded: &Loaded, means: &Means<'_>) -> Result<Vec<Collecte
     let references = images
         .iter()
         .filter_map(|image| Some((image.place.clone(), image.reference.as_ref()?)));
-    rules::check_references(spec.operator.as_ref(), references)
+    rules::check_references(spec.operator.as_ref(), references.clone())
         .map_err(PackError::in_file(Path::new("solution.yaml")))?;
+    load::check_images(&loaded.sets, references)?;
     Ok(images)
 }
 

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use manifests::{Compiler, KnownImages, Object};
-use schemas::{Namespace, ObjectSet, OwnNamespace, SourceSet, yaml};
-use serde_json::Value;
+use manifests::{Compiler, KnownImages, Object, Scopes, Unsettled};
+use schemas::{ImageReference, Namespace, ObjectSet, OwnNamespace, SourceSet, SourceSpec, yaml};
+use serde_json::{Map, Value};
+use validator::rules::{self, ObjectNames, PlaceholderNames};
 
 use crate::error::PackError;
 use crate::operator::TextFile;
@@ -15,10 +16,30 @@ use crate::operator::TextFile;
 #[derive(Debug)]
 pub(crate) struct LoadedSet {
     pub(crate) source: SourceSet,
+    /// As `manifest.yaml` has it.
+    pub(crate) set: ObjectSet,
     /// The objects of the set itself, in order.
-    objects: Vec<Value>,
+    objects: Vec<Placed>,
     /// Definitions of custom resources, which are the cluster's.
-    definitions: Vec<Value>,
+    definitions: Vec<Placed>,
+}
+
+/// An object, and where it was read.
+#[derive(Debug)]
+struct Placed {
+    place: String,
+    value: Value,
+}
+
+/// A container's image that is none of the Solution's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingImage {
+    /// The image, in its complete form.
+    pub reference: ImageReference,
+    /// The document that names it.
+    pub place: String,
+    /// Where in the document, as a JSON pointer (RFC 6901).
+    pub pointer: String,
 }
 
 /// Reads a set; `below` resolves the paths of `solution.yaml`.
@@ -42,15 +63,23 @@ pub(crate) fn load(
         };
         manifests::patch(&mut objects.all, patch).map_err(failed)?;
     }
+    if objects.all.is_empty() {
+        return Err(PackError::EmptySet(source.name.clone()));
+    }
     let (definitions, own): (Vec<_>, Vec<_>) = objects
         .all
         .into_iter()
         .partition(is_the_clusters_definition);
-    let values = |objects: Vec<Object<'_>>| objects.into_iter().map(|it| it.value).collect();
+    let objects: Vec<Placed> = own.into_iter().map(|it| placed(it, tidy)).collect();
+    let definitions: Vec<Placed> = definitions
+        .into_iter()
+        .map(|it| placed(it, tidy_definition))
+        .collect();
     Ok(LoadedSet {
         source: source.clone(),
-        objects: values(own),
-        definitions: values(definitions),
+        set: set(source, &objects, &definitions),
+        objects,
+        definitions,
     })
 }
 
@@ -58,63 +87,175 @@ pub(crate) fn load(
 fn is_the_clusters_definition(object: &Object<'_>) -> bool {
     object.kind() == "CustomResourceDefinition"
         && object.group() == "apiextensions.k8s.io"
-        && object
-            .value
-            .pointer("/spec/conversion/strategy")
-            .is_none_or(|it| it != "Webhook")
+        && !rules::converts_by_webhook(&object.value)
+}
+
+fn placed(object: Object<'_>, tidy: impl Fn(&mut Value)) -> Placed {
+    let (place, mut value) = (object.place.to_string(), object.value);
+    tidy(&mut value);
+    Placed { place, value }
+}
+
+/// Leaves out what only clusters and tools write, and no import applies.
+fn tidy(object: &mut Value) {
+    const KEPT: [&str; 4] = ["annotations", "labels", "name", "namespace"];
+    const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
+    fields.remove("status");
+    let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return;
+    };
+    metadata.retain(|field, value| {
+        KEPT.contains(&field.as_str()) && !value.is_null() && value.as_str() != Some("")
+    });
+    if let Some(annotations) = metadata
+        .get_mut("annotations")
+        .and_then(Value::as_object_mut)
+    {
+        annotations.remove(APPLIED);
+    }
+}
+
+/// Of a definition's metadata, what an import applies.
+fn tidy_definition(definition: &mut Value) {
+    let applied = rules::metadata(definition);
+    let mut metadata = Map::new();
+    let name = definition.pointer("/metadata/name").cloned();
+    metadata.extend(name.map(|name| ("name".to_owned(), name)));
+    for (field, texts) in [
+        ("labels", applied.labels),
+        ("annotations", applied.annotations),
+    ] {
+        if !texts.is_empty() {
+            metadata.insert(field.to_owned(), texts.into_iter().collect());
+        }
+    }
+    if let Some(fields) = definition.as_object_mut() {
+        fields.remove("status");
+        fields.insert("metadata".to_owned(), metadata.into());
+    }
+}
+
+/// The set as `manifest.yaml` has it.
+fn set(source: &SourceSet, objects: &[Placed], definitions: &[Placed]) -> ObjectSet {
+    let reaches_out = reaches_out(source, objects, definitions);
+    let namespaces = source.namespaces.iter().map(|namespace| OwnNamespace {
+        name: namespace.name.clone(),
+        fixed: namespace.fixed.unwrap_or(reaches_out),
+    });
+    ObjectSet {
+        name: source.name.clone(),
+        namespaces: namespaces.collect(),
+        needs: source.needs.clone(),
+        strategy: source.strategy,
+        when: source.when.clone(),
+        phase: source.phase,
+    }
+}
+
+/// Whether objects of the set are outside of its namespaces: their names, and what refers to them, cannot be made anew
+/// for each site.
+fn reaches_out(source: &SourceSet, objects: &[Placed], definitions: &[Placed]) -> bool {
+    let own: BTreeSet<&str> = source
+        .namespaces
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
+    let scopes = Scopes::new(definitions.iter().map(|it| &it.value));
+    objects.iter().any(|Placed { value, .. }| {
+        let namespace = manifests::text(value, "/metadata/namespace");
+        let elsewhere = !namespace.is_empty() && !own.contains(namespace);
+        elsewhere || scopes.is_cluster(value)
+    })
+}
+
+/// Finds the first thing that keeps the sets from being carried together, as far as it can be told without the images.
+pub(crate) fn check(sets: &[LoadedSet], spec: &SourceSpec) -> Result<(), PackError> {
+    let own: Vec<ObjectSet> = sets.iter().map(|it| it.set.clone()).collect();
+    let problems = rules::object_sets(&own, &spec.parameters);
+    let problem = problems.chain(rules::parameters(&spec.parameters)).next();
+    problem.map_or(Ok(()), |problem| {
+        Err(PackError::in_file(Path::new("solution.yaml"))(problem))
+    })?;
+    let definitions = sets.iter().flat_map(|set| &set.definitions);
+    let scopes = Scopes::new(definitions.clone().map(|it| &it.value));
+    let places: Vec<_> = spec
+        .images
+        .iter()
+        .map(schemas::SourceImage::place)
+        .collect();
+    let placeholders = PlaceholderNames::new(&places, &spec.parameters);
+    let mut names = ObjectNames::default();
+    for Placed { place, value } in definitions {
+        let problem = names.add_definition(value, place);
+        problem.map_or(Ok(()), |problem| Err(in_object(place, problem)))?;
+    }
+    for set in sets {
+        for Placed { place, value } in &set.objects {
+            let problems = rules::object(value).into_iter();
+            let problems = problems.chain(names.add(value, &set.set, &scopes, place));
+            let mut problems = problems.chain(placeholders.check(value, &set.set));
+            if let Some(problem) = problems.next() {
+                return Err(in_object(place, problem));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn in_object(place: &str, problem: rules::Problem) -> PackError {
+    PackError::Object {
+        place: place.to_owned(),
+        problem: Box::new(problem),
+    }
+}
+
+/// The images of containers that are not among these.
+pub(crate) fn missing(sets: &[LoadedSet], images: &KnownImages) -> Vec<MissingImage> {
+    let mut missing = Vec::new();
+    for set in sets {
+        let moved = set.moved();
+        let compiler = set.compiler(images, &moved);
+        for Placed { place, value } in &set.objects {
+            for remark in compiler.compile(&mut value.clone()) {
+                if let Unsettled::Missing(reference) = remark.what {
+                    missing.push(MissingImage {
+                        reference,
+                        place: place.clone(),
+                        pointer: remark.path,
+                    });
+                }
+            }
+        }
+    }
+    missing
 }
 
 impl LoadedSet {
-    /// The set as `manifest.yaml` has it.
-    pub(crate) fn set(&self) -> ObjectSet {
-        let SourceSet {
-            name,
-            needs,
-            strategy,
-            when,
-            phase,
-            namespaces,
-            ..
-        } = &self.source;
-        let reaches_out = self.reaches_out();
-        let namespaces = namespaces.iter().map(|namespace| OwnNamespace {
-            name: namespace.name.clone(),
-            fixed: namespace.fixed.unwrap_or(reaches_out),
-        });
-        ObjectSet {
-            name: name.clone(),
-            namespaces: namespaces.collect(),
-            needs: needs.clone(),
-            strategy: *strategy,
-            when: when.clone(),
-            phase: *phase,
-        }
+    /// The namespaces that may have another name at a site.
+    fn moved(&self) -> Vec<Namespace> {
+        let free = self.set.namespaces.iter().filter(|it| !it.fixed);
+        free.map(|namespace| namespace.name.clone()).collect()
     }
 
-    /// Whether objects of the set are outside of its namespaces: their names, and what refers to them, cannot be made anew
-    /// for each site.
-    fn reaches_out(&self) -> bool {
-        let own: BTreeSet<&str> = self
-            .source
-            .namespaces
-            .iter()
-            .map(|it| it.name.as_str())
-            .collect();
-        self.objects.iter().any(|object| {
-            let namespace = manifests::text(object, "/metadata/namespace");
-            let elsewhere = !namespace.is_empty() && !own.contains(namespace);
-            elsewhere || manifests::is_cluster_scoped(object, &self.definitions)
-        })
+    fn compiler<'a>(&'a self, images: &'a KnownImages, moved: &'a [Namespace]) -> Compiler<'a> {
+        Compiler {
+            images,
+            namespaces: moved,
+            templates: &self.source.pod_templates,
+        }
     }
 
     /// The definitions of custom resources, as files of the archive.
     pub(crate) fn definitions(&self) -> Result<Vec<TextFile>, PackError> {
-        let file = |definition: &Value| {
-            let name = manifests::text(definition, "/metadata/name");
+        let file = |Placed { value, .. }: &Placed| {
+            let name = manifests::text(value, "/metadata/name");
             let path = archive::crd_path(name);
             Ok(TextFile {
                 path: path.map_err(|_| PackError::FileName(name.into()))?,
-                bytes: yaml::to_string(definition).into_bytes(),
+                bytes: yaml::to_string(value).into_bytes(),
             })
         };
         self.definitions.iter().map(file).collect()
@@ -122,25 +263,16 @@ impl LoadedSet {
 
     /// The files of the set in the archive, compiled.
     pub(crate) fn files(&self, images: &KnownImages) -> Vec<TextFile> {
-        let set = self.set();
-        let moved: Vec<Namespace> = set
-            .namespaces
-            .iter()
-            .filter(|namespace| !namespace.fixed)
-            .map(|namespace| namespace.name.clone())
-            .collect();
-        let compiler = Compiler {
-            images,
-            namespaces: &moved,
-            templates: &self.source.pod_templates,
-        };
-        let file = |(place, object): (usize, &Value)| {
-            let mut object = object.clone();
+        let moved = self.moved();
+        let compiler = self.compiler(images, &moved);
+        let file = |(number, Placed { value, .. }): (usize, &Placed)| {
+            let mut object = value.clone();
             // What is left is for the check of the draft to name, which compiles again.
             compiler.compile(&mut object);
             let text = |pointer| manifests::text(&object, pointer);
+            let (kind, name) = (text("/kind"), text("/metadata/name"));
             TextFile {
-                path: archive::object_path(&set.name, place, text("/kind"), text("/metadata/name")),
+                path: archive::object_path(&self.set.name, number, kind, name),
                 bytes: yaml::to_string(&object).into_bytes(),
             }
         };

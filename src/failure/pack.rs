@@ -17,14 +17,21 @@ impl Judge for PackError {
             Self::Image { source, .. } => source.answer(),
             Self::Write(error) => error.answer(),
             Self::Cached { .. } | Self::Check(_) | Self::Init { .. } => UNKNOWN,
-            Self::Problem { problem, .. } => Answer(Outcome::No, problem.fix()),
+            Self::Problem { problem, .. } | Self::Object { problem, .. } => {
+                Answer(Outcome::No, problem.fix())
+            }
+            Self::MissingImages(_) => no(
+                "add them to spec.images, which `solution pack --add-images` does, or leave out what names them with a patch",
+            ),
+            Self::Unwritten(_) => no("add the lines by hand"),
+            Self::EmptySet(_) => no("remove the set from spec.manifests, or correct its files"),
             Self::Manifests(error) => error.answer(),
             Self::NoSource(_) => no("`solution init` writes one to start from"),
-            Self::Source { .. }
+            Self::NoObject(_)
+            | Self::Source { .. }
             | Self::Outside { .. }
             | Self::NoOperatorFiles { .. }
             | Self::Yaml { .. }
-            | Self::NoObject(_)
             | Self::Patch { .. }
             | Self::FileName(_)
             | Self::FileTwice { .. }

@@ -24,6 +24,7 @@ Examples:
   solution pack shop -o draft.iso --unsigned
   solution pack shop --check
   solution pack shop --check --files --output json
+  solution pack shop --add-images
   solution pack shop -o app.iso --key publisher.key --compression zstd --cache-dir /var/cache/solution
   solution pack shop -o shop.iso --key a.key --ca-file registry-ca.pem")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -37,7 +38,7 @@ pub(crate) struct Arguments {
         short = 'o',
         long,
         value_name = "FILE",
-        required_unless_present = "check"
+        required_unless_present_any = ["check", "add_images"]
     )]
     pub(super) out: Option<PathBuf>,
 
@@ -45,7 +46,7 @@ pub(crate) struct Arguments {
     #[arg(
         long = "key",
         value_name = "KEY",
-        required_unless_present_any = ["unsigned", "check"],
+        required_unless_present_any = ["unsigned", "check", "add_images"],
         conflicts_with = "unsigned"
     )]
     pub(super) keys: Vec<PathBuf>,
@@ -64,6 +65,10 @@ pub(crate) struct Arguments {
     /// Show every file with its size and digest
     #[arg(long, requires = "check")]
     pub(super) files: bool,
+
+    /// Write the images that objects run and solution.yaml does not list into it, and write no archive
+    #[arg(long, conflicts_with_all = ["out", "keys", "unsigned", "check", "force"])]
+    pub(super) add_images: bool,
 
     /// Replace the archive if it exists
     #[arg(long)]

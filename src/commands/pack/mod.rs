@@ -1,6 +1,8 @@
 //! `solution pack`: a source directory becomes one signed archive.
 
+mod add;
 mod arguments;
+mod missing;
 mod preview;
 mod request;
 mod size;
@@ -27,6 +29,9 @@ struct Refused<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    if arguments.add_images {
+        return add::run(arguments, output);
+    }
     match &arguments.out {
         Some(out) if !arguments.check => write(arguments, out, output),
         _ => preview::run(arguments, output),
@@ -51,7 +56,7 @@ fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, F
         Err(PackError::Refused(report)) => {
             return Ok(refuse(out, &report, output));
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(missing::failure(error, &arguments.directory)),
     };
     words::talk_of(&packed.report, output);
     Ok(give(output, &packed, show))

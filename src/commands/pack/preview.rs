@@ -5,7 +5,7 @@ use std::path::Path;
 use packager::{ImagePreview, Preview};
 use validator::Verdict;
 
-use super::{Arguments, request, watch};
+use super::{Arguments, missing, request, watch};
 use crate::args::{Output, choose};
 use crate::commands::{inspect, validate};
 use crate::failure::{Failure, Outcome};
@@ -20,7 +20,8 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let request = request::request(arguments, keys, Path::new(""), cache.path())?;
     let mut preview = progress::watched(output, "check", watch::show, |watch| {
         packager::preview(&request, watch)
-    })?;
+    })
+    .map_err(|error| missing::failure(error, &arguments.directory))?;
     validate::words::talk_of(&preview.report, output);
     if !arguments.files {
         preview.files.clear();

@@ -1,0 +1,270 @@
+//! Images that are missing from `solution.yaml`, written into it: lines are added to the text, so that what its author
+//! wrote stays as it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+use manifests::reference;
+use schemas::{
+    ImageName, ImagePlace, ImageReference, ImageSource, SolutionSource, SourceImage, Tag,
+};
+use serde::Serialize;
+use watch::Watch;
+
+use crate::error::PackError;
+use crate::pack::{self, Request};
+use crate::sets::MissingImage;
+use crate::{Event, load};
+
+/// What was added.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Added {
+    /// The file.
+    pub file: PathBuf,
+    /// The images that it lists now and did not before.
+    pub added: Vec<SourceImage>,
+}
+
+/// Adds the images that objects run and that are missing to `solution.yaml`.
+pub fn add_images(request: &Request, watch: &Watch<'_, Event>) -> Result<Added, PackError> {
+    let file = request.directory.join("solution.yaml");
+    let missing = match pack::missing(request, watch) {
+        Ok(()) => Vec::new(),
+        Err(PackError::MissingImages(missing)) => missing,
+        Err(error) => return Err(error),
+    };
+    let text = load::text(&request.directory)?;
+    let source = SolutionSource::from_slice(text.as_bytes());
+    let source = source.map_err(|source| PackError::Source {
+        path: file.clone(),
+        source,
+    })?;
+    let added = named(&missing, &source.spec.images);
+    if added.is_empty() {
+        return Ok(Added { file, added });
+    }
+    let mut wanted = source;
+    wanted.spec.images.extend(added.iter().cloned());
+    let edited = edit(&text, &added).filter(|edited| {
+        SolutionSource::from_slice(edited.as_bytes()).is_ok_and(|read| read == wanted)
+    });
+    let edited = edited.ok_or_else(|| PackError::Unwritten(lines(&added, "    ")))?;
+    fs::write(&file, edited).map_err(|source| PackError::Init {
+        path: file.clone(),
+        source,
+    })?;
+    Ok(Added { file, added })
+}
+
+/// The lines of `spec.images` that these images need.
+#[must_use]
+pub fn image_lines(missing: &[MissingImage], images: &[SourceImage]) -> String {
+    lines(&named(missing, images), "    ")
+}
+
+fn lines(images: &[SourceImage], indent: &str) -> String {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let line = |image: &SourceImage| {
+        let (name, tag) = (quoted(image.name.as_str()), quoted(image.tag.as_str()));
+        let source = quoted(&image.source.to_string());
+        format!("{indent}- {{name: {name}, tag: {tag}, source: {source}}}\n")
+    };
+    images.iter().map(line).collect()
+}
+
+/// Each image once, with a place that none of the others has.
+fn named(missing: &[MissingImage], images: &[SourceImage]) -> Vec<SourceImage> {
+    let mut taken: BTreeSet<ImagePlace> = images.iter().map(SourceImage::place).collect();
+    let references: BTreeMap<&str, &ImageReference> = missing
+        .iter()
+        .map(|it| (it.reference.as_str(), &it.reference))
+        .collect();
+    let image = |reference: &ImageReference| {
+        let tag = tag(reference);
+        let names = names(reference);
+        let places = names.into_iter().map(|name| ImagePlace {
+            name,
+            tag: tag.clone(),
+        });
+        let place = places
+            .into_iter()
+            .find(|place| taken.insert(place.clone()))?;
+        Some(SourceImage {
+            name: place.name,
+            tag: place.tag,
+            source: ImageSource::Docker(reference.clone()),
+            reference: None,
+            platforms: Vec::new(),
+        })
+    };
+    references.into_values().filter_map(image).collect()
+}
+
+/// What the image can be called: the last part of its repository, with the part before it, or by its digest.
+fn names(image: &ImageReference) -> Vec<ImageName> {
+    let path = reference::path(image);
+    let (before, last) = path.rsplit_once('/').unwrap_or(("", path));
+    let parent = before.rsplit('/').next().unwrap_or_default();
+    let hash = &files::digest(image.as_str().as_bytes()).hex()[..12];
+    let names = [
+        last.to_owned(),
+        format!("{parent}-{last}"),
+        format!("image-{hash}"),
+    ];
+    names.iter().filter_map(|name| name.parse().ok()).collect()
+}
+
+/// The tag in the Solution: the reference's, or one made from its digest.
+fn tag(image: &ImageReference) -> Tag {
+    let own = image.tag().and_then(|tag| tag.parse().ok());
+    own.unwrap_or_else(|| {
+        let digest = image
+            .as_str()
+            .split_once("@sha256:")
+            .map(|(_, hex)| hex.to_owned());
+        let hex = digest.unwrap_or_else(|| files::digest(image.as_str().as_bytes()).hex());
+        let tag = format!("sha256-{}", &hex[..12]).parse();
+        tag.expect("`sha256-` and twelve digits are a tag")
+    })
+}
+
+/// The text with lines for these images; none if it is not written in a way that is understood here.
+fn edit(text: &str, added: &[SourceImage]) -> Option<String> {
+    let all: Vec<&str> = text.split_inclusive('\n').collect();
+    let spec = all.iter().position(|line| line.trim_end() == "spec:")?;
+    let inside = |line: &&str| is_blank(line) || line.starts_with([' ', '-']);
+    let count = all[spec + 1..]
+        .iter()
+        .take_while(|line| inside(line))
+        .count();
+    let block = &all[spec + 1..=spec + count];
+    let first = block.iter().find(|line| !is_blank(line))?;
+    let own = indent(first);
+    let images = block.iter().position(|line| {
+        indent(line) == own && line[own.len()..].starts_with("images:") && !is_blank(line)
+    });
+    let mut before: String = all[..=spec].concat();
+    let Some(images) = images else {
+        before += &format!("{own}images:\n");
+        before += &lines(added, &format!("{own}  "));
+        return Some(before + &all[spec + 1..].concat());
+    };
+    let key = &block[images][own.len()..];
+    let value = key["images:".len()..].split('#').next()?.trim();
+    let items: Vec<&str> = block[images + 1..]
+        .iter()
+        .copied()
+        .take_while(|line| {
+            let deeper = indent(line).len() > own.len();
+            is_blank(line) || deeper || line[own.len()..].starts_with("- ")
+        })
+        .collect();
+    // Comments and blank lines at the end belong to what follows.
+    let last = items.iter().rposition(|line| !is_blank(line));
+    let (head, indent) = match (value, last) {
+        ("", Some(_)) => {
+            let item = items.iter().find(|line| !is_blank(line))?;
+            (block[images].to_owned(), indent(item).to_owned())
+        }
+        ("" | "[]", None) => (format!("{own}images:\n"), format!("{own}  ")),
+        _ => return None,
+    };
+    let end = images + 1 + last.map_or(0, |last| last + 1);
+    before += &block[..images].concat();
+    before += &head;
+    before += &block[images + 1..end].concat();
+    if !before.ends_with('\n') {
+        before.push('\n');
+    }
+    before += &lines(added, &indent);
+    Some(before + &all[spec + 1 + end..].concat())
+}
+
+fn is_blank(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty() || line.starts_with('#')
+}
+
+/// The blanks that a line begins with.
+fn indent(line: &str) -> &str {
+    &line[..line.len() - line.trim_start_matches(' ').len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn missing(references: &[&str]) -> Vec<MissingImage> {
+        let missing = references.iter().map(|reference| MissingImage {
+            reference: reference.parse().unwrap(),
+            place: String::new(),
+            pointer: String::new(),
+        });
+        missing.collect()
+    }
+
+    #[test]
+    fn every_image_gets_a_place_of_its_own() {
+        let digest = format!("r.test/c@sha256:{}", "5".repeat(64));
+        let references = [
+            "r.test/a/app:1",
+            "r.test/b/app:1",
+            "r.test/b/app:2",
+            &digest,
+            "r.test/b/app:1",
+        ];
+        let known = named(&missing(&["q.test/x/app:2"]), &[]);
+        let places: Vec<String> = named(&missing(&references), &known)
+            .iter()
+            .map(|image| format!("{} {}", image.place(), image.source))
+            .collect();
+        let expected = [
+            "app:1 docker://r.test/a/app:1".to_owned(),
+            "b-app:1 docker://r.test/b/app:1".to_owned(),
+            "b-app:2 docker://r.test/b/app:2".to_owned(),
+            format!("c:sha256-555555555555 docker://{digest}"),
+        ];
+        assert_eq!(places, expected);
+    }
+
+    #[test]
+    fn lines_are_added_where_the_list_is_and_nothing_else_changes() {
+        let added = named(&missing(&["r.test/db:16"]), &[]);
+        let line = "- {name: \"db\", tag: \"16\", source: \"docker://r.test/db:16\"}\n";
+        for (text, expected) in [
+            (
+                "spec:\n  version: 1.0.0\n  images:\n    # the server\n    - {name: a,\n       tag: '1'}\n\n  # its operator\n  operator: {}\n",
+                format!(
+                    "spec:\n  version: 1.0.0\n  images:\n    # the server\n    - {{name: a,\n       tag: '1'}}\n    {line}\n  # its operator\n  operator: {{}}\n"
+                ),
+            ),
+            (
+                "spec:\n  images:\n  - a: b\nother: c\n",
+                format!("spec:\n  images:\n  - a: b\n  {line}other: c\n"),
+            ),
+            (
+                "spec:\n  images:\n  - a: b",
+                format!("spec:\n  images:\n  - a: b\n  {line}"),
+            ),
+            (
+                "spec:\n  images: []  # none yet\n  x: y\n",
+                format!("spec:\n  images:\n    {line}  x: y\n"),
+            ),
+            (
+                "spec:\n    x: y\n",
+                format!("spec:\n    images:\n      {line}    x: y\n"),
+            ),
+        ] {
+            assert_eq!(edit(text, &added).as_ref(), Some(&expected), "{text}");
+        }
+        for text in [
+            "spec: {images: []}\n",
+            "spec:\n  images: [{name: a}]\n",
+            "a: b\n",
+        ] {
+            assert_eq!(edit(text, &added), None, "{text}");
+        }
+    }
+}

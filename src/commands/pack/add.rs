@@ -1,0 +1,31 @@
+//! `solution pack --add-images`: images that objects run and `solution.yaml` does not list are written into it.
+
+use std::path::Path;
+
+use packager::Added;
+
+use super::{Arguments, missing, request, watch};
+use crate::args::Output;
+use crate::commands::give;
+use crate::failure::{Failure, Outcome};
+use crate::{environment, progress, render};
+
+pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let cache = request::cache(arguments, &environment::scratch())?;
+    let request = request::request(arguments, Vec::new(), Path::new(""), cache.path())?;
+    let added = progress::watched(output, "check", watch::show, |watch| {
+        packager::add_images(&request, watch)
+    });
+    let added = added.map_err(|error| missing::failure(error, &arguments.directory))?;
+    Ok(give(output, &added, show))
+}
+
+fn show(added: &Added) {
+    for image in &added.added {
+        render::line!("added       {} from {}", image.place(), image.source);
+    }
+    render::note(match added.added.len() {
+        0 => "nothing was missing: every image that an object runs is listed",
+        _ => "solution.yaml lists them now; the next `solution pack` brings them",
+    });
+}
