@@ -21,7 +21,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("archive", &["iso9660", "schemas", "signing", "watch"]),
     ("registry", &["schemas", "watch"]),
     ("deployer", &["watch"]),
-    ("release", &["archive", "files", "schemas", "validator"]),
+    ("manifests", &["files", "schemas"]),
+    (
+        "release",
+        &["archive", "files", "manifests", "schemas", "validator"],
+    ),
     ("sources", &["files", "registry", "schemas", "watch"]),
     // Pack writes nothing that validate refuses, by the same rules.
     (
@@ -29,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "archive",
             "files",
+            "manifests",
             "schemas",
             "signing",
             "sources",
@@ -36,7 +41,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "watch",
         ],
     ),
-    ("validator", &["archive", "schemas", "signing", "watch"]),
+    (
+        "validator",
+        &["archive", "manifests", "schemas", "signing", "watch"],
+    ),
     (
         "importer",
         &[
@@ -55,6 +63,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "deployer",
             "files",
             "importer",
+            "manifests",
             "packager",
             "registry",
             "release",

@@ -279,3 +279,189 @@ impl LoadedSet {
         (1..).zip(&self.objects).map(file).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+    use std::fs;
+
+    use super::*;
+    use crate::load::{self, Loaded};
+    use crate::testing::{self, RELEASE, SOLUTION};
+
+    /// A tree with the release and more text for its set.
+    fn loaded(release: &str, set: &str) -> Result<Loaded, PackError> {
+        let tree = testing::texts(&format!(
+            "{SOLUTION}  manifests:\n    - name: web\n      files: [release.yaml]\n      namespaces: [{{name: shop}}]\n{set}"
+        ));
+        fs::write(tree.path().join("release.yaml"), release).unwrap();
+        load::load(tree.path())
+    }
+
+    fn refused(release: &str, set: &str) -> String {
+        let error = loaded(release, set).unwrap_err();
+        let cause = error.source().map(|cause| format!(": {cause}"));
+        format!("{error}{}", cause.unwrap_or_default())
+    }
+
+    fn known() -> KnownImages {
+        let reference: ImageReference = "r.test/demo:1".parse().unwrap();
+        KnownImages::new([("demo-operator:1.0.0".parse().unwrap(), &reference)])
+    }
+
+    #[test]
+    fn a_release_is_taken_apart_compiled_and_without_what_clusters_write() {
+        let loaded = loaded(RELEASE, "").unwrap();
+        let set = &loaded.sets[0];
+        let files = set.files(&known());
+        let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            [
+                "manifests/web/0001-deployment-web.yaml",
+                "manifests/web/0002-service-web.yaml",
+                "manifests/web/0003-configmap-web.yaml"
+            ]
+        );
+        let object: Value = yaml::from_slice(&files[0].bytes).unwrap();
+        assert_eq!(object["metadata"]["namespace"], "$(namespace:shop)");
+        assert_eq!(
+            object["metadata"]["annotations"],
+            serde_json::json!({"a": "b"})
+        );
+        assert!(object["metadata"].get("creationTimestamp").is_none());
+        assert!(object.get("status").is_none());
+        let image = object.pointer("/spec/template/spec/containers/0/image");
+        assert_eq!(image.unwrap(), "$(image:demo-operator)");
+        let config: Value = yaml::from_slice(&files[2].bytes).unwrap();
+        assert_eq!(config["data"]["worker"], "image=$(image:demo-operator)");
+        let definitions = set.definitions().unwrap();
+        let paths: Vec<&str> = definitions.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["operator/deploy/crds/shops.shop.test_crd.yaml"]);
+        let definition: Value = yaml::from_slice(&definitions[0].bytes).unwrap();
+        let metadata = serde_json::json!({"name": "shops.shop.test", "labels": {"app": "shop"}});
+        assert_eq!(definition["metadata"], metadata);
+    }
+
+    #[test]
+    fn namespaces_are_fixed_by_default_where_objects_reach_out_of_them() {
+        let fixed = |release: &str| loaded(release, "").unwrap().sets[0].set.namespaces[0].fixed;
+        assert!(!fixed(RELEASE));
+        let role = "\n---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: x}}\n";
+        assert!(fixed(&format!("{RELEASE}{role}")));
+        let other =
+            "\n---\n{apiVersion: v1, kind: Service, metadata: {name: x, namespace: kube-system}}\n";
+        assert!(fixed(&format!("{RELEASE}{other}")));
+    }
+
+    #[test]
+    fn lists_of_objects_are_their_objects() {
+        let list = "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Service, metadata: {name: a}}, {apiVersion: v1, kind: Service, metadata: {name: b}}]}";
+        assert_eq!(loaded(list, "").unwrap().sets[0].objects.len(), 2);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_release_is_said_with_its_place() {
+        let with = |text: &str| format!("{RELEASE}\n---\n{text}\n");
+        let other = "`release.yaml`, document 5 (line 37)";
+        for (release, set, words) in [
+            (
+                with("just text"),
+                "",
+                format!(
+                    "{other} has no `kind`, so it is not a Kubernetes object; remove it from the set"
+                ),
+            ),
+            (
+                with("[a, b]"),
+                "",
+                format!("{other} has no `kind`, so it is not"),
+            ),
+            (
+                with("{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}}"),
+                "",
+                format!(
+                    "`release.yaml`, document 2 (line 18) and {other} both define Service `web`, differently"
+                ),
+            ),
+            (
+                with("{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}"),
+                "",
+                format!("{other}: is ConfigMap `web`, as `release.yaml`, document 3 (line 21) is"),
+            ),
+            (
+                with("{apiVersion: v1, kind: PodList, metadata: {name: x}, items: {}}"),
+                "",
+                format!("{other}: is a list of objects (`PodList`)"),
+            ),
+            (
+                with("{apiVersion: v1, kind: Secret, metadata: {name: x}, data: {a: Yg==}}"),
+                "",
+                format!("{other}: is a Secret with data"),
+            ),
+            (
+                with(
+                    "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {a: '$(param:size)'}}",
+                ),
+                "",
+                format!("{other}: /data/a: there is no parameter `size`"),
+            ),
+            (
+                with("{apiVersion: v1, kind: ConfigMap, metadata: {generateName: x}}"),
+                "",
+                format!("{other}: `metadata.name` is missing"),
+            ),
+            (with("a: ["), "", format!("{other} is not usable YAML")),
+            (
+                RELEASE.to_owned(),
+                "      patches: [{target: {kind: StatefulSet}, merge: {}}]\n",
+                "patch 1 of the set `web` cannot be applied: no object is a StatefulSet".to_owned(),
+            ),
+            (
+                RELEASE.to_owned(),
+                "      needs: [crds]\n",
+                "`solution.yaml`: the set `web` needs `crds`, which is no set".to_owned(),
+            ),
+            (
+                RELEASE.to_owned(),
+                "  parameters: {size: {type: integer, default: x}}\n",
+                "`solution.yaml`: the parameter `size` has a `default` that is not a whole number"
+                    .to_owned(),
+            ),
+            (
+                "# nothing\n".to_owned(),
+                "",
+                "the files of the set `web` hold no object".to_owned(),
+            ),
+            (
+                with(&format!(
+                    "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: x}}, data: {{a: {}}}}}",
+                    "x".repeat(4 << 20)
+                )),
+                "",
+                format!(
+                    "{other} is not usable YAML; correct it, or render the release again if it is a template: has 419"
+                ),
+            ),
+        ] {
+            let said = refused(&release, set);
+            assert!(said.starts_with(&words), "{said}\n{words}");
+        }
+    }
+
+    #[test]
+    fn images_that_are_not_carried_are_named_before_anything_takes_time() {
+        let release = RELEASE.replace("r.test/demo:1\n", "r.test/other:2\n");
+        let Err(PackError::MissingImages(missing)) = loaded(&release, "") else {
+            panic!("they were not missed");
+        };
+        let expected = MissingImage {
+            reference: "r.test/other:2".parse().unwrap(),
+            place: "`release.yaml`, document 1 (line 1)".to_owned(),
+            pointer: "/spec/template/spec/containers/0/image".to_owned(),
+        };
+        assert_eq!(missing, [expected]);
+        let patch = "      patches: [{target: {kind: Deployment}, json: [{op: replace, path: /spec/template/spec/containers/0/image, value: 'r.test/demo:1'}]}]\n";
+        assert!(loaded(&release, patch).is_ok());
+    }
+}

@@ -30,6 +30,44 @@ metadata: {name: demo}
 rules: []
 ";
 
+/// A release in the shape of real ones.
+pub(crate) const RELEASE: &str = "apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+  creationTimestamp: null
+  annotations:
+    a: b
+    kubectl.kubernetes.io/last-applied-configuration: '{}'
+spec:
+  template:
+    spec:
+      containers:
+        - name: web
+          image: r.test/demo:1
+          args: [--namespace=shop]
+status: {}
+---
+{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {ports: [{port: 80}]}}
+# its configuration
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: shop}, data: {worker: 'image=r.test/demo:1'}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: shops.shop.test
+  labels: {app: shop, app.kubernetes.io/managed-by: Helm}
+spec:
+  group: shop.test
+  scope: Namespaced
+  names: {kind: Shop, plural: shops}
+  versions:
+    - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+status: {}
+";
+
 /// A source tree without images.
 pub(crate) fn texts(solution: &str) -> TempDir {
     let tree = tempfile::tempdir().unwrap();

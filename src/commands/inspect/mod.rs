@@ -2,6 +2,7 @@
 
 mod images;
 mod plan;
+mod sets;
 pub(super) mod words;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use schemas::{
 use serde::Serialize;
 
 use self::images::ImageLine;
+use self::sets::SetLine;
 use super::give;
 use crate::args::Output;
 use crate::failure::{self, Failure, Outcome};
@@ -55,6 +57,8 @@ struct Inspected {
     manifest: Solution,
     images: Vec<ImageLine>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    sets: Vec<SetLine>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<ContentsEntry>,
 }
 
@@ -87,6 +91,7 @@ fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
     let images = images::images(&listed, &manifest.spec.images).map_err(|failure| {
         failure.context(format!("cannot show `{}`", arguments.archive.display()))
     })?;
+    let sets = sets::sets(&arguments.archive, &listed, &manifest.spec.manifests)?;
     let mut files = Vec::new();
     if arguments.files {
         files.extend_from_slice(listed.contents().entries());
@@ -99,6 +104,7 @@ fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
         size: listed.image_size(),
         signatures,
         images,
+        sets,
         manifest,
         files,
     })

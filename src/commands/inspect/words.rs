@@ -4,7 +4,7 @@ use std::fmt;
 
 use schemas::ContentsEntry;
 
-use super::{Inspected, NOT_VERIFIED};
+use super::{Inspected, NOT_VERIFIED, sets};
 use crate::render;
 
 /// What an image is: an artifact's type, or what it runs on.
@@ -40,6 +40,13 @@ pub(super) fn show(inspected: &Inspected) {
     for line in &inspected.images {
         let kind = kind(line.artifact_type.as_deref(), &line.platforms);
         render::line(format!("image       {}  {kind}", line.image).trim_end());
+    }
+    let spec = &inspected.manifest.spec;
+    for (set, line) in spec.manifests.iter().zip(&inspected.sets) {
+        sets::show(set, line);
+    }
+    for (name, parameter) in &spec.parameters {
+        sets::show_parameter(name, parameter);
     }
     show_files(&inspected.files);
     render::note(NOT_VERIFIED);
