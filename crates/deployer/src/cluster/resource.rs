@@ -36,7 +36,11 @@ struct ResourceList {
 
 /// What the server has, by API version: nothing of a version that it has not.
 #[derive(Debug, Default)]
-pub(crate) struct Kinds(Mutex<HashMap<String, Vec<ApiResource>>>);
+pub(crate) struct Kinds {
+    known: Mutex<HashMap<String, Vec<ApiResource>>>,
+    /// Held while an API version is asked for, so that many who want its kinds at the same time ask once.
+    asking: tokio::sync::Mutex<()>,
+}
 
 impl Kinds {
     fn is_known(&self, api_version: &str) -> bool {
@@ -66,7 +70,7 @@ impl Kinds {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Vec<ApiResource>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -75,8 +79,11 @@ impl Cluster {
     /// what is decided twice must find the same kinds both times.
     pub(crate) async fn resource(&self, gvk: &Gvk) -> Result<ApiResource, Error> {
         if !self.kinds.is_known(&gvk.api_version()) {
-            let resources = self.resources(gvk).await?;
-            self.kinds.keep(gvk.api_version(), resources);
+            let _asking = self.kinds.asking.lock().await;
+            if !self.kinds.is_known(&gvk.api_version()) {
+                let resources = self.resources(gvk).await?;
+                self.kinds.keep(gvk.api_version(), resources);
+            }
         }
         let found = self.kinds.find(gvk);
         found.ok_or_else(|| Error::NoSuchKind(gvk.clone()))
@@ -206,5 +213,17 @@ mod tests {
         let other = Gvk::new("example.test/v1", "Other");
         assert!(!cluster.serves(&other).await.unwrap());
         assert_eq!(seen.lock().unwrap().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn many_who_ask_for_kinds_of_one_version_at_the_same_time_cost_one_question() {
+        let kind = json!({"name": "things", "kind": "Thing", "namespaced": true});
+        let (cluster, seen) =
+            cluster(move |_| Answer::json(200, &json!({"resources": [kind]}))).await;
+        let kinds = ["Thing", "Other", "Third"].map(|kind| Gvk::new("example.test/v1", kind));
+        let served = futures::future::join_all(kinds.iter().map(|kind| cluster.serves(kind))).await;
+        let served: Vec<bool> = served.into_iter().map(Result::unwrap).collect();
+        assert_eq!(served, [true, false, false]);
+        assert_eq!(seen.lock().unwrap().len(), 1);
     }
 }
