@@ -11,7 +11,7 @@
 //! | may we | [`Cluster::denied`], [`Cluster::missing_grants`] |
 //! | what would happen | [`Cluster::diff`], [`Cluster::dry_run`], [`Cluster::stale`] |
 //! | do it | [`Cluster::put`], [`Cluster::put_status`], [`Cluster::apply`], [`Cluster::rewrite`], [`Cluster::delete`], [`Cluster::prune`], [`Cluster::restart_unpulled`] |
-//! | has it come, has it gone | [`settled`], [`Cluster::wait_settled`], [`Cluster::wait_crd_established`], [`Cluster::rollout_state`], [`Cluster::rollout_states`], [`Cluster::wait_rollout`], [`Cluster::wait_gone`] |
+//! | has it come, has it gone | [`settled`], [`Cluster::wait_settled`], [`Cluster::wait_crd_established`], [`Cluster::rollout_state`], [`Cluster::rollout_states`], [`Cluster::wait_rollout`], [`Cluster::wait_gone`], [`Cluster::wait_removed`] |
 //! | can nodes pull it | [`Cluster::probe`], [`Probe::pulled`] |
 //! | alone | [`Cluster::acquire_lease`] |
 
@@ -49,4 +49,5 @@ pub use settle::{Settled, settled};
 pub use stuck::{PullFailure, PullProblem, RolloutFailure, Stuck};
 pub use write::apply::{Applied, Conflicts, Difference, FieldManager, FieldManagerError, Trial};
 pub use write::diff::FieldChange;
+pub use write::gone::{Hold, Leaving, Lingering};
 pub use write::remove::{Deleted, Propagation, Scope};

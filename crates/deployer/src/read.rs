@@ -130,7 +130,8 @@ impl Cluster {
             }
         };
         match self.visit(gvk, namespace, None, keep).await {
-            Ok(()) => Ok(true),
+            // A kind whose definition has gone has no objects any more.
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(true),
             Err(Error::Forbidden { .. } | Error::TooMany { .. } | Error::Answer { .. }) => {
                 Ok(false)
             }

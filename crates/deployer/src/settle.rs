@@ -23,6 +23,7 @@ use serde_json::Value;
 
 use crate::error::bounded;
 use crate::object::{Object, condition};
+use crate::write::gone::finalizers;
 
 /// Whether an object is settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +49,7 @@ impl fmt::Display for Settled {
 #[must_use]
 pub fn settled(object: &Object) -> Settled {
     if object.is_being_deleted() {
-        return pending("it is being deleted");
+        return leaving(object.as_value());
     }
     let value = object.as_value();
     of_every_kind(value).unwrap_or_else(|| of_its_kind(object, value))
@@ -145,6 +146,17 @@ fn api_service(value: &Value) -> Settled {
         Some(available) if available["status"] == "True" => Settled::Ready,
         Some(available) => Settled::Pending(words(available)),
         None => pending("nobody has looked whether it is available yet"),
+    }
+}
+
+fn leaving(value: &Value) -> Settled {
+    let holders: Vec<&str> = finalizers(value).collect();
+    match holders.as_slice() {
+        [] => pending("it is being deleted"),
+        holders => {
+            let words = format!("it is being deleted, held by {}", holders.join(", "));
+            Settled::Pending(bounded(&words))
+        }
     }
 }
 

@@ -475,4 +475,9 @@ fn what_is_on_its_way_out_is_not_settled() {
         judged("v1", "ConfigMap", 1, &leaving),
         "pending: it is being deleted"
     );
+    let held = json!({"metadata": {"name": "test", "deletionTimestamp": "2026-11-22T12:00:00Z", "finalizers": ["x.test/a", "x.test/b"]}});
+    assert_eq!(
+        judged("v1", "ConfigMap", 1, &held),
+        "pending: it is being deleted, held by x.test/a, x.test/b"
+    );
 }

@@ -1,13 +1,10 @@
 //! Removing: one object, and what a new version no longer has.
 
-use std::time::Duration;
-
 use http::Method;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::cluster::Cluster;
-use crate::cluster::wire::{Call, endure};
+use crate::cluster::wire::Call;
 use crate::error::Error;
 use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
@@ -71,45 +68,6 @@ impl Cluster {
             Err(Error::NotFound { .. }) => Ok(Deleted::WasAbsent),
             Err(error) => Err(error),
         }
-    }
-
-    /// Waits until none of the objects is there any more; else says which are and what holds them.
-    pub async fn wait_gone(&self, objects: &[ObjectRef], deadline: Duration) -> Result<(), Error> {
-        let end = Instant::now() + deadline;
-        let mut waiting = objects.to_vec();
-        loop {
-            let Some(left) = endure(self.left_of(&waiting).await, end)? else {
-                tokio::time::sleep(limits::POLL).await;
-                continue;
-            };
-            if left.is_empty() {
-                return Ok(());
-            }
-            if Instant::now() >= end {
-                let objects = left
-                    .iter()
-                    .map(|(object, live)| held(object, live))
-                    .collect();
-                return Err(Error::StillThere {
-                    objects,
-                    after: deadline,
-                });
-            }
-            waiting = left.into_iter().map(|(object, _)| object).collect();
-            tokio::time::sleep(limits::POLL.min(deadline)).await;
-        }
-    }
-
-    async fn left_of(&self, objects: &[ObjectRef]) -> Result<Vec<(ObjectRef, Object)>, Error> {
-        let mut left = Vec::new();
-        for object in objects {
-            match self.get(object).await {
-                Ok(Some(live)) => left.push((object.clone(), live)),
-                Ok(None) | Err(Error::NoSuchKind(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(left)
     }
 
     /// Objects of ours that are not among those to keep, for a plan. Those on their way out are not named again.
@@ -176,24 +134,4 @@ fn is_owned(object: &Object) -> bool {
         .pointer("/metadata/ownerReferences")
         .and_then(Value::as_array);
     owners.is_some_and(|owners| owners.iter().any(|owner| owner["controller"] == true))
-}
-
-fn held(object: &ObjectRef, live: &Object) -> String {
-    let finalizers = live
-        .as_value()
-        .pointer("/metadata/finalizers")
-        .and_then(Value::as_array);
-    let names: Vec<&str> = finalizers
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    match (live.is_being_deleted(), names.is_empty()) {
-        (false, _) => format!("{object} (not being deleted)"),
-        (true, true) => object.to_string(),
-        (true, false) => format!(
-            "{object} (held by {})",
-            crate::error::cut(&names.join(", "), limits::MAX_SHOWN_VALUE)
-        ),
-    }
 }
