@@ -48,6 +48,8 @@ struct Look {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Done,
+    /// Ready, and not for long enough to be believed.
+    Watch,
     Wait,
     GiveUp,
 }
@@ -83,8 +85,8 @@ impl Cluster {
                         verdict => left.push((verdict, one)),
                     }
                 }
-                let given_up = left.iter().any(|(verdict, _)| *verdict == Verdict::GiveUp);
-                if given_up || (!left.is_empty() && Instant::now() >= end) {
+                let any = |wanted| left.iter().any(|(verdict, _)| *verdict == wanted);
+                if any(Verdict::GiveUp) || (any(Verdict::Wait) && Instant::now() >= end) {
                     return Err(self.unsettled(left, begun.elapsed()).await);
                 }
                 waiting = left.into_iter().map(|(_, one)| one).collect();
@@ -157,6 +159,7 @@ impl Cluster {
         left.sort_by_key(|(verdict, _)| *verdict != Verdict::GiveUp);
         let mut objects = Vec::new();
         let mut explained = 0;
+        left.retain(|(verdict, _)| *verdict != Verdict::Watch);
         for (_, one) in left {
             let mut cause = None;
             if let Some(live) = &one.live
@@ -239,7 +242,7 @@ impl Waiting {
         if is_old || since.elapsed() >= enough {
             Verdict::Done
         } else {
-            Verdict::Wait
+            Verdict::Watch
         }
     }
 
