@@ -1,6 +1,6 @@
 //! What the errors of an import come to, and those of a cluster: what keeps a rollout from coming, who is at work.
 
-use deployer::{Awaited, Error, PullProblem, Stuck};
+use deployer::{Awaited, Error, PullProblem, Stuck, Unsettled};
 use importer::{Condition, OperatorStatus, PushFailure};
 
 use super::pulls;
@@ -19,6 +19,7 @@ impl Judge for Error {
     fn answer(&self) -> Answer {
         match self {
             Self::Rollout(failure) => failure.stuck.answer(),
+            Self::Unsettled(unsettled) => unsettled.answer(),
             Self::Pull(failure) => failure.stuck.answer(),
             Self::Unsettled(unsettled) => match unsettled.cause() {
                 Some(cause) => cause.stuck.answer(),
@@ -33,6 +34,16 @@ impl Judge for Error {
                 "check that the API server and its admission webhooks answer, then run the same command again: it completes what was begun",
             ),
             _ => NO,
+        }
+    }
+}
+
+impl Judge for Unsettled {
+    fn answer(&self) -> Answer {
+        match self.cause() {
+            Some(cause) => cause.stuck.answer(),
+            None if self.has_failed() => NO,
+            None => Stuck::NoCause.answer(),
         }
     }
 }
@@ -308,6 +319,44 @@ mod tests {
             let (found, hints) = rollout(stuck.clone());
             assert_eq!((found, hints.len()), (outcome, 1), "{stuck:?}");
             assert!(hints[0].contains(hint), "{stuck:?}: {hints:?}");
+        }
+    }
+
+    #[test]
+    fn objects_that_do_not_settle_end_as_the_first_cause_that_was_found() {
+        let unready = |state, stuck: Option<Stuck>| deployer::Unready {
+            object: deployer::ObjectRef::namespaced("batch/v1", "Job", "n", "job"),
+            state,
+            cause: stuck.map(|stuck| deployer::Cause {
+                stuck,
+                pod: None,
+                detail: String::new(),
+                log: None,
+            }),
+        };
+        let pending = || deployer::Settled::Pending("0 of 1 pods are ready".to_owned());
+        let failed = || deployer::Settled::Failed("no more attempts".to_owned());
+        let not_found = Some(Stuck::Pull(PullProblem::NotFound));
+        for (objects, outcome, hint) in [
+            (
+                vec![unready(pending(), None)],
+                Outcome::Unknown,
+                "more time",
+            ),
+            (
+                vec![unready(pending(), None), unready(pending(), not_found)],
+                Outcome::No,
+                "import the archive again",
+            ),
+            (vec![unready(failed(), None)], Outcome::No, ""),
+        ] {
+            let after = std::time::Duration::from_mins(1);
+            let unsettled = Unsettled { objects, after };
+            let (found, hints) = ended(importer::Error::Cluster(Error::Unsettled(Box::new(
+                unsettled,
+            ))));
+            assert_eq!(found, outcome);
+            assert!(hints.concat().contains(hint), "{hints:?}");
         }
     }
 }
