@@ -389,4 +389,41 @@ mod tests {
         ));
         assert!(seen.lock().unwrap().is_empty());
     }
+
+    #[tokio::test]
+    async fn many_are_read_by_one_list_or_one_by_one_where_listing_is_not_allowed() {
+        let map = |name: &str| json!({"metadata": {"name": name, "namespace": "n"}});
+        for (listing, requests) in [(200, 1), (403, 1 + limits::LISTED_FROM)] {
+            let (cluster, seen) = cluster(move |request| {
+                let (path, _) = request.path.split_once('?').unwrap_or((&request.path, ""));
+                match path.rsplit('/').next().unwrap() {
+                    "configmaps" => Answer::json(
+                        listing,
+                        &json!({"items": [map("other"), map("a1"), map("a0")]}),
+                    ),
+                    name @ ("a0" | "a1") => {
+                        let mut map = map(name);
+                        map["apiVersion"] = json!("v1");
+                        map["kind"] = json!("ConfigMap");
+                        Answer::json(200, &map)
+                    }
+                    _ => Answer(404, None, Vec::new()),
+                }
+            })
+            .await;
+            let names = (0..limits::LISTED_FROM).map(|i| format!("a{i}"));
+            let references: Vec<ObjectRef> = names
+                .map(|name| ObjectRef::namespaced("v1", "ConfigMap", "n", &name))
+                .collect();
+            let references: Vec<&ObjectRef> = references.iter().collect();
+            let found = cluster.get_all(&references).await.unwrap();
+            let names: Vec<_> = found
+                .iter()
+                .map(|it| it.as_ref().map(Object::name))
+                .collect();
+            assert_eq!(names[..3], [Some("a0"), Some("a1"), None]);
+            assert_eq!(names.len(), limits::LISTED_FROM);
+            assert_eq!(seen.lock().unwrap().len(), requests);
+        }
+    }
 }

@@ -113,8 +113,9 @@ impl Cluster {
 
     async fn look_at(&self, one: &Waiting, live: Option<Object>) -> Result<Look, Error> {
         let Some(live) = live else {
-            let state = self.absent(one).await?;
-            return Ok(Look::at(None, state));
+            let mut look = Look::at(self.absent(one).await?);
+            look.is_old = true;
+            return Ok(look);
         };
         let state = match settled(&live) {
             Settled::Ready if is_definition(&live) && !self.is_served(&live).await? => {
@@ -122,7 +123,7 @@ impl Cluster {
             }
             state => state,
         };
-        let mut look = Look::at(None, state);
+        let mut look = Look::at(state);
         match look.state {
             Settled::Ready => {
                 look.is_old = one.ready_since.is_none()
@@ -263,9 +264,9 @@ impl Waiting {
 }
 
 impl Look {
-    fn at(live: Option<Object>, state: Settled) -> Self {
+    fn at(state: Settled) -> Self {
         Self {
-            live,
+            live: None,
             state,
             awaited: None,
             seen: None,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::setup::{DEADLINE, admin, apply, namespace, namespace_with, until, variable};
 
 /// The image that the node has for its own pods; it does nothing.
-const IMAGE: &str = "solution.invalid/pause:1";
+pub(crate) const IMAGE: &str = "solution.invalid/pause:1";
 
 fn deployment(namespace: &str, name: &str, container: &Value, pod: &Value) -> Value {
     let mut main = json!({"name": "main", "image": IMAGE, "imagePullPolicy": "IfNotPresent"});
@@ -30,6 +30,18 @@ fn deployment(namespace: &str, name: &str, container: &Value, pod: &Value) -> Va
             "template": {"metadata": {"labels": {"app": name}}, "spec": spec},
         },
     })
+}
+
+/// A container that runs a script with the node's shell, and the volumes that it needs for it.
+pub(crate) fn script(script: &str) -> (Value, Value) {
+    let mount = |path: &str| json!({"name": path.trim_start_matches('/'), "mountPath": path, "readOnly": true});
+    let volume =
+        |path: &str| json!({"name": path.trim_start_matches('/'), "hostPath": {"path": path}});
+    let places = ["/usr", "/lib", "/lib64"];
+    let container = json!({
+        "command": ["/usr/bin/sh", "-c", script], "volumeMounts": places.map(mount),
+    });
+    (container, json!(places.map(volume)))
 }
 
 async fn wait(cluster: &Cluster, ns: &str, name: &str) -> Result<(), Error> {
@@ -176,15 +188,8 @@ async fn a_registry_that_is_not_there_is_waited_for_a_while() {
 
 #[tokio::test]
 async fn a_crash_is_reported_with_code_and_log() {
-    let mount = |path: &str| json!({"name": path.trim_start_matches('/'), "mountPath": path, "readOnly": true});
-    let volume =
-        |path: &str| json!({"name": path.trim_start_matches('/'), "hostPath": {"path": path}});
-    let places = ["/usr", "/lib", "/lib64"];
-    let script = "echo cannot read the settings; exit 3";
-    let container = json!({
-        "command": ["/usr/bin/sh", "-c", script], "volumeMounts": places.map(mount),
-    });
-    let failure = fails("crash", container, json!({"volumes": places.map(volume)})).await;
+    let (container, volumes) = script("echo cannot read the settings; exit 3");
+    let failure = fails("crash", container, json!({"volumes": volumes})).await;
     assert_eq!(failure.stuck, Stuck::Crash { exit_code: 3 }, "{failure:?}");
     assert_eq!(failure.log.as_deref(), Some("cannot read the settings"));
 }

@@ -171,3 +171,190 @@ async fn an_image_that_cannot_be_pulled_ends_the_wait_and_a_crash_does_not() {
         assert_eq!(took < DEADLINE, early, "{took:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_another_object_may_still_bring_is_waited_for_and_named_at_the_end() {
+    let creating = json!({"waiting": {"reason": "ContainerCreating"}});
+    let unset = json!({"waiting": {"reason": "CreateContainerConfigError", "message": "secret \"login\" not found"}});
+    let crash = json!({"waiting": {"reason": "CrashLoopBackOff"}, "terminated": {"exitCode": 1}});
+    let event = |about: &str, reason: &str, message: &str| json!({"reason": reason, "message": message, "involvedObject": {"uid": about}});
+    let unmounted = event("db-0", "FailedMount", "secret \"certs\" not found");
+    let refused = event(
+        "db",
+        "FailedCreate",
+        "pods \"db-0\" is forbidden: exceeded quota: none",
+    );
+    let of = |revision: &str, state: &Value| vec![pod("db-0", "db", revision, "Running", state)];
+    for (pods, event, words) in [
+        (
+            of("new", &creating),
+            Some(unmounted),
+            "0 of 1 pods are ready, something that the pod refers to is missing, pod db-0: secret \"certs\" not found",
+        ),
+        (
+            of("new", &unset),
+            None,
+            "0 of 1 pods are ready, something that the pod refers to is missing, pod db-0: secret \"login\" not found",
+        ),
+        (
+            Vec::new(),
+            Some(refused),
+            "0 of 1 pods are ready, the namespace's quota is used up: pods \"db-0\" is forbidden: exceeded quota: none",
+        ),
+        // For a broken pod of the version before, its StatefulSet waits before it makes one of this version.
+        (
+            of("old", &crash),
+            None,
+            "0 of 1 pods are ready, the container crashes with exit code 1, pod db-0",
+        ),
+        (
+            of("old", &unpullable("manifest unknown")),
+            None,
+            "0 of 1 pods are ready, the image cannot be pulled, the registry does not have it, pod db-0: manifest unknown",
+        ),
+    ] {
+        let (cluster, _) = served(move |path, _| match path {
+            path if path == format!("{SETS}/db") => Some(set("db", 0)),
+            PODS => Some(json!({"items": pods})),
+            EVENTS => Some(json!({"items": event.iter().collect::<Vec<_>>()})),
+            _ => None,
+        })
+        .await;
+        let (result, took, _) = wait(&cluster, &[DB], DEADLINE).await;
+        let unsettled = unsettled(result);
+        assert_eq!(
+            unsettled.objects[0].to_string(),
+            format!("StatefulSet n/db: {words}")
+        );
+        assert!(took >= DEADLINE, "{words}: {took:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_controller_says_of_a_failure_must_last() {
+    let stalled = |status: &str| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "thing", "namespace": "n"},
+            "status": {"conditions": [{"type": "Stalled", "status": status, "reason": "Why"}]}})
+    };
+    let thing = [("v1", "ConfigMap", "thing")];
+    let (cluster, _) = served(move |_, look| {
+        // Of the version before.
+        Some(stalled(if look < 20 { "True" } else { "False" }))
+    })
+    .await;
+    let (result, _, told) = wait(&cluster, &thing, DEADLINE).await;
+    result.unwrap();
+    assert_eq!(told, ["ConfigMap n/thing: Why", "ConfigMap n/thing: ready"]);
+    let (cluster, _) = served(move |_, _| Some(stalled("True"))).await;
+    let (result, took, _) = wait(&cluster, &thing, DEADLINE).await;
+    assert!(unsettled(result).has_failed());
+    assert!(took >= limits::PATIENCE && took < DEADLINE, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_was_cleaned_up_has_ended_as_its_events_say() {
+    let event = |reason: &str, uid: &str, time: &str| {
+        json!({"reason": reason, "message": "in words", "lastTimestamp": time,
+            "involvedObject": {"kind": "Job", "name": "job", "uid": uid}})
+    };
+    let (early, late) = ("2026-11-22T12:00:00Z", "2026-11-22T12:00:01Z");
+    let completed = event("Completed", "job", late);
+    let failed = event("BackoffLimitExceeded", "job", late);
+    let of_another = event("BackoffLimitExceeded", "other", late);
+    let created = event("SuccessfulCreate", "job", late);
+    let failed_before = event("BackoffLimitExceeded", "other", early);
+    for (seen, events, end) in [
+        (false, vec![completed.clone(), created.clone()], Some("")),
+        (false, vec![failed_before, completed], Some("")),
+        (
+            false,
+            vec![failed],
+            Some("not ready after 0 s: Job n/job: in words"),
+        ),
+        (true, vec![created.clone()], Some("")),
+        (true, vec![of_another], Some("")),
+        (false, vec![created], None),
+    ] {
+        let (cluster, _) = served(move |path, look| match path {
+            path if path == format!("{JOBS}/job") && seen && look == 0 => {
+                Some(job("FailureTarget"))
+            }
+            EVENTS => Some(json!({"items": events})),
+            _ => None,
+        })
+        .await;
+        let (result, took, told) = wait(&cluster, &[JOB], DEADLINE).await;
+        let words = result
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default();
+        match end {
+            Some(end) => assert_eq!(
+                (words.as_str(), took <= limits::POLL),
+                (end, true),
+                "{told:?}"
+            ),
+            None => assert_eq!(words, "not ready after 600 s: Job n/job: it is not there"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_is_ready_when_clients_find_what_it_defines() {
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.x.test"},
+        "spec": {"group": "x.test", "names": {"kind": "Thing"}, "versions": [{"name": "v1", "served": true}]},
+        "status": {"conditions": [{"type": "Established", "status": "True"}]}});
+    let (cluster, _) = served(move |path, look| match path {
+        "/apis/x.test/v1" if look < 3 => None,
+        "/apis/x.test/v1" => {
+            Some(json!({"resources": [{"name": "things", "kind": "Thing", "namespaced": true}]}))
+        }
+        _ => Some(definition.clone()),
+    })
+    .await;
+    let thing = crate::Gvk::new("x.test/v1", "Thing");
+    assert!(!cluster.serves(&thing).await.unwrap());
+    let kind = "CustomResourceDefinition";
+    let reference = ObjectRef::cluster_scoped("apiextensions.k8s.io/v1", kind, "things.x.test");
+    let begun = Instant::now();
+    cluster
+        .wait_settled(&[reference], DEADLINE, &|_| ())
+        .await
+        .unwrap();
+    assert_eq!(begun.elapsed(), limits::POLL * 2);
+    assert!(cluster.serves(&thing).await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_no_probe_is_watched_although_time_is_up() {
+    let unprobed = |ready| {
+        let mut set = set("db", ready);
+        set["spec"]["template"]["spec"]["containers"][0] = json!({"name": "main"});
+        set
+    };
+    for (stops, deadline) in [(false, DEADLINE), (false, limits::POLL), (true, DEADLINE)] {
+        let (cluster, _) =
+            served(move |_, look| Some(unprobed(u64::from(!stops || look != 4)))).await;
+        let (result, took, _) = wait(&cluster, &[DB], deadline).await;
+        result.unwrap();
+        let watched = limits::SETTLED + limits::POLL * if stops { 5 } else { 0 };
+        assert_eq!(took, watched, "{stops} {deadline:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_names_the_first_of_very_many() {
+    let unready = |i: usize| Unready {
+        object: ObjectRef::namespaced("v1", "Pod", "n", &format!("p{i}")),
+        state: Settled::Pending("it does not run yet".to_owned()),
+        cause: None,
+    };
+    let words = |count| {
+        let objects = (0..count).map(unready).collect();
+        let after = DEADLINE;
+        Unsettled { objects, after }.to_string()
+    };
+    assert!(!words(limits::MAX_NAMED).contains("more"));
+    assert!(words(limits::MAX_NAMED + 2).ends_with("; and 2 more"));
+}
