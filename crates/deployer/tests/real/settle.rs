@@ -25,15 +25,12 @@ fn workload(kind: &str, namespace: &str, name: &str, spec: Value, container: &Va
     let mut pod =
         json!({"terminationGracePeriodSeconds": 1, "containers": [main], "volumes": volumes});
     let mut spec = spec;
-    let api_version = match kind {
-        "Job" => {
-            pod["restartPolicy"] = json!("Never");
-            "batch/v1"
-        }
-        _ => {
-            spec["selector"] = json!({"matchLabels": {"app": name}});
-            "apps/v1"
-        }
+    let api_version = if kind == "Job" {
+        pod["restartPolicy"] = json!("Never");
+        "batch/v1"
+    } else {
+        spec["selector"] = json!({"matchLabels": {"app": name}});
+        "apps/v1"
     };
     spec["template"] = json!({"metadata": {"labels": {"app": name}}, "spec": pod});
     json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": namespace}, "spec": spec})
@@ -205,7 +202,7 @@ async fn a_stateful_set_that_its_former_pod_holds_up_names_that_pod() {
 #[tokio::test]
 async fn refused_pods_of_a_stateful_set_are_reported() {
     let cluster = admin().await;
-    let ns = namespace(&cluster, "refused").await;
+    let ns = namespace(&cluster, "no-pods").await;
     apply(
         &cluster,
         json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none", "namespace": ns},
