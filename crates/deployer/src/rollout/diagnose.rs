@@ -193,6 +193,10 @@ pub(super) fn refusal(message: &str) -> Stuck {
 }
 
 pub(super) fn of_pod(pod: &Value, events: &[Value]) -> Option<Sighting> {
+    // One of a Job that has done its part, whatever its attempts before.
+    if pod["status"]["phase"] == "Succeeded" {
+        return None;
+    }
     let found = containers(pod).find_map(|status| of_container(pod, status, events));
     found
         .or_else(|| unschedulable(pod))

@@ -63,8 +63,6 @@ impl Cluster {
         let (pods, former): (Vec<Value>, Vec<Value>) = pods
             .into_iter()
             .map(Object::into_value)
-            // One of a Job that has done its part tells nothing.
-            .filter(|pod| pod["status"]["phase"] != "Succeeded")
             .partition(|pod| is_of_current_version(pod, maker));
         let tellers = pods.iter().chain(&former).filter(|pod| wants_events(pod));
         let mut events = Vec::new();

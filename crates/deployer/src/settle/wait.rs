@@ -56,8 +56,9 @@ enum Verdict {
 
 impl Cluster {
     /// Waits until all of these objects are [`settled`], those without a readiness probe for [`limits::SETTLED`] as in
-    /// [`Cluster::wait_rollout`]. Definitions are waited for until clients find every version they serve. A Job that is
-    /// not there any more has been cleaned up after its end, as far as events do not say otherwise.
+    /// [`Cluster::wait_rollout`]. Definitions are waited for until clients find every version they serve; of these, and of
+    /// an aggregated API, kinds are looked up anew. A Job that is not there any more has been cleaned up after its end,
+    /// as far as events do not say otherwise.
     ///
     /// Ends early with [`Error::Unsettled`] when one has failed or its pods can not get their images; what another
     /// object of the same release may still bring (a crash for want of a database, a Secret that a Job makes, a node) is
@@ -118,7 +119,7 @@ impl Cluster {
             return Ok(look);
         };
         let state = match settled(&live) {
-            Settled::Ready if is_definition(&live) && !self.is_served(&live).await? => {
+            Settled::Ready if !self.is_found(&live).await? => {
                 super::pending("clients do not find it yet")
             }
             state => state,
@@ -138,6 +139,21 @@ impl Cluster {
         }
         look.live = Some(live);
         Ok(look)
+    }
+
+    /// Whether clients find what an object adds to the server's kinds. What was known about them is asked for anew.
+    async fn is_found(&self, live: &Object) -> Result<bool, Error> {
+        match live.gvk().kind.as_str() {
+            "CustomResourceDefinition" => self.is_served(live).await,
+            "APIService" => {
+                let spec = &live.as_value()["spec"];
+                let text = |field: &str| spec[field].as_str().unwrap_or_default();
+                let api_version = format!("{}/{}", text("group"), text("version"));
+                self.kinds.forget(&api_version);
+                Ok(true)
+            }
+            _ => Ok(true),
+        }
     }
 
     /// What is to be thought of an object that is not there.
@@ -312,10 +328,6 @@ fn may_stop(live: &Object) -> bool {
 
 fn is_job(object: &ObjectRef) -> bool {
     object.gvk.group == "batch" && object.gvk.kind == "Job"
-}
-
-fn is_definition(live: &Object) -> bool {
-    live.gvk().group == "apiextensions.k8s.io" && live.gvk().kind == "CustomResourceDefinition"
 }
 
 #[cfg(test)]

@@ -327,6 +327,49 @@ async fn a_definition_is_ready_when_clients_find_what_it_defines() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn kinds_of_an_aggregated_api_are_looked_up_anew_once_it_answers() {
+    let aggregated = json!({"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+        "metadata": {"name": "v1.x.test"}, "spec": {"group": "x.test", "version": "v1"},
+        "status": {"conditions": [{"type": "Available", "status": "True"}]}});
+    let kinds = |plural: &str, kind: &str| {
+        Some(json!({"resources": [{"name": plural, "kind": kind, "namespaced": false}]}))
+    };
+    let (cluster, _) = served(move |path, look| match path {
+        "/apis/x.test/v1" if look == 0 => None,
+        "/apis/x.test/v1" => kinds("things", "Thing"),
+        "/apis/apiregistration.k8s.io/v1" => kinds("apiservices", "APIService"),
+        _ => Some(aggregated.clone()),
+    })
+    .await;
+    let thing = crate::Gvk::new("x.test/v1", "Thing");
+    assert!(!cluster.serves(&thing).await.unwrap());
+    let api = "apiregistration.k8s.io/v1";
+    let reference = ObjectRef::cluster_scoped(api, "APIService", "v1.x.test");
+    let waited = cluster.wait_settled(&[reference], DEADLINE, &|_| ()).await;
+    waited.unwrap();
+    assert!(cluster.serves(&thing).await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_has_done_its_part_tells_nothing_of_its_job() {
+    let done = json!({"terminated": {"exitCode": 0}});
+    let (cluster, _) = served(move |path, look| match path {
+        path if path == format!("{JOBS}/job") && look < 2 => Some(job("FailureTarget")),
+        path if path == format!("{JOBS}/job") => Some(job("Complete")),
+        // After attempts that have failed.
+        PODS => Some(json!({"items": [pod("job-1", "job", "", "Succeeded", &done)]})),
+        _ => None,
+    })
+    .await;
+    let (result, _, told) = wait(&cluster, &[JOB], DEADLINE).await;
+    result.unwrap();
+    assert_eq!(
+        told,
+        ["Job n/job: 0 of 1 pods have succeeded", "Job n/job: ready"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_has_no_probe_is_watched_although_time_is_up() {
     let unprobed = |ready| {
         let mut set = set("db", ready);
