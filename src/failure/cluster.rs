@@ -21,11 +21,6 @@ impl Judge for Error {
             Self::Rollout(failure) => failure.stuck.answer(),
             Self::Unsettled(unsettled) => unsettled.answer(),
             Self::Pull(failure) => failure.stuck.answer(),
-            Self::Unsettled(unsettled) => match unsettled.cause() {
-                Some(cause) => cause.stuck.answer(),
-                None if unsettled.has_failed() => NO,
-                None => Stuck::NoCause.answer(),
-            },
             Self::StillThere { .. } => unknown(
                 "see what holds them, then run the same command again; `--timeout` waits longer",
             ),

@@ -282,8 +282,8 @@ pub(crate) async fn remove_operators(
 ) -> Result<(), Error> {
     for leave in spaces {
         let namespace = leave.space.namespace.clone();
-        let withdrawal = &leave.carried;
-        withdrawal
+        leave
+            .carried
             .carry_out(leased, solution, &namespace, deadline)
             .await?;
         remove_operator(leased, solution, &mut leave.space, &leave.own, deadline).await?;

@@ -10,6 +10,7 @@ use schemas::{Namespace, SolutionName};
 use crate::apply::leased::Leased;
 use crate::model::carried::{self, CarriedRecord, RecordedObject};
 use crate::model::error::Error;
+use crate::model::inventory::NEEDED;
 use crate::model::inventory::custom_resources;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::owner_of;
@@ -68,7 +69,7 @@ impl Withdrawal {
 
     /// Takes it back. The record goes last: as long as it is there, running it again completes what was begun.
     pub(crate) async fn carry_out(
-        &self,
+        &mut self,
         leased: &mut Leased<'_>,
         solution: &SolutionName,
         namespace: &Namespace,
@@ -81,7 +82,11 @@ impl Withdrawal {
             let objects: Vec<ObjectRef> = objects.map(RecordedObject::reference).collect();
             let mut gone = Vec::new();
             for object in objects {
-                if turn == Turn::Space && !is_empty(leased.cluster, &object.name).await? {
+                if turn == Turn::Space
+                    && let Some(kind) = occupied(leased.cluster, &object.name).await?
+                {
+                    let note = format!("{object} stays: {kind} in it that somebody may need");
+                    self.notes.push(note);
                     continue;
                 }
                 leased
@@ -126,7 +131,10 @@ impl Withdrawal {
         let mut callers = Vec::new();
         for kind in callers_kinds() {
             let all = cluster.list(&kind, None, None).await?;
-            let calling = all.iter().filter(|live| self.is_called_by(live));
+            let own = |live: &Object| self.recorded.find(live.reference()).is_some();
+            let calling = all
+                .iter()
+                .filter(|live| self.is_called_by(live) && !own(live));
             callers.extend(calling.map(|live| live.reference().clone()));
         }
         Ok(callers)
@@ -210,23 +218,21 @@ async fn stays(
     })
 }
 
-/// Kinds whose objects somebody may need.
-const NEEDED: [(&str, &str); 5] = [
-    ("v1", "Pod"),
-    ("v1", "PersistentVolumeClaim"),
-    ("v1", "Secret"),
-    ("v1", "ConfigMap"),
-    ("v1", "Service"),
-];
-
-/// Whether a namespace has nothing that somebody could need. Every namespace has the cluster's certificate authority.
-async fn is_empty(cluster: &Cluster, namespace: &str) -> Result<bool, Error> {
-    for (api_version, kind) in NEEDED {
-        let kind = Gvk::new(api_version, kind);
-        let found = cluster.list(&kind, Some(namespace), None).await?;
-        if found.iter().any(|it| it.name() != "kube-root-ca.crt") {
-            return Ok(false);
+/// What a namespace has that somebody could need, or may have: this user may not look. Every namespace has the cluster's
+/// certificate authority.
+async fn occupied(cluster: &Cluster, namespace: &str) -> Result<Option<String>, Error> {
+    for kind in NEEDED {
+        let kind = Gvk::new("v1", kind);
+        let found = match cluster.list(&kind, Some(namespace), None).await {
+            Err(deployer::Error::Forbidden { .. }) => {
+                return Ok(Some(format!("there may be a {}", kind.kind)));
+            }
+            found => found?,
+        };
+        let needed = |it: &&Object| it.name() != "kube-root-ca.crt" && !it.is_being_deleted();
+        if let Some(found) = found.iter().find(needed) {
+            return Ok(Some(format!("there is {}", found.reference())));
         }
     }
-    Ok(true)
+    Ok(None)
 }

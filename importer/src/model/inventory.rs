@@ -47,6 +47,15 @@ pub(crate) fn workloads() -> Vec<Gvk> {
     ]
 }
 
+/// The kinds of what somebody may need that a namespace could still have, once what was carried into it is gone.
+pub(crate) const NEEDED: [&str; 5] = [
+    "Pod",
+    "PersistentVolumeClaim",
+    "Secret",
+    "ConfigMap",
+    "Service",
+];
+
 /// The CRDs with these labels.
 pub(crate) async fn crds(cluster: &Cluster, labels: &Selector) -> Result<Vec<Object>, Error> {
     let definitions = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");

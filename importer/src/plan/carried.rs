@@ -71,9 +71,12 @@ pub(crate) struct Rendering<'a> {
 /// A Secret that nodes log in with.
 #[derive(Clone, Debug)]
 pub(crate) struct PullSecret {
+    /// Its name in the environment's namespace.
     pub(crate) name: String,
-    /// What it holds, where that is known; then every namespace of the release's own gets it.
+    /// What it holds, where that is known; then every namespace of the release's own gets one like it.
     pub(crate) content: Option<Value>,
+    /// Under this name, which the site did not choose for anything else.
+    pub(crate) copy: String,
 }
 
 impl PullSecret {
@@ -83,7 +86,7 @@ impl PullSecret {
         Some(json!({
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": { "name": self.name, "namespace": namespace },
+            "metadata": { "name": self.copy, "namespace": namespace },
             "type": content["type"],
             "data": content["data"],
         }))
@@ -158,7 +161,8 @@ impl Rendering<'_> {
         self.expansion.expand(&mut object)?;
         self.place(&mut object, carried);
         for pod in pod_specs(&object) {
-            self.log_in(object.pointer_mut(&pod));
+            let inside = object["metadata"]["namespace"] == self.namespace.as_str();
+            self.log_in(object.pointer_mut(&pod), inside);
         }
         settle(&mut object);
         if object["apiVersion"] == "batch/v1" && object["kind"] == "Job" {
@@ -202,12 +206,14 @@ impl Rendering<'_> {
         given.as_str().map_or_else(of_set, str::to_owned)
     }
 
-    fn log_in(&self, pod: Option<&mut Value>) {
+    /// Has a pod log in with what its namespace has.
+    fn log_in(&self, pod: Option<&mut Value>, inside: bool) {
         let (Some(Value::Object(pod)), Some(login)) = (pod, &self.login) else {
             return;
         };
         let secrets = pod.entry("imagePullSecrets").or_insert_with(|| json!([]));
-        let secret = json!({ "name": login.name });
+        let name = if inside { &login.name } else { &login.copy };
+        let secret = json!({ "name": name });
         if let Value::Array(secrets) = secrets
             && !secrets.contains(&secret)
         {
@@ -330,8 +336,9 @@ pub(crate) fn of_any_site(
         },
         // One may be made in each namespace.
         login: Some(PullSecret {
-            name: login::secret_name(id.name()).to_string(),
+            name: String::new(),
             content: Some(json!({})),
+            copy: login::secret_name(id.name()).to_string(),
         }),
     };
     rendering.objects()

@@ -210,8 +210,11 @@ impl Carrying<'_> {
                 live.map(Object::into_value)
             }
         };
-        let name = name.to_string();
-        Ok(Some(PullSecret { name, content }))
+        Ok(Some(PullSecret {
+            name: name.to_string(),
+            content,
+            copy: login::secret_name(self.asked.id.name()).to_string(),
+        }))
     }
 
     /// Where nodes pull the images of carried objects from. There is no version in it, so that an upgrade restarts only

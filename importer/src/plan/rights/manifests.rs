@@ -166,9 +166,13 @@ impl<'a> Wanted<'a> {
                 rules.grant(role, in_place)?;
             }
             for carried in self.carried()? {
-                rules.grant(&carried.object, in_place)?;
+                let here = carried.object.namespace() == self.namespace();
+                rules.grant(&carried.object, in_place && here)?;
                 rules.bind(&carried.object);
             }
+        }
+        if self.verbs.contains(&Verb::Undeploy) && !self.carried()?.is_empty() {
+            needs.emptied();
         }
         if self.verbs.contains(&Verb::Site) {
             needs.named_by_site();
@@ -283,15 +287,17 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// The same as they are recorded; those of the environment's namespace lie in any, where it may be any.
+    /// The same as they are recorded. A namespace of the release's own may have yet to be made, and then no role can lie
+    /// in it; and that of the environment may be any.
     fn recorded(&self) -> Result<Vec<RecordedObject>, Error> {
         let definitions: Vec<Value> = self.definitions().cloned().collect();
         let mut recorded = carried::record(&self.carried()?, &definitions).objects;
-        if self.within == Within::Anywhere {
-            let lying = recorded.iter_mut();
-            for object in lying.filter(|it| it.namespace.as_deref() == Some(ANY)) {
-                object.namespace = None;
-            }
+        let here = self.namespace();
+        for object in &mut recorded {
+            object.namespace = object
+                .namespace
+                .take()
+                .filter(|it| Some(it.as_str()) == here);
         }
         Ok(recorded)
     }

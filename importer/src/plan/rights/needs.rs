@@ -7,7 +7,9 @@ use schemas::KubernetesName;
 use serde_json::Value;
 
 use crate::model::carried::RecordedObject;
-use crate::model::inventory::{cluster_kinds, namespaced_kinds, service_monitor, workloads};
+use crate::model::inventory::{
+    NEEDED, cluster_kinds, namespaced_kinds, service_monitor, workloads,
+};
 use crate::model::vocabulary as v;
 use crate::plan::uses;
 
@@ -214,6 +216,14 @@ impl Needs {
             self.everywhere(&FIND, group, resource, None);
         }
         self.of_records(&REMOVE, CORE, "configmaps");
+    }
+
+    /// Looking whether a namespace has what somebody may need. Where this user may not, it stays.
+    pub(crate) fn emptied(&mut self) {
+        for kind in NEEDED {
+            let (group, resource) = resource(kind);
+            self.here(&["list"], group, resource, None);
+        }
     }
 
     fn recorded(&mut self, verbs: &[&str], recorded: &RecordedObject) {
