@@ -347,4 +347,17 @@ mod tests {
         );
         assert_eq!(object, before);
     }
+
+    /// The keys of an object may be as long as itself, and are part of the place of each remark.
+    #[test]
+    fn remarks_are_bounded_in_number_and_length() {
+        let mut object = json!({"data": {"k".repeat(10_000): vec!["a.test/b:1"; 5_000]}});
+        let remarks = compile(&mut object);
+        assert_eq!(remarks.len(), limits::REMARKS);
+        assert!(
+            remarks
+                .iter()
+                .all(|(path, _)| path.chars().count() <= limits::POINTER + 1)
+        );
+    }
 }
