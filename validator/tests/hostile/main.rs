@@ -10,6 +10,7 @@ mod forgeries;
 mod image;
 mod mutations;
 mod seeds;
+mod sets;
 mod subject;
 mod variants;
 

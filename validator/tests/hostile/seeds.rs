@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use manifests::ManifestFile;
 use schemas::{
     Contents, Envelope, ImageDocument, Solution, SolutionSource, Statement, TrustPolicy, yaml,
 };
@@ -34,6 +35,13 @@ fn every_seed_is_accepted() {
     }
     for (name, bytes) in seeds("image_document") {
         assert!(ImageDocument::from_slice(&bytes).is_ok(), "{name}");
+    }
+    for (name, bytes) in seeds("manifests") {
+        let files = [ManifestFile {
+            name: name.clone(),
+            bytes,
+        }];
+        assert!(!manifests::parse(&files).unwrap().all.is_empty(), "{name}");
     }
     for (name, mut bytes) in seeds("envelope") {
         bytes.resize(schemas::limits::ENVELOPE_SIZE - 1, b' ');
