@@ -255,6 +255,106 @@ fn ending_it_leaves_nothing() {
     assert_eq!(desk.names(), before, "something was left");
 }
 
+/// The example, and a release in a set of objects.
+fn desk_with_release(release: &str) -> Desk {
+    let desk = desk();
+    desk.write("source/release.yaml", release);
+    let text = String::from_utf8(desk.read("source/solution.yaml")).unwrap();
+    let set = "  manifests:\n    - {name: web, files: [release.yaml], namespaces: [{name: web}]}\n";
+    desk.write("source/solution.yaml", format!("{text}{set}"));
+    desk
+}
+
+const DEPLOYMENT: &str = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+        - {name: web, image: 'registry.example.test/example/server:1.0.0', args: [--proxy=registry.example.test/proxy:1]}
+---
+{apiVersion: v1, kind: Service, metadata: {name: web, namespace: web}, spec: {selector: {app: web}, ports: [{port: 80}]}}
+";
+
+#[test]
+fn a_release_is_packed_as_it_is_and_shown() {
+    let desk = desk_with_release(DEPLOYMENT);
+    let text = desk.solution(&PACK);
+    assert_eq!(text.code, 0, "{text:?}");
+    let warning = "warning[manifests.image-mentioned]: manifests/web/0001-deployment-web.yaml: /spec/template/spec/containers/0/args/0 names `registry.example.test/proxy:1`, which is none of the Solution's images";
+    assert!(text.stderr.contains(warning), "{text:?}");
+    let shown = desk.solution(&["inspect", "out.iso"]).success();
+    assert!(
+        shown.contains("set         web  2 objects: 1 Deployment, 1 Service\n  namespace web\n"),
+        "{shown}"
+    );
+    let shown = desk
+        .solution(&["inspect", "out.iso", "--output", "json"])
+        .json();
+    let objects = json!([{"name": "web", "objects": {"Deployment": 1, "Service": 1}}]);
+    assert_eq!(shown["sets"], objects);
+    assert_eq!(shown["manifest"]["spec"]["manifests"][0]["name"], "web");
+    let object = desk.solution(&["cat", "out.iso", "manifests/web/0001-deployment-web.yaml"]);
+    let object = object.success();
+    assert!(
+        object.contains("image: '$(image:example-server)'"),
+        "{object}"
+    );
+    assert!(object.contains("namespace: '$(namespace:web)'"), "{object}");
+}
+
+#[test]
+fn images_that_objects_run_are_missed_before_packing_and_added_on_demand() {
+    let other = DEPLOYMENT.replace("example/server:1.0.0", "example/other:2.0");
+    let desk = desk_with_release(&other);
+    let before = String::from_utf8(desk.read("source/solution.yaml")).unwrap();
+    let line = "- {name: \"other\", tag: \"2.0\", source: \"docker://registry.example.test/example/other:2.0\"}";
+    for arguments in [&PACK[..], &["pack", "source", "--check"]] {
+        let said = desk.solution(arguments).failure(1);
+        for words in [
+            "error: objects run an image that spec.images does not have\n",
+            "`release.yaml`, document 1 (line 1): /spec/template/spec/containers/0/image is `registry.example.test/example/other:2.0`",
+            "`solution pack --add-images`",
+            &format!("  |     {line}"),
+        ] {
+            assert!(said.contains(words), "{words} is not in {said}");
+        }
+    }
+    assert!(!desk.path("out.iso").exists());
+    let added = desk
+        .solution(&["pack", "source", "--add-images", "--output", "json"])
+        .json();
+    let image = json!({"name": "other", "tag": "2.0", "source": "docker://registry.example.test/example/other:2.0"});
+    assert_eq!(added["added"], json!([image]));
+    let after = String::from_utf8(desk.read("source/solution.yaml")).unwrap();
+    assert_eq!(after.replace(&format!("    {line}\n"), ""), before);
+    let said = desk
+        .solution(&["pack", "source", "--add-images"])
+        .failure(0);
+    assert!(said.contains("nothing was missing"), "{said}");
+    assert_eq!(desk.read("source/solution.yaml"), after.as_bytes());
+    // From here on it is the registry that is missed.
+    let said = desk.solution(&PACK).failure(3);
+    assert!(said.contains("registry.example.test"), "{said}");
+}
+
+#[test]
+fn five_thousand_objects_are_packed_and_judged() {
+    let object = |number: usize| {
+        format!(
+            "---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c{number}, namespace: web}}, data: {{a: b}}}}\n"
+        )
+    };
+    let desk = desk_with_release(&(0..5000).map(object).collect::<String>());
+    desk.solution(&PACK).success();
+    let shown = desk.solution(&["inspect", "out.iso"]).success();
+    assert!(shown.contains("5000 objects: 5000 ConfigMap"), "{shown}");
+}
+
 /// Adds the server's image once more, with a layer that is a gigabyte of nothing.
 fn add_large_image(desk: &Desk) {
     let blobs = "source/images/example-server/blobs/sha256";

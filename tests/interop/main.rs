@@ -15,6 +15,7 @@ mod images;
 mod installed;
 mod judged;
 mod keys;
+mod manifests;
 mod reproducible;
 mod signatures;
 mod signing;
