@@ -429,7 +429,8 @@ fn exported<'a>(root: &[&'a str]) -> BTreeMap<&'a str, &'a str> {
     let uses = root.split(|word| *word == "use").skip(1);
     let names = uses.flat_map(|path| {
         let end = path.iter().position(|word| *word == ";").unwrap_or(0);
-        let ends = path[..=end].windows(2).filter(|it| ",};".contains(it[1]));
+        let ends = path[..=end].windows(2);
+        let ends = ends.filter(|it| ",};".contains(it[1]) && it[0] != "}");
         ends.map(|it| (it[0], path[0]))
     });
     names.collect()
