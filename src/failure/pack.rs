@@ -48,6 +48,7 @@ impl Judge for ReleaseError {
     fn answer(&self) -> Answer {
         match self {
             Self::Manifests(error) => error.answer(),
+            Self::Bundle(_) => no("make an operator of it: `--as operator`"),
             Self::NoOperator => no(
                 "give the file with the operator's Deployment, or use `solution init DIR` and write spec.images by hand for a Solution without one",
             ),
@@ -59,7 +60,15 @@ impl Judge for ReleaseError {
             Self::NoVersion { .. } => no("give one with `--version`"),
             Self::Id(_) => no("give a shorter one with `--name`"),
             Self::Write { .. } => UNKNOWN,
-            Self::NotEmpty(_)
+            Self::NotMade(_) => no(
+                "give the directory that `init --from` made; renew one of `--as operator` by hand, beside a new one",
+            ),
+            Self::Edited(_) => no(
+                "write what was edited as `patches` of the set in solution.yaml, put these files back as they were, and try again",
+            ),
+            Self::ByHand(_) => no("make these changes in solution.yaml yourself, and try again"),
+            Self::Source(_)
+            | Self::NotEmpty(_)
             | Self::Name { .. }
             | Self::Workload { .. }
             | Self::Unfit(_)

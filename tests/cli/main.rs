@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod budgets;
+mod carried;
 mod cat;
 #[path = "../common/mod.rs"]
 mod common;

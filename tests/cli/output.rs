@@ -146,7 +146,8 @@ fn a_release_forges_no_line() {
     assert!(release.contains(pod), "{release}");
     let more = format!("      {YAML}: {{a: b}}\n{pod}");
     desk.write("release.yaml", release.replacen(pod, &more, 1));
-    let answer = desk.solution(&["init", "--from", "release.yaml", "made"]);
+    let operator = ["init", "--as", "operator", "--from", "release.yaml"];
+    let answer = desk.solution(&[&operator[..], &["made"]].concat());
     assert_eq!(answer.code, 0, "{answer:?}");
     let notes = String::from_utf8(desk.read("made/NOTES.md")).unwrap();
     assert!(notes.contains(SHOWN), "{notes}");
@@ -154,6 +155,7 @@ fn a_release_forges_no_line() {
         "release.yaml",
         format!("{release}---\n{YAML}: 1\n{YAML}: 2\n"),
     );
+    shown(&desk.solution(&[&operator[..], &["other"]].concat()));
     shown(&desk.solution(&["init", "--from", "release.yaml", "other"]));
 }
 

@@ -1,4 +1,5 @@
-//! `init --from`: releases in the shape of three well-known operators become archives that `validate` accepts.
+//! `init --from --as operator`: releases in the shape of three well-known operators become archives that `validate`
+//! accepts.
 
 use std::path::{Path, PathBuf};
 
@@ -9,14 +10,17 @@ use serde_json::Value;
 
 use crate::common::Desk;
 
+/// What makes an operator of the release that follows.
+const OPERATOR: [&str; 4] = ["init", "--as", "operator", "--from"];
+
 /// A release that was written for tests.
-fn release(name: &str) -> String {
+pub(crate) fn release(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/releases");
     path.join(name).display().to_string()
 }
 
 /// Puts an image where each source is, instead of in a registry.
-fn bring_images(desk: &Desk, directory: &str) -> SolutionSource {
+pub(crate) fn bring_images(desk: &Desk, directory: &str) -> SolutionSource {
     let path = format!("{directory}/solution.yaml");
     let mut text = String::from_utf8(desk.read(&path)).unwrap();
     let source = SolutionSource::from_slice(text.as_bytes()).unwrap();
@@ -46,7 +50,7 @@ fn bring_images(desk: &Desk, directory: &str) -> SolutionSource {
 /// Makes a tree of a release, packs and validates it. Gives what `init` said, the tree and what `validate` found.
 #[track_caller]
 fn whole_way(desk: &Desk, release: &str, directory: &str) -> (Value, SolutionSource, Vec<String>) {
-    let made = desk.solution(&["init", "--from", release, "--output", "json"]);
+    let made = desk.solution(&[&OPERATOR[..], &[release, "--output", "json"]].concat());
     assert_eq!(made.code, 0, "{made:?}");
     let source = bring_images(desk, directory);
     desk.solution(&[
@@ -91,7 +95,7 @@ fn pair(name: &str, value: &str) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 
-fn names(desk: &Desk, directory: &str) -> Vec<String> {
+pub(crate) fn names(desk: &Desk, directory: &str) -> Vec<String> {
     let entries = std::fs::read_dir(desk.path(directory)).unwrap();
     let mut names: Vec<String> = entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -260,7 +264,8 @@ fn the_same_release_gives_the_same_tree() {
             "metrics-operator.yaml",
         ] {
             let tree = format!("{directory}/{name}");
-            desk.solution(&["init", "--from", &release(name), &tree, "--name", "app"])
+            let arguments = [&release(name), &tree, "--name", "app"];
+            desk.solution(&[&OPERATOR[..], &arguments].concat())
                 .success();
         }
     }
@@ -273,13 +278,16 @@ fn a_directory_is_written_only_when_it_is_empty() {
     let desk = Desk::new();
     desk.write("app/mine", "mine");
     let file = release("metrics-operator.yaml");
-    let text = desk.solution(&["init", "--from", &file, "app"]).failure(1);
+    let text = desk
+        .solution(&[&OPERATOR[..], &[&file, "app"]].concat())
+        .failure(1);
     assert!(text.contains("`app` is not an empty directory"), "{text}");
     assert_eq!(names(&desk, "app"), ["mine"]);
     std::fs::create_dir(desk.path("empty")).unwrap();
-    desk.solution(&["init", "--from", &file, "empty"]).success();
+    desk.solution(&[&OPERATOR[..], &[&file, "empty"]].concat())
+        .success();
     let text = desk
-        .solution(&["init", "--from", &file, "app/mine"])
+        .solution(&[&OPERATOR[..], &[&file, "app/mine"]].concat())
         .failure(1);
     assert!(
         text.contains("`app/mine` is not an empty directory"),
@@ -292,17 +300,18 @@ fn names_and_versions_can_be_given() {
     let desk = Desk::new();
     let file = release("metrics-operator.yaml");
     let wished = ["--name", "metrics", "--version", "1.2.3-rc.1"];
-    desk.solution(&[&["init", "--from", &file, "somewhere"][..], &wished].concat())
+    desk.solution(&[&OPERATOR[..], &[&file, "somewhere"], &wished].concat())
         .success();
     let source = SolutionSource::from_slice(&desk.read("somewhere/solution.yaml")).unwrap();
     assert_eq!(source.id().unwrap().to_string(), "metrics-1.2.3-rc.1");
-    desk.solution(&["init", "--from", &file, "shop"]).success();
+    desk.solution(&[&OPERATOR[..], &[&file, "shop"]].concat())
+        .success();
     let source = SolutionSource::from_slice(&desk.read("shop/solution.yaml")).unwrap();
     assert_eq!(source.id().unwrap().to_string(), "shop-0.77.1");
     desk.solution(&["init", "--name", "x", "app"]).failure(2);
     desk.solution(&["init"]).failure(2);
     let text = desk
-        .solution(&["init", "--from", &file, "x", "--deployment", "other"])
+        .solution(&[&OPERATOR[..], &[&file, "x", "--deployment", "other"]].concat())
         .failure(1);
     assert!(
         text.contains("no Deployment `other`; it holds: `metrics-operator`\nhint: choose one with `--deployment`"),

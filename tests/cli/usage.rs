@@ -82,6 +82,7 @@ fn what_is_about_a_release_needs_one() {
         ("--version", "1.0.0"),
         ("--name", "shop"),
         ("--deployment", "shop"),
+        ("--as", "operator"),
     ] {
         let text = desk.solution(&["init", "app", option, value]).failure(2);
         assert!(

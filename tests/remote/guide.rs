@@ -99,7 +99,7 @@ fn the_guide_leads_from_a_release_to_a_valid_archive() {
     for file in [
         "images/metrics-config-reloader/1/manifest.json",
         "operator/deploy/crds/probes.monitoring.example.test_crd.yaml",
-        "operator/deploy/role.yaml",
+        "manifests/metrics-operator/0001-",
     ] {
         assert!(files.contains(file), "{file} is not in: {files}");
     }

@@ -22,6 +22,9 @@ pub enum ReleaseError {
         /// Kind and name.
         what: String,
     },
+    /// A bundle for OLM, whose main document only OLM understands.
+    #[error("{0} is an OLM bundle's ClusterServiceVersion, which clusters without OLM do not know")]
+    Bundle(DocumentPlace),
     /// Nothing that could be the operator.
     #[error("the release holds no Deployment, so there is no operator to run")]
     NoOperator,
@@ -69,6 +72,18 @@ pub enum ReleaseError {
         "`solution.yaml` would not read back as intended: a name in the release contains characters that are not allowed"
     )]
     Spelling,
+    /// The directory holds no tree that carries a release.
+    #[error("`{}` has no usable `.solution-init.json`, which says what was taken from its release", .0.display())]
+    NotMade(PathBuf),
+    /// `solution.yaml` of a tree cannot be read.
+    #[error("`solution.yaml` cannot be parsed")]
+    Source(#[source] schemas::ManifestError),
+    /// Files of the release are not as they were written.
+    #[error("{} not as the last release had {}; nothing was written", are(.0), them(.0))]
+    Edited(Vec<String>),
+    /// `solution.yaml` is written in a way that is not understood.
+    #[error("`solution.yaml` is written in a way that cannot be changed without losing something; nothing was written; to change: {}", .0.join(", "))]
+    ByHand(Vec<String>),
     /// The draft would lie among files of others.
     #[error("`{}` is not an empty directory; nothing was written; give another, or empty it", .0.display())]
     NotEmpty(PathBuf),
@@ -80,4 +95,13 @@ pub enum ReleaseError {
         /// The reason.
         source: io::Error,
     },
+}
+
+fn are(paths: &[String]) -> String {
+    let verb = if paths.len() == 1 { "is" } else { "are" };
+    format!("{} {verb}", schemas::listed(paths))
+}
+
+fn them(paths: &[String]) -> &'static str {
+    if paths.len() == 1 { "it" } else { "them" }
 }

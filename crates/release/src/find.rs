@@ -44,12 +44,14 @@ pub(crate) fn images(
 }
 
 /// Kinds that run containers, or configure what does, name images in any of their texts.
-fn searched(kind: &str) -> Searched {
-    const ALL: [&str; 8] = [
+pub(crate) fn searched(kind: &str) -> Searched {
+    const ALL: [&str; 10] = [
         "Deployment",
         "StatefulSet",
         "DaemonSet",
         "ReplicaSet",
+        "ReplicationController",
+        "PodTemplate",
         "Job",
         "CronJob",
         "Pod",

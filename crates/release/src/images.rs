@@ -151,7 +151,7 @@ impl FoundImages {
 }
 
 /// An image of the draft.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct NamedImage {
     pub(crate) image: SourceImage,
     /// Who asks for it.

@@ -2,9 +2,32 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::bundle;
 use crate::notes::{Note, Weight, names};
 use crate::rights::ServiceAccount;
-use manifests::Object;
+use manifests::{Files, Object, Objects};
+
+/// What of a release is not among its objects.
+pub(crate) fn unread(release: &Files, objects: &Objects<'_>) -> Vec<Note> {
+    let passed_over = release.passed_over.iter().map(|passed| {
+        let about = format!("file `{}`", passed.file);
+        Note::new(Weight::Lost, about, passed.why)
+    });
+    let kindless = objects
+        .kindless
+        .iter()
+        .filter(|(_, value)| bundle::package(value).is_none());
+    let kindless = kindless.map(|(place, _)| {
+        let why = "has no `kind`, so it is not a Kubernetes object";
+        Note::new(Weight::Lost, place.to_string(), why)
+    });
+    let repeated = objects.repeated.iter().map(|again| {
+        let about = format!("{}, {}", again.what, again.other);
+        let why = format!("is the same object as {}; taken once", again.one);
+        Note::new(Weight::Lost, about, why)
+    });
+    passed_over.chain(kindless).chain(repeated).collect()
+}
 
 /// One note for all objects of a kind that are left out.
 pub(crate) fn notes<'a>(

@@ -1,14 +1,19 @@
-//! `solution init --from`: a source tree made from the rendered manifests of an operator's release. Bytes in, files and
-//! notes out; only [`SourceTree::write`] touches the disk.
+//! `solution init --from`: a source tree made from the rendered manifests of a release. Bytes in, files and notes out;
+//! only [`SourceTree::write`] and [`update`] touch the disk.
 //!
-//! What a Solution has a place for is taken as it stands; what has none is said, never changed silently.
+//! [`carry`] takes the release as it is. [`draft`] makes an operator of it: what a Solution has a place for is taken as it
+//! stands; what has none is said, never changed silently.
 //!
 //! This crate must not know how archives are packed, nor the network, the terminal, the environment or the clock.
 
 mod bundle;
+mod carried;
+mod changes;
 mod choose;
 mod container;
+mod contents;
 mod definitions;
+mod edit;
 mod error;
 mod fields;
 mod find;
@@ -16,13 +21,20 @@ mod identity;
 mod images;
 mod left;
 mod limits;
+mod merge;
+mod namespaces;
 mod naming;
 mod notes;
+mod paths;
+mod record;
 mod rights;
 mod scope;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod undecided;
+mod update;
+mod worktree;
 mod write;
 
 use std::collections::BTreeMap;
@@ -39,8 +51,11 @@ use definitions::{Definitions, is_definition};
 use images::DraftImages;
 use rights::{AccountRoles, Roles};
 
+pub use carried::carry;
+pub use changes::Changes;
 pub use error::ReleaseError;
 pub use notes::{Note, Weight};
+pub use update::{Renewed, update};
 
 /// What the release need not say, because the user does.
 #[derive(Clone, Debug, Default)]
@@ -66,10 +81,10 @@ pub struct SourceTree {
     pub notes: Vec<Note>,
 }
 
-/// Makes a source tree of a release.
+/// Makes a source tree of an operator's release, whose operator an import runs.
 pub fn draft(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
     let mut objects = manifests::parse(&release.files)?;
-    let mut notes = notes::unread(release, &objects);
+    let mut notes = left::unread(release, &objects);
     let about = bundle::expand(&mut objects.all, &mut notes);
     let definitions = Definitions::of(&objects.all);
     let choice = choose::choose(
@@ -83,13 +98,8 @@ pub fn draft(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseErro
     let rights = Roles::of(&objects.all).rights(&choice.account);
     let (scope, why) = scope::scope(&rights, &container, &definitions.cluster_scoped());
     let (roles, role_notes) = rights::role_file(&rights, scope, choice.workload.namespace());
-    let id = identity::identity(
-        &objects,
-        about.as_ref(),
-        choice.workload,
-        &container,
-        wishes,
-    )?;
+    let id = identity::of_operator(&objects, about.as_ref(), choice.workload, &container)
+        .choose(wishes)?;
     notes.extend([choice.note.clone(), Note::new(Weight::Chosen, "scope", why)]);
     notes.extend(container.notes.iter().cloned());
     notes.extend(role_notes);
@@ -100,10 +110,10 @@ pub fn draft(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseErro
     let mut files = definitions.files(&mut notes)?;
     notes.sort_by_key(|note| note.weight);
     let operator = operator(&container, &images, scope)?;
-    let display_name = about
+    let shown = about
         .map(|about| about.display_name)
         .filter(|name| !name.is_empty());
-    let source = source(&id, &images, operator, display_name);
+    let source = source(&id, &images, operator, shown);
     let release = release.name.as_str();
     for (path, bytes) in [
         (archive::ROLE, roles.into_bytes()),
@@ -174,20 +184,24 @@ fn operator(
     })
 }
 
+/// What people call the Solution, as an annotation.
+fn display_name(name: &SolutionName, shown: Option<String>) -> (String, String) {
+    let annotation = "solutions.metalk8s.scality.com/display-name".to_owned();
+    (annotation, shown.unwrap_or_else(|| name.to_string()))
+}
+
 fn source(
     id: &SolutionId,
     images: &DraftImages,
     operator: Operator,
-    display_name: Option<String>,
+    shown: Option<String>,
 ) -> SolutionSource {
-    let display_name = display_name.unwrap_or_else(|| id.name().to_string());
-    let annotation = "solutions.metalk8s.scality.com/display-name".to_owned();
     SolutionSource {
         api_version: API_VERSION.to_owned(),
         kind: "SolutionSource".to_owned(),
         metadata: Metadata {
             name: id.name().clone(),
-            annotations: BTreeMap::from([(annotation, display_name)]),
+            annotations: BTreeMap::from([display_name(id.name(), shown)]),
             labels: BTreeMap::new(),
         },
         spec: SourceSpec {

@@ -1,6 +1,5 @@
 //! What a person must know about a draft: what was chosen, what to decide, what was left out.
 
-use manifests::{Files, Objects};
 use serde::Serialize;
 
 /// How much a note matters.
@@ -36,28 +35,6 @@ impl Note {
             text: text.into(),
         }
     }
-}
-
-/// What of a release is not among its objects.
-pub(crate) fn unread(release: &Files, objects: &Objects<'_>) -> Vec<Note> {
-    let passed_over = release.passed_over.iter().map(|passed| {
-        let about = format!("file `{}`", passed.file);
-        Note::new(Weight::Lost, about, passed.why)
-    });
-    let kindless = objects
-        .kindless
-        .iter()
-        .filter(|(_, value)| crate::bundle::package(value).is_none());
-    let kindless = kindless.map(|(place, _)| {
-        let why = "has no `kind`, so it is not a Kubernetes object";
-        Note::new(Weight::Lost, place.to_string(), why)
-    });
-    let repeated = objects.repeated.iter().map(|again| {
-        let about = format!("{}, {}", again.what, again.other);
-        let why = format!("is the same object as {}; taken once", again.one);
-        Note::new(Weight::Lost, about, why)
-    });
-    passed_over.chain(kindless).chain(repeated).collect()
 }
 
 /// Names for a message, as `` `a`, `b` and 3 more ``.

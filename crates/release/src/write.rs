@@ -6,9 +6,12 @@ use schemas::{OperatorScope, SolutionId, SolutionSource};
 use validator::rules;
 
 use crate::error::ReleaseError;
-use crate::images::DraftImages;
+use crate::images::{DraftImages, NamedImage};
 use crate::notes::{Note, Weight};
 use manifests::shown;
+
+/// What the record of a release says of itself.
+pub(crate) const RECORD: &str = "What `solution init --from` took from the release. `--update` compares it with this directory to keep what you edited; keep this file with the others, and do not edit it. `solution pack` does not read it.";
 
 /// `solution.yaml`. What is written is read back and compared, so that no name of the release can mean something else
 /// in it.
@@ -17,8 +20,30 @@ pub(crate) fn source(
     images: &DraftImages,
     release: &str,
 ) -> Result<Vec<u8>, ReleaseError> {
+    checked(source, text(source, images, release))
+}
+
+/// `solution.yaml` of a release that is carried as it is.
+pub(crate) fn carried(
+    source: &SolutionSource,
+    images: &DraftImages,
+    release: &str,
+) -> Result<Vec<u8>, ReleaseError> {
+    let mut text = format!(
+        "# Made by `solution init --from` of `{}`.\n",
+        shown(release)
+    );
+    head(source, &mut text);
+    for image in &images.images {
+        push_image(image, "    ", &mut text);
+    }
+    sets(source, &mut text);
+    checked(source, text)
+}
+
+/// The text, if it says what the source does and `pack` would take that.
+pub(crate) fn checked(source: &SolutionSource, text: String) -> Result<Vec<u8>, ReleaseError> {
     rules::check_source(&source.spec).map_err(|problem| ReleaseError::Unfit(Box::new(problem)))?;
-    let text = text(source, images, release);
     match SolutionSource::from_slice(text.as_bytes()) {
         Ok(read) if read == *source => Ok(text.into_bytes()),
         _ => Err(ReleaseError::Spelling),
@@ -26,7 +51,7 @@ pub(crate) fn source(
 }
 
 /// A text in double quotes, as YAML and JSON both read it.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
@@ -46,6 +71,16 @@ fn text(source: &SolutionSource, images: &DraftImages, release: &str) -> String 
         shown(release)
     );
     push!(text, "# before packing, and what was left out.");
+    head(source, &mut text);
+    for image in &images.images {
+        push_image(image, "    ", &mut text);
+    }
+    operator(source, &mut text);
+    text
+}
+
+/// All up to the images.
+fn head(source: &SolutionSource, text: &mut String) {
     push!(
         text,
         "apiVersion: {}\nkind: {}",
@@ -67,31 +102,56 @@ fn text(source: &SolutionSource, images: &DraftImages, release: &str) -> String 
     );
     push!(
         text,
-        "  # Optional. The versions that a site can upgrade from.\n  # upgradeFrom: '>=0.0.1, <{}'\n",
-        source.spec.version
+        "  # Optional. The versions that a site can upgrade from.\n  # upgradeFrom: '>=0.0.1'\n"
     );
     push!(
         text,
-        "  # Every image that the release names. Name and tag are how the site's registry serves it; `ref` is its\n  # original name. Remove what you do not want to ship; add what the operator starts but the release does not name.\n  images:"
+        "  # Every image that the release names. Name and tag are how the site's registry serves it; `ref` is its\n  # original name. Remove what you do not want to ship; add what its programs start but it does not name.\n  images:"
     );
-    for named in &images.images {
-        let image = &named.image;
-        for asker in &named.askers {
-            push!(text, "    # {asker}");
-        }
+}
+
+/// An image with who asks for it, as an element of a list that is indented so.
+pub(crate) fn push_image(named: &NamedImage, indent: &str, text: &mut String) {
+    let NamedImage { image, askers } = named;
+    for asker in askers {
+        push!(text, "{indent}# {asker}");
+    }
+    let (name, tag) = (quoted(image.name.as_str()), quoted(image.tag.as_str()));
+    push!(text, "{indent}- name: {name}\n{indent}  tag: {tag}");
+    push!(
+        text,
+        "{indent}  source: {}",
+        quoted(&image.source.to_string())
+    );
+    if let Some(reference) = &image.reference {
+        push!(text, "{indent}  ref: {}", quoted(reference.as_str()));
+    }
+}
+
+/// The sets, as one that carries a release has them.
+fn sets(source: &SolutionSource, text: &mut String) {
+    push!(
+        text,
+        "\n  # The release's objects, as its files below manifests/ have them. Change them here, not there:\n  #   patches:\n  #     - target: {{kind: Deployment, name: NAME}}\n  #       merge: {{spec: {{replicas: 2}}}}\n  manifests:"
+    );
+    for set in &source.spec.manifests {
+        push!(text, "    - name: {}", quoted(set.name.as_str()));
+        let files = set.files.iter().map(|it| quoted(&it.to_string_lossy()));
         push!(
             text,
-            "    - name: {}\n      tag: {}",
-            quoted(image.name.as_str()),
-            quoted(image.tag.as_str())
+            "      files: [{}]",
+            files.collect::<Vec<_>>().join(", ")
         );
-        push!(text, "      source: {}", quoted(&image.source.to_string()));
-        if let Some(reference) = &image.reference {
-            push!(text, "      ref: {}", quoted(reference.as_str()));
+        if !set.namespaces.is_empty() {
+            push!(text, "      namespaces:");
+        }
+        for namespace in &set.namespaces {
+            push!(text, "        - name: {}", quoted(namespace.name.as_str()));
+            if let Some(fixed) = namespace.fixed {
+                push!(text, "          fixed: {fixed}");
+            }
         }
     }
-    operator(source, &mut text);
-    text
 }
 
 fn operator(source: &SolutionSource, text: &mut String) {
@@ -153,7 +213,22 @@ fn operator(source: &SolutionSource, text: &mut String) {
     }
 }
 
-/// NOTES.md.
+/// NOTES.md of a release that is carried as it is.
+pub(crate) fn undecided(id: &SolutionId, release: &str, notes: &[Note]) -> Vec<u8> {
+    let mut text = String::new();
+    push!(text, "# {} {}\n", id.name(), id.version());
+    push!(
+        text,
+        "What `solution init --from` could not decide about `{}`. This file is for you; `solution pack` does not read it.\n",
+        shown(release)
+    );
+    for note in notes {
+        push!(text, "- [ ] **{}**: {}", note.about, note.text);
+    }
+    text.into_bytes()
+}
+
+/// NOTES.md of an operator's release.
 pub(crate) fn notes(
     id: &SolutionId,
     release: &str,

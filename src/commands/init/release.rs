@@ -1,4 +1,4 @@
-//! `solution init --from`: a source tree from an operator's release.
+//! `solution init --from`: a source tree from a release.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use release::{Note, ReleaseError, SourceTree, Weight, Wishes};
 use schemas::{SolutionName, Version};
 use serde::Serialize;
 
-use super::{Arguments, show_files};
+use super::{Arguments, Taken, show_files};
 use crate::args::Output;
 use crate::commands::give;
 use crate::failure::{Failure, Outcome};
@@ -23,7 +23,12 @@ struct Made<'a> {
 }
 
 pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<Outcome, Failure> {
-    let draft = draft(arguments, from)?;
+    let taken = arguments.taken.unwrap_or_default();
+    if arguments.deployment.is_some() && taken == Taken::Manifests {
+        let message = "`--deployment` chooses what is run as the operator, and the release is carried as it is";
+        return Err(Failure::usage(message).hint("give `--as operator` too, or leave it out"));
+    }
+    let draft = draft(arguments, taken, from)?;
     let named = arguments.directory.as_deref();
     let directory = named.unwrap_or(Path::new(draft.id.name().as_str()));
     let written = draft.write(directory)?;
@@ -36,11 +41,11 @@ pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<
     };
     Ok(give(output, &made, |made| {
         show_files(made.files);
-        show(made, directory);
+        show(made, taken, directory);
     }))
 }
 
-fn draft(arguments: &Arguments, from: &Path) -> Result<SourceTree, Failure> {
+fn draft(arguments: &Arguments, taken: Taken, from: &Path) -> Result<SourceTree, Failure> {
     let directory = arguments.directory.as_deref().and_then(Path::file_name);
     let of_directory = || directory?.to_str()?.parse().ok();
     let wishes = Wishes {
@@ -48,14 +53,15 @@ fn draft(arguments: &Arguments, from: &Path) -> Result<SourceTree, Failure> {
         version: arguments.version.clone(),
         deployment: arguments.deployment.clone(),
     };
-    Ok(release::draft(
-        &manifests::read(from).map_err(ReleaseError::from)?,
-        &wishes,
-    )?)
+    let release = manifests::read(from).map_err(ReleaseError::from)?;
+    Ok(match taken {
+        Taken::Manifests => release::carry(&release, &wishes),
+        Taken::Operator => release::draft(&release, &wishes),
+    }?)
 }
 
 /// What to know, the weightiest in full and the rest by number.
-fn show(made: &Made<'_>, directory: &Path) {
+fn show(made: &Made<'_>, taken: Taken, directory: &Path) {
     let of = |weight| made.notes.iter().filter(move |note| note.weight == weight);
     let images = render::count(made.images, "image");
     render::note!("{} {}: {images}", made.solution, made.version);
@@ -66,10 +72,16 @@ fn show(made: &Made<'_>, directory: &Path) {
     }
     let directory = directory.display();
     let left = of(Weight::Lost).count() + of(Weight::Made).count();
+    if taken == Taken::Operator {
+        render::note!(
+            "{left} more in {directory}/NOTES.md: what was left out, and what the import creates itself"
+        );
+    }
+    let notes = match made.notes {
+        [] => String::new(),
+        _ => format!("{directory}/NOTES.md and "),
+    };
     render::note!(
-        "{left} more in {directory}/NOTES.md: what was left out, and what the import creates itself"
-    );
-    render::note!(
-        "next: read {directory}/NOTES.md and {directory}/solution.yaml, then `solution pack {directory} -o FILE --key KEY`"
+        "next: read {notes}{directory}/solution.yaml, then `solution pack {directory} -o FILE --key KEY`"
     );
 }

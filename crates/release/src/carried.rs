@@ -1,0 +1,151 @@
+//! A release carried as it is: its files byte for byte, and a `solution.yaml` with its images and namespaces.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use manifests::{Files, ManifestFile, ManifestsError, Object};
+use schemas::{
+    API_VERSION, Metadata, Phase, SetName, SolutionId, SolutionSource, SourceNamespace, SourceSet,
+    SourceSpec, Strategy,
+};
+
+use crate::contents::Contents;
+use crate::images::DraftImages;
+use crate::paths::{MANIFESTS, NOTES, RECORD, SOURCE};
+use crate::record::Record;
+use crate::{
+    ReleaseError, SourceTree, Wishes, display_name, identity, namespaces, undecided, write,
+};
+
+/// A release, understood.
+pub(crate) struct Carried {
+    pub(crate) id: SolutionId,
+    pub(crate) images: DraftImages,
+    /// The release's own namespaces.
+    pub(crate) own: Vec<SourceNamespace>,
+    pub(crate) notes: Vec<crate::Note>,
+    /// Its files, by path in the tree.
+    pub(crate) files: BTreeMap<String, Vec<u8>>,
+}
+
+/// Makes a source tree that carries a release as it is.
+pub fn carry(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
+    let carried = Carried::of(release, wishes)?;
+    let source = carried.source();
+    let mut files = carried.files.clone();
+    if !carried.notes.is_empty() {
+        let notes = write::undecided(&carried.id, &release.name, &carried.notes);
+        files.insert(NOTES.to_owned(), notes);
+    }
+    let images = source.spec.images.clone();
+    let record = Record::new(carried.id.version(), images, &carried.own, &files);
+    let text = write::carried(&source, &carried.images, &release.name)?;
+    files.insert(SOURCE.to_owned(), text);
+    files.insert(RECORD.to_owned(), record.bytes());
+    Ok(SourceTree {
+        id: carried.id,
+        source,
+        files,
+        notes: carried.notes,
+    })
+}
+
+impl Carried {
+    pub(crate) fn of(release: &Files, wishes: &Wishes) -> Result<Self, ReleaseError> {
+        let mut objects = manifests::parse(&release.files)?;
+        if let Some(bundle) = objects.all.iter().find(|it| is_bundle(it)) {
+            return Err(ReleaseError::Bundle(bundle.place.clone()));
+        }
+        let mut notes = undecided::of_files(release, &objects);
+        let files = files(release, !objects.kindless.is_empty())?;
+        let contents = Contents::of(std::mem::take(&mut objects.all));
+        let main = namespaces::own(&contents, None);
+        let main = main.first().map_or("", |namespace| namespace.name.as_str());
+        let id = identity::of_release(&contents, main).choose(wishes)?;
+        let own = namespaces::own(&contents, Some(id.name()));
+        let images = contents.images()?;
+        notes.extend(undecided::of_objects(&contents, &images, &own));
+        Ok(Self {
+            id,
+            images,
+            own,
+            notes,
+            files,
+        })
+    }
+
+    fn source(&self) -> SolutionSource {
+        let name = self.id.name();
+        let (key, value) = display_name(name, None);
+        let images = self.images.images.iter();
+        let set = SourceSet {
+            name: set_name(name.as_str()),
+            files: vec![MANIFESTS.into()],
+            namespaces: self.own.clone(),
+            patches: Vec::new(),
+            pod_templates: Vec::new(),
+            needs: Vec::new(),
+            strategy: Strategy::Managed,
+            when: None,
+            phase: Phase::Install,
+        };
+        SolutionSource {
+            api_version: API_VERSION.to_owned(),
+            kind: "SolutionSource".to_owned(),
+            metadata: Metadata {
+                name: name.clone(),
+                annotations: BTreeMap::from([(key, value)]),
+                labels: BTreeMap::new(),
+            },
+            spec: SourceSpec {
+                version: self.id.version().clone(),
+                images: images.map(|named| named.image.clone()).collect(),
+                operator: None,
+                crds: "operator/deploy/crds".into(),
+                roles: archive::ROLE.into(),
+                manifests: vec![set],
+                parameters: BTreeMap::new(),
+                upgrade_from: None,
+                expires: None,
+            },
+        }
+    }
+}
+
+/// Only OLM understands these.
+fn is_bundle(object: &Object<'_>) -> bool {
+    object.group() == "operators.coreos.com" && object.kind() == "ClusterServiceVersion"
+}
+
+/// The Solution's name, if a set can have it.
+fn set_name(name: &str) -> SetName {
+    name.parse()
+        .unwrap_or_else(|_| "release".parse().expect("`release` is a DNS label"))
+}
+
+/// The release's files by their path in the tree; where there are documents that are no objects, without the files that
+/// hold nothing else.
+fn files(release: &Files, kindless: bool) -> Result<BTreeMap<String, Vec<u8>>, ManifestsError> {
+    let mut files = BTreeMap::new();
+    for file in &release.files {
+        let idle = kindless && {
+            let objects = manifests::parse(std::slice::from_ref(file))?;
+            objects.all.is_empty() && !objects.kindless.is_empty()
+        };
+        if !idle {
+            files.insert(path(file), file.bytes.clone());
+        }
+    }
+    Ok(files)
+}
+
+/// The path of a file in the tree, which `pack` reads for its name.
+fn path(file: &ManifestFile) -> String {
+    let name = file.name.as_str();
+    let extension = Path::new(name).extension().and_then(|it| it.to_str());
+    let end = match extension {
+        Some("yaml" | "yml" | "json") if !name.starts_with("kustomization.") => "",
+        _ => ".yaml",
+    };
+    format!("{MANIFESTS}/{name}{end}")
+}

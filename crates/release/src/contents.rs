@@ -1,0 +1,150 @@
+//! What a release carries: the objects of a set, the definitions of custom resources, and the images that both name.
+
+use std::collections::BTreeSet;
+
+use manifests::reference::Hint;
+use manifests::{Compiler, KnownImages, ManifestsError, Object, Remark, Unsettled, text};
+use schemas::{Namespace, SourceNamespace};
+use serde_json::Value;
+use validator::rules;
+
+use crate::ReleaseError;
+use crate::find::searched;
+use crate::images::{DraftImages, FoundImages, Searched};
+use crate::limits::RELEASE_IMAGES;
+use crate::rights;
+
+/// A release's objects.
+#[derive(Debug)]
+pub(crate) struct Contents<'a> {
+    /// Those of the set, in order.
+    pub(crate) objects: Vec<Object<'a>>,
+    /// Definitions of custom resources that belong to no environment.
+    pub(crate) definitions: Vec<Value>,
+    /// Group and kind of what these define for the whole cluster.
+    cluster: BTreeSet<(String, String)>,
+}
+
+/// What compiling an object left unsettled.
+pub(crate) struct Unsure<'a> {
+    pub(crate) object: &'a Object<'a>,
+    pub(crate) remark: Remark,
+}
+
+impl<'a> Contents<'a> {
+    pub(crate) fn of(all: Vec<Object<'a>>) -> Self {
+        let is_the_clusters = |object: &Object<'_>| {
+            rules::is_definition(&object.value) && !rules::converts_by_webhook(&object.value)
+        };
+        let (definitions, objects): (Vec<_>, Vec<_>) = all.into_iter().partition(is_the_clusters);
+        let definitions: Vec<Value> = definitions.into_iter().map(|it| it.value).collect();
+        let cluster = definitions
+            .iter()
+            .filter(|it| rules::cluster_scoped(it).is_some());
+        let kind = |it| {
+            let of = |pointer| text(it, pointer).to_owned();
+            (of("/spec/group"), of("/spec/names/kind"))
+        };
+        Self {
+            cluster: cluster.map(kind).collect(),
+            objects,
+            definitions,
+        }
+    }
+
+    /// Every image that the release names where it is known to be one.
+    pub(crate) fn images(&self) -> Result<DraftImages, ReleaseError> {
+        let mut images = FoundImages::default();
+        for object in &self.objects {
+            let title = object.title();
+            for remark in compiled(object, &KnownImages::default(), &[]) {
+                if let Unsettled::Missing(reference) = remark.what {
+                    images.scan(reference.as_str(), Hint::Image, &title);
+                }
+            }
+            if !rules::is_definition(&object.value)
+                && !rights::is_role(object)
+                && !rights::is_binding(object)
+            {
+                scan(&mut images, object, &title);
+            }
+            ManifestsError::check(&object.place, images.len(), RELEASE_IMAGES, "images")?;
+        }
+        for definition in &self.definitions {
+            images.scan_defaults(&definition["spec"], &title(definition));
+        }
+        Ok(images.named())
+    }
+
+    /// What `pack` will remark about the objects. Definitions are not compiled: what they say of images is for people.
+    pub(crate) fn unsure(
+        &'a self,
+        images: &'a DraftImages,
+        own: &[SourceNamespace],
+    ) -> impl Iterator<Item = Unsure<'a>> {
+        let places = images.images.iter().map(|named| &named.image);
+        let known = KnownImages::new(
+            places.filter_map(|image| Some((image.place(), image.reference.as_ref()?))),
+        );
+        let moved = self.moved(own);
+        let compiled_ones = self
+            .objects
+            .iter()
+            .filter(|it| !rules::is_definition(&it.value));
+        compiled_ones.flat_map(move |object| {
+            let remarks = compiled(object, &known, &moved);
+            remarks
+                .into_iter()
+                .map(move |remark| Unsure { object, remark })
+        })
+    }
+
+    /// The namespaces that may have another name at a site, as `pack` decides it where nobody says.
+    fn moved(&self, own: &[SourceNamespace]) -> Vec<Namespace> {
+        let names: BTreeSet<&str> = own.iter().map(|it| it.name.as_str()).collect();
+        let fixed = self.objects.iter().any(|object| {
+            let elsewhere = !object.namespace().is_empty() && !names.contains(object.namespace());
+            elsewhere || self.is_cluster_scoped(object)
+        });
+        let moved = own.iter().filter(|it| !it.fixed.unwrap_or(fixed));
+        moved.map(|it| it.name.clone()).collect()
+    }
+
+    /// Whether an object belongs to the whole cluster.
+    pub(crate) fn is_cluster_scoped(&self, object: &Object<'_>) -> bool {
+        let kind = (object.group().to_owned(), object.kind().to_owned());
+        self.cluster.contains(&kind) || manifests::is_cluster_scoped(&object.value, &[])
+    }
+}
+
+/// Looks for images in an object; in what is said about it only where a name says that it is one.
+fn scan(images: &mut FoundImages, object: &Object<'_>, title: &str) {
+    for (field, value) in object.value.as_object().into_iter().flatten() {
+        let searched = match field.as_str() {
+            "metadata" => Searched::Fields,
+            _ => searched(object.kind()),
+        };
+        images.scan_document(value, searched, title);
+    }
+}
+
+/// The specification of an object's pods, if its kind is one of Kubernetes' own that have any.
+pub(crate) fn pod(object: &Value) -> Option<&Value> {
+    let pointers = manifests::pod_specs(object);
+    object.pointer(pointers.first()?)
+}
+
+/// Kind and name of a definition, for people.
+pub(crate) fn title(definition: &Value) -> String {
+    let name = manifests::shown(text(definition, "/metadata/name"));
+    format!("CustomResourceDefinition `{name}`")
+}
+
+fn compiled(object: &Object<'_>, images: &KnownImages, namespaces: &[Namespace]) -> Vec<Remark> {
+    let compiler = Compiler {
+        images,
+        namespaces,
+        templates: &[],
+    };
+    compiler.compile(&mut object.value.clone())
+}

@@ -1,0 +1,178 @@
+//! The namespaces that a release calls its own, for the set that carries it.
+
+use schemas::{Namespace, SolutionName, SourceNamespace};
+use serde_json::Value;
+
+use crate::contents::{Contents, pod};
+use manifests::{Object, list, text};
+
+/// The namespace that kubectl takes when nobody says which.
+const UNSAID: &str = "default";
+
+/// A namespace that a release names.
+struct Named<'a> {
+    name: &'a str,
+    workloads: usize,
+    objects: usize,
+}
+
+/// The release's own namespaces, first the one with most workloads.
+///
+/// A release whose objects name no namespace works in any, and so does one that was rendered for kubectl's `default`:
+/// its namespace is not fixed, whatever else the release has.
+pub(crate) fn own(
+    contents: &Contents<'_>,
+    solution: Option<&SolutionName>,
+) -> Vec<SourceNamespace> {
+    let mut named = named(&contents.objects);
+    named.sort_by_key(|it| std::cmp::Reverse((it.workloads, it.objects)));
+    let own = named.into_iter().filter_map(|it| it.name.parse().ok());
+    let own = own.map(|name: Namespace| SourceNamespace {
+        fixed: (name.as_str() == UNSAID).then_some(false),
+        name,
+    });
+    let mut own: Vec<SourceNamespace> = own.collect();
+    let nameless = |it: &Object<'_>| it.namespace().is_empty() && !contents.is_cluster_scoped(it);
+    if own.is_empty() && contents.objects.iter().any(nameless) {
+        let meant = meant(&contents.objects).or_else(|| solution?.as_str().parse().ok());
+        own.extend(meant.map(|name| SourceNamespace {
+            name,
+            fixed: Some(false),
+        }));
+    }
+    own
+}
+
+/// The namespace that most references mean, of a release whose objects name none.
+fn meant(objects: &[Object<'_>]) -> Option<Namespace> {
+    let mut named: Vec<Named<'_>> = Vec::new();
+    for name in objects.iter().flat_map(|object| referred(&object.value)) {
+        count(&mut named, name).objects += 1;
+    }
+    named.sort_by_key(|it| std::cmp::Reverse(it.objects));
+    let mut own = named.iter().filter(|it| is_own(it.name));
+    own.find_map(|it| it.name.parse().ok())
+}
+
+/// Kubernetes' own namespaces are no release's.
+fn is_own(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with("kube-")
+}
+
+fn named<'a>(objects: &'a [Object<'a>]) -> Vec<Named<'a>> {
+    let mut named = Vec::new();
+    for object in objects {
+        let is_namespace = object.kind() == "Namespace" && object.group().is_empty();
+        let name = if is_namespace {
+            object.name()
+        } else {
+            object.namespace()
+        };
+        if is_own(name) {
+            let entry = count(&mut named, name);
+            entry.objects += 1;
+            entry.workloads += usize::from(pod(&object.value).is_some());
+        }
+    }
+    named
+}
+
+fn count<'n, 'a>(named: &'n mut Vec<Named<'a>>, name: &'a str) -> &'n mut Named<'a> {
+    let index = named.iter().position(|it| it.name == name);
+    let index = index.unwrap_or_else(|| {
+        named.push(Named {
+            name,
+            workloads: 0,
+            objects: 0,
+        });
+        named.len() - 1
+    });
+    &mut named[index]
+}
+
+/// The namespaces of what an object refers to: accounts that roles are bound to, Services of webhooks and of APIs.
+fn referred(object: &Value) -> impl Iterator<Item = &str> {
+    let subjects = list(object, "/subjects").iter();
+    let subjects = subjects.map(|subject| text(subject, "/namespace"));
+    let webhooks = list(object, "/webhooks").iter();
+    let webhooks = webhooks.map(|webhook| text(webhook, "/clientConfig/service/namespace"));
+    let service = text(object, "/spec/service/namespace");
+    subjects.chain(webhooks).chain([service])
+}
+
+#[cfg(test)]
+mod tests {
+    use manifests::ManifestFile;
+
+    use super::*;
+
+    fn of(text: &str) -> Vec<(String, Option<bool>)> {
+        let files = [ManifestFile {
+            name: "release.yaml".to_owned(),
+            bytes: text.as_bytes().to_vec(),
+        }];
+        let objects = manifests::parse(&files).unwrap();
+        let solution = "shop".parse().unwrap();
+        let own = own(&Contents::of(objects.all), Some(&solution));
+        own.into_iter()
+            .map(|it| (it.name.to_string(), it.fixed))
+            .collect()
+    }
+
+    fn object(kind: &str, namespace: &str) -> String {
+        let api_version = match kind {
+            "Deployment" => "apps/v1",
+            "ClusterRoleBinding" => "rbac.authorization.k8s.io/v1",
+            _ => "v1",
+        };
+        let namespace = match namespace {
+            "" => String::new(),
+            name => format!(", namespace: {name}"),
+        };
+        format!(
+            "---\napiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: app-{}{namespace}}}\nspec: {{template: {{spec: {{}}}}}}\n",
+            namespace.len()
+        )
+    }
+
+    fn pair(name: &str, fixed: Option<bool>) -> (String, Option<bool>) {
+        (name.to_owned(), fixed)
+    }
+
+    #[test]
+    fn the_first_namespace_is_that_of_most_workloads_and_kubernetes_own_are_none() {
+        let release = [
+            object("Service", "monitoring"),
+            object("ConfigMap", "monitoring"),
+            object("Secret", "kube-system"),
+            object("Deployment", "apps"),
+            "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: later}\n".to_owned(),
+        ];
+        assert_eq!(
+            of(&release.concat()),
+            [
+                pair("apps", None),
+                pair("monitoring", None),
+                pair("later", None)
+            ]
+        );
+        assert_eq!(of(&object("Deployment", "kube-system")), []);
+    }
+
+    #[test]
+    fn a_release_whose_objects_name_no_namespace_works_in_any() {
+        let subjects = "subjects: [{kind: ServiceAccount, name: a, namespace: apps}]\n";
+        let binding = format!("{}{subjects}", object("ClusterRoleBinding", ""));
+        let deployment = object("Deployment", "");
+        assert_eq!(
+            of(&format!("{deployment}{binding}")),
+            [pair("apps", Some(false))]
+        );
+        assert_eq!(of(&deployment), [pair("shop", Some(false))]);
+        assert_eq!(of(&binding), [], "nothing of it is in a namespace");
+        assert_eq!(
+            of(&object("Deployment", "default")),
+            [pair("default", Some(false))]
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! What only a person can decide about a release that is carried as it is.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use manifests::{Files, Object, Objects, Unsettled, list, shown, text};
+use schemas::{ImageReference, SourceNamespace};
+use serde_json::Value;
+
+use crate::contents::{self, Contents, Unsure};
+use crate::images::{DraftImages, FoundImages};
+use crate::notes::{Note, Weight};
+
+fn decide(about: impl Into<String>, text: impl Into<String>) -> Note {
+    Note::new(Weight::Decide, about, text)
+}
+
+/// What of the release's files is not carried, or not as an object.
+pub(crate) fn of_files(release: &Files, objects: &Objects<'_>) -> Vec<Note> {
+    let is_manifest = |file: &str| {
+        let extension = Path::new(file).extension();
+        extension.is_some_and(|it| it == "yaml" || it == "yml" || it == "json")
+    };
+    let passed_over = release.passed_over.iter();
+    let passed_over = passed_over
+        .filter(|passed| is_manifest(&passed.file))
+        .map(|passed| {
+            decide(
+                format!("file `{}`", passed.file),
+                format!("{}; it was not taken", passed.why),
+            )
+        });
+    let kindless = objects.kindless.iter().map(|(place, _)| {
+        let why = "has no `kind`, so it is not a Kubernetes object; `pack` refuses it unless it is removed";
+        decide(place.to_string(), why)
+    });
+    passed_over.chain(kindless).collect()
+}
+
+/// What of the release's objects is not decided.
+pub(crate) fn of_objects(
+    contents: &Contents<'_>,
+    images: &DraftImages,
+    own: &[SourceNamespace],
+) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let mut mentioned: BTreeMap<String, Mentioned> = BTreeMap::new();
+    for unsure in contents.unsure(images, own) {
+        let place = unsure.place();
+        match unsure.remark.what {
+            Unsettled::Missing(image) | Unsettled::Mentioned(image) => {
+                let one = mentioned.entry(image.to_string());
+                let one = one.or_insert_with(|| Mentioned { image, places: Vec::new() });
+                one.places.push(place);
+            }
+            Unsettled::Repository(placeholder) => notes.push(decide(place, format!("names the repository of an image without its tag; if the program adds the tag, a patch can write `{placeholder}`"))),
+            Unsettled::Namespace(name) => notes.push(decide(place, format!("has `{name}`, which may be the release's namespace or another word; if it is the namespace, a patch can write `$(namespace:{name})`, or `fixed: true` keeps its name at every site"))),
+            Unsettled::Placeholder(error) => notes.push(decide(place, format!("begins like a placeholder and is none: {error}; a patch can write one more `$` before it, if the text is meant as it stands"))),
+        }
+    }
+    let mentioned = mentioned.into_values().map(|it| it.note());
+    let mut all: Vec<Note> = mentioned.collect();
+    all.append(&mut notes);
+    all.extend(contents.objects.iter().filter_map(of_object));
+    all.extend(contents.definitions.iter().filter_map(of_definition));
+    all
+}
+
+impl Unsure<'_> {
+    fn place(&self) -> String {
+        format!("{}, `{}`", self.object.title(), shown(&self.remark.path))
+    }
+}
+
+/// Places of one text: as many as are shown.
+const PLACES: usize = 5;
+
+/// A text that looks like an image, where none is known to be.
+struct Mentioned {
+    image: ImageReference,
+    places: Vec<String>,
+}
+
+impl Mentioned {
+    fn note(&self) -> Note {
+        let mut one = FoundImages::default();
+        one.scan(self.image.as_str(), manifests::reference::Hint::Image, "");
+        let line = one.named().images.pop().map(|named| {
+            let image = named.image;
+            format!(
+                "`- {{name: {}, tag: \"{}\", source: \"{}\"}}`",
+                image.name, image.tag, image.source
+            )
+        });
+        let places = self.places[..self.places.len().min(PLACES)].join(", ");
+        let places = match self.places.len().saturating_sub(PLACES) {
+            0 => places,
+            more => format!("{places} and {more} more"),
+        };
+        decide(
+            format!("`{}`", self.image),
+            format!(
+                "looks like an image, in {places}; if it is one, add {} to spec.images",
+                line.unwrap_or_default()
+            ),
+        )
+    }
+}
+
+fn of_object(object: &Object<'_>) -> Option<Note> {
+    let value = &object.value;
+    match (object.group(), object.kind()) {
+        ("", "Secret") if has_data(value) => Some(decide(
+            object.title(),
+            "has data, and `pack` refuses secrets in an archive; remove the data by a patch and make the Secret at the site, or, if everybody may know it, patch the annotation `solutions.metalk8s.scality.com/public: \"true\"` onto it",
+        )),
+        ("admissionregistration.k8s.io", _) => {
+            let names = list(value, "/webhooks")
+                .iter()
+                .filter(|it| stops_everything(it));
+            let names: Vec<String> = names.map(|it| shown(text(it, "/name"))).collect();
+            (!names.is_empty()).then(|| decide(object.title(), format!("{} refuses every change in the cluster while its program is not served (`failurePolicy: Fail` on all resources); a patch can leave out namespaces that must go on working, such as kube-system, with a `namespaceSelector`", schemas::listed(&names))))
+        }
+        _ => None,
+    }
+}
+
+fn has_data(secret: &Value) -> bool {
+    ["data", "stringData"].iter().any(|field| {
+        let data = secret.get(field).and_then(Value::as_object);
+        data.is_some_and(|data| !data.is_empty())
+    })
+}
+
+/// Whether a webhook is asked about all kinds of objects in all namespaces, and nothing happens without its answer.
+fn stops_everything(webhook: &Value) -> bool {
+    let all = |rule: &Value, field: &str| {
+        let named = list(rule, field).iter().filter_map(Value::as_str);
+        named.into_iter().any(|it| it == "*" || it == "*/*")
+    };
+    let everything = |rule: &Value| all(rule, "/apiGroups") && all(rule, "/resources");
+    let selects = |field: &str| {
+        let selector = webhook.get(field).and_then(Value::as_object);
+        selector.is_some_and(|selector| !selector.is_empty())
+    };
+    text(webhook, "/failurePolicy") != "Ignore"
+        && !selects("namespaceSelector")
+        && !selects("objectSelector")
+        && list(webhook, "/rules").iter().any(everything)
+}
+
+fn of_definition(definition: &Value) -> Option<Note> {
+    let named = FoundImages::default().scan_defaults(&definition["spec"], "");
+    named.then(|| decide(contents::title(definition), "has images among its default values, which stay as they are: the site's nodes must find these references, by a mirror or by values in the custom resources"))
+}

@@ -1,0 +1,93 @@
+//! `solution init --from … --update`: a tree that carries a release, renewed for the next one.
+
+use std::path::{Path, PathBuf};
+
+use release::{Changes, Note, ReleaseError, Renewed};
+use schemas::{SolutionName, Version};
+use serde::Serialize;
+
+use super::{Arguments, Taken, show_files};
+use crate::args::Output;
+use crate::commands::give;
+use crate::failure::{Failure, Outcome};
+use crate::render;
+
+/// What became of a tree.
+#[derive(Serialize)]
+struct Updated<'a> {
+    solution: &'a SolutionName,
+    version: &'a Version,
+    from: &'a Version,
+    files: &'a [PathBuf],
+    removed: &'a [PathBuf],
+    images: usize,
+    changes: OfRelease<'a>,
+    notes: &'a [Note],
+}
+
+/// What is different between the releases.
+#[derive(Serialize)]
+struct OfRelease<'a> {
+    objects: &'a Changes,
+    images: &'a Changes,
+}
+
+pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<Outcome, Failure> {
+    if arguments.taken == Some(Taken::Operator) {
+        let message = "`--update` renews a tree that carries a release as it is";
+        let hint = "make an operator of the next release in another directory, and carry your decisions over";
+        return Err(Failure::usage(message).hint(hint));
+    }
+    let Some(directory) = arguments.directory.as_deref() else {
+        let message = "`--update` renews a tree, and none is given";
+        return Err(Failure::usage(message).hint("give the directory of solution.yaml"));
+    };
+    let release = manifests::read(from).map_err(ReleaseError::from)?;
+    let renewed = release::update(directory, &release, arguments.version.clone())?;
+    let updated = Updated {
+        solution: renewed.id.name(),
+        version: renewed.id.version(),
+        from: &renewed.from,
+        files: &renewed.written,
+        removed: &renewed.removed,
+        images: renewed.sources.len(),
+        changes: OfRelease {
+            objects: &renewed.objects,
+            images: &renewed.images,
+        },
+        notes: &renewed.notes,
+    };
+    Ok(give(output, &updated, |_| show(&renewed, directory)))
+}
+
+fn show(renewed: &Renewed, directory: &Path) {
+    show_files(&renewed.written);
+    for path in &renewed.removed {
+        render::line!("removed {}", path.display());
+    }
+    for (what, changes) in [("object", &renewed.objects), ("image", &renewed.images)] {
+        for (how, names) in [
+            ("added", &changes.added),
+            ("changed", &changes.changed),
+            ("removed", &changes.removed),
+        ] {
+            for name in names {
+                render::line!("{what} {how}: {name}");
+            }
+        }
+    }
+    let (id, images) = (&renewed.id, render::count(renewed.sources.len(), "image"));
+    render::note!(
+        "{} {}, was {}: {images}",
+        id.name(),
+        id.version(),
+        renewed.from
+    );
+    for note in &renewed.notes {
+        render::note!("decide: {}: {}", note.about, note.text);
+    }
+    let directory = directory.display();
+    render::note!(
+        "next: read what changed, for example with `git diff {directory}`, then `solution pack {directory} -o FILE --key KEY`"
+    );
+}

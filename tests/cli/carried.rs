@@ -1,0 +1,508 @@
+//! `init --from`: releases of ten kinds, carried as they are, and what is left to decide.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use schemas::SolutionSource;
+use serde_json::{Value, json};
+
+use crate::common::Desk;
+use crate::releases::{names, release};
+
+/// The releases: file, name and version that are found, and what is left to decide.
+const RELEASES: [(&str, &str, &[&str]); 10] = [
+    ("block-store.yaml", "block-store-1.12.1", &[]),
+    ("cert-keeper.yaml", "cert-keeper-1.16.1", &[]),
+    (
+        "git-deployer.yaml",
+        "git-deployer-3.5.1",
+        &[
+            "Deployment `git-deployer-server`, `/spec/template/spec/containers/0/args/1`",
+            "Secret `git-deployer-cache`",
+        ],
+    ),
+    ("guestbook.yaml", "guestbook-4.0.0", &[]),
+    ("ingress-gate.yaml", "ingress-gate-1.15.1", &[]),
+    (
+        "log-sweeper.yaml",
+        "log-sweeper-2.3.0",
+        &["Deployment `log-sweeper`, `/spec/template/spec/containers/0/args/1`"],
+    ),
+    ("metrics-api.yaml", "metrics-api-0.8.1", &[]),
+    ("metrics-operator.yaml", "metrics-operator-0.77.1", &[]),
+    (
+        "policy-guard.yaml",
+        "policy-guard-1.15.1",
+        &[
+            "`reg.example.test/guard/describe:v0.1`",
+            "ValidatingWebhookConfiguration `policy-guard-resource`",
+        ],
+    ),
+    (
+        "stream-operator",
+        "stream-operator-1.2.0",
+        &["CustomResourceDefinition `streams.streams.example.test`"],
+    ),
+];
+
+/// The `solution.yaml` that a release's must be; `UPDATE=1` renews it.
+#[track_caller]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a file is renewed only on request"
+)]
+fn expect(name: &str, text: &str) {
+    let trees = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/trees");
+    let path = trees.join(format!("{name}.yaml"));
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::create_dir_all(&trees).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    assert_eq!(text, std::fs::read_to_string(&path).unwrap(), "{name}");
+}
+
+fn text(desk: &Desk, path: &str) -> String {
+    String::from_utf8(desk.read(path)).unwrap()
+}
+
+fn about(made: &Value) -> Vec<&str> {
+    let notes = made["notes"].as_array().unwrap().iter();
+    notes
+        .inspect(|note| assert_eq!(note["weight"], "decide"))
+        .map(|note| note["about"].as_str().unwrap())
+        .collect()
+}
+
+/// The files of a release, by their names in it.
+fn files(file: &str) -> Vec<(String, Vec<u8>)> {
+    let path = release(file);
+    let entries = std::fs::read_dir(&path);
+    let paths = entries.map_or_else(
+        |_| vec![path.into()],
+        |entries| entries.map(|entry| entry.unwrap().path()).collect(),
+    );
+    let file = |path: PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        (name, std::fs::read(&path).unwrap())
+    };
+    paths.into_iter().map(file).collect()
+}
+
+#[test]
+fn releases_of_ten_kinds_are_carried_byte_for_byte() {
+    for (file, id, decide) in RELEASES {
+        let desk = Desk::new();
+        let made = desk.solution(&["init", "--from", &release(file), "--output", "json"]);
+        assert_eq!(made.code, 0, "{made:?}");
+        let made = made.json();
+        assert_eq!(about(&made), decide, "{file}");
+        let name = made["solution"].as_str().unwrap();
+        let version = made["version"].as_str().unwrap();
+        assert_eq!(format!("{name}-{version}"), id);
+        expect(name, &text(&desk, &format!("{name}/solution.yaml")));
+        for (file, bytes) in files(file) {
+            assert!(
+                desk.read(&format!("{name}/manifests/{file}")) == bytes,
+                "{file}"
+            );
+        }
+        let notes = desk.path(&format!("{name}/NOTES.md")).exists();
+        assert_eq!(notes, !decide.is_empty(), "{file}");
+    }
+}
+
+#[test]
+fn what_only_olm_understands_is_refused_with_what_to_do() {
+    let desk = Desk::new();
+    let bundle = release("database-operator-bundle");
+    let said = desk.solution(&["init", "--from", &bundle]).failure(1);
+    assert!(
+        said.contains("is an OLM bundle's ClusterServiceVersion"),
+        "{said}"
+    );
+    assert!(said.contains("`--as operator`"), "{said}");
+    assert_eq!(desk.names(), [""; 0], "something was written");
+}
+
+#[test]
+fn a_deployment_is_chosen_only_for_an_operator() {
+    let desk = Desk::new();
+    let file = release("cert-keeper.yaml");
+    let choice = ["init", "--from", &file, "--deployment", "cert-keeper"];
+    let said = desk.solution(&choice).failure(2);
+    assert!(said.contains("give `--as operator` too"), "{said}");
+    assert_eq!(desk.names(), [""; 0], "something was written");
+}
+
+/// The `solution.yaml` of the tree that is renewed.
+const SOURCE: &str = "cert-keeper/solution.yaml";
+
+/// A desk with the tree of a release, made in `cert-keeper`.
+fn made() -> Desk {
+    let desk = Desk::new();
+    desk.solution(&["init", "--from", &release("cert-keeper.yaml")])
+        .success();
+    desk
+}
+
+/// The next release: another version, without its injector, and with an image that another program is told of.
+fn next_release() -> String {
+    let last = std::fs::read_to_string(release("cert-keeper.yaml")).unwrap();
+    let documents = last.split("---\n");
+    let injector = |document: &&str| {
+        document.contains("kind: Deployment") && document.contains("cert-keeper-cainjector")
+    };
+    let next: Vec<&str> = documents.filter(|it| !injector(it)).collect();
+    let next = next.join("---\n").replace("v1.16.1", "v1.17.0");
+    let more = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cert-keeper, namespace: cert-keeper}\ndata: {solver: 'quay.io/example/cert-keeper-dns:v1.17.0'}\n";
+    format!("{next}---\n{more}")
+}
+
+fn update(desk: &Desk, more: &[&str]) -> crate::common::Answer {
+    let update = ["init", "--from", "next.yaml", "cert-keeper", "--update"];
+    desk.solution(&[&update[..], more].concat())
+}
+
+/// An image of the release, by its reference.
+fn image(name: &str, version: &str) -> String {
+    format!("quay.io/example/cert-keeper-{name}:{version}")
+}
+
+/// An image as `init` writes it.
+fn entry(asker: &str, name: &str, version: &str) -> String {
+    let image = image(name, version);
+    format!(
+        "    # {asker}\n    - name: \"cert-keeper-{name}\"\n      tag: \"{version}\"\n      source: \"docker://{image}\"\n      ref: \"{image}\"\n"
+    )
+}
+
+/// A tree that its publisher edited, what its `solution.yaml` says, and the next release beside it.
+fn edited() -> (Desk, String) {
+    const PATCHES: &str = "      patches:
+        - target: {kind: Deployment, name: cert-keeper-webhook}
+          merge: {spec: {replicas: 2}}
+        - target: {kind: Deployment, name: cert-keeper-cainjector}
+          merge: {spec: {replicas: 2}}
+";
+    let desk = made();
+    let webhook = format!("\"docker://{}\"", image("webhook", "v1.16.1"));
+    let ours = text(&desk, SOURCE)
+        .replace(
+            "  images:\n",
+            "  # Ours.\n  upgradeFrom: '>=1.16.0'\n  images:\n",
+        )
+        .replace(&webhook, "oci:images/webhook # built by us");
+    let ours = ours + PATCHES;
+    desk.write(SOURCE, &ours);
+    desk.write("cert-keeper/images/webhook/mine", "mine");
+    desk.write("next.yaml", next_release());
+    (desk, ours)
+}
+
+#[test]
+fn a_renewed_tree_keeps_what_was_edited() {
+    let (desk, ours) = edited();
+    update(&desk, &[]).success();
+    let injector = entry(
+        "Deployment `cert-keeper-cainjector`",
+        "cainjector",
+        "v1.16.1",
+    );
+    assert!(ours.contains(&injector), "{ours}");
+    let last = format!("      ref: \"{}\"\n", image("webhook", "v1.17.0"));
+    let added = entry("ConfigMap `cert-keeper`", "dns", "v1.17.0");
+    let expected = ours
+        .replace(&injector, "")
+        .replace("1.16.1", "1.17.0")
+        .replace(&last, &format!("{last}{added}"));
+    assert_eq!(text(&desk, SOURCE), expected);
+    assert_eq!(
+        text(&desk, "cert-keeper/manifests/next.yaml"),
+        next_release()
+    );
+    assert_eq!(text(&desk, "cert-keeper/images/webhook/mine"), "mine");
+    assert_eq!(
+        names(&desk, "cert-keeper"),
+        [
+            ".solution-init.json",
+            "NOTES.md",
+            "images",
+            "manifests",
+            "solution.yaml"
+        ]
+    );
+    assert_eq!(names(&desk, "cert-keeper/manifests"), ["next.yaml"]);
+}
+
+#[test]
+fn an_update_says_what_changed_and_what_is_left_to_decide() {
+    let (desk, _) = edited();
+    let answer = update(&desk, &["--output", "json"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let said = answer.json();
+    assert_eq!([&said["from"], &said["version"]], ["1.16.1", "1.17.0"]);
+    let in_tree = |names: &[&str]| {
+        json!(
+            names
+                .iter()
+                .map(|it| format!("cert-keeper/{it}"))
+                .collect::<Vec<_>>()
+        )
+    };
+    let written = [
+        ".solution-init.json",
+        "NOTES.md",
+        "manifests/next.yaml",
+        "solution.yaml",
+    ];
+    assert_eq!(said["files"], in_tree(&written));
+    assert_eq!(said["removed"], in_tree(&["manifests/cert-keeper.yaml"]));
+    let renewed = |name| {
+        format!(
+            "{} is now {}",
+            image(name, "v1.16.1"),
+            image(name, "v1.17.0")
+        )
+    };
+    assert_eq!(
+        said["changes"]["images"],
+        json!({
+            "added": [image("dns", "v1.17.0")],
+            "changed": (["controller", "acmesolver", "webhook"].map(renewed)),
+            "removed": [image("cainjector", "v1.16.1")],
+        })
+    );
+    let objects = &said["changes"]["objects"];
+    assert_eq!(
+        objects["added"],
+        json!(["ConfigMap cert-keeper/cert-keeper"])
+    );
+    let injector = "Deployment cert-keeper/cert-keeper-cainjector";
+    assert_eq!(objects["removed"], json!([injector]));
+    let changed = objects["changed"].as_array().unwrap();
+    assert!(changed.contains(&json!("Deployment cert-keeper/cert-keeper")));
+    assert!(!changed.contains(&json!("Namespace cert-keeper")));
+    let patch = "patch 2 of the set `cert-keeper`";
+    assert_eq!(about(&said), ["image `cert-keeper-webhook`", patch]);
+    // What is not decided stays so, when the same release is taken again.
+    let again = update(&desk, &["--output", "json"]).json();
+    assert_eq!(about(&again), [patch]);
+    assert_eq!(
+        again["changes"]["images"]["changed"],
+        json!([]),
+        "{again:#}"
+    );
+}
+
+#[test]
+fn what_a_renewed_tree_says_is_for_people_too() {
+    let desk = made();
+    desk.write("next.yaml", next_release());
+    let said = update(&desk, &[]);
+    assert_eq!(said.code, 0, "{said:?}");
+    for line in [
+        "cert-keeper/manifests/next.yaml",
+        "removed cert-keeper/manifests/cert-keeper.yaml",
+        "object added: ConfigMap cert-keeper/cert-keeper",
+        "object changed: Deployment cert-keeper/cert-keeper",
+        "image removed: quay.io/example/cert-keeper-cainjector:v1.16.1",
+    ] {
+        assert!(said.stdout.lines().any(|it| it == line), "{line}: {said:?}");
+    }
+    let told = "cert-keeper 1.17.0, was 1.16.1: 4 images";
+    assert!(said.stderr.contains(told), "{said:?}");
+    assert!(!desk.path("cert-keeper/NOTES.md").exists());
+    let again = update(&desk, &["--output", "json"]).json();
+    assert_eq!(again["files"], json!([]), "{again:#}");
+}
+
+/// Every file below a directory, with its bytes.
+fn snapshot(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(snapshot(&path));
+        } else {
+            all.insert(path.clone(), std::fs::read(&path).unwrap());
+        }
+    }
+    all
+}
+
+/// What somebody does to a tree, and the words of the refusal.
+type Case<'a> = (&'a dyn Fn(&Desk), &'a [&'a str]);
+
+#[test]
+fn what_cannot_be_renewed_is_refused_and_left_as_it_is() {
+    let edited = |desk: &Desk| {
+        let path = "cert-keeper/manifests/cert-keeper.yaml";
+        desk.write(path, text(desk, path).replace("replicas: 1", "replicas: 2"));
+    };
+    let in_the_way = |desk: &Desk| desk.write("cert-keeper/manifests/next.yaml", "mine");
+    let flow = |desk: &Desk| {
+        let path = "cert-keeper/solution.yaml";
+        let source = SolutionSource::from_slice(&desk.read(path)).unwrap();
+        desk.write(path, serde_json::to_string(&source).unwrap());
+    };
+    let no_record =
+        |desk: &Desk| std::fs::remove_file(desk.path("cert-keeper/.solution-init.json")).unwrap();
+    let leads_out = |desk: &Desk| {
+        let path = "cert-keeper/.solution-init.json";
+        let record = text(desk, path);
+        desk.write(
+            path,
+            record.replace("manifests/cert-keeper.yaml", "manifests/../../next.yaml"),
+        );
+    };
+    let interrupted = |desk: &Desk| desk.write("cert-keeper/.solution-update/next/x", "x");
+    let twice = |desk: &Desk| {
+        desk.write("next.yaml", format!("{}---\nkind: X\nmetadata: {{name: a}}\n---\nkind: X\nmetadata: {{name: a, labels: {{a: b}}}}\n", next_release()));
+    };
+    let cases: [Case<'_>; 7] = [
+        (
+            &edited,
+            &[
+                "`manifests/cert-keeper.yaml` is not as the last release had it",
+                "as `patches` of the set",
+            ],
+        ),
+        (
+            &in_the_way,
+            &["`manifests/next.yaml` is not as the last release had it"],
+        ),
+        (
+            &flow,
+            &[
+                "`version` becomes 1.17.0",
+                "make these changes in solution.yaml yourself",
+            ],
+        ),
+        (
+            &no_record,
+            &["`cert-keeper` has no usable `.solution-init.json`"],
+        ),
+        (
+            &leads_out,
+            &["`cert-keeper` has no usable `.solution-init.json`"],
+        ),
+        (
+            &interrupted,
+            &["cannot write `cert-keeper/.solution-update`"],
+        ),
+        (&twice, &["both define X `a`"]),
+    ];
+    for (spoil, words) in cases {
+        let desk = made();
+        desk.write("next.yaml", next_release());
+        spoil(&desk);
+        let before = snapshot(&desk.path("cert-keeper"));
+        let said = update(&desk, &[]);
+        assert!([1, 3].contains(&said.code), "{said:?}");
+        for words in words {
+            assert!(said.stderr.contains(words), "`{words}`: {said:?}");
+        }
+        assert!(snapshot(&desk.path("cert-keeper")) == before, "{words:?}");
+    }
+}
+
+#[test]
+fn a_failure_in_the_middle_leaves_the_tree_as_it_was() {
+    let desk = Desk::new();
+    let file = std::fs::read_to_string(release("cert-keeper.yaml")).unwrap();
+    desk.write("release/a.yaml", &file);
+    desk.solution(&["init", "--from", "release", "cert-keeper"])
+        .success();
+    desk.write("release/a.yaml", next_release());
+    desk.write(
+        "release/b/c.yaml",
+        "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n",
+    );
+    // Where the release has a directory now, the publisher has a file.
+    desk.write("cert-keeper/manifests/b", "mine");
+    let before = snapshot(&desk.path("cert-keeper"));
+    let update = ["init", "--from", "release", "cert-keeper", "--update"];
+    let said = desk.solution(&update).failure(3);
+    assert!(
+        said.contains("cannot write `cert-keeper/manifests/b/c.yaml`"),
+        "{said}"
+    );
+    assert!(snapshot(&desk.path("cert-keeper")) == before);
+    std::fs::remove_file(desk.path("cert-keeper/manifests/b")).unwrap();
+    desk.solution(&update).success();
+    assert_eq!(text(&desk, "cert-keeper/manifests/a.yaml"), next_release());
+}
+
+#[test]
+fn what_was_taken_out_of_a_tree_stays_out() {
+    let desk = Desk::new();
+    let stream = Path::new(&release("stream-operator")).to_owned();
+    for entry in std::fs::read_dir(stream).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        desk.write(&format!("release/{name}"), std::fs::read(&path).unwrap());
+    }
+    desk.solution(&["init", "--from", "release", "stream"])
+        .success();
+    let config_map = "stream/manifests/050-ConfigMap.yaml";
+    std::fs::remove_file(desk.path(config_map)).unwrap();
+    let path = "stream/solution.yaml";
+    let builder = "    # ConfigMap `stream-operator`\n    - name: \"maven-builder\"\n      tag: \"1.2.0\"\n      source: \"docker://quay.io/example/maven-builder:1.2.0\"\n      ref: \"quay.io/example/maven-builder:1.2.0\"\n";
+    assert!(text(&desk, path).contains(builder));
+    let ours = text(&desk, path).replace(builder, "");
+    desk.write(
+        path,
+        ours.replace("version: \"1.2.0\"", "version: \"7.0.0\""),
+    );
+    let notes = text(&desk, "stream/NOTES.md").replace("- [ ]", "- [x]");
+    desk.write("stream/NOTES.md", &notes);
+    for name in ["050-ConfigMap.yaml", "060-Deployment.yaml"] {
+        let file = format!("release/{name}");
+        desk.write(&file, text(&desk, &file).replace("1.2.0", "1.3.0"));
+    }
+    for version in ["7.0.0", "7.1.0"] {
+        let update = [
+            "init", "--from", "release", "stream", "--update", "--output", "json",
+        ];
+        desk.write(path, text(&desk, path).replace("7.0.0", version));
+        let said = desk.solution(&update);
+        assert_eq!(said.code, 0, "{said:?}");
+        assert_eq!(said.json()["version"], version);
+        assert!(!desk.path(config_map).exists());
+        let source = SolutionSource::from_slice(&desk.read(path)).unwrap();
+        let names: Vec<String> = source
+            .spec
+            .images
+            .iter()
+            .map(|it| it.name.to_string())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "bridge",
+                "stream-operator",
+                "proxy",
+                "stream-1.3.0-stream-4.2.0",
+                "stream-1.3.0-stream-4.3.0"
+            ]
+        );
+        assert_eq!(text(&desk, "stream/NOTES.md"), notes, "what was ticked off");
+    }
+}
+
+#[test]
+fn an_update_is_for_a_tree_that_carries_a_release() {
+    let desk = made();
+    let file = release("cert-keeper.yaml");
+    let from = ["init", "--from", &file, "--update"];
+    let said = desk.solution(&from).failure(2);
+    assert!(said.contains("renews a tree, and none is given"), "{said}");
+    let operator = [&from[..], &["cert-keeper", "--as", "operator"]].concat();
+    let said = desk.solution(&operator).failure(2);
+    assert!(
+        said.contains("renews a tree that carries a release as it is"),
+        "{said}"
+    );
+    desk.solution(&["init", "cert-keeper", "--update"])
+        .failure(2);
+}
