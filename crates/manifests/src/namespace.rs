@@ -50,6 +50,8 @@ pub(crate) fn rewrite(text: &str, namespace: &Namespace, is_namespace: bool) -> 
         let (name, after) = token.split_at(end);
         let labels: Vec<&str> = name.split('.').collect();
         match labels[..] {
+            // The API server's own Service, wherever the release is.
+            ["kubernetes", "default", ..] => rewritten.text.push_str(name),
             [service, of, "svc", ..] if of == namespace.as_str() => {
                 let rest = &name[service.len() + 1 + of.len()..];
                 rewritten.text.extend([service, ".", &placeholder, rest]);
@@ -105,6 +107,22 @@ mod tests {
             ("quay.io/app/app:1", false, "quay.io/app/app:1"),
         ] {
             let found = changed(text, is_namespace);
+            assert_eq!(
+                (found.text.as_str(), found.unclear),
+                (expected, false),
+                "{text}"
+            );
+        }
+        let default = "default".parse().unwrap();
+        for (text, expected) in [
+            (
+                "https://kubernetes.default.svc:443",
+                "https://kubernetes.default.svc:443",
+            ),
+            ("kubernetes.default", "kubernetes.default"),
+            ("web.default.svc", "web.$(namespace:default).svc"),
+        ] {
+            let found = rewrite(text, &default, false);
             assert_eq!(
                 (found.text.as_str(), found.unclear),
                 (expected, false),
