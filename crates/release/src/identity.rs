@@ -45,6 +45,9 @@ pub(crate) fn of_operator<'a>(
     Candidates { names, versions }
 }
 
+/// How many of the names that labels give are compared with those of workloads.
+const CALLED: usize = 100;
+
 /// What a release of any kind may be called: as most of its objects say; else as the workload is called that all others
 /// are named after, or the namespace.
 pub(crate) fn of_release<'a>(contents: &'a Contents<'_>, namespace: &'a str) -> Candidates<'a> {
@@ -64,12 +67,12 @@ pub(crate) fn of_release<'a>(contents: &'a Contents<'_>, namespace: &'a str) -> 
     let tags = commonest(containers.map(|container| tag(text(container, "/image"))));
     // A release of several programs is called like the one that the others are named after.
     let mut called = label("name");
+    called.truncate(CALLED);
     let named_after = |name: &str| workloads.iter().filter(|it| it.starts_with(name)).count();
     called.sort_by_key(|name| std::cmp::Reverse(named_after(name)));
     let mut names = [label("part-of"), called].concat();
-    let of_all = workloads
-        .iter()
-        .find(|name| named_after(name) == workloads.len());
+    let shortest = workloads.iter().min_by_key(|name| name.len());
+    let of_all = shortest.filter(|name| named_after(name) == workloads.len());
     names.extend(of_all.map(|name| name.trim_end_matches("-controller-manager")));
     names.push(namespace.trim_end_matches("-system"));
     names.extend(workloads);

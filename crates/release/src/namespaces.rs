@@ -1,5 +1,7 @@
 //! The namespaces that a release calls its own, for the set that carries it.
 
+use std::collections::BTreeMap;
+
 use schemas::{Namespace, SolutionName, SourceNamespace};
 use serde_json::Value;
 
@@ -24,10 +26,8 @@ pub(crate) fn own(
     contents: &Contents<'_>,
     solution: Option<&SolutionName>,
 ) -> Vec<SourceNamespace> {
-    let mut named = named(&contents.objects);
-    named.sort_by_key(|it| std::cmp::Reverse((it.workloads, it.objects)));
-    let own = named.into_iter().filter_map(|it| it.name.parse().ok());
-    let own = own.map(|name: Namespace| SourceNamespace {
+    let own = named(&contents.objects).sorted();
+    let own = own.map(|name| SourceNamespace {
         fixed: (name.as_str() == UNSAID).then_some(false),
         name,
     });
@@ -45,13 +45,11 @@ pub(crate) fn own(
 
 /// The namespace that most references mean, of a release whose objects name none.
 fn meant(objects: &[Object<'_>]) -> Option<Namespace> {
-    let mut named: Vec<Named<'_>> = Vec::new();
+    let mut named = Counted::default();
     for name in objects.iter().flat_map(|object| referred(&object.value)) {
-        count(&mut named, name).objects += 1;
+        named.add(name, false);
     }
-    named.sort_by_key(|it| std::cmp::Reverse(it.objects));
-    let mut own = named.iter().filter(|it| is_own(it.name));
-    own.find_map(|it| it.name.parse().ok())
+    named.sorted().next()
 }
 
 /// Kubernetes' own namespaces are no release's.
@@ -59,8 +57,38 @@ fn is_own(name: &str) -> bool {
     !name.is_empty() && !name.starts_with("kube-")
 }
 
-fn named<'a>(objects: &'a [Object<'a>]) -> Vec<Named<'a>> {
-    let mut named = Vec::new();
+/// How often namespaces are named, in the order in which they are first.
+#[derive(Default)]
+struct Counted<'a> {
+    all: Vec<Named<'a>>,
+    index: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Counted<'a> {
+    fn add(&mut self, name: &'a str, workload: bool) {
+        let index = *self.index.entry(name).or_insert_with(|| {
+            self.all.push(Named {
+                name,
+                workloads: 0,
+                objects: 0,
+            });
+            self.all.len() - 1
+        });
+        self.all[index].objects += 1;
+        self.all[index].workloads += usize::from(workload);
+    }
+
+    /// First those that most workloads are in, then those that most objects are in.
+    fn sorted(mut self) -> impl Iterator<Item = Namespace> {
+        self.all
+            .sort_by_key(|it| std::cmp::Reverse((it.workloads, it.objects)));
+        let own = self.all.into_iter().filter(|it| is_own(it.name));
+        own.filter_map(|it| it.name.parse().ok())
+    }
+}
+
+fn named<'a>(objects: &'a [Object<'a>]) -> Counted<'a> {
+    let mut named = Counted::default();
     for object in objects {
         let is_namespace = object.kind() == "Namespace" && object.group().is_empty();
         let name = if is_namespace {
@@ -68,26 +96,9 @@ fn named<'a>(objects: &'a [Object<'a>]) -> Vec<Named<'a>> {
         } else {
             object.namespace()
         };
-        if is_own(name) {
-            let entry = count(&mut named, name);
-            entry.objects += 1;
-            entry.workloads += usize::from(pod(&object.value).is_some());
-        }
+        named.add(name, pod(&object.value).is_some());
     }
     named
-}
-
-fn count<'n, 'a>(named: &'n mut Vec<Named<'a>>, name: &'a str) -> &'n mut Named<'a> {
-    let index = named.iter().position(|it| it.name == name);
-    let index = index.unwrap_or_else(|| {
-        named.push(Named {
-            name,
-            workloads: 0,
-            objects: 0,
-        });
-        named.len() - 1
-    });
-    &mut named[index]
 }
 
 /// The namespaces of what an object refers to: accounts that roles are bound to, Services of webhooks and of APIs.

@@ -125,7 +125,12 @@ fn of_object(object: &Object<'_>) -> Option<Note> {
     }
 }
 
+/// Whether a Secret has data that are not declared public.
 fn has_data(secret: &Value) -> bool {
+    const PUBLIC: &str = "/metadata/annotations/solutions.metalk8s.scality.com~1public";
+    if text(secret, PUBLIC) == "true" {
+        return false;
+    }
     ["data", "stringData"].iter().any(|field| {
         let data = secret.get(field).and_then(Value::as_object);
         data.is_some_and(|data| !data.is_empty())

@@ -1,6 +1,7 @@
 //! Releases that are hard to take apart, and hostile ones. The whole way of three releases in the shape of well-known
 //! ones is in the tests of the program.
 
+mod carried;
 mod container;
 mod hostile;
 mod release;

@@ -1,0 +1,202 @@
+//! Releases that are carried as they are: where images are found, what is left to decide, and what a tree is made of.
+
+use manifests::PassedOver;
+
+use super::*;
+
+fn try_carry(text: &str) -> Result<SourceTree, ReleaseError> {
+    let release = release(&[("release.yaml", text.as_bytes())]);
+    carry(&release, &Wishes::default())
+}
+
+#[track_caller]
+fn carried(text: &str) -> SourceTree {
+    try_carry(text).unwrap_or_else(|error| panic!("{error}: {:?}", error.source()))
+}
+
+fn abouts(tree: &SourceTree) -> Vec<&str> {
+    tree.notes.iter().map(|note| note.about.as_str()).collect()
+}
+
+fn paths(tree: &SourceTree) -> Vec<&str> {
+    tree.files.keys().map(String::as_str).collect()
+}
+
+#[test]
+fn images_are_found_in_pods_of_every_kind_and_where_names_say_so() {
+    let more = "---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: a}
+spec: {jobTemplate: {spec: {template: {spec: {containers: [{image: 'r.test/cron:1'}]}}}}}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: a}
+spec: {template: {spec: {containers: [{image: 'r.test/set:1'}]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  initContainers: [{image: init}]
+  volumes: [{name: v, image: {reference: data}}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, annotations: {about: 'r.test/about:1'}}
+data: {text: 'run r.test/map:1 now'}
+---
+apiVersion: example.test/v1
+kind: Thing
+metadata: {name: a}
+spec: {image: 'r.test/thing:1', proxyImage: 'r.test/proxy:1', text: 'r.test/text:1'}
+";
+    let tree = carried(&format!("{DEPLOYMENT}{more}"));
+    let mut found = places(&tree);
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "app:v1.2.3",
+            "cron:1",
+            "data:latest",
+            "init:latest",
+            "map:1",
+            "proxy:1",
+            "set:1",
+            "thing:1"
+        ]
+    );
+    assert_eq!(abouts(&tree), ["`r.test/about:1`", "`r.test/text:1`"]);
+    let line =
+        "add `- {name: text, tag: \"1\", source: \"docker://r.test/text:1\"}` to spec.images";
+    assert!(tree.notes[1].text.ends_with(line), "{}", tree.notes[1].text);
+}
+
+#[test]
+fn what_is_no_object_is_not_carried_or_said() {
+    let mut files = release(&[
+        ("a.yaml", DEPLOYMENT.as_bytes()),
+        ("annotations.yaml", b"annotations: {a: b}\n"),
+        ("both.yaml", b"a: b\n---\nkind: X\nmetadata: {name: a}\n"),
+        ("comment.yaml", b"# nothing\n"),
+    ]);
+    let passed_over = [
+        ("LICENSE", "is no manifest"),
+        ("kustomization.yaml", "is a recipe"),
+    ];
+    files.passed_over = passed_over
+        .map(|(file, why)| PassedOver {
+            file: file.to_owned(),
+            why,
+        })
+        .to_vec();
+    let tree = carry(&files, &Wishes::default()).unwrap();
+    assert_eq!(
+        paths(&tree),
+        [
+            ".solution-init.json",
+            "NOTES.md",
+            "manifests/a.yaml",
+            "manifests/both.yaml",
+            "manifests/comment.yaml",
+            "solution.yaml"
+        ]
+    );
+    assert_eq!(
+        abouts(&tree),
+        [
+            "file `kustomization.yaml`",
+            "`annotations.yaml`, document 1 (line 1)",
+            "`both.yaml`, document 1 (line 1)"
+        ]
+    );
+}
+
+#[test]
+fn a_file_has_a_name_under_which_it_is_read_again() {
+    for (name, path) in [
+        ("app.yml", "manifests/app.yml"),
+        ("release", "manifests/release.yaml"),
+        ("v1.2.3", "manifests/v1.2.3.yaml"),
+        ("kustomization.yaml", "manifests/kustomization.yaml.yaml"),
+    ] {
+        let release = release(&[(name, DEPLOYMENT.as_bytes())]);
+        let tree = carry(&release, &Wishes::default()).unwrap();
+        assert!(paths(&tree).contains(&path), "{name}");
+    }
+}
+
+#[test]
+fn a_name_is_what_the_parts_are_named_after_and_a_version_what_most_have() {
+    let workload = |name: &str, labels: &str, tag: &str| {
+        format!(
+            "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}, namespace: shop-system, labels: {{{labels}}}}}\nspec: {{template: {{spec: {{containers: [{{image: 'r.test/x:{tag}'}}]}}}}}}\n"
+        )
+    };
+    let label = |name: &str| format!("app.kubernetes.io/name: {name}");
+    for (id, workloads) in [
+        (
+            "shop-1.0.0",
+            [
+                workload("shop-web", &label("web"), "v1.0.0"),
+                workload("shop-db", &label("web"), "v16.2.0"),
+                workload("shop", &label("shop"), "v1.0.0"),
+            ]
+            .concat(),
+        ),
+        (
+            "shop-1.0.0",
+            workload("web", "", "1.0.0") + &workload("db", "", "1.0.0"),
+        ),
+        (
+            "shop-1.0.0",
+            workload("shop-db", "", "2.0.0")
+                + &workload("shop", "app.kubernetes.io/version: v1.0.0", "2.0.0"),
+        ),
+        (
+            "shop-1.0.0-rc.1",
+            workload("till", "app.kubernetes.io/part-of: shop", "1.0.0-rc.1"),
+        ),
+        (
+            "shop-1.0.0",
+            workload("shop-controller-manager", "", "1.0.0"),
+        ),
+    ] {
+        assert_eq!(carried(&workloads).id.to_string(), id, "{workloads}");
+    }
+    let error = try_carry(&workload("web", "", "latest")).unwrap_err();
+    let is_told = |error: &ReleaseError| matches!(error, ReleaseError::NoVersion(found) if found == "`latest`");
+    assert!(is_told(&error), "{error}");
+}
+
+#[test]
+fn secrets_and_webhooks_that_must_be_thought_about_are_said() {
+    let secret = |name: &str, more: &str| {
+        format!("---\napiVersion: v1\nkind: Secret\nmetadata: {{name: {name}}}\n{more}\n")
+    };
+    let webhook = |name: &str, more: &str, groups: &str| {
+        format!(
+            "---\napiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\nmetadata: {{name: {name}}}\nwebhooks: [{{name: w.test, {more}rules: [{{apiGroups: ['{groups}'], resources: ['*']}}]}}]\n"
+        )
+    };
+    let public =
+        "metadata: {name: public, annotations: {solutions.metalk8s.scality.com/public: 'true'}}";
+    let release = [
+        DEPLOYMENT.to_owned(),
+        secret("empty", "type: Opaque"),
+        secret("no-data", "data: {}"),
+        secret("data", "data: {a: Yg==}"),
+        secret("public", "data: {a: Yg==}").replace("metadata: {name: public}", public),
+        webhook("all", "", "*"),
+        webhook("ignored", "failurePolicy: Ignore, ", "*"),
+        webhook("narrow", "namespaceSelector: {matchLabels: {a: b}}, ", "*"),
+        webhook("own", "", "apps"),
+    ];
+    let tree = carried(&release.concat());
+    assert_eq!(
+        abouts(&tree),
+        ["Secret `data`", "MutatingWebhookConfiguration `all`"]
+    );
+}
