@@ -7,7 +7,7 @@ use schemas::SolutionSource;
 use serde_json::{Value, json};
 
 use crate::common::Desk;
-use crate::releases::{names, release};
+use crate::releases::{bring_images, names, release};
 
 /// The releases: file, name and version that are found, and what is left to decide.
 const RELEASES: [(&str, &str, &[&str]); 10] = [
@@ -108,6 +108,33 @@ fn releases_of_ten_kinds_are_carried_byte_for_byte() {
         }
         let notes = desk.path(&format!("{name}/NOTES.md")).exists();
         assert_eq!(notes, !decide.is_empty(), "{file}");
+    }
+}
+
+/// What the notes say of a Secret with data.
+fn follow_the_notes(desk: &Desk, name: &str) {
+    if name == "git-deployer" {
+        let path = format!("{name}/solution.yaml");
+        let patches = "      patches:\n        - target: {kind: Secret, name: git-deployer-cache}\n          merge: {stringData: null}\n";
+        desk.write(&path, text(desk, &path) + patches);
+    }
+}
+
+#[test]
+fn releases_of_ten_kinds_are_packed_as_they_are() {
+    for (file, id, _) in RELEASES {
+        let desk = Desk::with_key();
+        desk.solution(&["init", "--from", &release(file)]).success();
+        let (name, _) = id.rsplit_once('-').unwrap();
+        let source = bring_images(&desk, name);
+        follow_the_notes(&desk, name);
+        let pack = ["pack", name, "-o", "example.iso", "--key", "publisher.key"];
+        desk.solution(&pack).success();
+        desk.report(&["--key", "publisher.pub"], 0);
+        let inspect = ["inspect", "example.iso", "--output", "json"];
+        let said = desk.solution(&inspect).json();
+        let images = said["images"].as_array().unwrap();
+        assert_eq!(images.len(), source.spec.images.len(), "{name}");
     }
 }
 

@@ -29,10 +29,10 @@ fn bombs_and_floods_are_refused_with_their_place() {
         ],
     );
     refuses(
-        &"---\na: 1\n".repeat(10_000),
+        &"---\na: 1\n".repeat(schemas::limits::YAML_STREAM_DOCUMENTS + 1),
         &[
             "`release.yaml` cannot be split",
-            "holds more than 1000 documents; the next one begins at line 2001",
+            "holds more than 10000 documents; the next one begins at line 20001",
         ],
     );
     let items = "{kind: X},".repeat(20_000);
