@@ -6,6 +6,7 @@ use std::path::Path;
 use manifests::{Files, Object, Objects, Unsettled, list, shown, text};
 use schemas::{ImageReference, SourceNamespace};
 use serde_json::Value;
+use validator::rules;
 
 use crate::contents::{self, Contents, Unsure};
 use crate::images::{DraftImages, FoundImages};
@@ -109,31 +110,40 @@ impl Mentioned {
 
 fn of_object(object: &Object<'_>) -> Option<Note> {
     let value = &object.value;
-    match (object.group(), object.kind()) {
-        ("", "Secret") if has_data(value) => Some(decide(
-            object.title(),
-            "has data, and `pack` refuses secrets in an archive; remove the data by a patch and make the Secret at the site, or, if everybody may know it, patch the annotation `solutions.metalk8s.scality.com/public: \"true\"` onto it",
-        )),
-        ("admissionregistration.k8s.io", _) => {
-            let names = list(value, "/webhooks")
-                .iter()
-                .filter(|it| stops_everything(it));
-            let names: Vec<String> = names.map(|it| shown(text(it, "/name"))).collect();
-            (!names.is_empty()).then(|| decide(object.title(), format!("{} refuses every change in the cluster while its program is not served (`failurePolicy: Fail` on all resources); a patch can leave out namespaces that must go on working, such as kube-system, with a `namespaceSelector`", schemas::listed(&names))))
-        }
-        _ => None,
+    if let Some(problem) = forbidden(value) {
+        let text = match (object.group(), object.kind()) {
+            ("", "Secret") => "has data, and `pack` refuses secrets in an archive; remove the data by a patch and make the Secret at the site, or, if everybody may know it, patch the annotation `solutions.metalk8s.scality.com/public: \"true\"` onto it".to_owned(),
+            _ => format!("{problem}, so `pack` refuses it unless a patch changes that"),
+        };
+        return Some(decide(object.title(), text));
     }
+    if object.group() != "admissionregistration.k8s.io" {
+        return None;
+    }
+    let names = list(value, "/webhooks")
+        .iter()
+        .filter(|it| stops_everything(it));
+    let names: Vec<String> = names.map(|it| shown(text(it, "/name"))).collect();
+    (!names.is_empty()).then(|| decide(object.title(), format!("{} refuses every change in the cluster while its program is not served (`failurePolicy: Fail` on all resources); a patch can leave out namespaces that must go on working, such as kube-system, with a `namespaceSelector`", schemas::listed(&names))))
 }
 
-/// Whether a Secret has data that are not declared public.
-fn has_data(secret: &Value) -> bool {
-    const PUBLIC: &str = "/metadata/annotations/solutions.metalk8s.scality.com~1public";
-    if text(secret, PUBLIC) == "true" {
-        return false;
-    }
-    ["data", "stringData"].iter().any(|field| {
-        let data = secret.get(field).and_then(Value::as_object);
-        data.is_some_and(|data| !data.is_empty())
+/// Why `pack` refuses an object, whose other fields it puts in order itself.
+fn forbidden(object: &Value) -> Option<String> {
+    let of = |from: &Value, fields: &[&str]| {
+        let named = fields
+            .iter()
+            .filter_map(|field| Some((*field, from.get(field)?.clone())));
+        named
+            .map(|(field, value)| (field.to_owned(), value))
+            .collect::<Value>()
+    };
+    let mut bare = of(object, &["apiVersion", "kind", "data", "stringData"]);
+    let metadata = object.get("metadata")?;
+    bare["metadata"] = of(metadata, &["name", "namespace", "labels", "annotations"]);
+    let mut problems = rules::object(&bare).into_iter();
+    problems.find_map(|problem| match problem {
+        rules::Problem::Forbidden(why) => Some(shown(&why)),
+        _ => None,
     })
 }
 

@@ -172,7 +172,7 @@ fn a_name_is_what_the_parts_are_named_after_and_a_version_what_most_have() {
 }
 
 #[test]
-fn secrets_and_webhooks_that_must_be_thought_about_are_said() {
+fn what_pack_refuses_and_webhooks_that_stop_everything_are_said() {
     let secret = |name: &str, more: &str| {
         format!("---\napiVersion: v1\nkind: Secret\nmetadata: {{name: {name}}}\n{more}\n")
     };
@@ -189,6 +189,7 @@ fn secrets_and_webhooks_that_must_be_thought_about_are_said() {
         secret("no-data", "data: {}"),
         secret("data", "data: {a: Yg==}"),
         secret("public", "data: {a: Yg==}").replace("metadata: {name: public}", public),
+        "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: 'system:node-mine', creationTimestamp: null}\nstatus: {}\n".to_owned(),
         webhook("all", "", "*"),
         webhook("ignored", "failurePolicy: Ignore, ", "*"),
         webhook("narrow", "namespaceSelector: {matchLabels: {a: b}}, ", "*"),
@@ -197,6 +198,10 @@ fn secrets_and_webhooks_that_must_be_thought_about_are_said() {
     let tree = carried(&release.concat());
     assert_eq!(
         abouts(&tree),
-        ["Secret `data`", "MutatingWebhookConfiguration `all`"]
+        [
+            "Secret `data`",
+            "ClusterRole `system:node-mine`",
+            "MutatingWebhookConfiguration `all`"
+        ]
     );
 }
