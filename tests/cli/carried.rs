@@ -518,6 +518,25 @@ fn what_was_taken_out_of_a_tree_stays_out() {
 }
 
 #[test]
+fn a_version_of_ones_own_is_changed_only_when_asked() {
+    let desk = Desk::new();
+    let file = release("cert-keeper.yaml");
+    let version = ["--version", "7.0.0"];
+    desk.solution(&[&["init", "--from", &file][..], &version].concat())
+        .success();
+    desk.write("next.yaml", next_release());
+    let said = update(&desk, &["--output", "json"]).json();
+    assert_eq!([&said["from"], &said["version"]], ["7.0.0", "7.0.0"]);
+    assert_eq!(about(&said), ["version"]);
+    let told = "is your own, `7.0.0`, and was kept; the release went from 1.16.1 to 1.17.0";
+    assert_eq!(said["notes"][0]["text"], told);
+    let asked = ["--version", "7.1.0", "--output", "json"];
+    let said = update(&desk, &asked).json();
+    assert_eq!([&said["from"], &said["version"]], ["7.0.0", "7.1.0"]);
+    assert_eq!(about(&said), [""; 0]);
+}
+
+#[test]
 fn an_update_is_for_a_tree_that_carries_a_release() {
     let desk = made();
     let file = release("cert-keeper.yaml");

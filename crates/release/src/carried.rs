@@ -6,7 +6,7 @@ use std::path::Path;
 use manifests::{Files, ManifestFile, ManifestsError, Object};
 use schemas::{
     API_VERSION, Metadata, Phase, SetName, SolutionId, SolutionSource, SourceNamespace, SourceSet,
-    SourceSpec, Strategy,
+    SourceSpec, Strategy, Version,
 };
 
 use crate::contents::Contents;
@@ -20,6 +20,8 @@ use crate::{
 /// A release, understood.
 pub(crate) struct Carried {
     pub(crate) id: SolutionId,
+    /// The version that the release gives itself.
+    pub(crate) version: Version,
     pub(crate) images: DraftImages,
     /// The release's own namespaces.
     pub(crate) own: Vec<SourceNamespace>,
@@ -38,7 +40,7 @@ pub fn carry(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseErro
         files.insert(NOTES.to_owned(), notes);
     }
     let images = source.spec.images.clone();
-    let record = Record::new(carried.id.version(), images, &carried.own, &files);
+    let record = Record::new(&carried.version, images, &carried.own, &files);
     let text = write::carried(&source, &carried.images, &release.name)?;
     files.insert(SOURCE.to_owned(), text);
     files.insert(RECORD.to_owned(), record.bytes());
@@ -61,11 +63,14 @@ impl Carried {
         let contents = Contents::of(std::mem::take(&mut objects.all));
         let main = namespaces::own(&contents, None);
         let main = main.first().map_or("", |namespace| namespace.name.as_str());
-        let id = identity::of_release(&contents, main).choose(wishes)?;
+        let candidates = identity::of_release(&contents, main);
+        let version = candidates.version();
+        let id = candidates.choose(wishes)?;
         let own = namespaces::own(&contents, Some(id.name()));
         let images = contents.images()?;
         notes.extend(undecided::of_objects(&contents, &images, &own));
         Ok(Self {
+            version: version.unwrap_or_else(|| id.version().clone()),
             id,
             images,
             own,

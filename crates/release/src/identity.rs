@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schemas::SolutionId;
+use schemas::{SolutionId, Version};
 
 use crate::bundle::{self, About};
 use crate::container::Container;
@@ -105,6 +105,12 @@ fn commonest<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 impl Candidates<'_> {
+    /// The version that the release gives itself.
+    pub(crate) fn version(&self) -> Option<Version> {
+        let version = |text: &&str| text.strip_prefix('v').unwrap_or(text).parse().ok();
+        self.versions.iter().find_map(version)
+    }
+
     /// Name and version: as wished, else the first that can be one.
     pub(crate) fn choose(mut self, wishes: &Wishes) -> Result<SolutionId, ReleaseError> {
         // Names that builders of operators write into every release.
@@ -123,11 +129,7 @@ impl Candidates<'_> {
             .clone()
             .or_else(|| self.names.iter().find_map(|name| name.parse().ok()));
         let name = name.ok_or_else(|| ReleaseError::NoName(found(&self.names)))?;
-        let version = |text: &&str| text.strip_prefix('v').unwrap_or(text).parse().ok();
-        let version = wishes
-            .version
-            .clone()
-            .or_else(|| self.versions.iter().find_map(version));
+        let version = wishes.version.clone().or_else(|| self.version());
         let version = version.ok_or_else(|| ReleaseError::NoVersion(found(&self.versions)))?;
         SolutionId::new(name, version).map_err(ReleaseError::Id)
     }

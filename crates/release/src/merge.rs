@@ -10,6 +10,14 @@ use crate::images::NamedImage;
 use crate::notes::{Note, Weight};
 use crate::record::Record;
 
+/// The version that a tree is to have.
+pub(crate) enum Wanted {
+    /// Somebody asks for it.
+    Asked(Version),
+    /// The release gives it itself; a version of one's own is kept.
+    Released(Version),
+}
+
 /// The changes, and what the file says with them.
 pub(crate) struct Merged {
     pub(crate) source: SolutionSource,
@@ -25,7 +33,7 @@ pub(crate) struct Merged {
 pub(crate) fn merge(
     source: &SolutionSource,
     record: &Record,
-    version: &Version,
+    version: &Wanted,
     images: Vec<NamedImage>,
 ) -> Merged {
     let mut merged = Merged {
@@ -59,9 +67,13 @@ impl Merged {
         self.notes.push(Note::new(Weight::Decide, about, text));
     }
 
-    fn version(&mut self, record: &Record, version: &Version) {
+    fn version(&mut self, record: &Record, wanted: &Wanted) {
         let own = self.source.spec.version.clone();
-        if own == record.version && own != *version {
+        let (version, takes_it) = match wanted {
+            Wanted::Asked(version) => (version, true),
+            Wanted::Released(version) => (version, own == record.version),
+        };
+        if takes_it && own != *version {
             self.edits.push(Edit::Version(version.to_string()));
             self.source.spec.version = version.clone();
         } else if own != *version {

@@ -9,7 +9,7 @@ use schemas::{Namespace, SolutionId, SolutionSource, SourceImage, Version};
 use crate::carried::Carried;
 use crate::changes::{self, Changes};
 use crate::edit::{self, Edit};
-use crate::merge::{self, Merged};
+use crate::merge::{self, Merged, Wanted};
 use crate::notes::{Note, Weight};
 use crate::paths::{NOTES, RECORD, SOURCE};
 use crate::record::Record;
@@ -51,7 +51,11 @@ pub fn update(
     };
     let carried = Carried::of(release, &wishes)?;
     let images = carried.images.images.clone();
-    let merged = merge::merge(&tree.source, &tree.record, carried.id.version(), images);
+    let wanted = match wishes.version {
+        Some(version) => Wanted::Asked(version),
+        None => Wanted::Released(carried.version.clone()),
+    };
+    let merged = merge::merge(&tree.source, &tree.record, &wanted, images);
     let mut files = tree.wanted(&carried.files);
     let (before, after) = (changes::manifests(&tree.files), changes::manifests(&files));
     let mut objects = manifests::parse(&after)?;
@@ -106,7 +110,7 @@ fn next_record(
     let mut files = carried.files.clone();
     files.extend(notes.map(|notes| (NOTES.to_owned(), notes.clone())));
     let images = merged.recorded.clone();
-    let mut record = Record::new(carried.id.version(), images, &carried.own, &files);
+    let mut record = Record::new(&carried.version, images, &carried.own, &files);
     let own_notes = last.files.get(NOTES).filter(|_| notes.is_none());
     record
         .files
