@@ -322,6 +322,7 @@ mod tests {
         let unready = |state, stuck: Option<Stuck>| deployer::Unready {
             object: deployer::ObjectRef::namespaced("batch/v1", "Job", "n", "job"),
             state,
+            awaited: None,
             cause: stuck.map(|stuck| deployer::Cause {
                 stuck,
                 pod: None,

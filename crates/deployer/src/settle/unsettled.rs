@@ -25,7 +25,7 @@ impl fmt::Display for Standing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.object, self.state)?;
         match &self.awaited {
-            Some(awaited) => write!(f, ": {awaited}"),
+            Some(awaited) => write!(f, ", {awaited}"),
             None => Ok(()),
         }
     }
@@ -47,6 +47,8 @@ pub struct Unready {
     pub object: ObjectRef,
     /// Why, by its own status.
     pub state: Settled,
+    /// What its pods wait for, where it has some and it can be seen.
+    pub awaited: Option<Awaited>,
     /// What is seen in its pods; looked for in the first [`limits::MAX_EXPLAINED`] workloads.
     pub cause: Option<Cause>,
 }
@@ -98,12 +100,13 @@ impl std::error::Error for Unsettled {}
 impl fmt::Display for Unready {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.object, self.state)?;
-        match &self.cause {
-            None => Ok(()),
-            Some(cause) => {
+        match (&self.cause, &self.awaited) {
+            (Some(cause), _) => {
                 f.write_str(", ")?;
                 cause.stuck.write(cause.pod.as_deref(), &cause.detail, f)
             }
+            (None, Some(awaited)) => write!(f, ", {awaited}"),
+            (None, None) => Ok(()),
         }
     }
 }

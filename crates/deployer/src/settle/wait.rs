@@ -60,7 +60,7 @@ impl Cluster {
     /// an aggregated API, kinds are looked up anew. A Job that is not there any more has been cleaned up after its end,
     /// as far as events do not say otherwise.
     ///
-    /// Ends early with [`Error::Unsettled`] when one has failed or its pods can not get their images; what another
+    /// Ends early with [`Error::Unsettled`] when one has failed or its pods cannot get their images; what another
     /// object of the same release may still bring (a crash for want of a database, a Secret that a Job makes, a node) is
     /// waited for to the end. Tells how an object stands whenever that changes. Reads the objects; and `ReplicaSet`s,
     /// Pods, their log and Events as far as we may.
@@ -172,12 +172,14 @@ impl Cluster {
 
     /// The error that names all of them, with a diagnosis of the first.
     async fn unsettled(&self, mut left: Vec<(Verdict, Waiting)>, after: Duration) -> Error {
+        left.retain(|(verdict, _)| *verdict != Verdict::Watch);
         // Those first that ended the wait; the sort keeps the order of others.
         left.sort_by_key(|(verdict, _)| *verdict != Verdict::GiveUp);
         let mut objects = Vec::new();
         let mut explained = 0;
-        left.retain(|(verdict, _)| *verdict != Verdict::Watch);
         for (_, one) in left {
+            // Each was told when it was judged.
+            let Some(standing) = one.told else { continue };
             let mut cause = None;
             if let Some(live) = &one.live
                 && Workload::of(live).is_some()
@@ -187,8 +189,9 @@ impl Cluster {
                 cause = self.cause(live).await;
             }
             objects.push(Unready {
-                object: one.object,
-                state: one.told.map_or(Settled::Ready, |told| told.state),
+                object: standing.object,
+                state: standing.state,
+                awaited: standing.awaited,
                 cause,
             });
         }

@@ -107,8 +107,8 @@ async fn each_change_is_told_once() {
     assert_eq!(
         told,
         [
-            "StatefulSet n/db: 0 of 1 pods are ready: no pod of this version has been created yet",
-            "Job n/job: 0 of 1 pods have succeeded: no pod of this version has been created yet",
+            "StatefulSet n/db: 0 of 1 pods are ready, no pod of this version has been created yet",
+            "Job n/job: 0 of 1 pods have succeeded, no pod of this version has been created yet",
             "Job n/job: ready",
             "StatefulSet n/db: ready",
         ]
@@ -132,7 +132,7 @@ async fn a_job_that_has_failed_ends_the_wait_with_the_end_of_its_log() {
     assert!(took < limits::POLL, "{took:?}");
     assert_eq!(
         unsettled.to_string(),
-        "not ready after 0 s: Job n/job: BackoffLimitExceeded: no more attempts, the container crashes with exit code 3, pod job-1; StatefulSet n/db: 0 of 1 pods are ready"
+        "not ready after 0 s: Job n/job: BackoffLimitExceeded: no more attempts, the container crashes with exit code 3, pod job-1; StatefulSet n/db: 0 of 1 pods are ready, no pod of this version has been created yet"
     );
     let cause = unsettled.cause().unwrap();
     assert_eq!(cause.log.as_deref(), Some("no database"));
@@ -391,6 +391,7 @@ async fn a_message_names_the_first_of_very_many() {
     let unready = |i: usize| Unready {
         object: ObjectRef::namespaced("v1", "Pod", "n", &format!("p{i}")),
         state: Settled::Pending("it does not run yet".to_owned()),
+        awaited: None,
         cause: None,
     };
     let words = |count| {
