@@ -43,6 +43,12 @@ fn set(name: &str, ready: u64) -> Value {
             "updatedReplicas": 1, "currentRevision": "new", "updateRevision": "new"}})
 }
 
+fn unprobed(name: &str, ready: u64) -> Value {
+    let mut set = set(name, ready);
+    set["spec"]["template"]["spec"]["containers"][0] = json!({"name": "main"});
+    set
+}
+
 fn job(condition: &str) -> Value {
     json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job", "namespace": "n", "uid": "job"},
         "status": {"startTime": "2026-11-22T12:00:00Z", "conditions": [
@@ -55,7 +61,7 @@ fn pod(name: &str, owner: &str, revision: &str, phase: &str, state: &Value) -> V
             "labels": {"controller-revision-hash": revision}, "ownerReferences": [{"uid": owner, "controller": true}]},
         "spec": {"nodeName": "node"},
         "status": {"phase": phase, "containerStatuses": [
-            {"name": "main", "ready": false, "restartCount": 5, "state": state}]}})
+            {"name": "main", "ready": false, "restartCount": if phase == "Failed" { 0 } else { 5 }, "state": state}]}})
 }
 
 fn unpullable(message: &str) -> Value {
@@ -120,6 +126,8 @@ async fn each_change_is_told_once() {
 async fn a_job_that_has_failed_ends_the_wait_with_the_end_of_its_log() {
     let (cluster, _) = served(|path, _| match path {
         path if path == format!("{SETS}/db") => Some(set("db", 0)),
+        // Ready, and watched: it is not among those that are not.
+        path if path == format!("{SETS}/cache") => Some(unprobed("cache", 1)),
         path if path == format!("{JOBS}/job") => Some(job("Failed")),
         PODS => Some(json!({"items": [
             pod("job-1", "job", "", "Failed", &json!({"terminated": {"exitCode": 3, "reason": "Error"}}))]})),
@@ -127,7 +135,8 @@ async fn a_job_that_has_failed_ends_the_wait_with_the_end_of_its_log() {
         _ => None,
     })
     .await;
-    let (result, took, _) = wait(&cluster, &[DB, JOB], DEADLINE).await;
+    let cache = ("apps/v1", "StatefulSet", "cache");
+    let (result, took, _) = wait(&cluster, &[DB, cache, JOB], DEADLINE).await;
     let unsettled = unsettled(result);
     assert!(took < limits::POLL, "{took:?}");
     assert_eq!(
@@ -371,14 +380,9 @@ async fn a_pod_that_has_done_its_part_tells_nothing_of_its_job() {
 
 #[tokio::test(start_paused = true)]
 async fn what_has_no_probe_is_watched_although_time_is_up() {
-    let unprobed = |ready| {
-        let mut set = set("db", ready);
-        set["spec"]["template"]["spec"]["containers"][0] = json!({"name": "main"});
-        set
-    };
     for (stops, deadline) in [(false, DEADLINE), (false, limits::POLL), (true, DEADLINE)] {
         let (cluster, _) =
-            served(move |_, look| Some(unprobed(u64::from(!stops || look != 4)))).await;
+            served(move |_, look| Some(unprobed("db", u64::from(!stops || look != 4)))).await;
         let (result, took, _) = wait(&cluster, &[DB], deadline).await;
         result.unwrap();
         let watched = limits::SETTLED + limits::POLL * if stops { 5 } else { 0 };
