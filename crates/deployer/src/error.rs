@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::limits;
 use crate::object::{Gvk, ObjectRef};
-use crate::settle::unsettled::Unsettled;
+use crate::stuck::unsettled::Unsettled;
 use crate::stuck::{PullFailure, RolloutFailure};
 
 /// The cause of a failure in a library below.
@@ -175,7 +175,7 @@ pub enum Error {
     #[error(transparent)]
     Rollout(Box<RolloutFailure>),
     /// Objects do not settle.
-    #[error(transparent)]
+    #[error("not ready after {}: {}", show_duration(.0.after), .0)]
     Unsettled(Box<Unsettled>),
     /// A pod does not come to its image.
     #[error(transparent)]
@@ -290,7 +290,7 @@ fn show_paths(paths: &[PathBuf]) -> String {
     }
 }
 
-pub(crate) fn show_duration(duration: Duration) -> String {
+fn show_duration(duration: Duration) -> String {
     format!("{} s", duration.as_secs_f64().ceil())
 }
 

@@ -13,37 +13,15 @@
 //!
 //! As in kstatus, no Service waits for the address of a load balancer: many sites have none.
 
-pub(crate) mod unsettled;
 pub(crate) mod wait;
 mod workload;
-
-use std::fmt;
 
 use serde_json::Value;
 
 use crate::error::bounded;
 use crate::object::{Object, condition};
+use crate::stuck::unsettled::Settled;
 use crate::write::gone::finalizers;
-
-/// Whether an object is settled.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Settled {
-    /// The cluster has made of it what it asks for.
-    Ready,
-    /// Not yet, for this reason.
-    Pending(String),
-    /// It will not be, for this reason, unless somebody changes something.
-    Failed(String),
-}
-
-impl fmt::Display for Settled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ready => f.write_str("ready"),
-            Self::Pending(why) | Self::Failed(why) => f.write_str(why),
-        }
-    }
-}
 
 /// Whether an object is settled, as it was read from the cluster with its status.
 #[must_use]

@@ -1,5 +1,7 @@
 //! The causes that keep a rollout from coming, in words.
 
+pub(crate) mod unsettled;
+
 use std::fmt;
 
 /// Why a rollout does not come.

@@ -9,7 +9,7 @@ use crate::error::{Error, bounded};
 use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::Selector;
-use crate::settle::Settled;
+use crate::stuck::unsettled::Settled;
 
 /// The label that a `ReplicaSet`'s template has beyond its Deployment's.
 pub(super) const TEMPLATE_HASH: &str = "pod-template-hash";

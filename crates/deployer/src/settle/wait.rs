@@ -1,13 +1,13 @@
 //! Waiting until objects are settled, many at a time, and saying in words what keeps those that are not.
 
+use std::fmt;
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use tokio::time::Instant;
 use watch::Tell;
 
-use super::unsettled::{Cause, Standing, Unready, Unsettled};
-use super::{Settled, settled};
+use super::settled;
 use crate::cluster::Cluster;
 use crate::cluster::wire::endure;
 use crate::error::Error;
@@ -17,7 +17,29 @@ use crate::rollout::awaited::{Awaited, RolloutProgress, awaited};
 use crate::rollout::diagnose::{Scene, Sighting, diagnose, diagnose_at_the_end};
 use crate::rollout::scene::Workload;
 use crate::rollout::{Suspicion, settling};
+use crate::stuck::unsettled::{Cause, Settled, Unready, Unsettled};
 use crate::stuck::{Passing, Stuck};
+
+/// How an object stands that is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The object.
+    pub object: ObjectRef,
+    /// Whether it is settled.
+    pub state: Settled,
+    /// What its pods wait for, where it has some and it can be seen.
+    pub awaited: Option<Awaited>,
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.object, self.state)?;
+        match &self.awaited {
+            Some(awaited) => write!(f, ", {awaited}"),
+            None => Ok(()),
+        }
+    }
+}
 
 /// One object that is waited for, and what is known of it from the looks before.
 #[derive(Debug)]
@@ -191,7 +213,7 @@ impl Cluster {
             objects.push(Unready {
                 object: standing.object,
                 state: standing.state,
-                awaited: standing.awaited,
+                awaited: standing.awaited.map(|awaited| awaited.to_string()),
                 cause,
             });
         }

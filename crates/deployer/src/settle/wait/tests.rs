@@ -141,7 +141,7 @@ async fn a_job_that_has_failed_ends_the_wait_with_the_end_of_its_log() {
     assert!(took < limits::POLL, "{took:?}");
     assert_eq!(
         unsettled.to_string(),
-        "not ready after 0 s: Job n/job: BackoffLimitExceeded: no more attempts, the container crashes with exit code 3, pod job-1; StatefulSet n/db: 0 of 1 pods are ready, no pod of this version has been created yet"
+        "Job n/job: BackoffLimitExceeded: no more attempts, the container crashes with exit code 3, pod job-1; StatefulSet n/db: 0 of 1 pods are ready, no pod of this version has been created yet"
     );
     let cause = unsettled.cause().unwrap();
     assert_eq!(cause.log.as_deref(), Some("no database"));

@@ -1,32 +1,28 @@
-//! How objects stand that are waited for, in words.
+//! What keeps objects from being settled, in words.
 
 use std::fmt;
 use std::time::Duration;
 
-use super::Settled;
-use crate::error::show_duration;
+use super::Stuck;
 use crate::limits;
 use crate::object::ObjectRef;
-use crate::rollout::awaited::Awaited;
-use crate::stuck::Stuck;
 
-/// How an object stands that is waited for.
+/// Whether an object is settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
-    /// The object.
-    pub object: ObjectRef,
-    /// Whether it is settled.
-    pub state: Settled,
-    /// What its pods wait for, where it has some and it can be seen.
-    pub awaited: Option<Awaited>,
+pub enum Settled {
+    /// The cluster has made of it what it asks for.
+    Ready,
+    /// Not yet, for this reason.
+    Pending(String),
+    /// It will not be, for this reason, unless somebody changes something.
+    Failed(String),
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for Settled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.object, self.state)?;
-        match &self.awaited {
-            Some(awaited) => write!(f, ", {awaited}"),
-            None => Ok(()),
+        match self {
+            Self::Ready => f.write_str("ready"),
+            Self::Pending(why) | Self::Failed(why) => f.write_str(why),
         }
     }
 }
@@ -48,7 +44,7 @@ pub struct Unready {
     /// Why, by its own status.
     pub state: Settled,
     /// What its pods wait for, where it has some and it can be seen.
-    pub awaited: Option<Awaited>,
+    pub awaited: Option<String>,
     /// What is seen in its pods; looked for in the first [`limits::MAX_EXPLAINED`] workloads.
     pub cause: Option<Cause>,
 }
@@ -83,7 +79,6 @@ impl Unsettled {
 
 impl fmt::Display for Unsettled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not ready after {}: ", show_duration(self.after))?;
         for (i, one) in self.objects.iter().take(limits::MAX_NAMED).enumerate() {
             let before = if i == 0 { "" } else { "; " };
             write!(f, "{before}{one}")?;
@@ -94,8 +89,6 @@ impl fmt::Display for Unsettled {
         }
     }
 }
-
-impl std::error::Error for Unsettled {}
 
 impl fmt::Display for Unready {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
