@@ -147,7 +147,7 @@ fn edit(text: &str, added: &[SourceImage]) -> Option<String> {
     });
     let mut before: String = all[..=spec].concat();
     let Some(images) = images else {
-        before += &format!("{own}images:\n");
+        before.extend([own, "images:\n"]);
         before += &lines(added, &format!("{own}  "));
         return Some(before + &all[spec + 1..].concat());
     };
@@ -158,7 +158,8 @@ fn edit(text: &str, added: &[SourceImage]) -> Option<String> {
         .copied()
         .take_while(|line| {
             let deeper = indent(line).len() > own.len();
-            is_blank(line) || deeper || line[own.len()..].starts_with("- ")
+            let rest = line.get(own.len()..).unwrap_or_default();
+            is_blank(line) || deeper || rest.starts_with("- ")
         })
         .collect();
     // Comments and blank lines at the end belong to what follows.
@@ -259,6 +260,8 @@ mod tests {
         ] {
             assert_eq!(edit(text, &added).as_ref(), Some(&expected), "{text}");
         }
+        let short = "spec:\n    images:\n      - a: 'b\n '\n";
+        assert!(edit(short, &added).is_some());
         for text in [
             "spec: {images: []}\n",
             "spec:\n  images: [{name: a}]\n",

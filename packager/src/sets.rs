@@ -364,88 +364,87 @@ mod tests {
     fn what_is_wrong_with_a_release_is_said_with_its_place() {
         let with = |text: &str| format!("{RELEASE}\n---\n{text}\n");
         let other = "`release.yaml`, document 5 (line 37)";
-        for (release, set, words) in [
+        for (release, words) in [
             (
                 with("just text"),
-                "",
                 format!(
                     "{other} has no `kind`, so it is not a Kubernetes object; remove it from the set"
                 ),
             ),
             (
                 with("[a, b]"),
-                "",
                 format!("{other} has no `kind`, so it is not"),
             ),
             (
                 with("{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}}"),
-                "",
                 format!(
                     "`release.yaml`, document 2 (line 18) and {other} both define Service `web`, differently"
                 ),
             ),
             (
                 with("{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}"),
-                "",
                 format!("{other}: is ConfigMap `web`, as `release.yaml`, document 3 (line 21) is"),
             ),
             (
                 with("{apiVersion: v1, kind: PodList, metadata: {name: x}, items: {}}"),
-                "",
                 format!("{other}: is a list of objects (`PodList`)"),
             ),
             (
                 with("{apiVersion: v1, kind: Secret, metadata: {name: x}, data: {a: Yg==}}"),
-                "",
                 format!("{other}: is a Secret with data"),
             ),
             (
                 with(
                     "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {a: '$(param:size)'}}",
                 ),
-                "",
                 format!("{other}: /data/a: there is no parameter `size`"),
             ),
             (
                 with("{apiVersion: v1, kind: ConfigMap, metadata: {generateName: x}}"),
-                "",
                 format!("{other}: `metadata.name` is missing"),
             ),
-            (with("a: ["), "", format!("{other} is not usable YAML")),
-            (
-                RELEASE.to_owned(),
-                "      patches: [{target: {kind: StatefulSet}, merge: {}}]\n",
-                "patch 1 of the set `web` cannot be applied: no object is a StatefulSet".to_owned(),
-            ),
-            (
-                RELEASE.to_owned(),
-                "      needs: [crds]\n",
-                "`solution.yaml`: the set `web` needs `crds`, which is no set".to_owned(),
-            ),
-            (
-                RELEASE.to_owned(),
-                "  parameters: {size: {type: integer, default: x}}\n",
-                "`solution.yaml`: the parameter `size` has a `default` that is not a whole number"
-                    .to_owned(),
-            ),
-            (
-                "# nothing\n".to_owned(),
-                "",
-                "the files of the set `web` hold no object".to_owned(),
-            ),
+            (with("a: ["), format!("{other} is not usable YAML")),
             (
                 with(&format!(
                     "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: x}}, data: {{a: {}}}}}",
                     "x".repeat(4 << 20)
                 )),
-                "",
                 format!(
                     "{other} is not usable YAML; correct it, or render the release again if it is a template: has 419"
                 ),
             ),
         ] {
-            let said = refused(&release, set);
+            let said = refused(&release, "");
             assert!(said.starts_with(&words), "{said}\n{words}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_set_is_said() {
+        for (release, set, words) in [
+            (
+                RELEASE,
+                "      patches: [{target: {kind: StatefulSet}, merge: {}}]\n",
+                "patch 1 of the set `web` cannot be applied: no object is a StatefulSet",
+            ),
+            (
+                RELEASE,
+                "      needs: [crds]\n",
+                "`solution.yaml`: the set `web` needs `crds`, which is no set",
+            ),
+            (
+                RELEASE,
+                "  parameters: {size: {type: integer, default: x}}\n",
+                "`solution.yaml`: the parameter `size` has a `default` that is not a whole number",
+            ),
+            (
+                "# nothing\n",
+                "",
+                "the files of the set `web` hold no object",
+            ),
+        ] {
+            let said = refused(release, set);
+            assert!(said.starts_with(words), "{said}\n{words}");
         }
     }
 

@@ -143,8 +143,8 @@ fn place(entry: &ContentsEntry) -> Option<(&str, usize)> {
         .as_str()
         .strip_prefix(DIRECTORY)?
         .split_once('/')?;
-    let (number, rest) = file.split_once('-')?;
-    if rest.contains('/') || !rest.ends_with(".yaml") {
+    let (number, name) = file.strip_suffix(".yaml")?.split_once('-')?;
+    if name.contains('/') {
         return None;
     }
     Some((set, number.parse().ok()?))

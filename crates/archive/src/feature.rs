@@ -13,6 +13,10 @@ impl Feature {
     const ALL: [Self; 1] = [Self::Manifests];
 
     /// What the statement requires of a reader.
+    ///
+    /// # Panics
+    ///
+    /// Never: the names are inside the grammar of capabilities.
     #[must_use]
     pub fn capability(self) -> Capability {
         self.name()

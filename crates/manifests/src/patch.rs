@@ -59,7 +59,7 @@ pub fn patch(objects: &mut [Object<'_>], patch: &Patch) -> Result<(), PatchError
 
 fn is_target(object: &Object<'_>, target: &PatchTarget) -> bool {
     let fits = |wanted: Option<&str>, is: &str| wanted.is_none_or(|wanted| wanted == is);
-    let namespace = target.namespace.as_ref().map(|it| it.as_str());
+    let namespace = target.namespace.as_ref().map(schemas::Namespace::as_str);
     target.kind == object.kind()
         && fits(target.group.as_deref(), object.group())
         && fits(target.name.as_deref(), object.name())
@@ -73,10 +73,10 @@ fn described(target: &PatchTarget) -> String {
         _ => format!("a {}", target.kind),
     };
     if let Some(name) = &target.name {
-        words.push_str(&format!(" `{name}`"));
+        words.extend([" `", name, "`"]);
     }
     if let Some(namespace) = &target.namespace {
-        words.push_str(&format!(" in namespace `{namespace}`"));
+        words.extend([" in namespace `", namespace.as_str(), "`"]);
     }
     words
 }

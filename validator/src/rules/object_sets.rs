@@ -1,6 +1,6 @@
 //! The sets of objects of a manifest, compared with one another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{
     Condition, Namespace, ObjectSet, Parameter, ParameterName, ParameterType, Phase, SetName,
@@ -32,10 +32,8 @@ pub fn object_sets<'a>(
 type Found<'a> = (&'a ObjectSet, String);
 
 fn twice(sets: &[ObjectSet]) -> impl Iterator<Item = Found<'_>> {
-    let mut first = BTreeMap::new();
-    let again = sets
-        .iter()
-        .filter(move |set| first.insert(&set.name, ()).is_some());
+    let mut first = BTreeSet::new();
+    let again = sets.iter().filter(move |set| !first.insert(&set.name));
     again.map(|set| (set, "occurs twice".to_owned()))
 }
 
@@ -50,10 +48,10 @@ fn namespaces(sets: &[ObjectSet]) -> impl Iterator<Item = Found<'_>> {
                 format!("has {count} namespaces; at most {SET_NAMESPACES} are read"),
             ));
         }
-        let mut own = BTreeMap::new();
+        let mut own = BTreeSet::new();
         for namespace in &set.namespaces {
             let name = &namespace.name;
-            if own.insert(name, ()).is_some() {
+            if !own.insert(name) {
                 found.push((set, format!("names the namespace `{name}` twice")));
             }
             if *fixed.entry(name).or_insert(namespace.fixed) != namespace.fixed {

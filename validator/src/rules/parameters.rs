@@ -16,7 +16,7 @@ const INTEGERS: std::ops::RangeInclusive<i64> = -(1 << 53)..=1 << 53;
 pub fn parameters(
     parameters: &BTreeMap<ParameterName, Parameter>,
 ) -> impl Iterator<Item = Problem> + '_ {
-    let many = (parameters.len() > PARAMETERS).then(|| Problem::Parameters(parameters.len()));
+    let many = (parameters.len() > PARAMETERS).then_some(Problem::Parameters(parameters.len()));
     let each = parameters.iter().take(PARAMETERS);
     let each = each.flat_map(|(name, parameter)| {
         let words = check(parameter).into_iter();
@@ -192,6 +192,7 @@ mod tests {
                 "does not match the pattern `^[a-z]+$`",
             ),
             ("{type: integer, minimum: 1, maximum: 3}", json!(3), ""),
+            ("{type: integer, minimum: 3, maximum: 3}", json!(3), ""),
             ("{type: integer, minimum: 1}", json!(0), "is less than 1"),
             ("{type: integer, maximum: 3}", json!(4), "is more than 3"),
             ("{type: integer}", json!(1.5), "is not a whole number"),
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_say_nothing_that_cannot_be() {
+    fn parameters_of_real_solutions_are_in_order() {
         for text in [
             "{type: string, default: ab, pattern: '^a'}",
             "{type: integer, default: 3, minimum: 1, maximum: 3, enum: [1, 3]}",
@@ -222,6 +223,10 @@ mod tests {
         ] {
             assert_eq!(check(&parameter(text)), [""; 0], "{text}");
         }
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
         for (text, words) in [
             (
                 "{type: string, default: 1}",
@@ -287,6 +292,10 @@ mod tests {
                 "{text}: {found:?}"
             );
         }
+    }
+
+    #[test]
+    fn parameters_are_bounded() {
         let many = (0..=PARAMETERS).map(|number| {
             (
                 format!("p{number}").parse().unwrap(),
@@ -303,8 +312,15 @@ mod tests {
     }
 
     #[test]
-    fn large_patterns_are_refused_without_being_built() {
-        let pattern = format!("{{type: string, pattern: '{}'}}", "(".repeat(PATTERN + 1));
-        assert_eq!(check(&parameter(&pattern)).len(), 1);
+    fn patterns_are_bounded_in_length_and_nesting() {
+        let problems = |pattern: &str| {
+            let text = format!("{{type: string, pattern: '{pattern}'}}");
+            check(&parameter(&text)).len()
+        };
+        let nested = |levels: usize| format!("{}a{}", "(".repeat(levels), ")".repeat(levels));
+        assert_eq!(problems(&"a".repeat(PATTERN)), 0);
+        assert_eq!(problems(&"a".repeat(PATTERN + 1)), 1);
+        assert_eq!(problems(&nested(20)), 0);
+        assert_eq!(problems(&nested(40)), 1);
     }
 }

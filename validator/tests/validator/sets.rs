@@ -1,13 +1,11 @@
 //! The same of an archive with sets of objects: each case begins with a good one.
 
 use crate::mistakes::Case;
-use crate::source::Source;
 
-pub(crate) const WEB: &str = "manifests/web/0001-deployment-web.yaml";
-pub(crate) const SERVICE: &str = "manifests/web/0002-service-web.yaml";
-pub(crate) const ROLES: &str = "manifests/web/0003-clusterrolebinding-web.yaml";
-pub(crate) const CONFIG: &str = "manifests/web/0004-configmap-web.yaml";
-pub(crate) const NOTES: &str = "manifests/notes/0001-configmap-notes.yaml";
+const WEB: &str = "manifests/web/0001-deployment-web.yaml";
+const ROLES: &str = "manifests/web/0003-clusterrolebinding-web.yaml";
+const CONFIG: &str = "manifests/web/0004-configmap-web.yaml";
+const NOTES: &str = "manifests/notes/0001-configmap-notes.yaml";
 
 pub(crate) const CASES: &[Case] = &[
     ("good", |s| s.carry(), &[]),
@@ -16,11 +14,7 @@ pub(crate) const CASES: &[Case] = &[
         |s| {
             s.carry();
             s.remove(crate::source::ROLE);
-            let operator = s.text("manifest.yaml");
-            let operator = &operator
-                [operator.find("  operator:").unwrap()..operator.find("  manifests:").unwrap()]
-                .to_owned();
-            s.edit("manifest.yaml", operator, "");
+            s.remove_operator();
         },
         &[],
     ),
@@ -28,11 +22,7 @@ pub(crate) const CASES: &[Case] = &[
         "roles without an operator",
         |s| {
             s.carry();
-            let operator = s.text("manifest.yaml");
-            let operator = &operator
-                [operator.find("  operator:").unwrap()..operator.find("  manifests:").unwrap()]
-                .to_owned();
-            s.edit("manifest.yaml", operator, "");
+            s.remove_operator();
         },
         &["operator.unexpected"],
     ),

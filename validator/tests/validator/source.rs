@@ -293,6 +293,13 @@ impl Source {
         }
     }
 
+    /// Takes the operator out of the manifest of a source that carries sets.
+    pub(crate) fn remove_operator(&mut self) {
+        let text = self.text("manifest.yaml");
+        let operator = text.find("  operator:").unwrap()..text.find("  manifests:").unwrap();
+        self.edit("manifest.yaml", &text[operator], "");
+    }
+
     pub(crate) fn require_manifests(&mut self) {
         self.requires.push(Feature::Manifests.capability());
     }
