@@ -13,8 +13,8 @@ use serde::Serialize;
 use watch::Watch;
 
 use crate::error::PackError;
+use crate::missing::MissingImage;
 use crate::pack::{self, Request};
-use crate::sets::MissingImage;
 use crate::{Event, load};
 
 /// What was added.

@@ -10,7 +10,7 @@ use schemas::{ArchivePath, Digest, ImagePlace, ImageSource};
 use sources::{FailedImage, SourceError};
 use validator::rules::Problem;
 
-use crate::sets::MissingImage;
+use crate::missing::MissingImage;
 
 /// Why there is no archive.
 #[derive(Debug, thiserror::Error)]

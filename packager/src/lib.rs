@@ -9,6 +9,7 @@ mod assemble;
 mod error;
 mod init;
 mod load;
+mod missing;
 mod operator;
 mod pack;
 mod preview;
@@ -24,9 +25,9 @@ use watch::Progress;
 pub use add::{Added, add_images, image_lines};
 pub use error::PackError;
 pub use init::init;
+pub use missing::MissingImage;
 pub use pack::{Packed, Pinned, Request, Signing, pack};
 pub use preview::{ImagePreview, Preview, preview};
-pub use sets::MissingImage;
 
 /// What happens while an archive is made.
 #[derive(Debug)]

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use manifests::{Compiler, KnownImages, Object, Scopes, Unsettled};
-use schemas::{ImageReference, Namespace, ObjectSet, OwnNamespace, SourceSet, SourceSpec, yaml};
+use schemas::{Namespace, ObjectSet, OwnNamespace, SourceSet, SourceSpec, yaml};
 use serde_json::{Map, Value};
 use validator::rules::{self, ObjectNames, PlaceholderNames};
 
 use crate::error::PackError;
+use crate::missing::MissingImage;
 use crate::operator::TextFile;
 
 /// A set whose files were read and patched.
@@ -29,17 +30,6 @@ pub(crate) struct LoadedSet {
 struct Placed {
     place: String,
     value: Value,
-}
-
-/// A container's image that is none of the Solution's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MissingImage {
-    /// The image, in its complete form.
-    pub reference: ImageReference,
-    /// The document that names it.
-    pub place: String,
-    /// Where in the document, as a JSON pointer (RFC 6901).
-    pub pointer: String,
 }
 
 /// Reads a set; `below` resolves the paths of `solution.yaml`.
@@ -284,6 +274,8 @@ impl LoadedSet {
 mod tests {
     use std::error::Error as _;
     use std::fs;
+
+    use schemas::ImageReference;
 
     use super::*;
     use crate::load::{self, Loaded};

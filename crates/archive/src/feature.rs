@@ -2,6 +2,9 @@
 
 use schemas::Capability;
 
+/// The objects that are applied as they are, of archives that require [`Feature::Manifests`].
+pub const MANIFESTS: &str = "manifests";
+
 /// Something that an archive has beyond format 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Feature {
@@ -40,7 +43,7 @@ impl Feature {
     /// The directory that it gives a meaning to.
     pub(crate) fn directory(self) -> &'static str {
         match self {
-            Self::Manifests => crate::layout::MANIFESTS,
+            Self::Manifests => MANIFESTS,
         }
     }
 }

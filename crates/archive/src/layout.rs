@@ -9,7 +9,7 @@ use schemas::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::feature::Feature;
+use crate::feature::{Feature, MANIFESTS};
 
 /// The signed statement in its envelope, the first file of the image.
 pub const STATEMENT: &str = "statement.dsse.json";
@@ -37,8 +37,6 @@ pub const INDEX: &str = "index.json";
 pub const CRDS: &str = "operator/deploy/crds";
 /// The roles of the operator.
 pub const ROLE: &str = "operator/deploy/role.yaml";
-/// The objects that are applied as they are, of archives that require [`Feature::Manifests`].
-pub const MANIFESTS: &str = "manifests";
 /// NGINX locations for upstream's static registry, for upstream's own mount point.
 pub const REGISTRY_CONFIG: &str = "registry-config.inc";
 /// The same as the Jinja template that upstream's import fills in.
