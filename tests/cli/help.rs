@@ -91,6 +91,9 @@ fn about(group: &str) -> &'static str {
             "`images/`, `blobs/` and `index.json`: both views of the images, and whether they are complete."
         }
         "operator" => "`operator/`: the CRDs and rights that an import adds to the cluster.",
+        "manifests" => {
+            "`manifests/`: the sets of objects that are applied as they are, and the parameters."
+        }
         "practice" => "What works, but is better done differently.",
         other => panic!("group {other} has no words"),
     }
