@@ -50,6 +50,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "archive",
             "deployer",
+            "manifests",
             "registry",
             "schemas",
             "validator",

@@ -34,7 +34,7 @@ pub use model::error::{Error, ExpandError, PushFailure, Unpulled};
 pub use model::event::Event;
 pub use model::evidence::{Gap, Sealed};
 pub use model::namespace_record::{Consent, EnvironmentNamespace, Origin};
-pub use model::obstacle::{Above, Obstacle};
+pub use model::obstacle::{Above, Obstacle, Unfit};
 pub use model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Revision, Verb};
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{

@@ -31,6 +31,8 @@ enum Stage {
     Proof,
     /// The operator is awaited.
     Rollout,
+    /// What is carried as it is, is awaited.
+    Settling,
     /// What ran before is put back.
     Restoring,
 }
@@ -51,9 +53,8 @@ impl State {
         let stage = match event {
             Event::Push(_) => Stage::Pushing,
             Event::Pushed => Stage::Pushed,
-            Event::Rollout { .. } | Event::Standing(_) if self.stage != Stage::Restoring => {
-                Stage::Rollout
-            }
+            Event::Rollout { .. } if self.stage != Stage::Restoring => Stage::Rollout,
+            Event::Standing(_) if self.stage != Stage::Restoring => Stage::Settling,
             Event::RollingBack(_) => Stage::Restoring,
             Event::Pulling { .. } => Stage::Proof,
             Event::Object { object, applied } if *applied != Applied::Unchanged => {
@@ -83,7 +84,8 @@ impl State {
             Stage::Before => "",
             Stage::Pushed => " after all images were pushed",
             Stage::Proof => " while a pod was pulling the operator's image",
-            Stage::Rollout => " while waiting for what was written",
+            Stage::Rollout => " while waiting for the operator",
+            Stage::Settling => " while waiting for what was applied",
             Stage::Restoring => " while restoring the previous version",
         };
         let changes = self.changes();

@@ -1,6 +1,6 @@
 //! What to do about each thing that is in the way of a change to a cluster.
 
-use importer::{Above, Obstacle as O};
+use importer::{Above, Obstacle as O, Unfit};
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName};
 
 use super::registry::MAY_NOT_PUSH;
@@ -31,6 +31,7 @@ const NEEDED: &str = "upgrade it there to the version whose CRDs are active, or 
 const NO_CRDS: &str =
     "deploy it in an environment with `solution deploy`: it does not need to be active";
 const ONLY_NEWER: &str = "an older version can be deployed with newer CRDs that serve what it needs; `solution deactivate` removes them once nothing uses them";
+const SAME: &str = "ask the publisher for an archive in which each has its own";
 const OLDER: &str = "operators rarely understand newer data: `--allow-downgrade` deploys it anyway";
 const NOT_OURS: &str = "choose another namespace with `--namespace`, or remove the object if nobody needs it; `--adopt objects` takes over one that the archive carries as it is";
 const ELSEWHERE: &str = "only one environment can have objects of these names: deploy there, or undeploy it there first";
@@ -83,7 +84,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::PushDenied(_) => MAY_NOT_PUSH,
         O::OtherTag(..) => OTHER_TAG,
         O::SeveralPrefixes(..) => ONE_PREFIX,
-        O::SameReference(_) => "ask the publisher for an archive in which each has its own",
+        O::SameName(_) | O::SameReference(_) => SAME,
         O::NotKept(..) | O::ImagesGone(..) => FROM_MEDIUM,
         O::CrdTooNew { .. } => "import a version whose API the cluster still serves",
         O::CrdDrops(..) => DROPPED,
@@ -108,12 +109,8 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::Older(..) => OLDER,
         O::TooOld(..) => "import a version in that range first",
         O::Owned(..) => NOT_OURS,
-        O::OwnedElsewhere(..) => ELSEWHERE,
-        O::OwnedByHelm(..) => HELM,
-        O::NoValue(_) => "ask the publisher for an archive in which it has a default",
-        O::Unsupported(..) => "ask the publisher for an archive without it",
+        O::Unfit(unfit) => fitting(unfit),
         O::FieldsOwned(..) => FIELDS_OWNED,
-        O::SameName(_) => "ask the publisher for roles with other names",
         O::Refused(..) => CLUSTER_RULES,
         O::PodRefused(_) => POD_RULES,
         O::Above(above) => return ask(above),
@@ -130,6 +127,16 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::LoginUsed(..) => OWN_LOGIN,
     };
     words.to_owned()
+}
+
+/// How objects that are carried as they are come to fit.
+fn fitting(unfit: &Unfit) -> &'static str {
+    match unfit {
+        Unfit::OwnedElsewhere(..) => ELSEWHERE,
+        Unfit::OwnedByHelm(..) => HELM,
+        Unfit::NoValue(_) => "ask the publisher for an archive in which it has a default",
+        Unfit::Unsupported(..) => "ask the publisher for an archive without it",
+    }
 }
 
 /// What who administers the cluster is to be asked for.

@@ -190,23 +190,14 @@ pub enum Obstacle {
     /// An object of this name is somebody else's.
     #[error("{0} already exists and belongs to {owner}", owner = .1.as_deref().unwrap_or("no Solution"))]
     Owned(String, Option<String>),
-    /// Objects of these names are the same Solution's in another environment.
-    #[error("{0} in the environment `{1}` already has objects of these names: {2}")]
-    OwnedElsewhere(SolutionName, String, String),
-    /// An object of this name is of a Helm release.
-    #[error("{0} already exists and belongs to the Helm release `{1}`")]
-    OwnedByHelm(String, String),
-    /// A parameter of the Solution has no value.
-    #[error("the parameter `{0}` has no value")]
-    NoValue(ParameterName),
-    /// A set asks for something that this version does not do yet.
-    #[error("the set `{0}` has `{1}`, which this version of the program does not support")]
-    Unsupported(SetName, &'static str),
+    /// Objects that are carried as they are do not fit.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
     /// Other field managers own fields of an object, with other values.
     #[error("{0} has fields that other field managers set: {1}")]
     FieldsOwned(String, String),
     /// Two objects would be one.
-    #[error("two objects of the operator would have the same name: {0}")]
+    #[error("two objects would have the same name: {0}")]
     SameName(String),
     /// The cluster does not take an object, and says why.
     #[error("the cluster rejects {0}: {1}")]
@@ -281,6 +272,23 @@ pub enum Obstacle {
     /// Somebody made an object anew while it was to be deleted.
     #[error("{0} was deleted and created again by someone else in the meantime")]
     MadeAnew(String),
+}
+
+/// What keeps objects that are carried as they are from an environment.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// Objects of these names are the same Solution's in another environment.
+    #[error("{0} in the environment `{1}` already has objects of these names: {2}")]
+    OwnedElsewhere(SolutionName, String, String),
+    /// An object of this name is of a Helm release.
+    #[error("{0} already exists and belongs to the Helm release `{1}`")]
+    OwnedByHelm(String, String),
+    /// A parameter of the Solution has no value.
+    #[error("the parameter `{0}` has no value")]
+    NoValue(ParameterName),
+    /// A set asks for something that this version does not do yet.
+    #[error("the set `{0}` has `{1}`, which this version of the program does not support")]
+    Unsupported(SetName, &'static str),
 }
 
 /// What only who administers the cluster can do for who administers a namespace.

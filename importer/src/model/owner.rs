@@ -6,7 +6,7 @@ use deployer::{Cluster, Object, ObjectRef};
 use schemas::SolutionName;
 
 use crate::model::error::Error;
-use crate::model::obstacle::Obstacle;
+use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::request::Adopt;
 use crate::model::vocabulary as v;
 
@@ -49,18 +49,15 @@ pub(crate) fn check_carried(
                 return Ok(());
             }
             let environment = there.get(v::ENVIRONMENT).copied().unwrap_or_default();
-            Err(Obstacle::OwnedElsewhere(
-                solution.clone(),
-                environment.to_owned(),
-                live.reference().to_string(),
-            ))
+            let (environment, what) = (environment.to_owned(), live.reference().to_string());
+            Err(Unfit::OwnedElsewhere(solution.clone(), environment, what).into())
         }
         Some(_) => owner_of(live, solution),
         None => match live.annotations().get("meta.helm.sh/release-name") {
-            Some(release) => Err(Obstacle::OwnedByHelm(
-                live.reference().to_string(),
-                (*release).to_owned(),
-            )),
+            Some(release) => {
+                let release = (*release).to_owned();
+                Err(Unfit::OwnedByHelm(live.reference().to_string(), release).into())
+            }
             None if adopt == Adopt::Allow => Ok(()),
             None => owner_of(live, solution),
         },

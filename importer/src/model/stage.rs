@@ -28,9 +28,9 @@ impl Stage {
             ("", "Namespace") => Self::Space,
             ("apiextensions.k8s.io", _) => Self::Definition,
             ("", "Pod" | "ReplicationController")
-            | ("apps" | "batch", _)
-            | ("admissionregistration.k8s.io", _)
-            | ("apiregistration.k8s.io", _) => Self::Workload,
+            | ("apps" | "batch" | "admissionregistration.k8s.io" | "apiregistration.k8s.io", _) => {
+                Self::Workload
+            }
             (group, kind) if is_defined(group, kind, definitions) => Self::Resource,
             _ => Self::Data,
         }

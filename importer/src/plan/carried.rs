@@ -245,12 +245,12 @@ fn settle(object: &mut Value) {
         "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
             let webhooks = object["webhooks"].as_array_mut();
             for webhook in webhooks.into_iter().flatten() {
-                forget_empty_bundle(webhook.pointer_mut("/clientConfig"));
+                forget_empty_bundle(webhook, "/clientConfig");
             }
         }
-        "APIService" => forget_empty_bundle(object.pointer_mut("/spec")),
+        "APIService" => forget_empty_bundle(object, "/spec"),
         "CustomResourceDefinition" => {
-            forget_empty_bundle(object.pointer_mut("/spec/conversion/webhook/clientConfig"));
+            forget_empty_bundle(object, "/spec/conversion/webhook/clientConfig");
         }
         _ => {}
     }
@@ -271,8 +271,8 @@ fn settle_secret(object: &mut Value) {
 }
 
 /// A certificate authority that is left empty is filled in by somebody else.
-fn forget_empty_bundle(client: Option<&mut Value>) {
-    if let Some(Value::Object(client)) = client
+fn forget_empty_bundle(object: &mut Value, client: &str) {
+    if let Some(Value::Object(client)) = object.pointer_mut(client)
         && client
             .get("caBundle")
             .is_some_and(|bundle| matches!(bundle.as_str(), None | Some("" | "Cg==")))

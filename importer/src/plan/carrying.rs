@@ -15,7 +15,7 @@ use crate::model::authority::Authority;
 use crate::model::carried::{CarriedRecord, RecordedObject};
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
-use crate::model::obstacle::{Above, Obstacle, named};
+use crate::model::obstacle::{Above, Obstacle, Unfit, named};
 use crate::model::owner::{check_carried, look};
 use crate::model::request::{Asked, Login};
 use crate::model::state::ClusterState;
@@ -112,7 +112,7 @@ impl Carrying<'_> {
     ) -> Result<Fate, Error> {
         let set = &carried.set;
         if set.phase == Phase::Remove {
-            obstacles.push(Obstacle::Unsupported(set.name.clone(), "phase: remove"));
+            obstacles.push(Unfit::Unsupported(set.name.clone(), "phase: remove").into());
             return Ok(Fate::LeftOut);
         }
         let wanted = match &set.when {
@@ -149,7 +149,7 @@ impl Carrying<'_> {
         for (name, parameter) in declared {
             match &parameter.default {
                 Some(value) => drop(values.insert(name.clone(), value.clone())),
-                None => obstacles.push(Obstacle::NoValue(name.clone())),
+                None => obstacles.push(Unfit::NoValue(name.clone()).into()),
             }
         }
         values
@@ -202,18 +202,18 @@ impl Carrying<'_> {
         let Some(name) = self.pull_secret else {
             return Ok(None);
         };
-        let content = match self.made {
-            Some(made) => Some(login::secret(self.asked.id.name(), self.place, made)),
-            None => {
-                let secret = login::reference(&self.place.namespace, name);
-                let live = look(self.cluster, &secret).await?;
-                live.map(Object::into_value)
-            }
+        let solution = self.asked.id.name();
+        let content = if let Some(made) = self.made {
+            Some(login::secret(solution, self.place, made))
+        } else {
+            let secret = login::reference(&self.place.namespace, name);
+            let live = look(self.cluster, &secret).await?;
+            live.map(Object::into_value)
         };
         Ok(Some(PullSecret {
             name: name.to_string(),
             content,
-            copy: login::secret_name(self.asked.id.name()).to_string(),
+            copy: login::secret_name(solution).to_string(),
         }))
     }
 
@@ -255,10 +255,10 @@ impl Carrying<'_> {
                 Runs::Anew => planned.replaced.extend(live.clone()),
                 Runs::AsItIs => {}
             }
-            self.mark_space(&mut carried, live.as_ref())?;
+            mark_space(&mut carried, live.as_ref())?;
             match self.check(&carried.object, live.as_ref()) {
                 Ok(()) => {}
-                Err(Obstacle::OwnedElsewhere(_, environment, object)) => {
+                Err(Obstacle::Unfit(Unfit::OwnedElsewhere(_, environment, object))) => {
                     elsewhere.entry(environment).or_default().push(object);
                 }
                 Err(obstacle) => obstacles.push(obstacle),
@@ -272,11 +272,7 @@ impl Carrying<'_> {
         }
         for (environment, objects) in elsewhere {
             let solution = self.asked.id.name().clone();
-            obstacles.push(Obstacle::OwnedElsewhere(
-                solution,
-                environment,
-                named(objects),
-            ));
+            obstacles.push(Unfit::OwnedElsewhere(solution, environment, named(objects)).into());
         }
         let (record, before) = (&mut planned.record, &planned.before);
         let gone = before.objects.iter();
@@ -298,17 +294,17 @@ impl Carrying<'_> {
         let adopt = self.asked.request.allowed.adopt.objects;
         check_carried(object, live, self.asked.id.name(), adopt)
     }
+}
 
-    /// Marks a namespace that is made here, and so goes with the deployment.
-    fn mark_space(&self, carried: &mut Carried, live: Option<&Object>) -> Result<(), Error> {
-        let is_made = live.is_none_or(|live| live.annotations().contains_key(v::CREATED));
-        if carried.object.gvk().kind == "Namespace" && is_made {
-            let mut space = carried.object.clone().into_value();
-            space["metadata"]["annotations"][v::CREATED] = json!("true");
-            carried.object = Object::new(space)?;
-        }
-        Ok(())
+/// Marks a namespace that is made here, and so goes with the deployment.
+fn mark_space(carried: &mut Carried, live: Option<&Object>) -> Result<(), Error> {
+    let is_made = live.is_none_or(|live| live.annotations().contains_key(v::CREATED));
+    if carried.object.gvk().kind == "Namespace" && is_made {
+        let mut space = carried.object.clone().into_value();
+        space["metadata"]["annotations"][v::CREATED] = json!("true");
+        carried.object = Object::new(space)?;
     }
+    Ok(())
 }
 
 /// Whether an object that runs once has to run.

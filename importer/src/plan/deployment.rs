@@ -23,7 +23,7 @@ use crate::model::site::{HeldSite, OPERATOR};
 use crate::model::stage::intercepts;
 use crate::model::state::ClusterState;
 use crate::plan::carried::{self, Wave};
-use crate::plan::carrying::Carrying;
+use crate::plan::carrying::{Carrying, Planned};
 use crate::plan::choices;
 use crate::plan::consent::{self, Beyond};
 use crate::plan::default_account::DefaultAccount;
@@ -171,16 +171,24 @@ impl Planner<'_> {
             pull_secret: self.pull_secret(target, &site, standing.as_ref()),
             accepted: None,
         };
-        if let PullLogin::Made(made) = &target.pull_login {
-            // A login is for one registry.
-            let (host, pull_host) = (&made.host, self.asked.record.pull_host());
-            if host != pull_host {
-                obstacles.push(Obstacle::OtherLogin(host.clone(), pull_host.to_owned()));
-            }
-        } else if let Some(secret) = &deployed.pull_secret {
-            self.check_pull_secret(&place, space.as_ref(), secret, obstacles)
-                .await?;
-        }
+        self.check_login(target, (&place, space.as_ref()), &deployed, obstacles)
+            .await?;
+        let standing = (standing, site);
+        let deployment = self.compose(target, (place, deployed), standing, obstacles);
+        Ok(Some(deployment.await?))
+    }
+
+    /// The objects of a deployment, compared with what is there.
+    async fn compose(
+        &self,
+        target: &Target,
+        (place, deployed): (NamespaceRecord, Deployed),
+        (standing, site): (Option<Deployed>, HeldSite),
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Deployment, Error> {
+        let Asked { accepted, id, .. } = self.asked;
+        let operator = accepted.manifest().spec.operator.as_ref();
+        let namespace = place.namespace.clone();
         let choices = site.choices(id.name(), OPERATOR);
         if let Some(operator) = operator {
             check_variables(operator, &choices, obstacles);
@@ -196,30 +204,16 @@ impl Planner<'_> {
         let behind = objects.len();
         let (mut uids, image_before) = self.check_owners(&objects, obstacles).await?;
         self.check_own(&namespace, &uids, obstacles);
-        let carrying = Carrying {
-            asked: self.asked,
-            cluster: self.cluster,
-            state: self.state,
-            place: &place,
-            pull_secret: deployed.pull_secret.as_ref(),
-            made: match &target.pull_login {
-                PullLogin::Made(made) => Some(made),
-                _ => None,
-            },
-        };
-        let carried = carrying.plan(obstacles).await?;
+        let mut carried = self
+            .carrying(target, &place, &deployed)
+            .plan(obstacles)
+            .await?;
         let waves = carried::waves(&carried.objects, behind);
-        objects.extend(carried.objects.into_iter().map(|carried| carried.object));
-        uids.extend(carried.uids);
+        objects.extend(carried.objects.drain(..).map(|carried| carried.object));
+        uids.append(&mut carried.uids);
         check_distinct(&objects, obstacles);
-        let mut live = self.live(&namespace).await?;
-        live = without(live, &carried.live);
-        live.extend(carried.live);
+        let live = self.live(&namespace, &mut carried).await?;
         let rights = consent::compare(&live, &objects)?;
-        live.retain(|live| !carried.kept.iter().any(|kept| kept.is(live.reference())));
-        let mut stale = without(live, &objects);
-        // Nothing may refuse what follows.
-        stale.sort_by_key(|object| !intercepts(object.reference()));
         let mut deployment = Deployment {
             rights,
             beyond: Beyond::of(
@@ -228,8 +222,8 @@ impl Planner<'_> {
             )?,
             namespace,
             deployed,
+            stale: stale(live, &objects, &carried),
             objects,
-            stale,
             uids,
             operator: operator.map(|_| operator_name(id.name().as_str())),
             waves,
@@ -245,7 +239,7 @@ impl Planner<'_> {
             refused: None,
         };
         deployment.judge(&self.asked.request);
-        Ok(Some(deployment))
+        Ok(deployment)
     }
 
     /// The record of who administers only the namespace, as one of the objects: the first one, so that there is an undo
@@ -285,8 +279,53 @@ impl Planner<'_> {
         }
     }
 
-    /// What an operator of this Solution has here, as far as this user may look.
-    async fn live(&self, namespace: &Namespace) -> Result<Vec<Object>, Error> {
+    /// What is carried is planned from.
+    fn carrying<'s>(
+        &'s self,
+        target: &'s Target,
+        place: &'s NamespaceRecord,
+        deployed: &'s Deployed,
+    ) -> Carrying<'s> {
+        Carrying {
+            asked: self.asked,
+            cluster: self.cluster,
+            state: self.state,
+            place,
+            pull_secret: deployed.pull_secret.as_ref(),
+            made: match &target.pull_login {
+                PullLogin::Made(made) => Some(made),
+                PullLogin::Keep | PullLogin::None | PullLogin::Secret(_) => None,
+            },
+        }
+    }
+
+    /// Whether nodes can log in with what is chosen.
+    async fn check_login(
+        &self,
+        target: &Target,
+        (place, space): (&NamespaceRecord, Option<&Object>),
+        deployed: &Deployed,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        if let PullLogin::Made(made) = &target.pull_login {
+            // A login is for one registry.
+            let (host, pull_host) = (&made.host, self.asked.record.pull_host());
+            if host != pull_host {
+                obstacles.push(Obstacle::OtherLogin(host.clone(), pull_host.to_owned()));
+            }
+        } else if let Some(secret) = &deployed.pull_secret {
+            self.check_pull_secret(place, space, secret, obstacles)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// What a deployment of this Solution has here, as far as this user may look, with what was found of what it carries.
+    async fn live(
+        &self,
+        namespace: &Namespace,
+        carried: &mut Planned,
+    ) -> Result<Vec<Object>, Error> {
         let mut live = Vec::new();
         let authority = &self.asked.request.authority;
         for scope in inventory(self.asked.id.name(), namespace, authority) {
@@ -303,6 +342,8 @@ impl Planner<'_> {
                 }
             }
         }
+        live = without(live, &carried.live);
+        live.append(&mut carried.live);
         Ok(live)
     }
 
@@ -501,6 +542,15 @@ impl Planner<'_> {
             obstacles.push(Obstacle::TooOld(running, version, range.clone()));
         }
     }
+}
+
+/// What goes of what is there, as none of the objects and nothing that is left alone.
+fn stale(mut live: Vec<Object>, objects: &[Object], carried: &Planned) -> Vec<Object> {
+    live.retain(|live| !carried.kept.iter().any(|kept| kept.is(live.reference())));
+    let mut stale = without(live, objects);
+    // Nothing may refuse what follows.
+    stale.sort_by_key(|object| !intercepts(object.reference()));
+    stale
 }
 
 /// Those that are none of these others.
