@@ -11,12 +11,21 @@ use schemas::{ImageReference, Namespace, placeholder};
 fn images() -> &'static KnownImages {
     static IMAGES: OnceLock<KnownImages> = OnceLock::new();
     IMAGES.get_or_init(|| {
-        let images = [("a:1", "r.test/a:1"), ("b:1", "r.test/b:1"), ("b:2", "r.test/b:2"), ("nginx:1", "nginx:1")];
+        let images = [
+            ("a:1", "r.test/a:1"),
+            ("b:1", "r.test/b:1"),
+            ("b:2", "r.test/b:2"),
+            ("nginx:1", "nginx:1"),
+        ];
         let images = images.map(|(place, reference)| {
             let reference: ImageReference = reference.parse().expect("it is a reference");
             (place.parse().expect("it is a place"), reference)
         });
-        KnownImages::new(images.iter().map(|(place, reference)| (schemas::ImagePlace::clone(place), reference)))
+        KnownImages::new(
+            images
+                .iter()
+                .map(|(place, reference)| (schemas::ImagePlace::clone(place), reference)),
+        )
     })
 }
 
@@ -36,7 +45,10 @@ fuzz_target!(|bytes: &[u8]| {
     };
     for object in objects.all {
         placeholder::each_text(&object.value, &mut |pointer, text| {
-            assert_eq!(object.value.pointer(pointer).and_then(|it| it.as_str()), Some(text));
+            assert_eq!(
+                object.value.pointer(pointer).and_then(|it| it.as_str()),
+                Some(text)
+            );
             let Ok(pieces) = placeholder::pieces(text) else {
                 return;
             };

@@ -271,6 +271,14 @@ fn what_a_release_has_in_the_whole_cluster_is_accepted_owned_and_taken_back() {
     let refused = site.import(&archive, &second).failure(1);
     assert!(refused.contains("environment `prod`"), "{refused}");
 
+    // What lies in another environment is not a matter of consent.
+    let stranger =
+        "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop, namespace: test}\n";
+    let reaching = pack(&site, "1.1.0", &own, &format!("{text}{stranger}"));
+    let refused = site.import(&reaching, &place).failure(1);
+    let words = "namespace `test` belongs to the environment `test`";
+    assert!(refused.contains(words), "{refused}");
+
     site.solution(&["undeploy", "shop", "-e", "prod"]).success();
     let run = [
         "run",

@@ -1,7 +1,7 @@
 //! What a deployment carries as it is: which sets are installed, what their objects come to here, and whose the objects
 //! are that are there already.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -82,7 +82,7 @@ impl Carrying<'_> {
                 Fate::LeftOut => {}
             }
         }
-        self.check_namespaces(&installed, obstacles);
+        Self::check_namespaces(&installed, obstacles);
         if !obstacles.is_empty() {
             // Without a value nothing can be expanded.
             return Ok(Planned::default());
@@ -90,6 +90,7 @@ impl Carrying<'_> {
         let login = self.login().await?;
         let rendering = self.rendering(&installed, parameters, login);
         let objects = rendering.objects()?;
+        self.check_neighbours(&objects, obstacles);
         let mut record = record(&objects, &rendering.definitions);
         record.objects.extend(kept.iter().cloned());
         let planned = Planned {
@@ -155,17 +156,25 @@ impl Carrying<'_> {
         values
     }
 
-    /// Namespaces that have their name at every site are nobody else's.
-    fn check_namespaces(&self, sets: &[&CarriedSet], obstacles: &mut Vec<Obstacle>) {
+    /// Namespaces that have their name at every site are not Kubernetes' own.
+    fn check_namespaces(sets: &[&CarriedSet], obstacles: &mut Vec<Obstacle>) {
         let own = sets.iter().flat_map(|carried| &carried.set.namespaces);
         for own in own.filter(|own| own.fixed) {
             obstacles.extend(check_reserved(&own.name).err());
-            let known = self.state.namespace(&own.name);
-            if let Some(space) = known.filter(|space| space.environment != self.place.environment) {
-                let environment = space.environment.clone();
-                obstacles.push(Obstacle::NamespaceTaken(own.name.clone(), environment));
-            }
         }
+    }
+
+    /// Objects in other namespaces are a matter of consent, but not in those of other environments.
+    fn check_neighbours(&self, objects: &[Carried], obstacles: &mut Vec<Obstacle>) {
+        let namespaces = objects.iter().filter_map(|it| it.object.namespace());
+        let namespaces: BTreeSet<&str> = namespaces.collect();
+        let neighbours = self.state.namespaces.iter().filter(|space| {
+            space.environment != self.place.environment
+                && namespaces.contains(space.namespace.as_str())
+        });
+        obstacles.extend(neighbours.map(|space| {
+            Obstacle::NamespaceTaken(space.namespace.clone(), space.environment.clone())
+        }));
     }
 
     fn rendering<'s>(
