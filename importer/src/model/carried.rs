@@ -2,13 +2,14 @@
 //! namespace. Their kinds are any, so no list of kinds finds them; and whoever may write in a namespace could give any
 //! object our labels, so that only what is recorded is ever removed.
 
-use deployer::{Cluster, Gvk, ObjectRef};
+use deployer::{Cluster, Gvk, Object, ObjectRef};
 use schemas::{Namespace, SetName, SolutionName};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::model::config_map;
 use crate::model::error::Error;
+use crate::model::owner::look;
 use crate::model::stage::Stage;
 use crate::model::vocabulary as v;
 
@@ -72,7 +73,21 @@ impl CarriedRecord {
         namespace: &Namespace,
     ) -> Result<Self, Error> {
         let live = cluster.get(&reference(solution, namespace)).await?;
-        let parsed = live.map(|live| config_map::parse(&live, KEY));
+        Self::parse(live.as_ref())
+    }
+
+    /// The same; nothing where this user may not look. That he may is asked with all other rights.
+    pub(crate) async fn look(
+        cluster: &Cluster,
+        solution: &SolutionName,
+        namespace: &Namespace,
+    ) -> Result<Self, Error> {
+        let live = look(cluster, &reference(solution, namespace)).await?;
+        Self::parse(live.as_ref())
+    }
+
+    fn parse(live: Option<&Object>) -> Result<Self, Error> {
+        let parsed = live.map(|live| config_map::parse(live, KEY));
         Ok(parsed.transpose()?.unwrap_or_default())
     }
 
@@ -116,8 +131,6 @@ fn name(solution: &SolutionName, namespace: &Namespace) -> String {
 
 #[cfg(test)]
 mod tests {
-    use deployer::Object;
-
     use super::*;
 
     fn recorded(kind: &str, name: &str) -> RecordedObject {

@@ -68,7 +68,7 @@ impl Carrying<'_> {
             }
             return Ok(Planned::default());
         }
-        let before = CarriedRecord::read(self.cluster, solution, namespace).await?;
+        let before = CarriedRecord::look(self.cluster, solution, namespace).await?;
         if sets.is_empty() && before.objects.is_empty() {
             return Ok(Planned::default());
         }
