@@ -200,8 +200,8 @@ pub fn split(text: &str) -> Result<Vec<Piece<'_>>, PlaceholderError> {
     Ok(pieces.into_iter().map(|(_, piece)| piece).collect())
 }
 
-/// Splits a text at its placeholders, each piece with where it is written. One more `$` before a placeholder makes it stand for itself, without that `$`; every
-/// other `$`, Kubernetes' own `$(VARIABLE)` too, stands for itself.
+/// Splits a text at its placeholders, each piece with where it is written. One more `$` before a placeholder makes it
+/// stand for itself, without that `$`; every other `$`, Kubernetes' own `$(VARIABLE)` too, stands for itself.
 pub fn pieces(text: &str) -> Result<Vec<(Range<usize>, Piece<'_>)>, PlaceholderError> {
     let mut pieces = Vec::new();
     // What lies between is text that is not yet a piece.

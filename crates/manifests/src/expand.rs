@@ -7,7 +7,7 @@ use schemas::placeholder::{
     self, AddressPart, ImageChoice, Piece, Placeholder, PlaceholderError, SolutionFact,
 };
 use schemas::{Digest, ImagePlace, Namespace, ParameterName};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Where nodes pull an image from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,34 +78,7 @@ pub enum ExpandError {
 impl Expansion {
     /// Replaces every placeholder of an object.
     pub fn expand(&self, object: &mut Value) -> Result<(), ExpandError> {
-        let Value::Object(fields) = object else {
-            return Ok(());
-        };
-        for (key, value) in fields {
-            match (key.as_str(), value) {
-                ("apiVersion" | "kind", _) => {}
-                ("metadata", Value::Object(metadata)) => {
-                    let mut others = metadata.iter_mut().filter(|(key, _)| *key != "name");
-                    others.try_for_each(|(_, value)| self.value(value))?;
-                }
-                (_, value) => self.value(value)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn value(&self, value: &mut Value) -> Result<(), ExpandError> {
-        match value {
-            Value::String(text) => *value = self.text(text)?,
-            Value::Array(items) => items.iter_mut().try_for_each(|item| self.value(item))?,
-            Value::Object(fields) => self.fields(fields)?,
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-        Ok(())
-    }
-
-    fn fields(&self, fields: &mut Map<String, Value>) -> Result<(), ExpandError> {
-        fields.values_mut().try_for_each(|value| self.value(value))
+        placeholder::change_texts(object, &mut |text| self.text(text).map(Some))
     }
 
     /// A text's value: that of its parameter, with its type, if it is one placeholder alone.

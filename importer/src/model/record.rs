@@ -117,7 +117,6 @@ impl Record {
     }
 }
 
-/// The name of a record's ConfigMap.
 /// The ConfigMap of a version's record.
 pub(crate) fn reference(name: &SolutionName, version: &Version) -> ObjectRef {
     config_map::reference(&config_map_name(name, version))

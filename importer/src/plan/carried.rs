@@ -323,11 +323,7 @@ pub(crate) fn of_any_site(
         environment,
         namespace,
         sets: &sets,
-        definitions: accepted
-            .crds()
-            .iter()
-            .map(|crd| crd.document.clone())
-            .collect(),
+        definitions: definitions(accepted),
         expansion: Expansion {
             images: images.collect(),
             namespaces: namespaces(&sets, namespace),
@@ -342,6 +338,12 @@ pub(crate) fn of_any_site(
         }),
     };
     rendering.objects()
+}
+
+/// The definitions of custom resources that an archive has.
+pub(crate) fn definitions(accepted: &Accepted) -> Vec<Value> {
+    let definitions = accepted.crds().iter();
+    definitions.map(|crd| crd.document.clone()).collect()
 }
 
 /// The namespace for each of the release's own, where this one is the environment's.

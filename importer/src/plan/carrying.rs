@@ -20,7 +20,7 @@ use crate::model::owner::{check_carried, look};
 use crate::model::request::{Asked, Login};
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
-use crate::plan::carried::{Carried, PullSecret, Rendering, namespaces, record};
+use crate::plan::carried::{Carried, PullSecret, Rendering, definitions, namespaces, record};
 use crate::plan::images::carried_endpoint;
 use crate::plan::login;
 use crate::plan::place::check_reserved;
@@ -189,11 +189,7 @@ impl Carrying<'_> {
             environment: &self.place.environment,
             namespace: &self.place.namespace,
             sets,
-            definitions: accepted
-                .crds()
-                .iter()
-                .map(|crd| crd.document.clone())
-                .collect(),
+            definitions: definitions(accepted),
             expansion: Expansion {
                 images: self.addresses(),
                 namespaces: namespaces(sets, &self.place.namespace),
