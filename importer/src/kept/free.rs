@@ -10,6 +10,7 @@ use schemas::{Digest, ImageDocument};
 use crate::kept::fetch::only_layer;
 use crate::kept::place;
 use crate::mirrors;
+use crate::model::carried;
 use crate::model::error::Error;
 use crate::model::record::Record;
 
@@ -177,11 +178,20 @@ fn repositories(record: &Record) -> impl Iterator<Item = String> {
 /// Where images of versions lie under the names that workloads ask for.
 fn referred_to(client: &Client, records: &[&Record]) -> Result<Vec<Referred>, Error> {
     let mut all = Vec::new();
-    for image in records.iter().flat_map(|record| &record.images) {
+    let images = records.iter().flat_map(|record| {
+        let images = record.images.iter();
+        images.map(move |image| (record, image))
+    });
+    for (record, image) in images {
+        let (registry, digest) = (client.address(), image.digest);
         if let Some(reference) = &image.reference {
-            let (repository, reference) =
-                mirrors::place(client.address(), reference, image.digest)?;
-            all.push(((repository, image.digest), reference));
+            let (repository, reference) = mirrors::place(registry, reference, digest)?;
+            all.push(((repository, digest), reference));
+        }
+        if !record.manifest.spec.manifests.is_empty() {
+            let (of, image) = ((&record.name, &record.version), (&image.image.name, digest));
+            let (repository, reference) = carried::image_place(registry, of, image)?;
+            all.push(((repository, digest), reference));
         }
     }
     Ok(all)

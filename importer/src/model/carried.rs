@@ -3,7 +3,8 @@
 //! object our labels, so that only what is recorded is ever removed.
 
 use deployer::{Cluster, Gvk, Object, ObjectRef};
-use schemas::{Namespace, SetName, SolutionName};
+use registry::{Reference, RegistryAddress, Repository};
+use schemas::{Digest, ImageName, Namespace, SetName, SolutionName, Tag, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -117,6 +118,25 @@ impl CarriedRecord {
         let labels = json!({ v::CARRIED: namespace, v::SOLUTION: solution });
         config_map::record(&name(solution, namespace), labels, KEY, self)
     }
+}
+
+/// Hex digits of a digest in the tag that holds an image.
+const HELD: usize = 12;
+
+/// Where an image of carried objects lies: no version is part of the repository, so that an upgrade leaves pods running
+/// whose image is the same. The tag holds it there for its version: registries collect what has none.
+pub(crate) fn image_place(
+    registry: &RegistryAddress,
+    (solution, version): (&SolutionName, &Version),
+    (image, digest): (&ImageName, Digest),
+) -> Result<(Repository, Reference), Error> {
+    let mut hex = digest.hex();
+    hex.truncate(HELD);
+    let tag: Tag = format!("{version}-{hex}")
+        .parse()
+        .expect("a version, which is part of a DNS label, and hex digits are a tag");
+    let repository = registry.repository(&format!("{solution}/{image}"))?;
+    Ok((repository, Reference::Tag(tag)))
 }
 
 /// The ConfigMap of what a Solution carries in a namespace.

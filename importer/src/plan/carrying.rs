@@ -6,22 +6,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use manifests::{Address, Expansion};
-use schemas::{ApiName, Condition, KubernetesName, ParameterName, Phase, Strategy};
+use schemas::{ApiName, Condition, ImagePlace, KubernetesName, ParameterName, Phase, Strategy};
 use serde_json::{Value, json};
 use validator::CarriedSet;
 
 use crate::limits;
 use crate::model::authority::Authority;
-use crate::model::carried::{CarriedRecord, RecordedObject};
+use crate::model::carried::{self, CarriedRecord, RecordedObject};
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit, named};
 use crate::model::owner::{check_carried, look};
+use crate::model::record::RecordedImage;
 use crate::model::request::{Asked, Login};
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::plan::carried::{Carried, PullSecret, Rendering, definitions, namespaces, record};
-use crate::plan::images::carried_endpoint;
 use crate::plan::login;
 use crate::plan::place::check_reserved;
 
@@ -88,7 +88,7 @@ impl Carrying<'_> {
             return Ok(Planned::default());
         }
         let login = self.login().await?;
-        let rendering = self.rendering(&installed, parameters, login);
+        let rendering = self.rendering(&installed, parameters, login)?;
         let objects = rendering.objects()?;
         self.check_neighbours(&objects, obstacles);
         let mut record = record(&objects, &rendering.definitions);
@@ -182,16 +182,16 @@ impl Carrying<'_> {
         sets: &'s [&'s CarriedSet],
         parameters: BTreeMap<ParameterName, Value>,
         login: Option<PullSecret>,
-    ) -> Rendering<'s> {
+    ) -> Result<Rendering<'s>, Error> {
         let Asked { accepted, id, .. } = self.asked;
-        Rendering {
+        Ok(Rendering {
             solution: id.name(),
             environment: &self.place.environment,
             namespace: &self.place.namespace,
             sets,
             definitions: definitions(accepted),
             expansion: Expansion {
-                images: self.addresses(),
+                images: self.addresses()?,
                 namespaces: namespaces(sets, &self.place.namespace),
                 name: id.name().to_string(),
                 version: id.version().to_string(),
@@ -199,7 +199,7 @@ impl Carrying<'_> {
                 parameters,
             },
             login,
-        }
+        })
     }
 
     /// What nodes log in with: what is made, else what the environment's namespace has.
@@ -224,19 +224,20 @@ impl Carrying<'_> {
 
     /// Where nodes pull the images of carried objects from. There is no version in it, so that an upgrade restarts only
     /// pods whose image is another one.
-    fn addresses(&self) -> BTreeMap<schemas::ImagePlace, Address> {
+    fn addresses(&self) -> Result<BTreeMap<ImagePlace, Address>, Error> {
         let record = &self.asked.record;
-        let endpoint = carried_endpoint(record);
-        let (registry, path) = endpoint.split_once('/').unwrap_or((&endpoint, ""));
-        let address = |image: &crate::RecordedImage| {
-            let place = image.image.clone();
+        let registry = record.pull_registry()?;
+        let address = |image: &RecordedImage| {
+            let RecordedImage { image, digest, .. } = image;
+            let of = (&record.name, &record.version);
+            let (repository, _) = carried::image_place(&registry, of, (&image.name, *digest))?;
             let address = Address {
-                registry: registry.to_owned(),
-                path: format!("{path}/{}", place.name),
-                tag: place.tag.to_string(),
-                digest: image.digest,
+                registry: registry.host().to_owned(),
+                path: repository.to_string(),
+                tag: image.tag.to_string(),
+                digest: *digest,
             };
-            (place, address)
+            Ok((image.clone(), address))
         };
         record.images.iter().map(address).collect()
     }

@@ -10,12 +10,13 @@ use registry::{
     BlobPush, Client, Known, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress,
     Repository,
 };
-use schemas::{Digest, Image, ImagePlace, SolutionId, Tag, Version};
+use schemas::{Digest, Image, ImagePlace, SolutionId};
 use validator::Accepted;
 
 use crate::kept::Artifact;
 use crate::mirrors;
 use crate::model::blob::ArchiveBlob;
+use crate::model::carried;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::record::{Record, RecordedImage};
@@ -25,25 +26,6 @@ use crate::model::state::ClusterState;
 /// The part of the address that all images of a version share: `HOST[/PREFIX]/<name>-<version>`.
 pub(crate) fn endpoint(registry: &RegistryAddress, id: &SolutionId) -> String {
     format!("{registry}/{id}")
-}
-
-/// The part of the address that the images of carried objects share, of all versions: `HOST[/PREFIX]/<name>`.
-pub(crate) fn carried_endpoint(record: &Record) -> String {
-    let of_version = record.endpoint.strip_suffix(&format!("/{}", record.id()));
-    format!("{}/{}", of_version.unwrap_or(&record.endpoint), record.name)
-}
-
-/// Hex digits of a digest in the tag that holds an image of carried objects.
-const HELD: usize = 12;
-
-/// The tag that holds an image of a version where those of all versions lie: without one, registries collect it.
-fn holding(version: &Version, digest: Digest) -> Tag {
-    let version = version.to_string().replace('+', "_");
-    let mut hex = digest.hex();
-    hex.truncate(HELD);
-    format!("{version}-{hex}")
-        .parse()
-        .expect("a version, which is part of a DNS label, and hex digits are a tag")
 }
 
 /// An image, and one name that it gets at the registry.
@@ -73,10 +55,13 @@ impl<'a> Named<'a> {
                 reference: Reference::Tag(tag.clone()),
             });
             if !accepted.sets().is_empty() {
+                let digest = image.root.digest;
+                let (repository, reference) =
+                    carried::image_place(registry, (id.name(), id.version()), (name, digest))?;
                 all.push(Self {
                     image,
-                    repository: registry.repository(&format!("{}/{name}", id.name()))?,
-                    reference: Reference::Tag(holding(id.version(), image.root.digest)),
+                    repository,
+                    reference,
                 });
             }
             let asked = image.reference.as_ref();
