@@ -1,6 +1,6 @@
 //! What to do about each thing that is in the way of a change to a cluster.
 
-use importer::{Above, Obstacle as O, Unfit};
+use importer::{Above, Obstacle as O, Recreate, Unfit};
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName};
 
 use super::registry::MAY_NOT_PUSH;
@@ -109,7 +109,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::Older(..) => OLDER,
         O::TooOld(..) => "import a version in that range first",
         O::Owned(..) => NOT_OURS,
-        O::Unfit(unfit) => fitting(unfit),
+        O::Unfit(unfit) => return fitting(unfit),
         O::FieldsOwned(..) => FIELDS_OWNED,
         O::Refused(..) => CLUSTER_RULES,
         O::PodRefused(_) => POD_RULES,
@@ -130,13 +130,23 @@ pub(crate) fn fix(obstacle: &O) -> String {
 }
 
 /// How objects that are carried as they are come to fit.
-fn fitting(unfit: &Unfit) -> &'static str {
-    match unfit {
+fn fitting(unfit: &Unfit) -> String {
+    let words = match unfit {
+        Unfit::Immutable(_, recreate, _) => return recreated(recreate),
         Unfit::OwnedElsewhere(..) => ELSEWHERE,
         Unfit::OwnedByHelm(..) => HELM,
         Unfit::NoValue(_) => "ask the publisher for an archive in which it has a default",
         Unfit::Unsupported(..) => "ask the publisher for an archive without it",
-    }
+    };
+    words.to_owned()
+}
+
+fn recreated(recreate: &Recreate) -> String {
+    let pods = match recreate.kind.as_str() {
+        "StatefulSet" => "; its pods stay, and are replaced one by one",
+        _ => "",
+    };
+    format!("`--recreate {recreate}` removes it and makes it anew{pods}")
 }
 
 /// What who administers the cluster is to be asked for.

@@ -296,3 +296,52 @@ fn what_a_release_has_in_the_whole_cluster_is_accepted_owned_and_taken_back() {
     ];
     assert_eq!(left, expected);
 }
+
+/// A database that keeps its pod by name.
+const STATEFUL: &str = "
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db, namespace: shop-system}
+spec:
+  serviceName: db
+  podManagementPolicy: POLICY
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      containers:
+        - name: db
+          image: registry.example.test/example/server:1.0.0
+          readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+";
+
+#[test]
+fn what_cannot_be_changed_in_place_is_made_anew_only_when_asked() {
+    let site = Site::new("anew");
+    site.environment("prod");
+    let stateful = |policy: &str| STATEFUL.replace("POLICY", policy);
+    let first = pack(&site, "1.0.0", OWN, &stateful("OrderedReady"));
+    import(&site, &first, &[]).success();
+    let running = pods(&site, "prod");
+    let before = site.snapshot();
+
+    let second = pack(&site, "1.1.0", OWN, &stateful("Parallel"));
+    let refused = import(&site, &second, &[]).failure(1);
+    assert!(
+        refused.contains("StatefulSet prod/db cannot be changed in place"),
+        "{refused}"
+    );
+    assert!(
+        refused.contains("`--recreate StatefulSet/db` removes it"),
+        "{refused}"
+    );
+    assert_eq!(site.snapshot(), before);
+
+    let anew = ["--recreate", "StatefulSet/db"];
+    let planned = import(&site, &second, &[&anew[..], &["--dry-run"]].concat()).success();
+    assert!(planned.contains("replace StatefulSet prod/db"), "{planned}");
+    import(&site, &second, &anew).success();
+    let policy = site.field("prod", "statefulset/db", "{.spec.podManagementPolicy}");
+    assert_eq!(policy, "Parallel");
+    assert_eq!(pods(&site, "prod"), running, "its pod was taken over");
+}

@@ -3,7 +3,7 @@
 //! What sends requests to a Service of the release (webhooks) is made so that it cannot refuse anything until it is
 //! served: else the release would keep its own pods from starting.
 
-use deployer::{Object, ObjectRef, Selector};
+use deployer::{Object, ObjectRef, Propagation, Selector};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -81,7 +81,12 @@ impl Ready<'_> {
     ) -> Result<(), Error> {
         let reference = object.reference();
         let may = |live: &Object| self.check_carried(deployment, object, Some(live));
-        leased.remove(reference, may).await?;
+        let propagation = match reference.gvk.kind.as_str() {
+            // The next one takes them over, and replaces them one by one.
+            "StatefulSet" => Propagation::Orphan,
+            _ => Propagation::Foreground,
+        };
+        leased.remove_with(propagation, reference, may).await?;
         let gone = [reference.clone()];
         let wait = self.asked.request.wait;
         Ok(leased.cluster.wait_gone(&gone, wait).await?)

@@ -187,6 +187,17 @@ impl Leased<'_> {
         reference: &ObjectRef,
         may: impl Fn(&Object) -> Result<(), Obstacle>,
     ) -> Result<(), Error> {
+        self.remove_with(Propagation::Foreground, reference, may)
+            .await
+    }
+
+    /// The same, with this choice about what belongs to the object.
+    pub(crate) async fn remove_with(
+        &mut self,
+        propagation: Propagation,
+        reference: &ObjectRef,
+        may: impl Fn(&Object) -> Result<(), Obstacle>,
+    ) -> Result<(), Error> {
         for decision in 1.. {
             self.lock.check()?;
             let Some(live) = self.cluster.get(reference).await? else {
@@ -196,7 +207,7 @@ impl Leased<'_> {
             self.begin().await?;
             let deleted = self
                 .cluster
-                .delete(reference, Propagation::Foreground, Some(&live))
+                .delete(reference, propagation, Some(&live))
                 .await;
             match deleted {
                 Ok(Deleted::Requested) => {

@@ -5,6 +5,7 @@ use schemas::{
     SolutionId, SolutionName, Version, VersionRange,
 };
 
+use crate::model::request::Recreate;
 use crate::model::uses::Use;
 
 /// Objects that an obstacle names; of more it says how many there are.
@@ -283,6 +284,9 @@ pub enum Unfit {
     /// An object of this name is of a Helm release.
     #[error("{0} already exists and belongs to the Helm release `{1}`")]
     OwnedByHelm(String, String),
+    /// An object has fields that the API server never changes, and they are others now; in its own words.
+    #[error("{0} cannot be changed in place: {2}")]
+    Immutable(String, Recreate, String),
     /// A parameter of the Solution has no value.
     #[error("the parameter `{0}` has no value")]
     NoValue(ParameterName),

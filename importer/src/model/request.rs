@@ -1,7 +1,9 @@
 //! What an administrator asks for, with every choice made.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use deployer::Conflicts;
@@ -30,6 +32,8 @@ pub struct Request {
     pub allowed: Allowed,
     /// Ids of what was accepted that reaches beyond the environment.
     pub accepted: BTreeSet<String>,
+    /// What is removed and made anew where it cannot be changed in place.
+    pub recreate: BTreeSet<Recreate>,
     /// With whose rights: who administers only a namespace deploys into it, and nothing else.
     pub authority: Authority,
     /// As what it is asked for.
@@ -46,6 +50,35 @@ pub struct Request {
     pub wait: Duration,
     /// Where files without a name lie while archives of older versions are read.
     pub scratch: PathBuf,
+}
+
+/// An object that may be made anew.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Recreate {
+    /// Its kind.
+    pub kind: String,
+    /// Its name, in any namespace.
+    pub name: String,
+}
+
+impl FromStr for Recreate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('/') {
+            Some((kind, name)) if !kind.is_empty() && !name.is_empty() => Ok(Self {
+                kind: kind.to_owned(),
+                name: name.to_owned(),
+            }),
+            _ => Err("is not KIND/NAME, as `StatefulSet/db`".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Recreate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind, self.name)
+    }
 }
 
 /// What a request may leave open.

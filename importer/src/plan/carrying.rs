@@ -259,6 +259,9 @@ impl Carrying<'_> {
             match Runs::of(&carried.object, live.as_ref(), &planned.before) {
                 Runs::Done => continue,
                 Runs::Anew => planned.replaced.extend(live.clone()),
+                Runs::AsItIs if self.is_recreated(&carried.object) => {
+                    planned.replaced.extend(live.clone());
+                }
                 Runs::AsItIs => {}
             }
             mark_space(&mut carried, live.as_ref())?;
@@ -294,6 +297,13 @@ impl Carrying<'_> {
             .live
             .extend(ours.filter(|live| !live.is_being_deleted()));
         Ok(planned)
+    }
+
+    /// Whether somebody asks for an object to be made anew.
+    fn is_recreated(&self, object: &Object) -> bool {
+        let asked = self.asked.request.recreate.iter();
+        let mut asked = asked.filter(|it| it.kind == object.gvk().kind);
+        asked.any(|it| it.name == object.name())
     }
 
     fn check(&self, object: &Object, live: Option<&Object>) -> Result<(), Obstacle> {

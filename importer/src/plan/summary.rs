@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use validator::Finding;
 use validator::rules::{Right, When};
 
-use crate::model::obstacle::{Obstacle, named};
+use crate::model::obstacle::{Obstacle, Unfit, named};
 use crate::model::record::Record;
-use crate::model::request::{LeftOpen, Request};
+use crate::model::request::{LeftOpen, Recreate, Request};
 use crate::model::sight::Unseen;
 use crate::model::site::{OPERATOR, SiteValue};
 use crate::plan::deployment::Deployment;
@@ -298,10 +298,7 @@ pub(crate) fn planned(
             Vec::new(),
             None,
         ),
-        Trial::Refused(error) => {
-            let object = object.reference().to_string();
-            return Err(Obstacle::Refused(object, error.to_string()));
-        }
+        Trial::Refused(error) => return Err(refused(object, &error)),
     };
     let (action, changes) = match applied {
         Applied::Created => ("create", Vec::new()),
@@ -353,6 +350,30 @@ pub(crate) fn removed(object: &Object) -> PlannedObject {
         diff: diff::unified(Some(object), None),
         live: Some(live_digest(object)),
         ..PlannedObject::default()
+    }
+}
+
+/// How the API server says that a field cannot be changed.
+const IMMUTABLE: [&str; 4] = [
+    "immutable",
+    "updates to statefulset spec",
+    "cannot change",
+    "may not change once set",
+];
+
+/// Why an object is not taken. One that could be made anew says so.
+fn refused(object: &Object, error: &deployer::Error) -> Obstacle {
+    let (what, why) = (object.reference().to_string(), error.to_string());
+    let is_immutable = matches!(error, deployer::Error::Invalid { .. })
+        && IMMUTABLE.iter().any(|words| why.contains(words));
+    let recreate = Recreate {
+        kind: object.gvk().kind.clone(),
+        name: object.name().to_owned(),
+    };
+    if is_immutable {
+        Unfit::Immutable(what, recreate, why).into()
+    } else {
+        Obstacle::Refused(what, why)
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use deployer::Conflicts;
-use importer::{Allowed, ChangeSigners, ForgetSigners, Unproved};
+use importer::{Allowed, ChangeSigners, ForgetSigners, Recreate, Unproved};
 use registry::RegistryAddress;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
 
@@ -143,6 +143,10 @@ pub(crate) struct Place {
     /// Take over what belongs to no Solution: the namespace, or CRDs and objects that the archive also has
     #[arg(long, value_name = "WHAT", value_enum, requires = "environment")]
     pub(super) adopt: Vec<Adopted>,
+
+    /// Remove and make anew an object that the archive carries and that cannot be changed in place
+    #[arg(long, value_name = "KIND/NAME", requires = "environment")]
+    pub(super) recreate: Vec<Recreate>,
 
     /// Deploy a version older than the one that runs
     #[arg(long)]

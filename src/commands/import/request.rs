@@ -174,6 +174,7 @@ pub(crate) fn of_place(
     Ok(Request {
         allowed: allowed(place),
         accepted: place.accept.iter().cloned().collect(),
+        recreate: place.recreate.iter().cloned().collect(),
         ..of_goal(goal, registry, pull_registry, turn)?
     })
 }
@@ -191,6 +192,7 @@ pub(crate) fn of_goal(
         goal,
         allowed: Allowed::NOTHING,
         accepted: BTreeSet::new(),
+        recreate: BTreeSet::new(),
         authority: Authority::Cluster,
         verb: Verb::Import,
         from_site: BTreeSet::new(),

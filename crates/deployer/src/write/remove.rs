@@ -17,6 +17,8 @@ pub enum Propagation {
     Foreground,
     /// The object goes at once, they later.
     Background,
+    /// They stay.
+    Orphan,
 }
 
 /// Whether there was anything to delete.
@@ -52,6 +54,7 @@ impl Cluster {
         let policy = match propagation {
             Propagation::Foreground => "Foreground",
             Propagation::Background => "Background",
+            Propagation::Orphan => "Orphan",
         };
         let mut options =
             json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy});

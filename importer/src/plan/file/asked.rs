@@ -12,7 +12,7 @@ use crate::limits;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::receipt::Verb;
-use crate::model::request::{Allowed, Goal, LeftOpen, PullLogin, Request, Target};
+use crate::model::request::{Allowed, Goal, LeftOpen, PullLogin, Recreate, Request, Target};
 use crate::model::writer::Writer;
 
 /// A request.
@@ -24,6 +24,8 @@ pub(super) struct FiledRequest {
     goal: FiledGoal,
     pub(super) allowed: Allowed,
     accepted: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    recreate: BTreeSet<Anew>,
     verb: Verb,
     from_site: BTreeSet<LeftOpen>,
     wait: Seconds,
@@ -70,6 +72,23 @@ impl<'de> Deserialize<'de> for Address {
     }
 }
 
+/// What may be made anew as a text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Anew(Recreate);
+
+impl Serialize for Anew {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Anew {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(de::Error::custom)
+    }
+}
+
 /// How long something is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u64")]
@@ -110,6 +129,7 @@ impl FiledRequest {
             goal,
             allowed: request.allowed,
             accepted: request.accepted.clone(),
+            recreate: request.recreate.iter().cloned().map(Anew).collect(),
             verb: request.verb,
             from_site: request.from_site.clone(),
             wait: Seconds(request.wait.as_secs()),
@@ -143,6 +163,7 @@ impl FiledRequest {
             goal,
             allowed: self.allowed,
             accepted: self.accepted,
+            recreate: self.recreate.into_iter().map(|anew| anew.0).collect(),
             authority: Authority::Cluster,
             verb: self.verb,
             from_site: self.from_site,
