@@ -48,7 +48,7 @@ use crate::plan::crd::CrdChange;
 use crate::plan::decision::Decision;
 use crate::plan::deployment::Deployment;
 use crate::plan::images::PlannedImages;
-use crate::plan::notes::{notes, uncollected};
+use crate::plan::notes::{asked_about_everything, notes, uncollected};
 use crate::plan::proof::Proof;
 use crate::plan::summary::{
     PlanSummary, PlannedDefault, kept, planned_beyond, planned_target, replaced, summary,
@@ -202,7 +202,9 @@ impl<'a> Plan<'a> {
         }
         self.summary.recorded = state.record(id.name(), id.version()).is_some();
         self.summary.notes = notes(accepted, client, (cluster, sight), state, id).await?;
-        self.summary.notes.extend(deployment.and_then(uncollected));
+        let about = deployment.iter().flat_map(|it| asked_about_everything(it));
+        let about = about.chain(deployment.and_then(uncollected));
+        self.summary.notes.extend(about);
         let version = (id.name(), id.version());
         let reached = (client, cluster, request.scratch.as_path());
         self.summary.migrations = migration::planned(crds, version, reached, state).await?;

@@ -3,6 +3,7 @@
 use deployer::{Access, Cluster, Node};
 use registry::Client;
 use schemas::{Image, SolutionId};
+use serde_json::Value;
 use validator::Accepted;
 
 use crate::model::error::Error;
@@ -62,6 +63,40 @@ pub(crate) fn uncollected(deployment: &Deployment) -> Option<String> {
     })
 }
 
+/// The webhooks that are asked about everything, and refuse it while they do not answer: then nobody can change anything.
+pub(crate) fn asked_about_everything(deployment: &Deployment) -> impl Iterator<Item = String> {
+    deployment.objects.iter().flat_map(|object| {
+        let webhooks = object.as_value()["webhooks"].as_array();
+        let wide = webhooks.into_iter().flatten().filter(|it| is_wide(it));
+        wide.map(|webhook| {
+            let (what, name) = (object.reference(), webhook["name"].as_str());
+            format!(
+                "{what}: `{}` is asked about everything, in every namespace, and while it does not answer nothing can be changed; `undeploy` removes it first",
+                name.unwrap_or_default()
+            )
+        })
+    })
+}
+
+/// Whether a webhook refuses changes of any kind of object anywhere while it does not answer.
+fn is_wide(webhook: &Value) -> bool {
+    let selects = |field: &str| {
+        let selector = webhook[field].as_object();
+        selector.is_some_and(|selector| !selector.is_empty())
+    };
+    let any = |list: &Value| {
+        let list = list.as_array().into_iter().flatten();
+        list.filter_map(Value::as_str).any(|it| it.starts_with('*'))
+    };
+    let rules = webhook["rules"].as_array().into_iter().flatten();
+    let mut wide = rules.filter(|rule| any(&rule["apiGroups"]) && any(&rule["resources"]));
+    // Where nothing is said, it fails.
+    webhook["failurePolicy"] != "Ignore"
+        && !selects("namespaceSelector")
+        && !selects("objectSelector")
+        && wide.next().is_some()
+}
+
 /// Whether some node runs the image. Artifacts name no platform, and a cluster without nodes says nothing.
 fn fits(image: &Image, nodes: &[Node]) -> bool {
     let runs = |node: &Node| {
@@ -71,4 +106,43 @@ fn fits(image: &Image, nodes: &[Node]) -> bool {
             .any(|platform| platform.os == node.os && platform.architecture == node.architecture)
     };
     image.platforms.is_empty() || nodes.is_empty() || nodes.iter().any(runs)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_webhook_is_wide_if_it_is_asked_about_everything_everywhere() {
+        let rule =
+            |group: &str, resource: &str| json!({ "apiGroups": [group], "resources": [resource] });
+        let everything = json!([rule("*", "*/*")]);
+        let some = json!({ "matchLabels": { "a": "b" } });
+        for (webhook, wide) in [
+            (json!({ "rules": everything }), true),
+            (
+                json!({ "rules": everything, "failurePolicy": "Fail", "namespaceSelector": {} }),
+                true,
+            ),
+            (
+                json!({ "rules": everything, "failurePolicy": "Ignore" }),
+                false,
+            ),
+            (
+                json!({ "rules": everything, "namespaceSelector": some }),
+                false,
+            ),
+            (
+                json!({ "rules": everything, "objectSelector": some }),
+                false,
+            ),
+            (json!({ "rules": [rule("", "*")] }), false),
+            (json!({ "rules": [rule("*", "pods")] }), false),
+            (json!({}), false),
+        ] {
+            assert_eq!(is_wide(&webhook), wide, "{webhook}");
+        }
+    }
 }
