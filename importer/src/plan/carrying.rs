@@ -265,6 +265,7 @@ impl Carrying<'_> {
                 Runs::AsItIs => {}
             }
             mark_space(&mut carried, live.as_ref())?;
+            keep_scale(&mut carried, live.as_ref())?;
             match self.check(&carried.object, live.as_ref()) {
                 Ok(()) => {}
                 Err(Obstacle::Unfit(Unfit::OwnedElsewhere(_, environment, object))) => {
@@ -323,6 +324,27 @@ fn mark_space(carried: &mut Carried, live: Option<&Object>) -> Result<(), Error>
     Ok(())
 }
 
+/// Leaves the number of pods to whoever else has set it: an autoscaler, or a person.
+fn keep_scale(carried: &mut Carried, live: Option<&Object>) -> Result<(), Error> {
+    let Some(live) = live.filter(|live| is_scaled(live.as_value())) else {
+        return Ok(());
+    };
+    let mut value = carried.object.clone().into_value();
+    if let Some(replicas) = value.pointer_mut("/spec/replicas") {
+        *replicas = live.as_value()["spec"]["replicas"].clone();
+        carried.object = Object::new(value)?;
+    }
+    Ok(())
+}
+
+/// Whether another field manager has set the number of pods.
+fn is_scaled(live: &Value) -> bool {
+    let entries = live["metadata"]["managedFields"].as_array();
+    let others = entries.into_iter().flatten();
+    let mut others = others.filter(|entry| entry["manager"] != v::FIELD_MANAGER);
+    others.any(|entry| !entry["fieldsV1"]["f:spec"]["f:replicas"].is_null())
+}
+
 /// Whether an object that runs once has to run.
 enum Runs {
     /// It was made of the same, and may have been removed since.
@@ -370,4 +392,41 @@ async fn look_at(cluster: &Cluster, objects: &[ObjectRef]) -> Result<Vec<Option<
         other => other,
     });
     looked.buffered(limits::LOOKS).try_collect().await
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::stage::Stage;
+
+    use super::*;
+
+    fn deployment(replicas: u8, manager: &str) -> Object {
+        let fields = json!({ "f:spec": { "f:replicas": {} } });
+        Object::new(json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {
+                "name": "web", "namespace": "prod",
+                "managedFields": [{ "manager": manager, "fieldsV1": fields }],
+            },
+            "spec": { "replicas": replicas },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn the_number_of_pods_is_left_to_whoever_else_set_it() {
+        for (manager, replicas) in [("kube-controller-manager", 5), (v::FIELD_MANAGER, 2)] {
+            let mut carried = Carried {
+                set: "web".parse().unwrap(),
+                stage: Stage::Workload,
+                object: deployment(2, v::FIELD_MANAGER),
+            };
+            keep_scale(&mut carried, Some(&deployment(5, manager))).unwrap();
+            assert_eq!(
+                carried.object.as_value()["spec"]["replicas"],
+                replicas,
+                "{manager}"
+            );
+        }
+    }
 }
