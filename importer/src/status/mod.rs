@@ -147,13 +147,22 @@ pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Statu
     for space in &state.namespaces {
         for deployed in &space.solutions {
             let record = state.record(deployed.0, &deployed.1.version);
-            if record.is_some_and(|record| record.manifest.spec.operator.is_none()) {
+            let spec = record.map(|record| &record.manifest.spec);
+            if spec.is_some_and(|spec| spec.operator.is_none()) {
                 operators.push(carried(cluster, space, deployed).await?);
                 continue;
             }
             let name = operator_name(deployed.0.as_str());
             let found = found.remove(&(space.namespace.to_string(), name));
-            operators.push(operator(cluster, &state, space, deployed, found, &mut sight).await?);
+            let operator = operator(cluster, &state, space, deployed, found, &mut sight).await?;
+            let carries = spec.is_some_and(|spec| !spec.manifests.is_empty());
+            operators.push(match operator {
+                // An operator that is not ready says more than what it serves.
+                ready if carries && ready.is_ready() => {
+                    ready.with(carried(cluster, space, deployed).await?)
+                }
+                operator => operator,
+            });
         }
     }
     let versions = state
@@ -286,6 +295,15 @@ fn version(state: &ClusterState, record: &Record) -> VersionStatus {
 }
 
 impl OperatorStatus {
+    /// The same with what is carried beside it.
+    fn with(self, carried: Self) -> Self {
+        let sum = |[ready, wanted]: [u64; 2], [more, of]: [u64; 2]| [ready + more, wanted + of];
+        Self {
+            ready: self.ready.zip(carried.ready).map(|(a, b)| sum(a, b)),
+            ..carried
+        }
+    }
+
     /// Whether it runs as it should.
     #[must_use]
     pub fn is_ready(&self) -> bool {
