@@ -381,3 +381,233 @@ pub(crate) fn record(objects: &[Carried], definitions: &[Value]) -> CarriedRecor
         objects: objects.iter().map(recorded).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use schemas::ObjectSet;
+    use validator::CarriedObject;
+
+    use super::*;
+
+    fn set(set: Value, objects: &[Value]) -> CarriedSet {
+        let set: ObjectSet = serde_json::from_value(set).unwrap();
+        let object = |(number, document): (usize, &Value)| CarriedObject {
+            path: format!("manifests/{}/{number}", set.name).parse().unwrap(),
+            document: document.clone(),
+        };
+        CarriedSet {
+            objects: objects.iter().enumerate().map(object).collect(),
+            set,
+        }
+    }
+
+    fn object(api_version: &str, kind: &str, name: &str) -> Value {
+        json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name } })
+    }
+
+    /// What sets come to in the environment `prod`, whose namespace is `shop-prod`.
+    fn rendered(sets: &[CarriedSet], login: Option<PullSecret>) -> Vec<Carried> {
+        let sets: Vec<&CarriedSet> = sets.iter().collect();
+        let (environment, namespace) = ("prod".parse().unwrap(), "shop-prod".parse().unwrap());
+        let rendering = Rendering {
+            solution: &"shop".parse().unwrap(),
+            environment: &environment,
+            namespace: &namespace,
+            sets: &sets,
+            definitions: vec![json!({
+                "spec": { "group": "shop.test", "scope": "Cluster", "names": { "kind": "Cart", "plural": "carts" } },
+            })],
+            expansion: Expansion {
+                namespaces: namespaces(&sets, &namespace),
+                ..Expansion::default()
+            },
+            login,
+        };
+        rendering.objects().unwrap()
+    }
+
+    fn names(carried: &[Carried]) -> Vec<String> {
+        let all = carried.iter();
+        all.map(|it| format!("{} {}", it.set, it.object.reference()))
+            .collect()
+    }
+
+    #[test]
+    fn objects_come_set_by_set_after_what_they_need_and_by_stage() {
+        let late = set(
+            json!({ "name": "late", "needs": ["early"], "namespaces": [{ "name": "rel" }] }),
+            &[
+                object("shop.test/v1", "Cart", "first"),
+                object("apps/v1", "Deployment", "web"),
+                object("v1", "Service", "web"),
+            ],
+        );
+        let early = set(
+            json!({ "name": "early", "namespaces": [{ "name": "own", "fixed": true }] }),
+            &[
+                object(
+                    "admissionregistration.k8s.io/v1",
+                    "ValidatingWebhookConfiguration",
+                    "w",
+                ),
+                object("v1", "ConfigMap", "c"),
+            ],
+        );
+        let all = rendered(&[late, early], None);
+        let expected = [
+            "early Namespace own",
+            "early ConfigMap own/c",
+            "early ValidatingWebhookConfiguration w",
+            "late Service shop-prod/web",
+            "late Deployment shop-prod/web",
+            "late Cart first",
+        ];
+        assert_eq!(names(&all), expected);
+        let stages: Vec<Stage> = waves(&all, 7).iter().map(|wave| wave.stage).collect();
+        let expected = [
+            Stage::Space,
+            Stage::Data,
+            Stage::Workload,
+            Stage::Data,
+            Stage::Workload,
+            Stage::Resource,
+        ];
+        assert_eq!(stages, expected);
+        let last = waves(&all, 7).pop().unwrap();
+        assert_eq!(last.objects, 12..13);
+        assert_eq!(record(&all, &[]).objects[5].resource, "carts");
+    }
+
+    #[test]
+    fn metadata_is_made_anew_and_says_whose_an_object_is() {
+        let mut inside = object("v1", "Service", "web");
+        inside["metadata"]["labels"] = json!({ "app": "web" });
+        inside["metadata"]["annotations"] =
+            json!({ format!("{}public", v::PREFIX): "true", "a": "b" });
+        inside["status"] = json!({});
+        let mut elsewhere = object("v1", "Service", "dns");
+        elsewhere["metadata"]["namespace"] = json!("kube-system");
+        let sets = [set(
+            json!({ "name": "main", "namespaces": [{ "name": "rel" }] }),
+            &[inside, elsewhere, object("shop.test/v1", "Cart", "first")],
+        )];
+        let all = rendered(&sets, None);
+        let metadata = |index: usize| all[index].object.as_value()["metadata"].clone();
+        let ours =
+            json!({ v::SOLUTION: "shop", v::ENVIRONMENT: "prod", v::NAMESPACE: "shop-prod" });
+        assert_eq!(
+            metadata(0),
+            json!({
+                "name": "web", "namespace": "shop-prod",
+                "labels": { "app": "web", v::SOLUTION: "shop" }, "annotations": { "a": "b" },
+            })
+        );
+        assert_eq!(
+            metadata(1),
+            json!({ "name": "dns", "namespace": "kube-system", "labels": ours })
+        );
+        assert_eq!(metadata(2), json!({ "name": "first", "labels": ours }));
+        assert!(all[0].object.as_value().get("status").is_none());
+    }
+
+    #[test]
+    fn the_environments_namespace_is_made_with_the_environment() {
+        let sets = [set(
+            json!({ "name": "main", "namespaces": [{ "name": "rel" }, { "name": "shop-prod", "fixed": true }] }),
+            &[
+                object("v1", "Namespace", "rel"),
+                object("v1", "Namespace", "shop-prod"),
+            ],
+        )];
+        assert_eq!(names(&rendered(&sets, None)), [""; 0]);
+    }
+
+    #[test]
+    fn pods_log_in_with_what_their_namespace_has() {
+        let pod = |name: &str, namespace: &str| {
+            let mut pod = object("v1", "Pod", name);
+            pod["metadata"]["namespace"] = json!(namespace);
+            pod["spec"] = json!({ "imagePullSecrets": [{ "name": "theirs" }] });
+            pod
+        };
+        let sets = [set(
+            json!({ "name": "main", "namespaces": [{ "name": "own", "fixed": true }] }),
+            &[pod("a", "own"), pod("b", "shop-prod")],
+        )];
+        let login = PullSecret {
+            name: "corp".to_owned(),
+            content: Some(
+                json!({ "type": "t", "data": { "k": "dg==" }, "metadata": { "uid": "u" } }),
+            ),
+            copy: "shop-registry-login".to_owned(),
+        };
+        let all = rendered(&sets, Some(login));
+        let secrets =
+            |index: usize| all[index].object.as_value()["spec"]["imagePullSecrets"].clone();
+        assert_eq!(
+            names(&all),
+            [
+                "main Namespace own",
+                "main Secret own/shop-registry-login",
+                "main Pod own/a",
+                "main Pod shop-prod/b"
+            ]
+        );
+        assert_eq!(
+            secrets(2),
+            json!([{ "name": "theirs" }, { "name": "shop-registry-login" }])
+        );
+        assert_eq!(
+            secrets(3),
+            json!([{ "name": "theirs" }, { "name": "corp" }])
+        );
+        let copied = all[1].object.as_value();
+        assert_eq!(
+            (&copied["type"], &copied["data"]),
+            (&json!("t"), &json!({ "k": "dg==" }))
+        );
+    }
+
+    #[test]
+    fn what_others_fill_in_is_left_out_and_what_is_stored_otherwise_is_written_so() {
+        let mut webhook = object(
+            "admissionregistration.k8s.io/v1",
+            "MutatingWebhookConfiguration",
+            "w",
+        );
+        webhook["webhooks"] = json!([
+            { "name": "a", "clientConfig": { "caBundle": "" } },
+            { "name": "b", "clientConfig": { "caBundle": "Cg==" } },
+            { "name": "c", "clientConfig": { "caBundle": "Zm9v" } },
+        ]);
+        let mut secret = object("v1", "Secret", "s");
+        secret["stringData"] = json!({ "a": "text" });
+        secret["data"] = json!({ "b": "Yg==" });
+        let sets = [set(json!({ "name": "main" }), &[webhook, secret])];
+        let all = rendered(&sets, None);
+        let (secret, webhook) = (all[0].object.as_value(), all[1].object.as_value());
+        assert_eq!(secret["data"], json!({ "a": "dGV4dA==", "b": "Yg==" }));
+        assert!(secret.get("stringData").is_none());
+        let left = json!([
+            { "name": "a", "clientConfig": {} },
+            { "name": "b", "clientConfig": {} },
+            { "name": "c", "clientConfig": { "caBundle": "Zm9v" } },
+        ]);
+        assert_eq!(webhook["webhooks"], left);
+    }
+
+    #[test]
+    fn a_job_says_what_it_was_made_of() {
+        let job = |command: &str| {
+            let mut job = object("batch/v1", "Job", "j");
+            job["spec"] = json!({ "command": command });
+            let sets = [set(json!({ "name": "main" }), &[job])];
+            record(&rendered(&sets, None), &[]).objects[0]
+                .inputs
+                .clone()
+                .unwrap()
+        };
+        assert_eq!(job("a"), job("a"));
+        assert_ne!(job("a"), job("b"));
+    }
+}
