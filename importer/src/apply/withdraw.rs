@@ -244,3 +244,79 @@ async fn occupied(cluster: &Cluster, namespace: &str) -> Result<Option<String>, 
     }
     Ok(None)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn recorded(stage: Stage, api_version: &str, kind: &str, name: &str) -> RecordedObject {
+        RecordedObject {
+            set: "main".parse().unwrap(),
+            stage,
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            resource: String::new(),
+            namespace: Some("own".to_owned()),
+            name: name.to_owned(),
+            inputs: None,
+        }
+    }
+
+    #[test]
+    fn what_could_refuse_goes_first_and_namespaces_last() {
+        let webhook = "admissionregistration.k8s.io/v1";
+        let mut objects = [
+            recorded(Stage::Space, "v1", "Namespace", "a"),
+            recorded(
+                Stage::Definition,
+                "apiextensions.k8s.io/v1",
+                "CustomResourceDefinition",
+                "b",
+            ),
+            recorded(Stage::Data, "v1", "Service", "c"),
+            recorded(Stage::Workload, "apps/v1", "Deployment", "d"),
+            recorded(
+                Stage::Workload,
+                webhook,
+                "ValidatingWebhookConfiguration",
+                "e",
+            ),
+            recorded(Stage::Resource, "shop.test/v1", "Cart", "f"),
+        ];
+        objects.sort_by_key(Turn::of);
+        let names: Vec<&str> = objects.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["e", "f", "d", "c", "b", "a"]);
+    }
+
+    #[test]
+    fn whoever_made_it_what_calls_a_service_that_goes_is_found() {
+        let withdrawal = Withdrawal {
+            recorded: CarriedRecord {
+                objects: vec![recorded(Stage::Data, "v1", "Service", "web")],
+            },
+            ..Withdrawal::default()
+        };
+        let called = |value: serde_json::Value| {
+            let mut object =
+                json!({ "apiVersion": "v1", "kind": "K", "metadata": { "name": "x" } });
+            object
+                .as_object_mut()
+                .unwrap()
+                .extend(value.as_object().unwrap().clone());
+            withdrawal.is_called_by(&Object::new(object).unwrap())
+        };
+        let webhook = |namespace: &str, name: &str| {
+            let service = json!({ "namespace": namespace, "name": name });
+            json!({ "webhooks": [{}, { "clientConfig": { "service": service } }] })
+        };
+        assert!(called(webhook("own", "web")));
+        assert!(called(
+            json!({ "spec": { "service": { "namespace": "own", "name": "web" } } })
+        ));
+        assert!(!called(webhook("own", "other")));
+        assert!(!called(webhook("other", "web")));
+        assert!(!called(json!({ "spec": { "service": null } })));
+    }
+}

@@ -248,4 +248,41 @@ mod tests {
         let expected = "everyone with the role edit may read all Pods".to_owned();
         assert_eq!(lines, BTreeSet::from([expected]));
     }
+
+    #[test]
+    fn what_is_carried_outside_of_the_namespace_is_named_one_by_one() {
+        let lines = |objects: &[Object]| {
+            let id = SolutionId::new("shop".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
+            let (environment, namespace) = ("prod".parse().unwrap(), "ns".parse().unwrap());
+            let carried = (&[][..], objects);
+            Beyond::of((&id, &environment, &namespace), carried)
+                .unwrap()
+                .lines
+        };
+        let inside = [role("Role", &json!({}), "pods"), binding("RoleBinding")];
+        assert_eq!(lines(&inside[1..]), BTreeSet::new());
+        let service = |namespace: &str| {
+            object(json!({
+                "apiVersion": "v1", "kind": "Service",
+                "metadata": { "name": "web", "namespace": namespace },
+            }))
+        };
+        assert_eq!(lines(&[service("ns")]), BTreeSet::new());
+        let gathering = object(json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": { "name": "all" }, "aggregationRule": {},
+        }));
+        let wide = [
+            service("kube-system"),
+            binding("ClusterRoleBinding"),
+            gathering,
+        ];
+        let expected = [
+            "ClusterRole all gathers the rights of other ClusterRoles",
+            "ClusterRole all is made",
+            "ClusterRoleBinding b is made, which binds ClusterRole r",
+            "Service kube-system/web is made",
+        ];
+        assert_eq!(lines(&wide), expected.map(str::to_owned).into());
+    }
 }
