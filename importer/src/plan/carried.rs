@@ -281,17 +281,34 @@ fn forget_empty_bundle(object: &mut Value, client: &str) {
     }
 }
 
-/// The sets, each after those it needs; else in their own order.
+/// The sets, each after those it needs; else in their own order. The validator refuses circles; sets that are left out
+/// keep nobody waiting.
 fn in_order<'a>(sets: &[&'a CarriedSet]) -> Vec<&'a CarriedSet> {
-    let mut left = sets.to_vec();
-    let mut sorted: Vec<&CarriedSet> = Vec::new();
-    while !left.is_empty() {
-        let is_there = |needed: &SetName| !left.iter().any(|set| set.set.name == *needed);
-        let next = left
+    let numbered = sets.iter().enumerate();
+    let by_name: BTreeMap<&SetName, usize> = numbered.map(|(at, it)| (&it.set.name, at)).collect();
+    let mut waiting = vec![0; sets.len()];
+    let mut needed_by = vec![Vec::new(); sets.len()];
+    for (at, carried) in sets.iter().enumerate() {
+        for needed in carried
+            .set
+            .needs
             .iter()
-            .position(|set| set.set.needs.iter().all(is_there));
-        // The validator refuses circles.
-        sorted.push(left.remove(next.unwrap_or_default()));
+            .filter_map(|name| by_name.get(name))
+        {
+            needed_by[*needed].push(at);
+            waiting[at] += 1;
+        }
+    }
+    let mut free: BTreeSet<usize> = (0..sets.len()).filter(|at| waiting[*at] == 0).collect();
+    let mut sorted = Vec::new();
+    while let Some(next) = free.pop_first() {
+        sorted.push(sets[next]);
+        for at in &needed_by[next] {
+            waiting[*at] -= 1;
+            if waiting[*at] == 0 {
+                free.insert(*at);
+            }
+        }
     }
     sorted
 }
@@ -476,6 +493,21 @@ mod tests {
         let last = waves(&all, 7).pop().unwrap();
         assert_eq!(last.objects, 12..13);
         assert_eq!(record(&all, &[]).objects[5].resource, "carts");
+    }
+
+    #[test]
+    fn sets_keep_their_order_but_for_what_they_need() {
+        let of = |name: &str, needs: &[&str]| set(json!({ "name": name, "needs": needs }), &[]);
+        let sets = [
+            of("a", &["d", "gone"]),
+            of("b", &[]),
+            of("c", &["b", "a"]),
+            of("d", &["b", "b"]),
+        ];
+        let sets: Vec<&CarriedSet> = sets.iter().collect();
+        let sorted = in_order(&sets).into_iter();
+        let names: Vec<&str> = sorted.map(|it| it.set.name.as_str()).collect();
+        assert_eq!(names, ["b", "d", "a", "c"]);
     }
 
     #[test]
