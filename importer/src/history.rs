@@ -7,6 +7,7 @@ use crate::model::error::Error;
 use crate::model::evidence::{Gap, Sealed};
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
+use crate::model::parameters::ParameterValues;
 use crate::model::receipt::{ChangeReceipt, Outcome, Passage, Ran, Receipts, Revision};
 use crate::model::state::ClusterState;
 
@@ -87,6 +88,8 @@ pub struct WayBack {
     pub namespace: Namespace,
     /// The Secret that nodes logged in with.
     pub pull_secret: Option<KubernetesName>,
+    /// The values of parameters that were chosen, but for sensitive ones.
+    pub parameters: ParameterValues,
     /// How it is known.
     pub known: Known,
 }
@@ -122,6 +125,7 @@ pub async fn way_back(
     Ok(WayBack {
         version: ran.version.clone(),
         pull_secret: ran.pull_secret.clone(),
+        parameters: ran.parameters.clone(),
         namespace,
         known,
     })

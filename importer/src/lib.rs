@@ -35,6 +35,7 @@ pub use model::event::Event;
 pub use model::evidence::{Gap, Sealed};
 pub use model::namespace_record::{Consent, EnvironmentNamespace, Origin};
 pub use model::obstacle::{Above, Obstacle, Unfit};
+pub use model::parameters::{AskedParameters, ChosenBefore, Given, ParameterValues};
 pub use model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Revision, Verb};
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{
@@ -55,7 +56,7 @@ pub use plan::rights::manifests::{
 };
 pub use plan::summary::{
     PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedLine, PlannedNarrowing,
-    PlannedObject, PlannedProof, PlannedRight, PlannedTarget,
+    PlannedObject, PlannedParameter, PlannedProof, PlannedRight, PlannedTarget,
 };
 pub use plan::{Plan, Ready};
 pub use status::describe::{

@@ -36,5 +36,9 @@ pub const SCHEMA_DEPTH: usize = 100;
 /// Most things that a CRD takes away that are told apart, so that looking at every object for each of them ends.
 pub const NARROWINGS: usize = 1000;
 
+/// Bytes of the values of a Solution's parameters that are recorded: they lie in the record of the namespace with those of
+/// other Solutions, and twice in a receipt. 256 parameters have 250 bytes each.
+pub const PARAMETERS_SIZE: usize = 64 * 1024;
+
 /// Seconds that a plan may have an operator waited for: a day, as on the command line.
 pub const WAIT: u64 = 86_400;

@@ -5,17 +5,20 @@
 mod choices;
 mod names;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub use self::choices::{
     Affinity, Choices, Proxy, Resources, TaintEffect, Toleration, TolerationOperator,
 };
 pub use self::names::{LabelName, LabelValue, Quantity, VariableName};
 use crate::manifest::{ManifestError, check_kind};
-use crate::{API_VERSION, KubernetesName, SolutionName, SolutionPattern, limits, yaml};
+use crate::{
+    API_VERSION, KubernetesName, ParameterName, SolutionName, SolutionPattern, limits, yaml,
+};
 
 /// A site's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -52,6 +55,9 @@ pub struct SiteSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::SITE_RULES))]
     pub workloads: Vec<SiteRule>,
+    /// The values of Solutions' parameters, by the Solution's name. Sensitive ones have none here: others can read it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<SolutionName, BTreeMap<ParameterName, Value>>,
 }
 
 /// How some workloads run.

@@ -23,6 +23,7 @@ mod logout;
 mod man;
 mod mirrors;
 mod pack;
+mod parameters;
 mod question;
 mod rbac;
 mod refusal;

@@ -1,7 +1,10 @@
 //! `solution rollback`: runs again what ran in an environment before.
 
 use clap::Args;
-use importer::{Downgrade, Goal, Known, PullLogin, Request, Revision, Target, Verb, WayBack};
+use importer::{
+    AskedParameters, ChosenBefore, Downgrade, Goal, Known, PullLogin, Request, Revision, Target,
+    Verb, WayBack,
+};
 use schemas::{EnvironmentName, Namespace, SolutionName};
 
 use super::import::{self, ProofArguments};
@@ -13,8 +16,9 @@ use crate::{cluster, render};
 /// Run again what ran in an environment before, without its medium
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Without --to it goes back to what ran there before that which runs now, with its pull secret: a
-second rollback takes the first one back. The plan, the consent and the way back if it fails are
+Without --to it goes back to what ran there before that which runs now, with its pull secret and
+what was chosen for its parameters (sensitive ones stay as they are): a second rollback takes the
+first one back. The plan, the consent and the way back if it fails are
 those of `solution deploy`. CRDs stay as they are. `solution history` shows the revisions.
 
 Examples:
@@ -70,6 +74,10 @@ fn request(arguments: &Arguments, back: WayBack, kept: &Kept) -> Result<Request,
         environment: arguments.environment.clone(),
         namespace: Some(back.namespace),
         pull_login: secret.map_or(PullLogin::None, PullLogin::Secret),
+        parameters: AskedParameters {
+            before: ChosenBefore::As(back.parameters),
+            ..AskedParameters::default()
+        },
     });
     let pull_registry = Some(kept.pull_registry.clone());
     let mut request = import::of_goal(goal, &kept.registry, pull_registry, &arguments.kept.turn)?;

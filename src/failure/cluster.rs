@@ -13,6 +13,8 @@ const DAMAGED: &str = "this is not what was signed: damaged or altered. Copy the
 const KEPT: &str = "the registry does not give what was imported: find out who changed it, then import the archive once more from its medium";
 const UNSERVED: &str = "it refuses nothing until then; see what should write it (a Job, cert-manager) and the log of its pods, then run the same command again";
 const NO_PASSWORD: &str = "create the Secret before, and name it with `--pull-secret`";
+const NO_SENSITIVE: &str =
+    "deploy once with the value, and without a file of the plan: then the environment keeps it";
 const OTHER_PLATFORM: &str = "use an archive for the node's platform, or keep the pod off that node with `nodeSelector` in the site's file (`solution site`)";
 
 impl Judge for Error {
@@ -157,8 +159,11 @@ impl From<importer::Error> for Failure {
             }
             E::Cluster(cause) => quoting(log_of(cause), Self::judged(cause.answer(), error)),
             E::Archive(cause) if validator::is_finding(cause) => Self::no(error).hint(KEPT),
-            E::Archive(_) | E::Scratch { .. } | E::NoIdentity => Self::unknown(error),
+            E::Archive(_) | E::Scratch { .. } | E::NoIdentity | E::Random(_) => {
+                Self::unknown(error)
+            }
             E::Password => Self::new(Outcome::Usage, error).hint(NO_PASSWORD),
+            E::Sensitive(_) => Self::new(Outcome::Usage, error).hint(NO_SENSITIVE),
             E::RolledBack { source, .. } => {
                 quoting(log_of(source), Self::judged(source.answer(), error))
             }

@@ -1,7 +1,7 @@
 //! What to do about each thing that is in the way of a change to a cluster.
 
 use importer::{Above, Obstacle as O, Recreate, Unfit};
-use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName};
+use schemas::{EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionName};
 
 use super::registry::MAY_NOT_PUSH;
 
@@ -50,6 +50,11 @@ const NOTHING_BEFORE: &str = "`solution status` lists what is imported, and `sol
 const REVISIONS: &str = "`solution history NAME --environment NAME` shows what was deployed there; `solution deploy NAME VERSION` runs any imported version";
 const IMPORTED_ANEW: &str = "import the archive that ran with `--replace`; or `solution deploy NAME VERSION --allow-downgrade` runs the one that is imported now";
 const ONE_PREFIX: &str = "name one Solution, or import all into one registry under one prefix";
+const NO_VALUE: &str = "give one with `--set NAME=VALUE`, in a file with `--values FILE` if it is sensitive, or in the site's file for all that comes";
+const ALL_PARAMETERS: &str = "`solution inspect ARCHIVE` shows what each parameter takes";
+const SEEN: &str =
+    "write it into a file that only you can read, and give that with `--values FILE`";
+const LOST: &str = "give the same value again with `--values FILE`; `--unset NAME` does without it, and generates another one where the archive asks for that";
 const SITE_FILE: &str =
     "change the site's file (`solution site set`), or have the cluster get what it names";
 const PLAN_AGAIN: &str =
@@ -133,9 +138,14 @@ pub(crate) fn fix(obstacle: &O) -> String {
 fn fitting(unfit: &Unfit) -> String {
     let words = match unfit {
         Unfit::Immutable(_, recreate, _) => return recreated(recreate),
+        Unfit::NoParameter(_, near) => return no_parameter(near.as_ref()),
         Unfit::OwnedElsewhere(..) => ELSEWHERE,
         Unfit::OwnedByHelm(..) => HELM,
-        Unfit::NoValue(_) => "ask the publisher for an archive in which it has a default",
+        Unfit::NoValue(_) => NO_VALUE,
+        Unfit::Value(..) => ALL_PARAMETERS,
+        Unfit::Seen(..) => SEEN,
+        Unfit::Lost(_) => LOST,
+        Unfit::Values(..) => "give large texts in objects of your own, which the release names",
         Unfit::Unsupported(..) => "ask the publisher for an archive without it",
     };
     words.to_owned()
@@ -195,6 +205,11 @@ fn create_first(environment: Option<&EnvironmentName>, namespace: &Namespace) ->
     environment.map_or(String::new(), |environment| {
         format!("`solution environment create {environment} --namespace {namespace}`, then ")
     })
+}
+
+fn no_parameter(near: Option<&ParameterName>) -> String {
+    let meant = near.map_or(String::new(), |name| format!("did you mean `{name}`? "));
+    format!("{meant}{ALL_PARAMETERS}")
 }
 
 fn unknown_environment(near: Option<&EnvironmentName>) -> String {

@@ -438,6 +438,8 @@ mod tests {
                 let deployed = Deployed {
                     version: "1.0.0".parse().unwrap(),
                     pull_secret: Some(secret.parse().unwrap()),
+                    parameters: [].into(),
+                    sensitive: [].into(),
                     accepted: None,
                 };
                 space.solutions.insert(solution.parse().unwrap(), deployed);

@@ -116,6 +116,14 @@ pub enum Error {
     /// A plan with a password, which is for nobody else to read.
     #[error("the plan holds a password, so it is not written to a file")]
     Password,
+    /// A plan with the value of a sensitive parameter.
+    #[error(
+        "the plan holds the value of the sensitive parameter `{0}`, so it is not written to a file"
+    )]
+    Sensitive(schemas::ParameterName),
+    /// The system gives no random bytes.
+    #[error("cannot generate the value of a parameter")]
+    Random(#[source] getrandom::Error),
     /// Not everything of a version could be deleted at the registry; its record stays.
     #[error("the registry keeps {}", named(left.clone()))]
     NotFreed {

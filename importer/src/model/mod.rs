@@ -14,6 +14,7 @@ pub(crate) mod namespace_record;
 pub(crate) mod obstacle;
 pub(crate) mod own;
 pub(crate) mod owner;
+pub(crate) mod parameters;
 pub(crate) mod receipt;
 pub(crate) mod record;
 pub(crate) mod request;

@@ -6,13 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Object, ObjectRef, Scope, Selector};
-use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, StatementTime, Version};
+use schemas::{
+    EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionName, StatementTime, Version,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::inventory::cluster_kinds;
+use crate::model::parameters::ParameterValues;
 use crate::model::vocabulary as v;
 
 /// The key of a record in its ConfigMap.
@@ -42,6 +45,12 @@ pub(crate) struct Deployed {
     pub(crate) version: Version,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pull_secret: Option<KubernetesName>,
+    /// The values of parameters that were chosen; neither those of the archive nor of the site's files.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) parameters: ParameterValues,
+    /// The parameters whose values only a Secret of the namespace has.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) sensitive: BTreeSet<ParameterName>,
     /// What reaches beyond the namespaces of the environment, and who accepted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) accepted: Option<Consent>,
@@ -222,6 +231,8 @@ pub(crate) mod tests {
             let deployed = Deployed {
                 version: "1.0.0".parse().unwrap(),
                 pull_secret: accepted.as_ref().map(|_| "login".parse().unwrap()),
+                parameters: [("size".parse().unwrap(), json!(3))].into(),
+                sensitive: ["password".parse().unwrap()].into(),
                 accepted,
             };
             record.solutions.insert("shop".parse().unwrap(), deployed);

@@ -4,7 +4,9 @@ use schemas::{
     Digest, EnvironmentName, ImageReference, KubernetesName, Namespace, ParameterName, SetName,
     SolutionId, SolutionName, Version, VersionRange,
 };
+use validator::rules::ValueProblem;
 
+use crate::limits;
 use crate::model::request::Recreate;
 use crate::model::uses::Use;
 
@@ -290,6 +292,23 @@ pub enum Unfit {
     /// A parameter of the Solution has no value.
     #[error("the parameter `{0}` has no value")]
     NoValue(ParameterName),
+    /// The version has no parameter of this name; the other one may have been meant.
+    #[error("this version has no parameter `{0}`")]
+    NoParameter(ParameterName, Option<ParameterName>),
+    /// A parameter does not take the value that comes from there.
+    #[error("the value of the parameter `{0}` ({1}) {2}")]
+    Value(ParameterName, String, ValueProblem),
+    /// The value of a sensitive parameter stands where others can read it.
+    #[error("the parameter `{0}` is sensitive, and others can read a value that is there: {1}")]
+    Seen(ParameterName, String),
+    /// The Secret of the environment no longer has the value of a parameter that is kept nowhere else.
+    #[error(
+        "the value of the parameter `{0}` was kept in a Secret of the environment, and is gone"
+    )]
+    Lost(ParameterName),
+    /// Values have so many bytes.
+    #[error("{0} have {1} bytes together; at most {max} are kept", max = limits::PARAMETERS_SIZE)]
+    Values(&'static str, usize),
     /// A set asks for something that this version does not do yet.
     #[error("the set `{0}` has `{1}`, which this version of the program does not support")]
     Unsupported(SetName, &'static str),

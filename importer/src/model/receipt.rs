@@ -20,6 +20,7 @@ use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::evidence::{self, ENVELOPE, Evidence, Gap, Sealed};
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
+use crate::model::parameters::ParameterValues;
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::model::writer::Seal;
@@ -156,6 +157,9 @@ pub struct Ran {
     /// The Secret that nodes log in to the registry with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_secret: Option<KubernetesName>,
+    /// The values of parameters that were chosen, but for sensitive ones.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: ParameterValues,
     /// The id of what reaches beyond the environment and was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
@@ -190,6 +194,7 @@ impl Ran {
             version: deployed.version.clone(),
             archive_id,
             pull_secret: deployed.pull_secret.clone(),
+            parameters: deployed.parameters.clone(),
             accepted: deployed.accepted.as_ref().map(|it| it.id.clone()),
         }
     }
@@ -197,8 +202,17 @@ impl Ran {
     /// Whether the same archive runs with the same choices. What was accepted is no choice: it follows from the
     /// archive.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        (&self.version, self.archive_id, &self.pull_secret)
-            == (&other.version, other.archive_id, &other.pull_secret)
+        let choices = |ran: &Self| {
+            let Self {
+                version,
+                archive_id,
+                pull_secret,
+                parameters,
+                accepted: _,
+            } = ran.clone();
+            (version, archive_id, pull_secret, parameters)
+        };
+        choices(self) == choices(other)
     }
 }
 
@@ -536,6 +550,7 @@ pub(crate) mod tests {
             version: version.parse().unwrap(),
             archive_id: Some(Digest::new([1; 32])),
             pull_secret: None,
+            parameters: BTreeMap::new(),
             accepted: None,
         }
     }

@@ -14,6 +14,7 @@ use validator::Accepted;
 
 use crate::model::authority::Authority;
 use crate::model::obstacle::Obstacle;
+use crate::model::parameters::{AskedParameters, ParameterValues};
 use crate::model::receipt::Verb;
 use crate::model::record::Record;
 use crate::model::writer::Writer;
@@ -115,6 +116,8 @@ pub struct Target {
     pub namespace: Option<Namespace>,
     /// How nodes log in to the registry.
     pub pull_login: PullLogin,
+    /// The values of the Solution's parameters.
+    pub parameters: AskedParameters,
 }
 
 /// How nodes log in to the registry.
@@ -326,6 +329,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) request: Request,
     pub(crate) id: SolutionId,
     pub(crate) record: Record,
+    /// A value for each parameter that may have to be generated, the same however often it is decided.
+    pub(crate) generated: ParameterValues,
 }
 
 #[cfg(test)]

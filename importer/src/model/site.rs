@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::model::config_map;
 use crate::model::error::Error;
+use crate::model::parameters::ParameterValues;
 use crate::model::vocabulary as v;
 
 /// The key of a file in its ConfigMap.
@@ -247,6 +248,15 @@ impl HeldSite {
         files.find_map(|file| file.spec.pull_secret.as_ref())
     }
 
+    /// The values of a Solution's parameters, the stronger file last, each with how messages call it.
+    pub(crate) fn parameters(&self, solution: &SolutionName) -> Vec<(String, ParameterValues)> {
+        let layers = self.0.iter().filter_map(|file| {
+            let values = file.spec.parameters.get(solution)?;
+            Some((file.name(), values.clone()))
+        });
+        layers.collect()
+    }
+
     /// What holds for a workload.
     pub(crate) fn choices(&self, solution: &SolutionName, workload: &str) -> Choices {
         let layers = self.layers(solution, workload).into_iter();
@@ -290,7 +300,23 @@ impl HeldSite {
             let secret = file.spec.pull_secret.as_ref().map(ToString::to_string);
             add("pullSecret", secret, file.name());
         }
+        values.extend(self.all_parameters());
         values
+    }
+
+    /// The values of all parameters, each as it counts.
+    fn all_parameters(&self) -> Vec<SiteValue> {
+        let mut counting = BTreeMap::new();
+        for file in &self.0 {
+            for (solution, values) in &file.spec.parameters {
+                for (name, value) in values {
+                    let field = format!("parameters.{solution}.{name}");
+                    counting.insert(field, (value.clone(), file.name()));
+                }
+            }
+        }
+        let value = |(field, (value, from))| SiteValue { field, value, from };
+        counting.into_iter().map(value).collect()
     }
 
     /// What the entries for a workload choose, the weakest first, and where they stand.

@@ -16,9 +16,10 @@ use validator::{Accepted, CarriedSet};
 
 use crate::model::carried::{CarriedRecord, RecordedObject};
 use crate::model::error::Error;
+use crate::model::parameters::ParameterValues;
 use crate::model::stage::Stage;
 use crate::model::vocabulary as v;
-use crate::plan::login;
+use crate::plan::{login, parameters};
 
 /// An object of a set.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +67,8 @@ pub(crate) struct Rendering<'a> {
     pub(crate) expansion: Expansion,
     /// What nodes log in with, when the registry wants a login.
     pub(crate) login: Option<PullSecret>,
+    /// The Secret of the sensitive parameters, if there are values for it.
+    pub(crate) sensitive: Option<Value>,
 }
 
 /// A Secret that nodes log in with.
@@ -99,9 +102,14 @@ impl Rendering<'_> {
         let mut all = Vec::new();
         let mut made = BTreeSet::from([self.namespace.to_string()]);
         let mut logins = BTreeSet::from([self.namespace]);
+        let mut sensitive = self.sensitive.as_ref();
         for carried in in_order(self.sets) {
             let set = &carried.set.name;
             let begin = all.len();
+            // With the first set: what it needs is kept before anything uses it.
+            if let Some(secret) = sensitive.take() {
+                all.push(self.carried(set, self.object(secret, carried)?));
+            }
             for object in &carried.objects {
                 let document = &object.document;
                 if self.is_the_environments_namespace(document) {
@@ -330,8 +338,8 @@ pub(crate) fn of_any_site(
         (image.place.clone(), address)
     });
     let id = &accepted.statement().predicate.id;
-    let declared = accepted.manifest().spec.parameters.iter();
-    let parameters = declared.map(|(name, parameter)| {
+    let declared = &accepted.manifest().spec.parameters;
+    let values = declared.iter().map(|(name, parameter)| {
         let value = parameter.default.clone();
         (name.clone(), value.unwrap_or_default())
     });
@@ -344,7 +352,7 @@ pub(crate) fn of_any_site(
         expansion: Expansion {
             images: images.collect(),
             namespaces: namespaces(&sets, namespace),
-            parameters: parameters.collect(),
+            parameters: values.collect(),
             ..Expansion::default()
         },
         // One may be made in each namespace.
@@ -353,6 +361,10 @@ pub(crate) fn of_any_site(
             content: Some(json!({})),
             copy: login::secret_name(id.name()).to_string(),
         }),
+        sensitive: declared
+            .values()
+            .any(|parameter| parameter.sensitive)
+            .then(|| parameters::secret(id.name(), namespace, &ParameterValues::new())),
     };
     rendering.objects()
 }

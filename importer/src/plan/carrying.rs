@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use manifests::{Address, Expansion};
-use schemas::{ApiName, Condition, ImagePlace, KubernetesName, ParameterName, Phase, Strategy};
+use schemas::{ApiName, Condition, ImagePlace, KubernetesName, Phase, Strategy};
 use serde_json::{Value, json};
 use validator::CarriedSet;
 
@@ -17,12 +17,14 @@ use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit, named};
 use crate::model::owner::{check_carried, look};
+use crate::model::parameters::ParameterValues;
 use crate::model::record::RecordedImage;
 use crate::model::request::{Asked, Login};
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::plan::carried::{Carried, PullSecret, Rendering, definitions, namespaces, record};
 use crate::plan::login;
+use crate::plan::parameters::{self, Parameters};
 use crate::plan::place::check_reserved;
 
 /// What a deployment carries.
@@ -52,6 +54,7 @@ pub(crate) struct Carrying<'a> {
     pub(crate) state: &'a ClusterState,
     pub(crate) place: &'a NamespaceRecord,
     pub(crate) pull_secret: Option<&'a KubernetesName>,
+    pub(crate) parameters: &'a Parameters,
     /// The login that the Secret is made of, if it is made.
     pub(crate) made: Option<&'a Login>,
 }
@@ -72,7 +75,7 @@ impl Carrying<'_> {
         if sets.is_empty() && before.objects.is_empty() {
             return Ok(Planned::default());
         }
-        let parameters = self.parameters(obstacles);
+        let parameters = self.parameters.values();
         let mut installed = Vec::new();
         let mut kept = Vec::new();
         for carried in sets {
@@ -108,7 +111,7 @@ impl Carrying<'_> {
         &self,
         carried: &CarriedSet,
         before: &CarriedRecord,
-        parameters: &BTreeMap<ParameterName, Value>,
+        parameters: &ParameterValues,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Fate, Error> {
         let set = &carried.set;
@@ -143,19 +146,6 @@ impl Carrying<'_> {
         })
     }
 
-    /// The values of the parameters.
-    fn parameters(&self, obstacles: &mut Vec<Obstacle>) -> BTreeMap<ParameterName, Value> {
-        let declared = &self.asked.accepted.manifest().spec.parameters;
-        let mut values = BTreeMap::new();
-        for (name, parameter) in declared {
-            match &parameter.default {
-                Some(value) => drop(values.insert(name.clone(), value.clone())),
-                None => obstacles.push(Unfit::NoValue(name.clone()).into()),
-            }
-        }
-        values
-    }
-
     /// Namespaces that have their name at every site are not Kubernetes' own.
     fn check_namespaces(sets: &[&CarriedSet], obstacles: &mut Vec<Obstacle>) {
         let own = sets.iter().flat_map(|carried| &carried.set.namespaces);
@@ -180,7 +170,7 @@ impl Carrying<'_> {
     fn rendering<'s>(
         &'s self,
         sets: &'s [&'s CarriedSet],
-        parameters: BTreeMap<ParameterName, Value>,
+        parameters: ParameterValues,
         login: Option<PullSecret>,
     ) -> Result<Rendering<'s>, Error> {
         let Asked { accepted, id, .. } = self.asked;
@@ -199,6 +189,10 @@ impl Carrying<'_> {
                 parameters,
             },
             login,
+            sensitive: (!self.parameters.secret.is_empty()).then(|| {
+                let values = &self.parameters.secret;
+                parameters::secret(id.name(), &self.place.namespace, values)
+            }),
         })
     }
 
@@ -287,7 +281,10 @@ impl Carrying<'_> {
         let (record, before) = (&mut planned.record, &planned.before);
         let gone = before.objects.iter();
         let gone = gone.filter(|old| record.find(&old.reference()).is_none());
-        let (stay, gone): (Vec<_>, Vec<_>) = gone.cloned().partition(RecordedObject::keeps_data);
+        // Where no set is installed anew, nothing brings the Secret along, and what it holds is nowhere else.
+        let secret = parameters::reference(self.asked.id.name(), &self.place.namespace);
+        let stays = |old: &RecordedObject| old.keeps_data() || old.is(&secret);
+        let (stay, gone): (Vec<_>, Vec<_>) = gone.cloned().partition(stays);
         record.objects.extend(stay);
         let gone: Vec<ObjectRef> = gone.iter().map(RecordedObject::reference).collect();
         let solution = self.asked.id.name().as_str();

@@ -16,7 +16,7 @@ use crate::plan::decision::Decision;
 use crate::plan::operator::{CONFIG, config_name, operator_name};
 use crate::plan::summary::{PlannedObject, removed};
 use crate::plan::trial::Tried;
-use crate::plan::{check_version, pull_registry, record_of, rights};
+use crate::plan::{check_version, parameters, pull_registry, record_of, rights};
 
 /// A Solution that runs in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +115,7 @@ impl Comparison {
             request,
             id,
             record,
+            generated: parameters::generate(&accepted.manifest().spec.parameters)?,
         };
         let decision = Decision::make(&asked, state, cluster).await?;
         comparison.take(&asked, decision, cluster).await?;
@@ -137,9 +138,11 @@ impl Comparison {
         }
         let tried = Tried::make(asked, &decision, cluster).await?;
         self.obstacles = tried.obstacles;
+        let hidden = deployment.map(|it| it.parameters.hidden.clone());
+        let hidden = hidden.unwrap_or_default();
         let stale = deployment.into_iter().flat_map(|it| &it.stale);
         let written = tried.crds.into_iter().chain(tried.objects);
-        let all = written.chain(stale.map(removed));
+        let all = written.chain(stale.map(|object| removed(object, &hidden)));
         self.objects = all.filter(PlannedObject::differs).collect();
         Ok(())
     }

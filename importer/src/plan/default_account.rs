@@ -148,6 +148,8 @@ mod tests {
             let deployed = Deployed {
                 version: "1.0.0".parse().unwrap(),
                 pull_secret: Some("login".parse().unwrap()),
+                parameters: [].into(),
+                sensitive: [].into(),
                 accepted: None,
             };
             place.solutions.insert(name.parse().unwrap(), deployed);

@@ -17,6 +17,7 @@ use crate::model::namespace_record::{Consent, Deployed, NamespaceRecord, namespa
 use crate::model::obstacle::{Above, Obstacle};
 use crate::model::own::OwnRecord;
 use crate::model::owner::{check_distinct, check_owner, look};
+use crate::model::parameters::ParameterValues;
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Request, Target};
 use crate::model::site::{HeldSite, OPERATOR};
@@ -31,6 +32,7 @@ use crate::plan::expand::Addresses;
 use crate::plan::login;
 use crate::plan::metrics::{Collector, Served};
 use crate::plan::operator::{Rendering, operator_name};
+use crate::plan::parameters::{self, Parameters, Resolving};
 use crate::plan::place;
 
 /// Changes of a letter between a name and the one that may have been meant.
@@ -66,6 +68,7 @@ pub(crate) struct Deployment {
     pub(crate) solution: SolutionName,
     /// What the site chose for the environment.
     pub(crate) site: HeldSite,
+    pub(crate) parameters: Parameters,
     /// What stands there of the Solution before.
     pub(crate) standing: Option<Deployed>,
     pub(crate) rights: Compared,
@@ -85,6 +88,8 @@ impl PartialEq for Deployment {
         self.place == other.place
             && self.deployed.version == other.deployed.version
             && self.deployed.pull_secret == other.deployed.pull_secret
+            && self.deployed.parameters == other.deployed.parameters
+            && self.deployed.sensitive == other.deployed.sensitive
             && mine.eq(other.objects.iter().filter(written))
             && self.carried == other.carried
             && self.carried_before == other.carried_before
@@ -166,16 +171,53 @@ impl Planner<'_> {
         if let Some(standing) = &standing {
             self.check_upgrade(&standing.version, obstacles);
         }
+        let parameters = self
+            .parameters(target, &namespace, (standing.as_ref(), &site), obstacles)
+            .await?;
         let deployed = Deployed {
             version: id.version().clone(),
             pull_secret: self.pull_secret(target, &site, standing.as_ref()),
+            parameters: parameters.chosen.clone(),
+            sensitive: parameters.secret.keys().cloned().collect(),
             accepted: None,
         };
         self.check_login(target, (&place, space.as_ref()), &deployed, obstacles)
             .await?;
-        let standing = (standing, site);
-        let deployment = self.compose(target, (place, deployed), standing, obstacles);
+        let chosen = (standing, site, parameters);
+        let deployment = self.compose(target, (place, deployed), chosen, obstacles);
         Ok(Some(deployment.await?))
+    }
+
+    /// The values of the parameters, and whatever is wrong with them.
+    async fn parameters(
+        &self,
+        target: &Target,
+        namespace: &Namespace,
+        (standing, site): (Option<&Deployed>, &HeldSite),
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Parameters, Error> {
+        let Asked {
+            accepted,
+            id,
+            generated,
+            ..
+        } = self.asked;
+        let declared = &accepted.manifest().spec.parameters;
+        let was_kept = standing.is_some_and(|standing| !standing.sensitive.is_empty());
+        let kept = if was_kept || declared.values().any(|it| it.sensitive) {
+            parameters::kept(self.cluster, id.name(), namespace).await?
+        } else {
+            ParameterValues::new()
+        };
+        let resolving = Resolving {
+            declared,
+            asked: &target.parameters,
+            standing,
+            site: &site.parameters(id.name()),
+            kept: &kept,
+            generated,
+        };
+        Ok(resolving.resolve(obstacles))
     }
 
     /// The objects of a deployment, compared with what is there.
@@ -183,7 +225,7 @@ impl Planner<'_> {
         &self,
         target: &Target,
         (place, deployed): (NamespaceRecord, Deployed),
-        (standing, site): (Option<Deployed>, HeldSite),
+        (standing, site, parameters): (Option<Deployed>, HeldSite, Parameters),
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Deployment, Error> {
         let Asked { accepted, id, .. } = self.asked;
@@ -205,7 +247,7 @@ impl Planner<'_> {
         let (mut uids, image_before) = self.check_owners(&objects, obstacles).await?;
         self.check_own(&namespace, &uids, obstacles);
         let mut carried = self
-            .carrying(target, &place, &deployed)
+            .carrying(target, &place, &deployed, &parameters)
             .plan(obstacles)
             .await?;
         let waves = carried::waves(&carried.objects, behind);
@@ -233,6 +275,7 @@ impl Planner<'_> {
             image_before,
             solution: id.name().clone(),
             site,
+            parameters,
             standing,
             shared: place.solutions.keys().any(|name| name != id.name()),
             place,
@@ -285,6 +328,7 @@ impl Planner<'_> {
         target: &'s Target,
         place: &'s NamespaceRecord,
         deployed: &'s Deployed,
+        parameters: &'s Parameters,
     ) -> Carrying<'s> {
         Carrying {
             asked: self.asked,
@@ -292,6 +336,7 @@ impl Planner<'_> {
             state: self.state,
             place,
             pull_secret: deployed.pull_secret.as_ref(),
+            parameters,
             made: match &target.pull_login {
                 PullLogin::Made(made) => Some(made),
                 PullLogin::Keep | PullLogin::None | PullLogin::Secret(_) => None,
@@ -633,6 +678,8 @@ mod tests {
         let deployed = |version: &str| Deployed {
             version: version.parse().unwrap(),
             pull_secret: None,
+            parameters: ParameterValues::new(),
+            sensitive: BTreeSet::new(),
             accepted: None,
         };
         let mut wide = record("2.0.0");

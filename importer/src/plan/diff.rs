@@ -8,6 +8,7 @@ use serde_json::Value;
 use similar::TextDiff;
 
 use crate::model::applied::without_server_fields;
+use crate::plan::hidden::Hidden;
 
 /// Lines around a change.
 const CONTEXT: usize = 3;
@@ -19,14 +20,21 @@ const ADDRESSES: [&str; 2] = ["clusterIP", "clusterIPs"];
 const MASKED: [&str; 2] = ["data", "stringData"];
 
 /// The difference between what is there and what is to be there; empty when there is none. Values of Secrets are not
-/// shown: of one that changes, only that it does.
-pub(crate) fn unified(before: Option<&Object>, after: Option<&Object>) -> String {
+/// shown, nor is what is hidden: of one that changes, only that it does.
+pub(crate) fn unified(before: Option<&Object>, after: Option<&Object>, hidden: &Hidden) -> String {
     let [mut old, mut new] =
         [before, after].map(|it| it.map(|it| without_server_fields(it.as_value().clone())));
     if [before, after].into_iter().flatten().any(Object::is_secret) {
         let known = old.clone();
         mask(old.as_mut(), None);
         mask(new.as_mut(), known.as_ref());
+    }
+    let known = old.clone();
+    if let Some(old) = &mut old {
+        hidden.mask(old, None);
+    }
+    if let Some(new) = &mut new {
+        hidden.mask(new, known.as_ref());
     }
     if before.is_none() {
         without_chance(new.as_mut());
@@ -48,7 +56,7 @@ fn without_chance(created: Option<&mut Value>) {
 }
 
 /// Replaces the values of a Secret by words, which differ from those of another one where the values do.
-fn mask(secret: Option<&mut Value>, other: Option<&Value>) {
+pub(crate) fn mask(secret: Option<&mut Value>, other: Option<&Value>) {
     let Some(secret) = secret else { return };
     let annotations = secret.pointer_mut("/metadata/annotations");
     if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
@@ -69,6 +77,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn unified(before: Option<&Object>, after: Option<&Object>) -> String {
+        super::unified(before, after, &Hidden::default())
+    }
 
     fn object(kind: &str, fields: &Value) -> Object {
         let mut value = json!({

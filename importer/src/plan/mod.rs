@@ -14,6 +14,7 @@ pub(crate) mod deployment;
 mod diff;
 mod expand;
 pub(crate) mod file;
+mod hidden;
 mod images;
 pub(crate) mod login;
 mod losses;
@@ -22,6 +23,7 @@ pub(crate) mod migration;
 mod narrowing;
 mod notes;
 pub(crate) mod operator;
+pub(crate) mod parameters;
 pub(crate) mod place;
 pub(crate) mod proof;
 pub(crate) mod rights;
@@ -147,6 +149,7 @@ impl<'a> Plan<'a> {
                 request,
                 id,
                 record,
+                generated: parameters::generate(&accepted.manifest().spec.parameters)?,
             },
             images,
             decision: None,
@@ -176,6 +179,7 @@ impl<'a> Plan<'a> {
             request,
             id,
             record,
+            ..
         } = &self.asked;
         let state = &decision.state;
         let neighbours = images::neighbours(client.address(), state, record)?;
@@ -205,6 +209,8 @@ impl<'a> Plan<'a> {
         let about = deployment.iter().flat_map(|it| asked_about_everything(it));
         let about = about.chain(deployment.and_then(uncollected));
         self.summary.notes.extend(about);
+        let unknown = deployment.iter().flat_map(|it| &it.parameters.notes);
+        self.summary.notes.extend(unknown.cloned());
         let version = (id.name(), id.version());
         let reached = (client, cluster, request.scratch.as_path());
         self.summary.migrations = migration::planned(crds, version, reached, state).await?;

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use deployer::{
     Applied, Cluster, Conflicts, Difference, FieldChange, FieldConflict, Object, Trial,
 };
-use schemas::{Digest, Version};
+use schemas::{Digest, ParameterName, Version};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use validator::Finding;
 use validator::rules::{Right, When};
 
@@ -18,9 +19,11 @@ use crate::model::site::{OPERATOR, SiteValue};
 use crate::plan::deployment::Deployment;
 use crate::plan::diff;
 use crate::plan::file::live_digest;
+use crate::plan::hidden::{self, Hidden};
 use crate::plan::images::PlannedImages;
 use crate::plan::migration::PlannedMigration;
 use crate::plan::narrowing::Narrowing;
+use crate::plan::parameters::Resolved;
 use crate::plan::proof::Proof;
 
 /// What an import would do, for people and for programs.
@@ -231,11 +234,26 @@ pub struct PlannedTarget {
     /// What the site's file chooses for the operator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub site: Vec<SiteValue>,
+    /// The values of the parameters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<PlannedParameter>,
     /// The objects of the operator.
     pub objects: Vec<PlannedObject>,
     /// Objects of the running version that this one does not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<PlannedObject>,
+}
+
+/// The value of a parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedParameter {
+    /// The parameter.
+    pub name: String,
+    /// Its value; `***` in the place of a sensitive one.
+    pub value: Value,
+    /// Where it comes from.
+    pub from: String,
 }
 
 /// What short-lived pods pull, to prove that nodes can.
@@ -274,6 +292,7 @@ pub(crate) fn planned(
     object: &Object,
     trial: Trial,
     conflicts: Conflicts,
+    hidden: &Hidden,
 ) -> Result<PlannedObject, Obstacle> {
     let (applied, changes, diff, taken, live) = match trial {
         Trial::Would(difference) => {
@@ -287,18 +306,18 @@ pub(crate) fn planned(
             if conflicts == Conflicts::Refuse && !taken.is_empty() {
                 return Err(fields_owned(object, &taken));
             }
-            let diff = diff::unified(before.as_ref(), Some(&after));
-            let live = before.as_ref().map(live_digest);
+            let diff = diff::unified(before.as_ref(), Some(&after), hidden);
+            let live = before.as_ref().map(|before| live_digest(before, hidden));
             (applied, changes, diff, taken, live)
         }
         Trial::Later { .. } => (
             Applied::Created,
             Vec::new(),
-            diff::unified(None, Some(object)),
+            diff::unified(None, Some(object), hidden),
             Vec::new(),
             None,
         ),
-        Trial::Refused(error) => return Err(refused(object, &error)),
+        Trial::Refused(error) => return Err(refused(object, &error, hidden)),
     };
     let (action, changes) = match applied {
         Applied::Created => ("create", Vec::new()),
@@ -343,12 +362,12 @@ pub(crate) fn kept(crd: &Object, newer: &Version) -> PlannedObject {
     }
 }
 
-pub(crate) fn removed(object: &Object) -> PlannedObject {
+pub(crate) fn removed(object: &Object, hidden: &Hidden) -> PlannedObject {
     PlannedObject {
         object: object.reference().to_string(),
         action: "remove".to_owned(),
-        diff: diff::unified(Some(object), None),
-        live: Some(live_digest(object)),
+        diff: diff::unified(Some(object), None, hidden),
+        live: Some(live_digest(object, hidden)),
         ..PlannedObject::default()
     }
 }
@@ -362,8 +381,11 @@ const IMMUTABLE: [&str; 4] = [
 ];
 
 /// Why an object is not taken. One that could be made anew says so.
-fn refused(object: &Object, error: &deployer::Error) -> Obstacle {
-    let (what, why) = (object.reference().to_string(), error.to_string());
+fn refused(object: &Object, error: &deployer::Error, hidden: &Hidden) -> Obstacle {
+    let (what, why) = (
+        object.reference().to_string(),
+        hidden.say(&error.to_string()),
+    );
     let is_immutable = matches!(error, deployer::Error::Invalid { .. })
         && IMMUTABLE.iter().any(|words| why.contains(words));
     let recreate = Recreate {
@@ -379,13 +401,14 @@ fn refused(object: &Object, error: &deployer::Error) -> Obstacle {
 
 /// What is removed and made anew.
 pub(crate) fn replaced(deployment: &Deployment) -> impl Iterator<Item = PlannedObject> {
-    deployment.replaced.iter().map(|live| {
+    let hidden = &deployment.parameters.hidden;
+    deployment.replaced.iter().map(move |live| {
         let mut objects = deployment.objects.iter();
         let new = objects.find(|it| it.reference().is_same_object(live.reference()));
         PlannedObject {
             action: "replace".to_owned(),
-            diff: diff::unified(Some(live), new),
-            ..removed(live)
+            diff: diff::unified(Some(live), new, hidden),
+            ..removed(live, hidden)
         }
     })
 }
@@ -399,6 +422,7 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
         rights.iter().map(planned).collect()
     };
     let running = deployment.standing.as_ref();
+    let (stale, parameters) = (deployment.stale.iter(), &deployment.parameters);
     PlannedTarget {
         environment: deployment.place.environment.to_string(),
         namespace: deployment.namespace.to_string(),
@@ -409,7 +433,27 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
         pull_proof: proof.map(Proof::planned),
         site: deployment.site.values(&deployment.solution, OPERATOR),
         objects: Vec::new(),
-        removed: deployment.stale.iter().map(removed).collect(),
+        removed: stale
+            .map(|object| removed(object, &parameters.hidden))
+            .collect(),
+        parameters: parameters.all.iter().map(planned_parameter).collect(),
+    }
+}
+
+fn planned_parameter((name, resolved): (&ParameterName, &Resolved)) -> PlannedParameter {
+    let Resolved {
+        value,
+        source,
+        sensitive,
+    } = resolved;
+    PlannedParameter {
+        name: name.to_string(),
+        value: if *sensitive {
+            Value::from(hidden::SHOWN)
+        } else {
+            value.clone()
+        },
+        from: source.to_string(),
     }
 }
 
@@ -481,7 +525,8 @@ mod tests {
                 after: object.clone(),
                 taken,
             };
-            planned(&object, Trial::Would(Box::new(difference)), conflicts)
+            let trial = Trial::Would(Box::new(difference));
+            planned(&object, trial, conflicts, &Hidden::default())
         };
         let both = || vec![field("x"), field("y")];
         let words = "ConfigMap n/a has fields that other field managers set: .data.x (them), .data.y (them)";

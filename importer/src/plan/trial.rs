@@ -29,6 +29,9 @@ impl Tried {
         decision: &Decision,
         cluster: &Cluster,
     ) -> Result<Self, Error> {
+        let deployment = decision.deployment.as_ref();
+        let hidden = deployment.map(|it| it.parameters.hidden.clone());
+        let hidden = hidden.unwrap_or_default();
         let tried = |crd: &&PlannedCrd| crd.tried().is_some();
         let definitions: Vec<&PlannedCrd> = decision.crds.iter().filter(tried).collect();
         let (all, conflicts): (Vec<Object>, Vec<Conflicts>) =
@@ -40,7 +43,8 @@ impl Tried {
         let (mut crds, mut objects, mut obstacles) = (Vec::new(), Vec::new(), Vec::new());
         let trials = all.iter().zip(conflicts).zip(trials);
         for (index, ((object, conflicts), (_, trial))) in trials.enumerate() {
-            match (planned(object, trial, conflicts), definitions.get(index)) {
+            let planned = planned(object, trial, conflicts, &hidden);
+            match (planned, definitions.get(index)) {
                 (Err(obstacle), _) => obstacles.push(obstacle),
                 (Ok(object), None) => objects.push(object),
                 (Ok(mut object), Some(crd)) => {

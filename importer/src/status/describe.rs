@@ -11,6 +11,7 @@ use crate::model::namespace_record::{
     Consent, Deployed, NamespaceRecord, Origin, namespace_reference,
 };
 use crate::model::obstacle::Obstacle;
+use crate::model::parameters::ParameterValues;
 use crate::model::sight::Sight;
 use crate::model::state::ClusterState;
 use crate::status::claims::{About, claims};
@@ -92,6 +93,9 @@ pub struct DeployedOperator {
     /// The Secret that nodes log in to the registry with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pull_secret: Option<KubernetesName>,
+    /// The values of parameters that were chosen for it, but for sensitive ones.
+    #[serde(skip_serializing_if = "ParameterValues::is_empty")]
+    pub parameters: ParameterValues,
     /// What reaches beyond the environment, and who accepted it when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Consent>,
@@ -141,6 +145,7 @@ async fn of_namespace(
     for (solution, deployed) in &space.solutions {
         let Deployed {
             pull_secret,
+            parameters,
             accepted,
             ..
         } = deployed.clone();
@@ -155,6 +160,7 @@ async fn of_namespace(
             )
             .await?,
             pull_secret,
+            parameters,
             accepted,
         });
     }

@@ -8,11 +8,16 @@ use schemas::{EnvironmentName, Namespace, SolutionName, Version};
 
 use crate::args::{ReadArguments, RegistryArguments};
 use crate::commands::import::SignerArguments;
+use crate::commands::parameters::ParameterArguments;
 use crate::failure::Failure;
 
 /// Show what deploying a version would change in an environment, or what others have changed there
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(
+    mut_arg("set", |argument| argument.requires("what")),
+    mut_arg("values", |argument| argument.requires("what")),
+    mut_arg("unset", |argument| argument.requires("what")),
+    after_help = "\
 With an archive or a name, the diff is what `solution import` or `solution deploy` would change.
 Without, every Solution of the environment is compared with what was deployed: what differs was
 changed by somebody else since. Nothing is written.
@@ -24,7 +29,8 @@ Exits with 0 if nothing differs, with 1 if something does, and with 3 if that ca
 Examples:
   solution diff --environment prod
   solution diff -e prod example 1.1.0
-  solution diff -e prod ./app.iso --key publisher.pub")]
+  solution diff -e prod ./app.iso --key publisher.pub"
+)]
 pub(crate) struct Arguments {
     /// An archive, or the name of an imported Solution [default: every Solution that is deployed]
     #[arg(value_name = "ARCHIVE|NAME")]
@@ -51,6 +57,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     pub(super) reach: RegistryArguments,
+
+    #[command(flatten)]
+    pub(super) parameters: ParameterArguments,
 
     #[command(flatten)]
     pub(super) cluster: ReadArguments,

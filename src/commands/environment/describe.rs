@@ -99,6 +99,9 @@ fn operator(deployed: &DeployedOperator) {
     if let Some(secret) = &deployed.pull_secret {
         render::line!("    pull secret {secret}");
     }
+    for (name, value) in &deployed.parameters {
+        render::line!("    parameter   {name} {value}");
+    }
     if let Some(Consent { id, by, at, lines }) = &deployed.accepted {
         render::line!("    {by} accepted this beyond the environment at {at} (id {id}):");
         for line in lines {

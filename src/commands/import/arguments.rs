@@ -8,6 +8,7 @@ use importer::{Allowed, ChangeSigners, ForgetSigners, Recreate, Unproved};
 use registry::RegistryAddress;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
 
+use super::super::parameters::ParameterArguments;
 use super::then::Then;
 use crate::args::{ChangeArguments, ClusterArguments, RegistryArguments, TrustArguments, choose};
 
@@ -16,6 +17,9 @@ use crate::args::{ChangeArguments, ClusterArguments, RegistryArguments, TrustArg
 #[command(
     mut_arg("namespace", |argument| argument.requires("environment")),
     mut_arg("no_pull_proof", |argument| argument.requires("environment")),
+    mut_arg("set", |argument| argument.requires("environment")),
+    mut_arg("values", |argument| argument.requires("environment")),
+    mut_arg("unset", |argument| argument.requires("environment")),
     after_help = "\
 Whatever can be checked is checked before anything changes: signatures, the registry and its
 login, your rights in the cluster. Images are verified while they are pushed; the cluster is
@@ -155,6 +159,9 @@ pub(crate) struct Place {
     /// Accept what the plan says reaches beyond the environment, by the id shown there
     #[arg(long, value_name = "ID", requires = "environment")]
     pub(super) accept: Vec<String>,
+
+    #[command(flatten)]
+    pub(super) parameters: ParameterArguments,
 }
 
 /// What is proven beforehand.

@@ -2,7 +2,7 @@
 
 use importer::{
     PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedMigration, PlannedObject,
-    PlannedProof, PlannedRight, PlannedTarget, SiteValue, Unseen,
+    PlannedParameter, PlannedProof, PlannedRight, PlannedTarget, SiteValue, Unseen,
 };
 
 use super::show::flag;
@@ -113,6 +113,9 @@ fn target(target: &PlannedTarget) {
     }
     for SiteValue { field, value, from } in &target.site {
         render::line!("site      {field} {value} ({from})");
+    }
+    for PlannedParameter { name, value, from } in &target.parameters {
+        render::line!("parameter {name} {value} ({from})");
     }
     rights("gained", &target.rights_gained);
     rights("lost", &target.rights_lost);

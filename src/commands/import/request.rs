@@ -164,10 +164,12 @@ pub(crate) fn of_place(
 ) -> Result<Request, Failure> {
     let known_as = pull_registry.as_ref().unwrap_or(registry);
     let pull_login = login::pull_login(place, registry, known_as)?;
+    let parameters = place.parameters.asked()?;
     let target = |environment| Target {
         environment,
         namespace: place.namespace.clone(),
         pull_login,
+        parameters,
     };
     let target = place.environment.clone().map(target);
     let goal = target.map_or(Goal::Available, Goal::Deployed);

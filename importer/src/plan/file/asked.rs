@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::limits;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
+use crate::model::parameters::AskedParameters;
 use crate::model::receipt::Verb;
 use crate::model::request::{Allowed, Goal, LeftOpen, PullLogin, Recreate, Request, Target};
 use crate::model::writer::Writer;
@@ -45,6 +46,8 @@ struct FiledTarget {
     environment: EnvironmentName,
     namespace: Option<Namespace>,
     pull_login: FiledLogin,
+    #[serde(default, skip_serializing_if = "AskedParameters::is_keep")]
+    parameters: AskedParameters,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,6 +124,7 @@ impl FiledRequest {
                     PullLogin::Secret(name) => FiledLogin::Secret(name.clone()),
                     PullLogin::Made(_) => return Err(Error::Password),
                 },
+                parameters: target.parameters.clone(),
             }),
         };
         Ok(Self {
@@ -155,6 +159,7 @@ impl FiledRequest {
                     FiledLogin::None => PullLogin::None,
                     FiledLogin::Secret(name) => PullLogin::Secret(name),
                 },
+                parameters: target.parameters,
             }),
         };
         Request {

@@ -10,8 +10,11 @@ use sha2::{Digest as _, Sha256};
 use crate::model::applied::without_server_fields;
 use crate::model::record::Record;
 use crate::model::request::Asked;
+use crate::model::vocabulary as v;
 use crate::plan::decision::Decision;
 use crate::plan::deployment::{Deployment, is_default_account};
+use crate::plan::diff;
+use crate::plan::hidden::Hidden;
 
 /// Digests of a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,9 +46,11 @@ impl Decided {
 
 /// What a deployment writes. The default account's content is left out, as where two decisions are compared.
 fn written(deployment: &Deployment) -> Value {
+    let hidden = &deployment.parameters.hidden;
     let objects = deployment.objects.iter();
     let objects = objects.filter(|object| !is_default_account(object.reference()));
-    let objects: Vec<&Value> = objects.map(Object::as_value).collect();
+    let objects = objects.map(|object| masked(object, hidden));
+    let objects: Vec<Value> = objects.collect();
     json!({
         "place": deployment.place,
         "pullSecret": deployment.deployed.pull_secret,
@@ -54,9 +59,26 @@ fn written(deployment: &Deployment) -> Value {
     })
 }
 
+/// Without secrets: who knows all else that a digest is of would find a short one out. What is generated is another one
+/// whenever it is planned, and so is the digest of a Job that has it.
+fn masked(object: &Object, hidden: &Hidden) -> Value {
+    let mut value = object.as_value().clone();
+    if object.is_secret() {
+        diff::mask(Some(&mut value), None);
+    }
+    hidden.mask(&mut value, None);
+    let annotations = value.pointer_mut("/metadata/annotations");
+    if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+        annotations.remove(v::INPUTS);
+    }
+    value
+}
+
 /// The digest of an object as it is, without what the server and its controllers keep in it.
-pub(crate) fn live_digest(object: &Object) -> Digest {
-    digest(&without_server_fields(object.as_value().clone()))
+pub(crate) fn live_digest(object: &Object, hidden: &Hidden) -> Digest {
+    let mut object = without_server_fields(object.as_value().clone());
+    hidden.mask(&mut object, None);
+    digest(&object)
 }
 
 /// Of canonical JSON: in `serde_json`'s values, keys are sorted.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use deployer::{Cluster, ObjectRef};
-use schemas::{Digest, SolutionId, StatementTime, json};
+use schemas::{Digest, ParameterName, SolutionId, StatementTime, json};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -23,6 +23,7 @@ use self::decided::Decided;
 pub(crate) use self::decided::live_digest;
 use crate::model::error::Error;
 use crate::model::obstacle::named;
+use crate::model::parameters::ValueSource;
 use crate::model::request::{Allowed, Request};
 use crate::model::writer::Writer;
 use crate::plan::Ready;
@@ -114,6 +115,9 @@ impl Ready<'_> {
     /// The plan as it lies in a file, for this cluster. A plan with a password has none.
     pub async fn file(&self, cluster: &Cluster) -> Result<PlanFile, Error> {
         let request = &self.asked.request;
+        if let Some(name) = self.sensitive() {
+            return Err(Error::Sensitive(name));
+        }
         Ok(PlanFile {
             by: request.by.clone(),
             at: request.now,
@@ -124,6 +128,14 @@ impl Ready<'_> {
             request: FiledRequest::of(request)?,
             decided: Decided::of(&self.asked, &self.decision),
         })
+    }
+
+    /// A sensitive parameter whose value is given.
+    fn sensitive(&self) -> Option<ParameterName> {
+        let deployment = self.decision.deployment.as_ref()?;
+        let mut all = deployment.parameters.all.iter();
+        let given = all.find(|(_, it)| it.sensitive && it.source == ValueSource::Filed)?;
+        Some(given.0.clone())
     }
 
     /// Whether all of it is in place already, so that nothing is left to do.

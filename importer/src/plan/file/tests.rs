@@ -8,9 +8,11 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::model::authority::Authority;
+use crate::model::parameters::AskedParameters;
 use crate::model::receipt::Verb;
 use crate::model::request::{Allowed, Goal, LeftOpen, Login, PullLogin, Target};
 use crate::model::writer::Turn;
+use crate::plan::hidden::Hidden;
 use crate::plan::summary::PlannedTarget;
 
 fn object(name: &str, action: &str, diff: &str) -> PlannedObject {
@@ -39,6 +41,7 @@ fn summary() -> PlanSummary {
             beyond: None,
             pull_proof: None,
             site: Vec::new(),
+            parameters: Vec::new(),
             objects: vec![object("Deployment prod/shop", "change", "-a\n+b\n")],
             removed: vec![object("ConfigMap prod/former", "remove", "-a\n")],
         }),
@@ -71,6 +74,7 @@ fn request(pull_login: PullLogin, wait: u64) -> Request {
             environment: "prod".parse().unwrap(),
             namespace: None,
             pull_login,
+            parameters: AskedParameters::default(),
         }),
         allowed: Allowed::NOTHING,
         accepted: ["1234".to_owned()].into(),
@@ -222,7 +226,7 @@ fn the_state_of_an_object_is_what_others_asked_of_it() {
         for (key, value) in more.as_object().unwrap() {
             map["metadata"][key] = value.clone();
         }
-        live_digest(&Object::new(map).unwrap())
+        live_digest(&Object::new(map).unwrap(), &Hidden::default())
     };
     let seen = map(json!({}));
     let server = json!({ "uid": "1", "resourceVersion": "2", "managedFields": [] });

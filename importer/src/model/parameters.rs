@@ -1,0 +1,92 @@
+//! What is asked for of a Solution's parameters, and where the value of one comes from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Display, Formatter};
+
+use schemas::ParameterName;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Values by the names of their parameters.
+pub type ParameterValues = BTreeMap<ParameterName, Value>;
+
+/// What is asked for of a Solution's parameters. A choice stays until another is made or it is taken back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AskedParameters {
+    /// What was chosen before.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub before: ChosenBefore,
+    /// What is chosen now.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub given: BTreeMap<ParameterName, Given>,
+    /// Those of which the choice is taken back.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unset: BTreeSet<ParameterName>,
+}
+
+impl AskedParameters {
+    /// Whether all stays as it stands.
+    #[must_use]
+    pub fn is_keep(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// The choices that are made already.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ChosenBefore {
+    /// Those that stand.
+    #[default]
+    Keep,
+    /// Those of something that ran before. What only a Secret holds stays all the same.
+    As(ParameterValues),
+}
+
+/// A value as it was given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Given {
+    /// A word, which is read by the parameter's type. Whoever looks at the processes of the machine sees it.
+    Word(String),
+    /// A value of a file.
+    Filed(Value),
+}
+
+/// Where the value of a parameter comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ValueSource {
+    /// The archive.
+    Default,
+    /// This one of the site's files.
+    Site(String),
+    /// What was chosen before.
+    Before,
+    /// What only the Secret of the environment holds.
+    Kept,
+    /// A file of this request.
+    Filed,
+    /// A word of this request.
+    Word,
+    /// Chance.
+    Generated,
+}
+
+impl Display for ValueSource {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Default => "the archive's default",
+            Self::Site(file) => file,
+            Self::Before => "chosen before",
+            Self::Kept => "kept in the environment's Secret",
+            Self::Filed => "given in a file",
+            Self::Word => "given on the command line",
+            Self::Generated => "generated when it is deployed",
+        })
+    }
+}

@@ -1,0 +1,94 @@
+//! The values that nobody may see, wherever they stand in objects and messages that are shown.
+//!
+//! Only what the site chose or chance made is hidden, never a value that the archive has: else a publisher could have
+//! whatever he likes left out of what an administrator reads.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// What is shown in the place of a value.
+pub(crate) const SHOWN: &str = "***";
+/// The shortest text that is looked for within others: shorter ones stand in half of all words by chance, and are hidden
+/// only where they stand alone.
+const WITHIN: usize = 4;
+
+/// Texts that nobody may see.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hidden(BTreeSet<String>);
+
+impl Hidden {
+    pub(crate) fn of<'a>(values: impl IntoIterator<Item = &'a Value>) -> Self {
+        let texts = values.into_iter().map(text);
+        Self(texts.filter(|text| !text.is_empty()).collect())
+    }
+
+    /// Replaces whatever holds such a text by words, which differ from those of another object where the values do.
+    pub(crate) fn mask(&self, value: &mut Value, other: Option<&Value>) {
+        match value {
+            Value::Object(fields) => {
+                for (key, field) in fields {
+                    self.mask(field, other.and_then(|other| other.get(key)));
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.mask(item, other.and_then(|other| other.get(index)));
+                }
+            }
+            Value::Null => {}
+            Value::String(_) | Value::Number(_) | Value::Bool(_) => {
+                if self.is_in(&text(value)) {
+                    let same = other.is_none_or(|other| other == value);
+                    *value = Value::from(if same { "(secret)" } else { "(another secret)" });
+                }
+            }
+        }
+    }
+
+    /// A message without them.
+    pub(crate) fn say(&self, message: &str) -> String {
+        let long = self.0.iter().filter(|text| text.len() >= WITHIN);
+        long.fold(message.to_owned(), |message, text| {
+            message.replace(text.as_str(), SHOWN)
+        })
+    }
+
+    fn is_in(&self, shown: &str) -> bool {
+        let mut texts = self.0.iter();
+        texts.any(|text| shown == text || text.len() >= WITHIN && shown.contains(text.as_str()))
+    }
+}
+
+/// A value as it stands within a text.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn whatever_holds_a_hidden_text_is_masked() {
+        let hidden = Hidden::of(&[json!("hunter2"), json!(4711), json!("ab"), json!("")]);
+        let mut object = json!({
+            "url": "postgres://u:hunter2@db", "port": 4711, "short": "ab",
+            "within": ["tab", 47, true, null, "postgres"],
+        });
+        let before = json!({ "url": "postgres://u:hunter1@db", "port": 4711 });
+        hidden.mask(&mut object, Some(&before));
+        let expected = json!({
+            "url": "(another secret)", "port": "(secret)", "short": "(secret)",
+            "within": ["tab", 47, true, null, "postgres"],
+        });
+        assert_eq!(object, expected);
+        let message = "invalid value \"hunter2\": must be a cab";
+        assert_eq!(hidden.say(message), "invalid value \"***\": must be a cab");
+    }
+}

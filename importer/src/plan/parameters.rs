@@ -1,0 +1,547 @@
+//! The values of a Solution's parameters in an environment, and where each comes from: the archive's default, then the
+//! site's file, what was chosen before, a file of this request, and a word of it, each before the one named here first.
+//! Sensitive ones are kept in a Secret of the environment alone. Resolving is a pure function.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use deployer::{Cluster, Object, ObjectRef};
+use schemas::{Generate, Namespace, Parameter, ParameterName, ParameterType, SolutionName};
+use serde_json::{Value, json};
+use validator::rules::check_value;
+
+use crate::limits;
+use crate::model::error::Error;
+use crate::model::namespace_record::Deployed;
+use crate::model::obstacle::{Obstacle, Unfit};
+use crate::model::owner::{look, owner_of};
+use crate::model::parameters::{
+    AskedParameters, ChosenBefore, Given, ParameterValues, ValueSource,
+};
+use crate::plan::hidden::Hidden;
+
+/// Letters and digits, of which values are generated.
+const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+/// Changes of a letter between a name and the one that may have been meant.
+const NEAR: usize = 3;
+
+/// Everything that decides the values.
+#[derive(Debug)]
+pub(crate) struct Resolving<'a> {
+    pub(crate) declared: &'a BTreeMap<ParameterName, Parameter>,
+    pub(crate) asked: &'a AskedParameters,
+    /// What stands of the Solution.
+    pub(crate) standing: Option<&'a Deployed>,
+    /// What the site's files say, the stronger last.
+    pub(crate) site: &'a [(String, ParameterValues)],
+    /// What the Secret holds.
+    pub(crate) kept: &'a ParameterValues,
+    /// A value for each parameter that would be generated.
+    pub(crate) generated: &'a ParameterValues,
+}
+
+/// A value, and where it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Resolved {
+    pub(crate) value: Value,
+    pub(crate) source: ValueSource,
+    pub(crate) sensitive: bool,
+}
+
+/// The values in an environment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Parameters {
+    pub(crate) all: BTreeMap<ParameterName, Resolved>,
+    /// What was chosen and may be seen: what the site records.
+    pub(crate) chosen: ParameterValues,
+    /// What the Secret is to hold; what this version does not have stays in it for others.
+    pub(crate) secret: ParameterValues,
+    /// What no diff and no message shows.
+    pub(crate) hidden: Hidden,
+    /// Values of parameters that this version does not have.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Parameters {
+    pub(crate) fn values(&self) -> ParameterValues {
+        let all = self.all.iter();
+        all.map(|(name, resolved)| (name.clone(), resolved.value.clone()))
+            .collect()
+    }
+}
+
+impl Resolving<'_> {
+    /// The values, and whatever is wrong with them.
+    pub(crate) fn resolve(&self, obstacles: &mut Vec<Obstacle>) -> Parameters {
+        self.check_names(obstacles);
+        let mut parameters = Parameters {
+            secret: self.kept.clone(),
+            notes: self.notes(),
+            ..Parameters::default()
+        };
+        for (name, parameter) in self.declared {
+            match self.value(name, parameter) {
+                Ok(resolved) => parameters.add(name, resolved),
+                Err(unfit) => obstacles.push(unfit.into()),
+            }
+        }
+        let hidden = self.kept.values().chain(parameters.secret.values());
+        parameters.hidden = Hidden::of(hidden);
+        for (what, values) in [
+            ("the chosen values of parameters", &parameters.chosen),
+            ("the sensitive values of parameters", &parameters.secret),
+        ] {
+            let size = json!(values).to_string().len();
+            if size > limits::PARAMETERS_SIZE {
+                obstacles.push(Unfit::Values(what, size).into());
+            }
+        }
+        parameters
+    }
+
+    fn check_names(&self, obstacles: &mut Vec<Obstacle>) {
+        let named = self.asked.given.keys().chain(&self.asked.unset);
+        let unknown = named.filter(|name| !self.declared.contains_key(*name));
+        let unknown: BTreeSet<&ParameterName> = unknown.collect();
+        obstacles.extend(unknown.into_iter().map(|name| {
+            let distance =
+                |known: &&ParameterName| strsim::damerau_levenshtein(known.as_str(), name.as_str());
+            let near = self.declared.keys().min_by_key(distance);
+            let near = near.filter(|near| distance(near) <= NEAR).cloned();
+            Unfit::NoParameter(name.clone(), near).into()
+        }));
+    }
+
+    /// Values that were given for other versions.
+    fn notes(&self) -> Vec<String> {
+        let before = self.before().into_iter().flatten();
+        let before = before.map(|(name, _)| (name, ValueSource::Before.to_string()));
+        let site = self.site.iter().flat_map(|(from, values)| {
+            let names = values.keys();
+            names.map(move |name| (name, from.clone()))
+        });
+        let unknown = before
+            .chain(site)
+            .filter(|(name, _)| !self.declared.contains_key(*name));
+        let note = |(name, from)| {
+            format!("this version has no parameter `{name}`, for which there is a value ({from})")
+        };
+        unknown.map(note).collect()
+    }
+
+    /// What was chosen before and may be seen.
+    fn before(&self) -> Option<&ParameterValues> {
+        match &self.asked.before {
+            ChosenBefore::Keep => self.standing.map(|standing| &standing.parameters),
+            ChosenBefore::As(values) => Some(values),
+        }
+    }
+
+    fn value(&self, name: &ParameterName, parameter: &Parameter) -> Result<Resolved, Unfit> {
+        let (value, source) = self.found(name, parameter)?;
+        let sensitive = parameter.sensitive;
+        if sensitive && matches!(source, ValueSource::Word | ValueSource::Site(_)) {
+            return Err(Unfit::Seen(name.clone(), source.to_string()));
+        }
+        check_value(parameter, &value)
+            .map_err(|problem| Unfit::Value(name.clone(), source.to_string(), problem))?;
+        Ok(Resolved {
+            value,
+            source,
+            sensitive,
+        })
+    }
+
+    fn found(
+        &self,
+        name: &ParameterName,
+        parameter: &Parameter,
+    ) -> Result<(Value, ValueSource), Unfit> {
+        match self.asked.given.get(name) {
+            Some(Given::Word(word)) => return Ok((read(word, parameter.kind), ValueSource::Word)),
+            Some(Given::Filed(value)) => return Ok((value.clone(), ValueSource::Filed)),
+            None => {}
+        }
+        if !self.asked.unset.contains(name) {
+            let kept = self.kept.get(name).filter(|_| parameter.sensitive);
+            if let Some(value) = kept {
+                return Ok((value.clone(), ValueSource::Kept));
+            }
+            let standing = self.standing.filter(|_| parameter.sensitive);
+            if standing.is_some_and(|standing| standing.sensitive.contains(name)) {
+                return Err(Unfit::Lost(name.clone()));
+            }
+            if let Some(value) = self.before().and_then(|before| before.get(name)) {
+                return Ok((value.clone(), ValueSource::Before));
+            }
+        }
+        let mut site = self.site.iter().rev();
+        if let Some((from, value)) = site.find_map(|(from, values)| Some((from, values.get(name)?)))
+        {
+            return Ok((value.clone(), ValueSource::Site(from.clone())));
+        }
+        if let Some(value) = &parameter.default {
+            return Ok((value.clone(), ValueSource::Default));
+        }
+        let generated = self.generated.get(name);
+        let generated = generated.map(|value| (value.clone(), ValueSource::Generated));
+        generated.ok_or_else(|| Unfit::NoValue(name.clone()))
+    }
+}
+
+impl Parameters {
+    fn add(&mut self, name: &ParameterName, resolved: Resolved) {
+        let Resolved { value, source, .. } = &resolved;
+        let chosen = match source {
+            // Whoever has the archive can see it.
+            ValueSource::Default | ValueSource::Site(_) => None,
+            ValueSource::Before
+            | ValueSource::Kept
+            | ValueSource::Filed
+            | ValueSource::Word
+            | ValueSource::Generated => Some(value.clone()),
+        };
+        match (chosen, resolved.sensitive) {
+            (Some(value), true) => drop(self.secret.insert(name.clone(), value)),
+            (Some(value), false) => drop(self.chosen.insert(name.clone(), value)),
+            (None, true) => drop(self.secret.remove(name)),
+            (None, false) => {}
+        }
+        self.all.insert(name.clone(), resolved);
+    }
+}
+
+/// A word as a value of a type; one that is not of the type stays a text.
+fn read(word: &str, kind: ParameterType) -> Value {
+    let read = match kind {
+        ParameterType::String => None,
+        ParameterType::Integer => word.parse::<i64>().ok().map(Value::from),
+        ParameterType::Boolean => word.parse::<bool>().ok().map(Value::from),
+    };
+    read.unwrap_or_else(|| Value::from(word))
+}
+
+/// A value for each parameter that may have to be generated.
+pub(crate) fn generate(
+    declared: &BTreeMap<ParameterName, Parameter>,
+) -> Result<ParameterValues, Error> {
+    let generated = declared.iter().filter_map(|(name, parameter)| {
+        let Generate { length } = parameter.generate.as_ref()?;
+        let text = random(*length).map_err(Error::Random);
+        Some(text.map(|text| (name.clone(), Value::from(text))))
+    });
+    generated.collect()
+}
+
+fn random(length: u8) -> Result<String, getrandom::Error> {
+    let mut text = String::new();
+    while text.len() < usize::from(length) {
+        let mut byte = [0];
+        getrandom::fill(&mut byte)?;
+        // What is left of 256 would make some letters likelier than others.
+        let letter = usize::from(byte[0] >> 2);
+        text.extend(ALPHABET.get(letter).map(|letter| char::from(*letter)));
+    }
+    Ok(text)
+}
+
+/// The name of the Secret of a Solution's sensitive values.
+fn secret_name(solution: &SolutionName) -> String {
+    format!("{solution}-parameters")
+}
+
+/// The Secret of a Solution's sensitive values in a namespace.
+pub(crate) fn reference(solution: &SolutionName, namespace: &Namespace) -> ObjectRef {
+    ObjectRef::namespaced("v1", "Secret", namespace.as_str(), &secret_name(solution))
+}
+
+/// The Secret, as an object of the release; each value as JSON.
+pub(crate) fn secret(
+    solution: &SolutionName,
+    namespace: &Namespace,
+    values: &ParameterValues,
+) -> Value {
+    let data = values.iter();
+    let data: BTreeMap<&ParameterName, String> = data
+        .map(|(name, value)| (name, STANDARD.encode(value.to_string())))
+        .collect();
+    json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": { "name": secret_name(solution), "namespace": namespace },
+        "data": data,
+    })
+}
+
+/// What the Secret of a Solution holds, if it is the Solution's.
+pub(crate) async fn kept(
+    cluster: &Cluster,
+    solution: &SolutionName,
+    namespace: &Namespace,
+) -> Result<ParameterValues, Error> {
+    let live = look(cluster, &reference(solution, namespace)).await?;
+    let ours = live.filter(|live| owner_of(live, solution).is_ok());
+    Ok(ours.as_ref().map(values).unwrap_or_default())
+}
+
+/// The values in a Secret. What cannot be read is as good as gone.
+fn values(secret: &Object) -> ParameterValues {
+    let data = secret.as_value()["data"].as_object();
+    let value = |(name, text): (&String, &Value)| {
+        let bytes = STANDARD.decode(text.as_str()?).ok()?;
+        Some((name.parse().ok()?, serde_json::from_slice(&bytes).ok()?))
+    };
+    data.into_iter().flatten().filter_map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::yaml;
+
+    use super::*;
+
+    const DECLARED: &str = "
+size: {type: integer, default: 1, minimum: 1}
+host: {type: string, pattern: '^[a-z.]+$'}
+debug: {type: boolean, default: false}
+password: {type: string, sensitive: true, generate: {length: 24}}
+token: {type: string, sensitive: true}
+";
+
+    /// Where values may come from; none of them by default.
+    #[derive(Default)]
+    struct Case {
+        asked: AskedParameters,
+        standing: Option<Deployed>,
+        site: Vec<(String, ParameterValues)>,
+        kept: ParameterValues,
+    }
+
+    impl Case {
+        /// With all that is needed, each from a place of its own.
+        fn whole() -> Self {
+            Self {
+                kept: values(&json!({ "token": "t0ken" })),
+                site: vec![
+                    (
+                        "all".to_owned(),
+                        values(&json!({ "host": "all.test", "size": 2 })),
+                    ),
+                    ("prod".to_owned(), values(&json!({ "host": "prod.test" }))),
+                ],
+                ..Self::default()
+            }
+        }
+
+        fn given(mut self, name: &str, given: Given) -> Self {
+            self.asked.given.insert(name.parse().unwrap(), given);
+            self
+        }
+
+        fn word(self, name: &str, word: &str) -> Self {
+            self.given(name, Given::Word(word.to_owned()))
+        }
+
+        /// What was chosen for the version that runs.
+        fn standing(mut self, chosen: &Value, sensitive: &[&str]) -> Self {
+            let sensitive = sensitive.iter().map(|name| name.parse().unwrap());
+            self.standing = Some(Deployed {
+                version: "1.0.0".parse().unwrap(),
+                pull_secret: None,
+                parameters: values(chosen),
+                sensitive: sensitive.collect(),
+                accepted: None,
+            });
+            self
+        }
+
+        fn resolve(&self) -> (Parameters, Vec<String>) {
+            let declared = yaml::from_slice(DECLARED.as_bytes()).unwrap();
+            let mut obstacles = Vec::new();
+            let resolving = Resolving {
+                declared: &declared,
+                asked: &self.asked,
+                standing: self.standing.as_ref(),
+                site: &self.site,
+                kept: &self.kept,
+                generated: &values(&json!({ "password": "chance" })),
+            };
+            let parameters = resolving.resolve(&mut obstacles);
+            let obstacles = obstacles.iter().map(ToString::to_string).collect();
+            (parameters, obstacles)
+        }
+
+        /// A value with where it comes from; nothing is in the way.
+        fn found(&self, name: &str) -> (Value, String) {
+            let (parameters, obstacles) = self.resolve();
+            assert_eq!(obstacles, [""; 0]);
+            let resolved = &parameters.all[&name.parse().unwrap()];
+            (resolved.value.clone(), resolved.source.to_string())
+        }
+
+        fn refused(&self) -> Vec<String> {
+            self.resolve().1
+        }
+    }
+
+    fn values(value: &Value) -> ParameterValues {
+        serde_json::from_value(value.clone()).unwrap()
+    }
+
+    fn from(value: Value, from: &str) -> (Value, String) {
+        (value, from.to_owned())
+    }
+
+    #[test]
+    fn the_strongest_place_counts() {
+        let case = Case::whole();
+        assert_eq!(
+            case.found("debug"),
+            from(json!(false), "the archive's default")
+        );
+        assert_eq!(case.found("size"), from(json!(2), "all"));
+        assert_eq!(case.found("host"), from(json!("prod.test"), "prod"));
+        let case = case.standing(&json!({ "size": 3, "host": "now.test" }), &["token"]);
+        assert_eq!(case.found("size"), from(json!(3), "chosen before"));
+        let case = case.given("size", Given::Filed(json!(4)));
+        assert_eq!(case.found("size"), from(json!(4), "given in a file"));
+        let case = case.word("size", "5").word("debug", "true");
+        assert_eq!(
+            case.found("size"),
+            from(json!(5), "given on the command line")
+        );
+        assert_eq!(case.found("debug").0, json!(true));
+        let (parameters, _) = case.resolve();
+        let chosen = json!({ "size": 5, "debug": true, "host": "now.test" });
+        assert_eq!(parameters.chosen, values(&chosen));
+    }
+
+    #[test]
+    fn a_choice_that_is_taken_back_is_none_any_more() {
+        let mut case = Case::whole().standing(&json!({ "size": 3 }), &["token"]);
+        case.asked.unset.insert("size".parse().unwrap());
+        assert_eq!(case.found("size"), from(json!(2), "all"));
+        assert_eq!(case.resolve().0.chosen, ParameterValues::new());
+    }
+
+    #[test]
+    fn what_ran_before_brings_its_choices_with_it() {
+        let mut case = Case::whole().standing(&json!({ "size": 3, "debug": true }), &["token"]);
+        case.asked.before = ChosenBefore::As(values(&json!({ "size": 7 })));
+        assert_eq!(case.found("size"), from(json!(7), "chosen before"));
+        assert_eq!(case.found("debug").0, json!(false));
+        assert_eq!(case.found("token").0, json!("t0ken"));
+    }
+
+    #[test]
+    fn sensitive_values_are_kept_in_the_secret_alone() {
+        let case = Case::whole();
+        let kept = from(json!("t0ken"), "kept in the environment's Secret");
+        assert_eq!(case.found("token"), kept);
+        let generated = from(json!("chance"), "generated when it is deployed");
+        assert_eq!(case.found("password"), generated);
+        let (parameters, _) = case.resolve();
+        let secret = json!({ "password": "chance", "token": "t0ken" });
+        assert_eq!(parameters.secret, values(&secret));
+        assert_eq!(parameters.chosen, ParameterValues::new());
+        assert_eq!(parameters.hidden.say("t0ken chance"), "*** ***");
+
+        let document = super::secret(
+            &"shop".parse().unwrap(),
+            &"prod".parse().unwrap(),
+            &parameters.secret,
+        );
+        let read = super::values(&Object::new(document).unwrap());
+        assert_eq!(read, parameters.secret);
+        // A value that was made once stays.
+        let mut again = Case::whole();
+        again.kept = values(&json!({ "password": "first", "token": "t0ken" }));
+        assert_eq!(again.found("password").0, json!("first"));
+        again.asked.unset.insert("password".parse().unwrap());
+        assert_eq!(again.found("password").0, json!("chance"));
+        // The old one may stand in what is there.
+        assert_eq!(again.resolve().0.hidden.say("first chance"), "*** ***");
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_said_at_once() {
+        let mut case = Case::default().word("sise", "1").word("size", "0");
+        case.asked.unset.insert("more".parse().unwrap());
+        case = case
+            .word("token", "typed")
+            .given("debug", Given::Filed(json!("no")));
+        let expected = [
+            "this version has no parameter `more`",
+            "this version has no parameter `sise`",
+            "the value of the parameter `debug` (given in a file) is not true or false",
+            "the parameter `host` has no value",
+            "the value of the parameter `size` (given on the command line) is less than 1",
+            "the parameter `token` is sensitive, and others can read a value that is there: given on the command line",
+        ];
+        assert_eq!(case.refused(), expected);
+        let case = Case::whole().word("host", "Ä").word("size", "x");
+        let expected = [
+            "the value of the parameter `host` (given on the command line) does not match the pattern `^[a-z.]+$`",
+            "the value of the parameter `size` (given on the command line) is not a whole number between -2^53 and 2^53",
+        ];
+        assert_eq!(case.refused(), expected);
+        let mut case = Case::whole();
+        case.site[0].1.extend(values(&json!({ "token": "x" })));
+        assert_eq!(case.refused(), [""; 0], "the Secret counts before");
+        case.kept.clear();
+        let expected =
+            "the parameter `token` is sensitive, and others can read a value that is there: all";
+        assert_eq!(case.refused(), [expected]);
+    }
+
+    #[test]
+    fn a_value_that_only_the_secret_had_is_missed() {
+        let mut case = Case::whole().standing(&json!({}), &["password", "token"]);
+        let lost = "the value of the parameter `password` was kept in a Secret of the environment, and is gone";
+        assert_eq!(case.refused(), [lost]);
+        case.asked.unset.insert("password".parse().unwrap());
+        assert_eq!(case.found("password").0, json!("chance"));
+    }
+
+    #[test]
+    fn values_for_other_versions_are_noted() {
+        let mut case = Case::whole().standing(&json!({ "old": 1 }), &[]);
+        case.site[0].1.extend(values(&json!({ "new": 1 })));
+        let (parameters, obstacles) = case.resolve();
+        assert_eq!(obstacles, [""; 0]);
+        let note = |name: &str, from: &str| {
+            format!("this version has no parameter `{name}`, for which there is a value ({from})")
+        };
+        assert_eq!(
+            parameters.notes,
+            [note("old", "chosen before"), note("new", "all")]
+        );
+    }
+
+    #[test]
+    fn chosen_values_are_bounded() {
+        let case = |length: usize| {
+            let host = "a".repeat(length - "{\"host\":\"\"}".len());
+            Case::whole().word("host", &host).refused()
+        };
+        assert_eq!(case(limits::PARAMETERS_SIZE), [""; 0]);
+        let large =
+            "the chosen values of parameters have 65537 bytes together; at most 65536 are kept";
+        assert_eq!(case(limits::PARAMETERS_SIZE + 1), [large]);
+    }
+
+    #[test]
+    fn generated_values_are_letters_and_digits_of_the_length() {
+        let declared = yaml::from_slice(DECLARED.as_bytes()).unwrap();
+        let [one, other] = [generate(&declared).unwrap(), generate(&declared).unwrap()];
+        assert_eq!(one.len(), 1);
+        let text = one[&"password".parse().unwrap()].as_str().unwrap();
+        assert_eq!(text.len(), 24);
+        assert!(
+            text.bytes().all(|byte| byte.is_ascii_alphanumeric()),
+            "{text}"
+        );
+        assert_ne!(one, other);
+    }
+}

@@ -1,0 +1,62 @@
+//! The values of a Solution's parameters, as they are typed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use importer::{AskedParameters, ChosenBefore, Given, ParameterValues};
+use schemas::{ParameterName, yaml};
+
+use crate::disk;
+use crate::failure::Failure;
+
+/// What is chosen for a Solution's parameters.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Parameters")]
+pub(crate) struct ParameterArguments {
+    /// Choose the value of a parameter, which stays until it is chosen again; not for sensitive ones
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    set: Vec<(ParameterName, String)>,
+
+    /// Choose the values that a YAML file has, as a map by name; those of --set count before
+    #[arg(long, value_name = "FILE")]
+    values: Vec<PathBuf>,
+
+    /// Take back what was chosen for a parameter, so that the site's file or the default counts again
+    #[arg(long, value_name = "NAME")]
+    unset: Vec<ParameterName>,
+}
+
+impl ParameterArguments {
+    /// What is asked for, with what the files hold. Of several values of a parameter the last one counts.
+    pub(crate) fn asked(&self) -> Result<AskedParameters, Failure> {
+        let mut given = BTreeMap::new();
+        for path in &self.values {
+            let values = read(path)?.into_iter();
+            given.extend(values.map(|(name, value)| (name, Given::Filed(value))));
+        }
+        let words = self.set.iter().cloned();
+        given.extend(words.map(|(name, word)| (name, Given::Word(word))));
+        Ok(AskedParameters {
+            before: ChosenBefore::Keep,
+            given,
+            unset: self.unset.iter().cloned().collect(),
+        })
+    }
+}
+
+fn read(path: &Path) -> Result<ParameterValues, Failure> {
+    let context = || format!("cannot use the values in `{}`", path.display());
+    let bytes = disk::read(path)?;
+    yaml::from_slice(&bytes).map_err(|error| Failure::no(error).context(context()))
+}
+
+fn assignment(word: &str) -> Result<(ParameterName, String), String> {
+    let (name, value) = word
+        .split_once('=')
+        .ok_or("there is no `=` between a name and a value")?;
+    let name = name
+        .parse()
+        .map_err(|error: schemas::NameError| error.to_string())?;
+    Ok((name, value.to_owned()))
+}
