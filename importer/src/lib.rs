@@ -56,7 +56,7 @@ pub use plan::rights::manifests::{
 };
 pub use plan::summary::{
     PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedLine, PlannedNarrowing,
-    PlannedObject, PlannedParameter, PlannedProof, PlannedRight, PlannedTarget,
+    PlannedObject, PlannedParameter, PlannedPatch, PlannedProof, PlannedRight, PlannedTarget,
 };
 pub use plan::{Plan, Ready};
 pub use status::describe::{

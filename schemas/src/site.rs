@@ -17,7 +17,7 @@ pub use self::choices::{
 pub use self::names::{LabelName, LabelValue, Quantity, VariableName};
 use crate::manifest::{ManifestError, check_kind};
 use crate::{
-    API_VERSION, KubernetesName, ParameterName, SolutionName, SolutionPattern, limits, yaml,
+    API_VERSION, KubernetesName, ParameterName, Patch, SolutionName, SolutionPattern, limits, yaml,
 };
 
 /// A site's file.
@@ -58,6 +58,10 @@ pub struct SiteSpec {
     /// The values of Solutions' parameters, by the Solution's name. Sensitive ones have none here: others can read it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<SolutionName, BTreeMap<ParameterName, Value>>,
+    /// What is changed about the objects that Solutions carry as they are, by the Solution's name, in this order. Targets
+    /// are named as they are applied here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub patches: BTreeMap<SolutionName, Vec<Patch>>,
 }
 
 /// How some workloads run.

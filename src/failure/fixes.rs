@@ -52,6 +52,7 @@ const IMPORTED_ANEW: &str = "import the archive that ran with `--replace`; or `s
 const ONE_PREFIX: &str = "name one Solution, or import all into one registry under one prefix";
 const NO_VALUE: &str = "give one with `--set NAME=VALUE`, in a file with `--values FILE` if it is sensitive, or in the site's file for all that comes";
 const ALL_PARAMETERS: &str = "`solution inspect ARCHIVE` shows what each parameter takes";
+const PATCH: &str = "change or remove it in the site's file (`solution site set`); `--dry-run --diff` without it shows the objects as the release has them";
 const SEEN: &str =
     "write it into a file that only you can read, and give that with `--values FILE`";
 const LOST: &str = "give the same value again with `--values FILE`; `--unset NAME` does without it, and generates another one where the archive asks for that";
@@ -144,6 +145,7 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::NoValue(_) => NO_VALUE,
         Unfit::Value(..) => ALL_PARAMETERS,
         Unfit::Seen(..) => SEEN,
+        Unfit::Patch(..) => PATCH,
         Unfit::Lost(_) => LOST,
         Unfit::Values(..) => "give large texts in objects of your own, which the release names",
         Unfit::Unsupported(..) => "ask the publisher for an archive without it",

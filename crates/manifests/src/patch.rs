@@ -7,8 +7,8 @@ use json_patch::{Patch as Operations, PatchOperation};
 use schemas::{DocumentCost, Patch, PatchTarget};
 use serde_json::Value;
 
-use crate::document::Object;
-use crate::limits;
+use crate::document::{Object, text};
+use crate::{limits, shown};
 
 /// Why a patch cannot be applied.
 #[derive(Debug, thiserror::Error)]
@@ -47,23 +47,51 @@ pub enum PatchError {
 pub fn patch(objects: &mut [Object<'_>], patch: &Patch) -> Result<(), PatchError> {
     let change = Change::of(patch)?;
     let mut any = false;
-    for object in objects.iter_mut().filter(|it| is_target(it, &patch.target)) {
-        any = true;
-        change.apply(object)?;
+    for object in objects {
+        if is_target(&object.value, &patch.target) {
+            any = true;
+            change.apply(&mut object.value)?;
+            // The text that it was read from says something else now.
+            object.text = None;
+        }
     }
     if any {
         return Ok(());
     }
-    Err(PatchError::NoTarget(described(&patch.target)))
+    Err(no_target(&patch.target))
 }
 
-fn is_target(object: &Object<'_>, target: &PatchTarget) -> bool {
+/// Applies a patch to an object if it is its target, and says whether it is.
+pub fn patch_one(object: &mut Value, patch: &Patch) -> Result<bool, PatchError> {
+    let is_target = is_target(object, &patch.target);
+    if is_target {
+        Change::of(patch)?.apply(object)?;
+    }
+    Ok(is_target)
+}
+
+/// Whether a patch can be applied to anything.
+pub fn check_patch(patch: &Patch) -> Result<(), PatchError> {
+    Change::of(patch).map(drop)
+}
+
+/// That no object is the target of a patch.
+#[must_use]
+pub fn no_target(target: &PatchTarget) -> PatchError {
+    PatchError::NoTarget(described(target))
+}
+
+/// Whether an object is the target of a patch.
+#[must_use]
+pub fn is_target(object: &Value, target: &PatchTarget) -> bool {
     let fits = |wanted: Option<&str>, is: &str| wanted.is_none_or(|wanted| wanted == is);
+    let api_version = text(object, "/apiVersion");
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let namespace = target.namespace.as_ref().map(schemas::Namespace::as_str);
-    target.kind == object.kind()
-        && fits(target.group.as_deref(), object.group())
-        && fits(target.name.as_deref(), object.name())
-        && fits(namespace, object.namespace())
+    target.kind == text(object, "/kind")
+        && fits(target.group.as_deref(), group)
+        && fits(target.name.as_deref(), text(object, "/metadata/name"))
+        && fits(namespace, text(object, "/metadata/namespace"))
 }
 
 /// Kind and name of a target, as far as it says them.
@@ -100,9 +128,10 @@ impl<'a> Change<'a> {
         }
     }
 
-    fn apply(&self, object: &mut Object<'_>) -> Result<(), PatchError> {
-        let (title, before) = (object.title(), identity(&object.value));
-        let value = &mut object.value;
+    fn apply(&self, value: &mut Value) -> Result<(), PatchError> {
+        let before = identity(value);
+        let [kind, name] = ["/kind", "/metadata/name"].map(|pointer| shown(text(value, pointer)));
+        let title = format!("{kind} `{name}`");
         match self {
             Self::Merge(merge) => json_patch::merge(value, merge),
             Self::Operations(operations) => {
@@ -118,9 +147,7 @@ impl<'a> Change<'a> {
             }
         }
         check_bounds(value, &title)?;
-        // The text that it was read from says something else now.
-        object.text = None;
-        if identity(&object.value) == before {
+        if identity(value) == before {
             return Ok(());
         }
         Err(PatchError::Identity(title))

@@ -298,6 +298,9 @@ pub enum Unfit {
     /// A parameter does not take the value that comes from there.
     #[error("the value of the parameter `{0}` ({1}) {2}")]
     Value(ParameterName, String, ValueProblem),
+    /// A patch of the site's file, and why it does not fit the release.
+    #[error("{0} cannot be applied: {1}")]
+    Patch(String, String),
     /// The value of a sensitive parameter stands where others can read it.
     #[error("the parameter `{0}` is sensitive, and others can read a value that is there: {1}")]
     Seen(ParameterName, String),

@@ -4,8 +4,11 @@
 use std::collections::BTreeMap;
 
 use deployer::{Object, ObjectRef};
+use manifests::{PatchError, check_patch};
 use registry::{AddressError, RegistryAddress};
-use schemas::{Choices, EnvironmentName, KubernetesName, Site, SiteError, SiteSpec, SolutionName};
+use schemas::{
+    Choices, EnvironmentName, KubernetesName, Patch, Site, SiteError, SiteSpec, SolutionName,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -36,6 +39,14 @@ pub enum SiteFileError {
     /// An environment has one of its own.
     #[error("`{0}` is for all environments, so it belongs in the default file")]
     DefaultOnly(&'static str),
+    /// A patch.
+    #[error("cannot use {of}")]
+    Patch {
+        /// Which one.
+        of: String,
+        /// Why.
+        source: Box<PatchError>,
+    },
     /// Not PEM, or something else.
     #[error("`certificateAuthority` holds no certificate")]
     NoCertificate,
@@ -62,6 +73,15 @@ impl SiteFile {
         };
         let registry = address("registry", &spec.registry)?;
         let pull_registry = address("pullRegistry", &spec.pull_registry)?;
+        for (solution, patches) in &spec.patches {
+            for (index, patch) in patches.iter().enumerate() {
+                let wrong = |source| SiteFileError::Patch {
+                    of: format!("patch {} for {solution}", index + 1),
+                    source: Box::new(source),
+                };
+                check_patch(patch).map_err(wrong)?;
+            }
+        }
         let authority = spec.certificate_authority.as_deref();
         if authority.is_some_and(|pem| !pem.contains("-----BEGIN CERTIFICATE-----")) {
             return Err(SiteFileError::NoCertificate);
@@ -257,6 +277,19 @@ impl HeldSite {
         layers.collect()
     }
 
+    /// The patches for a Solution's objects in their order, each with how messages call it.
+    pub(crate) fn patches(&self, solution: &SolutionName) -> Vec<(String, Patch)> {
+        let of_file = |file: &SiteFile| {
+            let patches = file.spec.patches.get(solution).into_iter().flatten();
+            let named = |(index, patch): (usize, &Patch)| {
+                let name = format!("patch {} for {solution} of {}", index + 1, file.name());
+                (name, patch.clone())
+            };
+            patches.enumerate().map(named).collect::<Vec<_>>()
+        };
+        self.0.iter().flat_map(of_file).collect()
+    }
+
     /// What holds for a workload.
     pub(crate) fn choices(&self, solution: &SolutionName, workload: &str) -> Choices {
         let layers = self.layers(solution, workload).into_iter();
@@ -301,6 +334,22 @@ impl HeldSite {
             add("pullSecret", secret, file.name());
         }
         values.extend(self.all_parameters());
+        values.extend(self.all_patches());
+        values
+    }
+
+    /// All patches, in the order in which they are applied.
+    fn all_patches(&self) -> Vec<SiteValue> {
+        let mut values = Vec::new();
+        for file in &self.0 {
+            for (solution, patches) in &file.spec.patches {
+                values.extend(patches.iter().enumerate().map(|(index, patch)| SiteValue {
+                    field: format!("patches.{solution}.{}", index + 1),
+                    value: json!(patch),
+                    from: file.name(),
+                }));
+            }
+        }
         values
     }
 
@@ -430,6 +479,50 @@ mod tests {
         assert_eq!(wrong.to_string(), "cannot use `registry`");
         let wrong = file("{certificateAuthority: x}", None).unwrap_err();
         assert!(wrong.to_string().contains("holds no certificate"));
+    }
+
+    #[test]
+    fn parameters_and_patches_are_those_of_the_solution_and_say_where_they_stand() {
+        let held = held(
+            "{parameters: {shop: {size: 1, host: a}, other: {size: 9}},
+              patches: {shop: [{target: {kind: Service}, merge: {spec: {}}}]}}",
+            "{parameters: {shop: {size: 2}}, patches: {shop: [{target: {kind: Job}, json: []}]}}",
+        );
+        let shop = "shop".parse().unwrap();
+        let parameters = held.parameters(&shop);
+        let names: Vec<&str> = parameters.iter().map(|(from, _)| from.as_str()).collect();
+        assert_eq!(names, ["the site's file", "the site's file of prod"]);
+        assert_eq!(json!(parameters[0].1), json!({ "size": 1, "host": "a" }));
+        let patches = held.patches(&shop);
+        let names: Vec<&str> = patches.iter().map(|(from, _)| from.as_str()).collect();
+        let expected = [
+            "patch 1 for shop of the site's file",
+            "patch 1 for shop of the site's file of prod",
+        ];
+        assert_eq!(names, expected);
+        let seen: Vec<String> = held.settings().into_iter().map(|it| it.field).collect();
+        let expected = [
+            "parameters.other.size",
+            "parameters.shop.host",
+            "parameters.shop.size",
+            "patches.shop.1",
+            "patches.shop.1",
+        ];
+        assert_eq!(seen, expected);
+        assert_eq!(held.settings()[2].from, "the site's file of prod");
+    }
+
+    #[test]
+    fn a_patch_that_could_never_be_applied_is_refused_with_its_place() {
+        for patch in [
+            "{target: {kind: Job}}",
+            "{target: {kind: Job}, json: {a: b}}",
+        ] {
+            let good = "{target: {kind: Job}, merge: {}}";
+            let refused = file(&format!("{{patches: {{shop: [{good}, {patch}]}}}}"), None);
+            let words = "cannot use patch 2 for shop";
+            assert_eq!(refused.unwrap_err().to_string(), words, "{patch}");
+        }
     }
 
     #[test]

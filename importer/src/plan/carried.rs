@@ -19,6 +19,7 @@ use crate::model::error::Error;
 use crate::model::parameters::ParameterValues;
 use crate::model::stage::Stage;
 use crate::model::vocabulary as v;
+use crate::plan::patches::Patches;
 use crate::plan::{login, parameters};
 
 /// An object of a set.
@@ -98,7 +99,7 @@ impl PullSecret {
 
 impl Rendering<'_> {
     /// All objects, in the order to apply them: set by set, each after those it needs, and by stage.
-    pub(crate) fn objects(&self) -> Result<Vec<Carried>, Error> {
+    pub(crate) fn objects(&self, patches: &mut Patches<'_>) -> Result<Vec<Carried>, Error> {
         let mut all = Vec::new();
         let mut made = BTreeSet::from([self.namespace.to_string()]);
         let mut logins = BTreeSet::from([self.namespace]);
@@ -115,7 +116,7 @@ impl Rendering<'_> {
                 if self.is_the_environments_namespace(document) {
                     continue;
                 }
-                let object = self.object(document, carried)?;
+                let object = self.patched(document, carried, patches)?;
                 if object.gvk().kind == "Namespace" {
                     made.insert(object.name().to_owned());
                 }
@@ -163,10 +164,28 @@ impl Rendering<'_> {
             && document["metadata"]["name"].as_str().is_some_and(meant)
     }
 
-    /// An object as it is applied.
-    fn object(&self, document: &Value, carried: &CarriedSet) -> Result<Object, Error> {
+    /// An object of the release as it is applied.
+    fn patched(
+        &self,
+        document: &Value,
+        carried: &CarriedSet,
+        patches: &mut Patches<'_>,
+    ) -> Result<Object, Error> {
         let mut object = document.clone();
         self.expansion.expand(&mut object)?;
+        if !patches.is_empty() {
+            if !is_cluster_scoped(&object, &self.definitions) {
+                let namespace = self.namespace_of(&object["metadata"]["namespace"], carried);
+                object["metadata"]["namespace"] = json!(namespace);
+            }
+            patches.apply(&mut object);
+        }
+        self.object(&object, carried)
+    }
+
+    /// An object as it is applied, with placeholders replaced.
+    fn object(&self, expanded: &Value, carried: &CarriedSet) -> Result<Object, Error> {
+        let mut object = expanded.clone();
         self.place(&mut object, carried);
         for pod in pod_specs(&object) {
             let inside = object["metadata"]["namespace"] == self.namespace.as_str();
@@ -366,7 +385,7 @@ pub(crate) fn of_any_site(
             .any(|parameter| parameter.sensitive)
             .then(|| parameters::secret(id.name(), namespace, &ParameterValues::new())),
     };
-    rendering.objects()
+    rendering.objects(&mut Patches::new(&[]))
 }
 
 /// The definitions of custom resources that an archive has.
@@ -413,7 +432,7 @@ pub(crate) fn record(objects: &[Carried], definitions: &[Value]) -> CarriedRecor
 
 #[cfg(test)]
 mod tests {
-    use schemas::ObjectSet;
+    use schemas::{ObjectSet, Patch, yaml};
     use validator::CarriedObject;
 
     use super::*;
@@ -436,7 +455,18 @@ mod tests {
 
     /// What sets come to in the environment `prod`, whose namespace is `shop-prod`.
     fn rendered(sets: &[CarriedSet], login: Option<PullSecret>) -> Vec<Carried> {
+        by_site(sets, login, "[]", None)
+    }
+
+    /// The same, by what the site patches and keeps for itself.
+    fn by_site(
+        sets: &[CarriedSet],
+        login: Option<PullSecret>,
+        patch: &str,
+        sensitive: Option<Value>,
+    ) -> Vec<Carried> {
         let sets: Vec<&CarriedSet> = sets.iter().collect();
+        let parameters = [("size".parse().unwrap(), json!(3))];
         let (environment, namespace) = ("prod".parse().unwrap(), "shop-prod".parse().unwrap());
         let rendering = Rendering {
             solution: &"shop".parse().unwrap(),
@@ -448,11 +478,19 @@ mod tests {
             })],
             expansion: Expansion {
                 namespaces: namespaces(&sets, &namespace),
+                parameters: parameters.into(),
                 ..Expansion::default()
             },
             login,
+            sensitive,
         };
-        rendering.objects().unwrap()
+        let all: Vec<Patch> = yaml::from_slice(patch.as_bytes()).unwrap();
+        let all: Vec<(String, Patch)> = all.into_iter().map(|it| (String::new(), it)).collect();
+        let mut patches = Patches::new(&all);
+        let objects = rendering.objects(&mut patches).unwrap();
+        let (_, unfit) = patches.end(&[]);
+        assert_eq!(unfit, []);
+        objects
     }
 
     fn names(carried: &[Carried]) -> Vec<String> {
@@ -653,5 +691,57 @@ mod tests {
         };
         assert_eq!(job("a"), job("a"));
         assert_ne!(job("a"), job("b"));
+    }
+
+    fn job() -> Value {
+        json!({
+            "apiVersion": "batch/v1", "kind": "Job",
+            "metadata": { "name": "setup" },
+            "spec": { "parallelism": "$(param:size)", "template": { "spec": { "containers": [] } } },
+        })
+    }
+
+    #[test]
+    fn the_site_patches_what_is_applied_here_and_a_job_that_it_patches_is_another_one() {
+        let sets = [set(json!({ "name": "main" }), &[job()])];
+        let patch = "[{target: {kind: Job, namespace: shop-prod}, json: [{op: test, path: /spec/parallelism, value: 3}]},
+                      {target: {kind: Job, name: setup}, merge: {spec: {backoffLimit: 1}, metadata: {labels: {team: shop}}}}]";
+        let [plain, patched] =
+            ["[]", patch].map(|patch| by_site(&sets, None, patch, None).remove(0));
+        let (plain, patched) = (plain.object, patched.object);
+        assert_eq!(patched.as_value()["spec"]["backoffLimit"], 1);
+        assert_eq!(patched.labels()["team"], "shop");
+        assert_eq!(patched.labels()[v::SOLUTION], "shop");
+        assert_eq!(patched.reference(), plain.reference());
+        assert_ne!(
+            patched.annotations()[v::INPUTS],
+            plain.annotations()[v::INPUTS]
+        );
+    }
+
+    #[test]
+    fn sensitive_values_are_there_before_whatever_uses_them() {
+        let sets = [
+            set(json!({ "name": "later" }), &[job()]),
+            set(json!({ "name": "main" }), &[job()]),
+        ];
+        let (shop, prod) = ("shop".parse().unwrap(), "shop-prod".parse().unwrap());
+        let values = [("password".parse().unwrap(), json!("$(param:none)"))];
+        let secret = parameters::secret(&shop, &prod, &values.into());
+        let objects = by_site(&sets, None, "[]", Some(secret));
+        let names: Vec<String> = objects
+            .iter()
+            .map(|it| it.object.reference().to_string())
+            .collect();
+        let expected = [
+            "Secret shop-prod/shop-parameters",
+            "Job shop-prod/setup",
+            "Job shop-prod/setup",
+        ];
+        assert_eq!(names, expected);
+        let secret = &objects[0].object;
+        assert_eq!(secret.labels()[v::SOLUTION], "shop");
+        let held = STANDARD.encode("\"$(param:none)\"");
+        assert_eq!(secret.as_value()["data"]["password"], held);
     }
 }

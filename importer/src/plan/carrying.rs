@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use manifests::{Address, Expansion};
-use schemas::{ApiName, Condition, ImagePlace, KubernetesName, Phase, Strategy};
+use schemas::{ApiName, Condition, ImagePlace, KubernetesName, Patch, Phase, Strategy};
 use serde_json::{Value, json};
 use validator::CarriedSet;
 
@@ -25,6 +25,7 @@ use crate::model::vocabulary as v;
 use crate::plan::carried::{Carried, PullSecret, Rendering, definitions, namespaces, record};
 use crate::plan::login;
 use crate::plan::parameters::{self, Parameters};
+use crate::plan::patches::{Patched, Patches};
 use crate::plan::place::check_reserved;
 
 /// What a deployment carries.
@@ -42,6 +43,8 @@ pub(crate) struct Planned {
     pub(crate) uids: BTreeMap<ObjectRef, String>,
     /// Jobs that were made of something else before, and are made anew.
     pub(crate) replaced: Vec<Object>,
+    /// What the site changed about them.
+    pub(crate) patched: Vec<Patched>,
     /// What stays as it is: it was installed once, and is left alone.
     pub(crate) kept: Vec<RecordedObject>,
 }
@@ -55,6 +58,8 @@ pub(crate) struct Carrying<'a> {
     pub(crate) place: &'a NamespaceRecord,
     pub(crate) pull_secret: Option<&'a KubernetesName>,
     pub(crate) parameters: &'a Parameters,
+    /// What the site's files change, each patch with how messages call it.
+    pub(crate) patches: &'a [(String, Patch)],
     /// The login that the Secret is made of, if it is made.
     pub(crate) made: Option<&'a Login>,
 }
@@ -73,6 +78,8 @@ impl Carrying<'_> {
         }
         let before = CarriedRecord::look(self.cluster, solution, namespace).await?;
         if sets.is_empty() && before.objects.is_empty() {
+            let (_, unfit) = Patches::new(self.patches).end(sets);
+            obstacles.extend(unfit.into_iter().map(Obstacle::from));
             return Ok(Planned::default());
         }
         let parameters = self.parameters.values();
@@ -92,7 +99,10 @@ impl Carrying<'_> {
         }
         let login = self.login().await?;
         let rendering = self.rendering(&installed, parameters, login)?;
-        let objects = rendering.objects()?;
+        let mut patches = Patches::new(self.patches);
+        let objects = rendering.objects(&mut patches)?;
+        let (changed, unfit) = patches.end(sets);
+        obstacles.extend(unfit.into_iter().map(Obstacle::from));
         self.check_neighbours(&objects, obstacles);
         let mut record = record(&objects, &rendering.definitions);
         record.objects.extend(kept.iter().cloned());
@@ -100,6 +110,7 @@ impl Carrying<'_> {
             objects,
             record,
             before,
+            patched: changed,
             kept,
             ..Planned::default()
         };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Cluster, Object, ObjectRef, Scope};
 use schemas::{
-    Choices, EnvVar, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope,
+    Choices, EnvVar, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, Patch,
     SolutionName, Version,
 };
 use validator::rules::Compared;
@@ -33,6 +33,7 @@ use crate::plan::login;
 use crate::plan::metrics::{Collector, Served};
 use crate::plan::operator::{Rendering, operator_name};
 use crate::plan::parameters::{self, Parameters, Resolving};
+use crate::plan::patches::Patched;
 use crate::plan::place;
 
 /// Changes of a letter between a name and the one that may have been meant.
@@ -59,6 +60,8 @@ pub(crate) struct Deployment {
     pub(crate) waves: Vec<Wave>,
     /// What of it is removed and made anew, as it was seen.
     pub(crate) replaced: Vec<Object>,
+    /// What the site's files change about them.
+    pub(crate) patched: Vec<Patched>,
     /// What the site will record of it.
     pub(crate) carried: CarriedRecord,
     /// What it has recorded before.
@@ -246,8 +249,9 @@ impl Planner<'_> {
         let behind = objects.len();
         let (mut uids, image_before) = self.check_owners(&objects, obstacles).await?;
         self.check_own(&namespace, &uids, obstacles);
+        let patches = site.patches(id.name());
         let mut carried = self
-            .carrying(target, &place, &deployed, &parameters)
+            .carrying(target, &place, &deployed, (&parameters, &patches))
             .plan(obstacles)
             .await?;
         let waves = carried::waves(&carried.objects, behind);
@@ -270,6 +274,7 @@ impl Planner<'_> {
             operator: operator.map(|_| operator_name(id.name().as_str())),
             waves,
             replaced: carried.replaced,
+            patched: carried.patched,
             carried: carried.record,
             carried_before: carried.before,
             image_before,
@@ -328,7 +333,7 @@ impl Planner<'_> {
         target: &'s Target,
         place: &'s NamespaceRecord,
         deployed: &'s Deployed,
-        parameters: &'s Parameters,
+        (parameters, patches): (&'s Parameters, &'s [(String, Patch)]),
     ) -> Carrying<'s> {
         Carrying {
             asked: self.asked,
@@ -337,6 +342,7 @@ impl Planner<'_> {
             place,
             pull_secret: deployed.pull_secret.as_ref(),
             parameters,
+            patches,
             made: match &target.pull_login {
                 PullLogin::Made(made) => Some(made),
                 PullLogin::Keep | PullLogin::None | PullLogin::Secret(_) => None,

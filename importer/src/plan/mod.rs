@@ -24,6 +24,7 @@ mod narrowing;
 mod notes;
 pub(crate) mod operator;
 pub(crate) mod parameters;
+mod patches;
 pub(crate) mod place;
 pub(crate) mod proof;
 pub(crate) mod rights;

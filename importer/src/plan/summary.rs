@@ -24,6 +24,7 @@ use crate::plan::images::PlannedImages;
 use crate::plan::migration::PlannedMigration;
 use crate::plan::narrowing::Narrowing;
 use crate::plan::parameters::Resolved;
+use crate::plan::patches::Patched;
 use crate::plan::proof::Proof;
 
 /// What an import would do, for people and for programs.
@@ -237,6 +238,9 @@ pub struct PlannedTarget {
     /// The values of the parameters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<PlannedParameter>,
+    /// What the site's files change about objects that are carried as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patches: Vec<PlannedPatch>,
     /// The objects of the operator.
     pub objects: Vec<PlannedObject>,
     /// Objects of the running version that this one does not have.
@@ -253,6 +257,16 @@ pub struct PlannedParameter {
     /// Its value; `***` in the place of a sensitive one.
     pub value: Value,
     /// Where it comes from.
+    pub from: String,
+}
+
+/// A patch of the site's file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedPatch {
+    /// The object that it is applied to.
+    pub object: String,
+    /// Where it stands.
     pub from: String,
 }
 
@@ -437,7 +451,13 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
             .map(|object| removed(object, &parameters.hidden))
             .collect(),
         parameters: parameters.all.iter().map(planned_parameter).collect(),
+        patches: deployment.patched.iter().map(planned_patch).collect(),
     }
+}
+
+fn planned_patch(Patched { object, from }: &Patched) -> PlannedPatch {
+    let (object, from) = (object.clone(), from.clone());
+    PlannedPatch { object, from }
 }
 
 fn planned_parameter((name, resolved): (&ParameterName, &Resolved)) -> PlannedParameter {

@@ -2,7 +2,7 @@
 
 use importer::{
     PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedMigration, PlannedObject,
-    PlannedParameter, PlannedProof, PlannedRight, PlannedTarget, SiteValue, Unseen,
+    PlannedParameter, PlannedPatch, PlannedProof, PlannedRight, PlannedTarget, SiteValue, Unseen,
 };
 
 use super::show::flag;
@@ -116,6 +116,9 @@ fn target(target: &PlannedTarget) {
     }
     for PlannedParameter { name, value, from } in &target.parameters {
         render::line!("parameter {name} {value} ({from})");
+    }
+    for PlannedPatch { object, from } in &target.patches {
+        render::line!("patch     {object} ({from})");
     }
     rights("gained", &target.rights_gained);
     rights("lost", &target.rights_lost);

@@ -85,3 +85,26 @@ pub(crate) fn live_digest(object: &Object, hidden: &Hidden) -> Digest {
 fn digest(value: &Value) -> Digest {
     Digest::new(Sha256::digest(value.to_string()).into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_secret_decides_no_digest() {
+        let object = |kind: &str, text: &str| {
+            let object = json!({
+                "apiVersion": "v1", "kind": kind,
+                "metadata": { "name": "a", "annotations": { v::INPUTS: text } },
+                "data": { "url": format!("db://{text}@host"), "size": "3" },
+            });
+            Object::new(object).unwrap()
+        };
+        let of = |kind, text: &str| masked(&object(kind, text), &Hidden::of(&[json!(text)]));
+        assert_eq!(of("ConfigMap", "chance"), of("ConfigMap", "another"));
+        assert_eq!(of("ConfigMap", "chance")["data"]["size"], "3");
+        let open = |kind, text| masked(&object(kind, text), &Hidden::default());
+        assert_ne!(open("ConfigMap", "chance"), open("ConfigMap", "another"));
+        assert_eq!(open("Secret", "chance"), open("Secret", "another"));
+    }
+}

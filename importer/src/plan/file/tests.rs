@@ -42,6 +42,7 @@ fn summary() -> PlanSummary {
             pull_proof: None,
             site: Vec::new(),
             parameters: Vec::new(),
+            patches: Vec::new(),
             objects: vec![object("Deployment prod/shop", "change", "-a\n+b\n")],
             removed: vec![object("ConfigMap prod/former", "remove", "-a\n")],
         }),
