@@ -345,3 +345,147 @@ fn what_cannot_be_changed_in_place_is_made_anew_only_when_asked() {
     assert_eq!(policy, "Parallel");
     assert_eq!(pods(&site, "prod"), running, "its pod was taken over");
 }
+
+/// What a release asks of a site: how many servers, what they say, and two secrets, one of which nobody has to think up.
+const ASKED: &str = "  parameters:
+    size: {type: integer, default: 1, maximum: 3}
+    greeting: {type: string}
+    password: {type: string, sensitive: true, generate: {length: 20}}
+    token: {type: string, sensitive: true}
+";
+
+/// A version that asks.
+fn asking(site: &Site, version: &str) -> String {
+    let replicas = "spec:\n  replicas: '$(param:size)'\n  selector: {matchLabels";
+    let text = release("$(param:greeting)", "one")
+        .replace("spec:\n  selector: {matchLabels", replicas)
+        .replace(
+            "    address:",
+            "    secrets: $(param:password) $(param:token)\n    address:",
+        );
+    pack(site, version, &format!("{OWN}{ASKED}"), &text)
+}
+
+/// Has the cluster keep a site's file with a greeting, and a patch for objects of this name.
+fn keep_file(site: &Site, patched: &str) {
+    let target = serde_json::json!({ "kind": "Service", "name": patched });
+    let patch =
+        serde_json::json!({ "target": target, "merge": { "spec": { "type": "NodePort" } } });
+    let document = serde_json::json!({
+        "apiVersion": "solutions.metalk8s.scality.com/v1alpha1",
+        "kind": "Site",
+        "spec": {
+            "parameters": { "shop": { "greeting": "hello", "gone": 1 } },
+            "patches": { "shop": [patch] },
+        },
+    });
+    site.desk.write("site.yaml", document.to_string());
+    site.solution(&["site", "set", "site.yaml"]).success();
+}
+
+fn replicas(site: &Site) -> String {
+    site.field("prod", "deployment/shop", "{.spec.replicas}")
+}
+
+fn secrets(site: &Site) -> String {
+    site.field("prod", "secret/shop-parameters", "{.data}")
+}
+
+#[test]
+fn a_site_gives_values_and_changes_what_the_publisher_did_not_foresee() {
+    const TOKEN: &str = "t0ken-of-the-site";
+    let site = Site::new("asking");
+    site.environment("prod");
+    let first = asking(&site, "1.0.0");
+    let refused = import(&site, &first, &["--set", "sise=2"]).failure(1);
+    for words in [
+        "this version has no parameter `sise`",
+        "did you mean `size`?",
+        "the parameter `greeting` has no value",
+        "the parameter `token` has no value",
+    ] {
+        assert!(refused.contains(words), "{words}: {refused}");
+    }
+    let typed = ["--set", "token=x", "--set", "size=9"];
+    let refused = import(&site, &first, &typed).failure(1);
+    for words in ["`token` is sensitive", "is more than 3"] {
+        assert!(refused.contains(words), "{words}: {refused}");
+    }
+
+    keep_file(&site, "shop");
+    site.desk.write("values.yaml", format!("token: {TOKEN}\n"));
+    let given = ["--set", "size=2", "--values", "values.yaml"];
+    let before = site.snapshot();
+    let dry = [&given[..], &["--dry-run", "--diff"]].concat();
+    let shown = import(&site, &first, &dry).success();
+    let plan = [&dry[..], &["--output", "json"]].concat();
+    let plan = import(&site, &first, &plan).json();
+    assert_eq!(site.snapshot(), before);
+    let parameters = serde_json::json!([
+        { "name": "greeting", "value": "hello", "from": "the site's file" },
+        { "name": "password", "value": "***", "from": "generated when it is deployed" },
+        { "name": "size", "value": 2, "from": "given on the command line" },
+        { "name": "token", "value": "***", "from": "given in a file" },
+    ]);
+    assert_eq!(plan["target"]["parameters"], parameters, "{plan}");
+    let patches = serde_json::json!([
+        { "object": "Service prod/shop", "from": "patch 1 for shop of the site's file" },
+    ]);
+    assert_eq!(plan["target"]["patches"], patches, "{plan}");
+    assert!(shown.contains("no parameter `gone`"), "{shown}");
+    assert!(shown.contains("(secret)"), "{shown}");
+    for text in [&shown, &plan.to_string()] {
+        assert!(!text.contains(TOKEN), "{text}");
+    }
+    let file = [&given[..], &["--plan-out", "plan.json"]].concat();
+    let refused = import(&site, &first, &file).failure(2);
+    assert!(refused.contains("sensitive parameter `token`"), "{refused}");
+
+    import(&site, &first, &given).success();
+    assert_eq!(replicas(&site), "2");
+    let kind = site.field("prod", "service/shop", "{.spec.type}");
+    assert_eq!(kind, "NodePort");
+    let text = site.field("prod", "configmap/shop", "{.data.shop\\.yaml}");
+    assert!(text.contains("greeting: hello"), "{text}");
+    assert!(text.contains(TOKEN), "{text}");
+    let kept = secrets(&site);
+    let again = import(&site, &first, &["--output", "json"]).json();
+    assert_eq!(again["objects"], serde_json::json!([]), "{again}");
+
+    // What was chosen stays with the next version, and comes back with what ran before.
+    let second = asking(&site, "1.1.0");
+    import(&site, &second, &[]).success();
+    assert_eq!(
+        (replicas(&site), secrets(&site)),
+        ("2".to_owned(), kept.clone())
+    );
+    import(&site, &second, &["--unset", "size"]).success();
+    assert_eq!(replicas(&site), "1");
+    let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
+    let back = ["rollback", "shop", "-e", "prod", "--ca-file", &ca];
+    site.solution(&back).success();
+    assert_eq!((replicas(&site), secrets(&site)), ("2".to_owned(), kept));
+    let history = site.solution(&["history", "--output", "json"]).success();
+    assert!(!history.contains(TOKEN), "{history}");
+
+    // A patch whose target is gone stops the plan.
+    keep_file(&site, "web");
+    let refused = import(&site, &second, &[]).failure(1);
+    let words =
+        "patch 1 for shop of the site's file cannot be applied: no object is a Service `web`";
+    assert!(refused.contains(words), "{refused}");
+
+    // Nor is another value made where the Secret is gone.
+    keep_file(&site, "shop");
+    let delete = ["delete", "secret", "shop-parameters"];
+    site.kubectl("prod", &delete).success();
+    let refused = import(&site, &second, &[]).failure(1);
+    assert!(
+        refused.contains("`password` was kept in a Secret"),
+        "{refused}"
+    );
+
+    site.solution(&["undeploy", "shop", "-e", "prod"]).success();
+    let left = site.kubectl("prod", &["get", "secrets", "--output=name"]);
+    assert!(!left.success().contains("shop-parameters"));
+}
