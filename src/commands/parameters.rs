@@ -60,3 +60,60 @@ fn assignment(word: &str) -> Result<(ParameterName, String), String> {
         .map_err(|error: schemas::NameError| error.to_string())?;
     Ok((name, value.to_owned()))
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Typed {
+        #[command(flatten)]
+        parameters: ParameterArguments,
+    }
+
+    fn asked(words: &[&str]) -> Result<AskedParameters, String> {
+        let typed = [&["solution"], words].concat();
+        let typed = Typed::try_parse_from(typed).map_err(|error| error.to_string())?;
+        let asked = typed.parameters.asked();
+        asked.map_err(|failure| failure.lines().collect())
+    }
+
+    #[test]
+    fn words_count_before_files_and_the_last_one_before_all() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let one = file("one.yaml", "{size: 1, host: one.test, debug: true}");
+        let two = file("two.yaml", "{host: two.test}");
+        let words = ["--set", "size=2", "--set", "size=a=b", "--unset", "token"];
+        let files = ["--values", &one, "--values", &two];
+        let asked = asked(&[&words[..], &files].concat()).unwrap();
+        let expected = json!({
+            "given": {
+                "size": { "word": "a=b" },
+                "host": { "filed": "two.test" },
+                "debug": { "filed": true },
+            },
+            "unset": ["token"],
+        });
+        assert_eq!(json!(asked), expected);
+    }
+
+    #[test]
+    fn what_is_no_assignment_and_no_map_is_refused() {
+        let refused = asked(&["--set", "size"]).unwrap_err();
+        assert!(refused.contains("there is no `=`"), "{refused}");
+        let refused = asked(&["--set", "1=x"]).unwrap_err();
+        assert!(refused.contains("parameter name"), "{refused}");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "[a]").unwrap();
+        let refused = asked(&["--values", file.path().to_str().unwrap()]).unwrap_err();
+        assert!(refused.contains("cannot use the values in"), "{refused}");
+    }
+}

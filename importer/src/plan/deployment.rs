@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Cluster, Object, ObjectRef, Scope};
 use schemas::{
-    Choices, EnvVar, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, Patch,
-    SolutionName, Version,
+    Choices, EnvVar, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope,
+    ParameterName, Patch, SolutionName, Version,
 };
 use validator::rules::Compared;
 
@@ -17,7 +17,6 @@ use crate::model::namespace_record::{Consent, Deployed, NamespaceRecord, namespa
 use crate::model::obstacle::{Above, Obstacle};
 use crate::model::own::OwnRecord;
 use crate::model::owner::{check_distinct, check_owner, look};
-use crate::model::parameters::ParameterValues;
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Request, Target};
 use crate::model::site::{HeldSite, OPERATOR};
@@ -206,12 +205,11 @@ impl Planner<'_> {
             ..
         } = self.asked;
         let declared = &accepted.manifest().spec.parameters;
-        let was_kept = standing.is_some_and(|standing| !standing.sensitive.is_empty());
-        let kept = if was_kept || declared.values().any(|it| it.sensitive) {
-            parameters::kept(self.cluster, id.name(), namespace).await?
-        } else {
-            ParameterValues::new()
-        };
+        let sensitive = declared.iter().filter(|(_, it)| it.sensitive);
+        let sensitive = sensitive.map(|(name, _)| name);
+        let recorded = standing.iter().flat_map(|it| &it.sensitive);
+        let names: BTreeSet<&ParameterName> = sensitive.chain(recorded).collect();
+        let kept = parameters::kept(self.cluster, id.name(), namespace, &names).await?;
         let resolving = Resolving {
             declared,
             asked: &target.parameters,
@@ -684,8 +682,8 @@ mod tests {
         let deployed = |version: &str| Deployed {
             version: version.parse().unwrap(),
             pull_secret: None,
-            parameters: ParameterValues::new(),
-            sensitive: BTreeSet::new(),
+            parameters: [].into(),
+            sensitive: [].into(),
             accepted: None,
         };
         let mut wide = record("2.0.0");

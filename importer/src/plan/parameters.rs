@@ -274,15 +274,22 @@ pub(crate) fn secret(
     })
 }
 
-/// What the Secret of a Solution holds, if it is the Solution's.
+/// What the Secret of a Solution holds for these parameters, if it is the Solution's. Whoever may write in the namespace
+/// may have put more into it.
 pub(crate) async fn kept(
     cluster: &Cluster,
     solution: &SolutionName,
     namespace: &Namespace,
+    names: &BTreeSet<&ParameterName>,
 ) -> Result<ParameterValues, Error> {
+    if names.is_empty() {
+        return Ok(ParameterValues::new());
+    }
     let live = look(cluster, &reference(solution, namespace)).await?;
     let ours = live.filter(|live| owner_of(live, solution).is_ok());
-    Ok(ours.as_ref().map(values).unwrap_or_default())
+    let mut kept = ours.as_ref().map(values).unwrap_or_default();
+    kept.retain(|name, _| names.contains(name));
+    Ok(kept)
 }
 
 /// The values in a Secret. What cannot be read is as good as gone.
