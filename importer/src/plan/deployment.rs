@@ -225,7 +225,7 @@ impl Planner<'_> {
     async fn compose(
         &self,
         target: &Target,
-        (place, deployed): (NamespaceRecord, Deployed),
+        (place, mut deployed): (NamespaceRecord, Deployed),
         (standing, site, parameters): (Option<Deployed>, HeldSite, Parameters),
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Deployment, Error> {
@@ -252,6 +252,11 @@ impl Planner<'_> {
             .carrying(target, &place, &deployed, (&parameters, &patches))
             .plan(obstacles)
             .await?;
+        let secret = parameters::reference(id.name(), &namespace);
+        if carried.record.find(&secret).is_none() {
+            // No set is installed, so nothing is kept.
+            deployed.sensitive.clear();
+        }
         let waves = carried::waves(&carried.objects, behind);
         objects.extend(carried.objects.drain(..).map(|carried| carried.object));
         uids.append(&mut carried.uids);

@@ -514,9 +514,18 @@ token: {type: string, sensitive: true}
     #[test]
     fn values_for_other_versions_are_noted() {
         let mut case = Case::whole().standing(&json!({ "old": 1 }), &[]);
+        let old = "old-secret".parse().unwrap();
+        case.kept.insert(old, json!("x"));
         case.site[0].1.extend(values(&json!({ "new": 1 })));
         let (parameters, obstacles) = case.resolve();
         assert_eq!(obstacles, [""; 0]);
+        // The version that has it may come back.
+        assert!(
+            parameters
+                .secret
+                .keys()
+                .any(|name| name.as_str() == "old-secret")
+        );
         let note = |name: &str, from: &str| {
             format!("this version has no parameter `{name}`, for which there is a value ({from})")
         };
