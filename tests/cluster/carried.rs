@@ -391,13 +391,12 @@ fn secrets(site: &Site) -> String {
     site.field("prod", "secret/shop-parameters", "{.data}")
 }
 
-#[test]
-fn a_site_gives_values_and_changes_what_the_publisher_did_not_foresee() {
-    const TOKEN: &str = "t0ken-of-the-site";
-    let site = Site::new("asking");
-    site.environment("prod");
-    let first = asking(&site, "1.0.0");
-    let refused = import(&site, &first, &["--set", "sise=2"]).failure(1);
+/// A secret that the site has.
+const TOKEN: &str = "t0ken-of-the-site";
+
+/// That all that is wrong with values is said at once.
+fn refuses_wrong_values(site: &Site, archive: &str) {
+    let refused = import(site, archive, &["--set", "sise=2"]).failure(1);
     for words in [
         "this version has no parameter `sise`",
         "did you mean `size`?",
@@ -407,19 +406,19 @@ fn a_site_gives_values_and_changes_what_the_publisher_did_not_foresee() {
         assert!(refused.contains(words), "{words}: {refused}");
     }
     let typed = ["--set", "token=x", "--set", "size=9"];
-    let refused = import(&site, &first, &typed).failure(1);
+    let refused = import(site, archive, &typed).failure(1);
     for words in ["`token` is sensitive", "is more than 3"] {
         assert!(refused.contains(words), "{words}: {refused}");
     }
+}
 
-    keep_file(&site, "shop");
-    site.desk.write("values.yaml", format!("token: {TOKEN}\n"));
-    let given = ["--set", "size=2", "--values", "values.yaml"];
+/// That a plan shows every value with where it comes from, and every patch, but no secret.
+fn shows_values(site: &Site, archive: &str, given: &[&str]) {
     let before = site.snapshot();
-    let dry = [&given[..], &["--dry-run", "--diff"]].concat();
-    let shown = import(&site, &first, &dry).success();
+    let dry = [given, &["--dry-run", "--diff"]].concat();
+    let shown = import(site, archive, &dry).success();
     let plan = [&dry[..], &["--output", "json"]].concat();
-    let plan = import(&site, &first, &plan).json();
+    let plan = import(site, archive, &plan).json();
     assert_eq!(site.snapshot(), before);
     let parameters = serde_json::json!([
         { "name": "greeting", "value": "hello", "from": "the site's file" },
@@ -437,10 +436,21 @@ fn a_site_gives_values_and_changes_what_the_publisher_did_not_foresee() {
     for text in [&shown, &plan.to_string()] {
         assert!(!text.contains(TOKEN), "{text}");
     }
-    let file = [&given[..], &["--plan-out", "plan.json"]].concat();
-    let refused = import(&site, &first, &file).failure(2);
+    let file = [given, &["--plan-out", "plan.json"]].concat();
+    let refused = import(site, archive, &file).failure(2);
     assert!(refused.contains("sensitive parameter `token`"), "{refused}");
+}
 
+#[test]
+fn a_site_gives_values_and_changes_what_the_publisher_did_not_foresee() {
+    let site = Site::new("asking");
+    site.environment("prod");
+    let first = asking(&site, "1.0.0");
+    refuses_wrong_values(&site, &first);
+    keep_file(&site, "shop");
+    site.desk.write("values.yaml", format!("token: {TOKEN}\n"));
+    let given = ["--set", "size=2", "--values", "values.yaml"];
+    shows_values(&site, &first, &given);
     import(&site, &first, &given).success();
     assert_eq!(replicas(&site), "2");
     let kind = site.field("prod", "service/shop", "{.spec.type}");

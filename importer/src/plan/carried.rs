@@ -109,7 +109,7 @@ impl Rendering<'_> {
             let begin = all.len();
             // With the first set: what it needs is kept before anything uses it.
             if let Some(secret) = sensitive.take() {
-                all.push(self.carried(set, self.object(secret, carried)?));
+                all.push(self.carried(set, self.object(secret.clone(), carried)?));
             }
             for object in &carried.objects {
                 let document = &object.document;
@@ -129,13 +129,13 @@ impl Rendering<'_> {
                         "kind": "Namespace",
                         "metadata": { "name": own.name },
                     });
-                    let object = self.object(&space, carried)?;
+                    let object = self.object(space, carried)?;
                     all.push(self.carried(set, object));
                 }
                 let login = self.login.as_ref();
                 let login = login.and_then(|login| login.in_namespace(&own.name));
                 if let Some(login) = login.filter(|_| logins.insert(&own.name)) {
-                    let object = self.object(&login, carried)?;
+                    let object = self.object(login, carried)?;
                     all.push(self.carried(set, object));
                 }
             }
@@ -180,12 +180,11 @@ impl Rendering<'_> {
             }
             patches.apply(&mut object);
         }
-        self.object(&object, carried)
+        self.object(object, carried)
     }
 
     /// An object as it is applied, with placeholders replaced.
-    fn object(&self, expanded: &Value, carried: &CarriedSet) -> Result<Object, Error> {
-        let mut object = expanded.clone();
+    fn object(&self, mut object: Value, carried: &CarriedSet) -> Result<Object, Error> {
         self.place(&mut object, carried);
         for pod in pod_specs(&object) {
             let inside = object["metadata"]["namespace"] == self.namespace.as_str();

@@ -52,10 +52,12 @@ impl<'a> Patches<'a> {
     /// Applies them to an object.
     pub(crate) fn apply(&mut self, object: &mut Value) {
         for (index, (from, patch)) in self.all.iter().enumerate() {
+            if !is_target(object, &patch.target) {
+                continue;
+            }
             let before = object.clone();
             match patch_one(object, patch) {
-                Ok(false) => {}
-                Ok(true) => {
+                Ok(_) => {
                     self.met[index].push(Met::of(object));
                     if let Some(problem) = worse(&before, object) {
                         self.unfit.push(Unfit::Patch(from.clone(), problem));
