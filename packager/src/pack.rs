@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use archive::{Draft, Feature, FileSource, Info, Medium, Overwrite, Signed, Unsigned, WriteError};
-use schemas::{Capability, Digest, ImagePlace, ImageSource, SolutionId, SourceSpec, StatementTime};
+use schemas::{
+    Capability, Digest, ImagePlace, ImageSource, SolutionId, SolutionSpec, StatementTime,
+};
 use serde::{Serialize, Serializer};
 use signing::SecretKey;
 use sources::{
@@ -254,16 +256,16 @@ pub(crate) fn info(loaded: &Loaded, time: StatementTime) -> Info {
         time,
         upgrade_from: loaded.source.spec.upgrade_from.clone(),
         expires: loaded.source.spec.expires,
-        requires: requires(&loaded.source.spec),
+        requires: requires(&assemble::manifest(loaded).spec),
         optional: Vec::new(),
     }
 }
 
 /// What a reader must know to read what this becomes.
-fn requires(spec: &SourceSpec) -> Vec<Capability> {
-    let manifests = !spec.manifests.is_empty() || !spec.parameters.is_empty();
-    let manifests = manifests.then(|| Feature::Manifests.capability());
-    manifests.into_iter().collect()
+fn requires(spec: &SolutionSpec) -> Vec<Capability> {
+    let features = Feature::ALL.into_iter();
+    let features = features.filter(|feature| feature.is_in(spec));
+    features.map(Feature::capability).collect()
 }
 
 fn write(signed: Signed, request: &Request, watch: &Watch<'_, Event>) -> Result<Draft, WriteError> {

@@ -1,7 +1,9 @@
-//! `$(image:NAME)` in an operator's command, arguments and environment: the one place that knows its grammar. The
+//! `$(image:NAME)` in an operator's command, arguments, environment and template: the one place that knows its grammar. The
 //! packager and the validator check with it, the importer expands with it.
 
-use crate::{ImageName, NameError, Operator};
+use serde_json::Value;
+
+use crate::{ImageName, NameError, Operator, OperatorTemplate};
 
 const OPEN: &str = "$(image:";
 
@@ -44,6 +46,19 @@ pub fn split_expansions(text: &str) -> Result<Vec<Piece<'_>>, ExpansionError> {
 }
 
 impl Operator {
+    /// The variables with plain values of the operator's container, those of its template included.
+    pub fn plain_variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        let own = self.env.iter();
+        let own = own.map(|variable| (variable.name.as_str(), variable.value.as_str()));
+        let template = self.template.iter();
+        let container = template.filter_map(OperatorTemplate::own_container);
+        let variables = container.filter_map(|container| container.get("env")?.as_array());
+        own.chain(variables.flatten().filter_map(|variable| {
+            let text = |field| variable.get(field).and_then(Value::as_str);
+            Some((text("name")?, text("value")?))
+        }))
+    }
+
     /// Every text in which images are expanded, with its place in `manifest.yaml` and `solution.yaml`.
     pub fn expandable(&self) -> impl Iterator<Item = (String, &str)> {
         let command = self.command.iter().flatten().enumerate();
@@ -58,6 +73,7 @@ impl Operator {
                 let place = format!("spec.operator.env.{}", variable.name);
                 (place, variable.value.as_str())
             }))
+            .chain(self.template.iter().flat_map(OperatorTemplate::texts))
     }
 }
 

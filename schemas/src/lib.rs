@@ -28,6 +28,7 @@ mod sets;
 mod site;
 mod source;
 mod statement;
+mod template;
 mod trust;
 mod version;
 pub mod yaml;
@@ -68,6 +69,7 @@ pub use site::{
 };
 pub use source::{ImageSource, SolutionSource, SourceImage, SourceSpec};
 pub use statement::{Predicate, Statement, StatementError, StatementTime, VolumeNames};
+pub use template::{OperatorTemplate, TemplateMetadata};
 pub use trust::{SolutionPattern, TrustMetadata, TrustPolicy, TrustSpec, TrustedKey};
 pub use version::{SolutionId, Version, VersionRange};
 

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::yaml::{self, YamlError};
 use crate::{
-    API_VERSION, ImageName, ImagePlace, NameError, ObjectSet, Parameter, ParameterName, SolutionId,
-    SolutionName, Tag, Version,
+    API_VERSION, ImageName, ImagePlace, NameError, ObjectSet, OperatorTemplate, Parameter,
+    ParameterName, SolutionId, SolutionName, Tag, Version,
 };
 
 /// The annotation of `index.json`'s descriptors that holds an image's `ref`.
@@ -91,6 +91,18 @@ pub struct Operator {
     /// Whether and where the operator serves metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,
+    /// What its Deployment has beneath all of this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<OperatorTemplate>,
+}
+
+impl Operator {
+    /// Whether its `ClusterRole`s keep their names at a site: where there is one such operator in a cluster, and the
+    /// readers of its archive know of templates, which came with this.
+    #[must_use]
+    pub fn keeps_role_names(&self) -> bool {
+        self.scope == OperatorScope::Cluster && self.template.is_some()
+    }
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

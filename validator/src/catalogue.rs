@@ -276,6 +276,15 @@ catalogue! {
         CLUSTER_RULE: Warning, "operator.cluster-rule",
             "a rule grants nothing, because ClusterRoles are bound in one namespace",
             "remove the rule, or set spec.operator.scope to Cluster";
+        CAPABILITY: Error, "operator.capability",
+            "the signed statement does not require what reading spec.operator.template takes, or requires it without one",
+            "make the archive again with `solution pack`";
+        POD_TEMPLATE: Error, "operator.pod-template",
+            "the operator's template says what it has no say in",
+            "remove it from spec.operator.template; images are written as $(image:NAME), and the operator's command, arguments and image stand in spec.operator";
+        POD_REACH: Warning, "operator.pod-reach",
+            "the operator's pods reach beyond their namespace",
+            "leave it out if the operator can do without; every site is asked to accept it";
     }
 
     /// `manifests/`: the sets of objects that are applied as they are, and the parameters.

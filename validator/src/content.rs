@@ -38,6 +38,7 @@ pub(crate) fn check(
             references: images
                 .references_known
                 .then(|| references.map(ImageReference::as_str).collect()),
+            requires: &signed.requires,
         };
         manifest::check(solution, &signed.id, &present, findings);
     }

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use archive::{MANIFEST, OpenError};
-use schemas::{ImagePlace, ManifestError, Solution, SolutionId, limits};
+use archive::{Feature, MANIFEST, OpenError};
+use schemas::{Capability, ImagePlace, ManifestError, Solution, SolutionId, limits};
 
 use crate::catalogue::manifest::{ID, IDENTITY, IMAGE_ABSENT, IMAGE_UNLISTED, KIND, MISSING, YAML};
+use crate::catalogue::operator::CAPABILITY;
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::rules;
@@ -43,6 +44,8 @@ pub(crate) struct Present<'a> {
     pub(crate) places: &'a BTreeSet<ImagePlace>,
     /// The images' `ref`s; none when they could not be read.
     pub(crate) references: Option<BTreeSet<&'a str>>,
+    /// What the signed statement requires of a reader.
+    pub(crate) requires: &'a [Capability],
 }
 
 /// Compares the manifest with what was signed and what is there.
@@ -54,9 +57,11 @@ pub(crate) fn check(
 ) {
     check_identity(solution, signed, findings);
     check_images(solution, present.places, findings);
+    check_capability(solution, present.requires, findings);
     if let Some(operator) = &solution.spec.operator {
         let images = &solution.spec.images;
         rules::report(rules::operator(operator, images), MANIFEST, findings);
+        rules::report(rules::template_reach(operator), MANIFEST, findings);
         if let Some(references) = &present.references {
             let problems = rules::related_images(operator, references);
             rules::report(problems, MANIFEST, findings);
@@ -71,6 +76,22 @@ fn check_identity(solution: &Solution, signed: &SolutionId, findings: &mut Findi
             format_args!("is about {name} {version}, the signed statement about {signed}");
         findings.add(&IDENTITY, MANIFEST, message);
     }
+}
+
+/// A reader that does not know of templates must not take the archive, and one that does need not expect one in vain.
+fn check_capability(solution: &Solution, requires: &[Capability], findings: &mut Findings) {
+    let capability = Feature::OperatorTemplate.capability();
+    let has = Feature::OperatorTemplate.is_in(&solution.spec);
+    let message = match (has, requires.contains(&capability)) {
+        (true, false) => "has spec.operator.template, but the signed statement does not require",
+        (false, true) => "has no spec.operator.template, but the signed statement requires",
+        _ => return,
+    };
+    findings.add(
+        &CAPABILITY,
+        MANIFEST,
+        format_args!("{message} `{capability}`"),
+    );
 }
 
 fn check_images(solution: &Solution, places: &BTreeSet<ImagePlace>, findings: &mut Findings) {

@@ -69,6 +69,8 @@ pub(crate) fn check(
     let definitions = loaded.definitions.iter().map(|it| &it.document);
     let problems = rules::roles(&loaded.roles, definitions, scope(solution));
     rules::report(problems, ROLE, findings);
+    let operator = solution.and_then(|it| it.spec.operator.as_ref());
+    rules::report(rules::kept_names(operator, &loaded.roles), ROLE, findings);
     if let Some(solution) = solution.filter(|it| it.spec.operator.is_none()) {
         // Sets of objects bring definitions too.
         let with_sets = !solution.spec.manifests.is_empty();

@@ -20,12 +20,14 @@ mod operator;
 mod parameters;
 mod part;
 mod placeholders;
+mod pod;
 mod problem;
 mod right;
 mod role;
 mod rule;
 mod set;
 mod source;
+mod template;
 mod words;
 
 use serde_json::Value;
@@ -44,6 +46,7 @@ pub use object_names::ObjectNames;
 pub use object_sets::object_sets;
 pub use parameters::{ValueProblem, check_value, parameters};
 pub use placeholders::PlaceholderNames;
+pub use pod::beyond_namespace;
 pub use problem::Problem;
 pub use right::{Reach, Right};
 pub use role::{aggregates, identify_roles};
@@ -57,6 +60,7 @@ pub(crate) use images::repeated;
 pub(crate) use operator::{operator, related_images};
 pub(crate) use problem::report;
 pub(crate) use role::roles;
+pub(crate) use template::{kept_names, template_reach};
 
 /// The text at a JSON pointer.
 fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {

@@ -90,8 +90,8 @@ pub(crate) fn check(
 
 /// A reader that does not know of sets must not take the archive, and one that does need not expect any in vain.
 fn check_capability(solution: &Solution, requires: &[Capability], findings: &mut Findings) {
-    let has = !solution.spec.manifests.is_empty() || !solution.spec.parameters.is_empty();
     let capability = Feature::Manifests.capability();
+    let has = Feature::Manifests.is_in(&solution.spec);
     let message = match (has, requires.contains(&capability)) {
         (true, false) => {
             "has sets of objects or parameters, but the signed statement does not require"

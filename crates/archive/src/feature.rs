@@ -1,6 +1,6 @@
 //! What an archive can have beyond format 1, each with the capability that its readers must know (docs/format.md, 11).
 
-use schemas::Capability;
+use schemas::{Capability, SolutionSpec};
 
 /// The objects that are applied as they are, of archives that require [`Feature::Manifests`].
 pub const MANIFESTS: &str = "manifests";
@@ -10,10 +10,13 @@ pub const MANIFESTS: &str = "manifests";
 pub enum Feature {
     /// Objects that are applied as they are (docs/format-manifests.md).
     Manifests,
+    /// What an operator's Deployment has beneath what an import sets of it (docs/format-operator-template.md).
+    OperatorTemplate,
 }
 
 impl Feature {
-    const ALL: [Self; 1] = [Self::Manifests];
+    /// All of them, in the order of a statement.
+    pub const ALL: [Self; 2] = [Self::Manifests, Self::OperatorTemplate];
 
     /// What the statement requires of a reader.
     ///
@@ -30,6 +33,19 @@ impl Feature {
     fn name(self) -> &'static str {
         match self {
             Self::Manifests => "manifests-0.1.0",
+            Self::OperatorTemplate => "operator-template-0.1.0",
+        }
+    }
+
+    /// Whether a Solution has it.
+    #[must_use]
+    pub fn is_in(self, solution: &SolutionSpec) -> bool {
+        match self {
+            Self::Manifests => !solution.manifests.is_empty() || !solution.parameters.is_empty(),
+            Self::OperatorTemplate => {
+                let operator = solution.operator.as_ref();
+                operator.is_some_and(|operator| operator.template.is_some())
+            }
         }
     }
 
@@ -41,9 +57,10 @@ impl Feature {
     }
 
     /// The directory that it gives a meaning to.
-    pub(crate) fn directory(self) -> &'static str {
+    pub(crate) fn directory(self) -> Option<&'static str> {
         match self {
-            Self::Manifests => MANIFESTS,
+            Self::Manifests => Some(MANIFESTS),
+            Self::OperatorTemplate => None,
         }
     }
 }

@@ -135,7 +135,8 @@ fn check_top_level(
         Some((name, _)) => (name, Kind::Directory),
         None => (path.as_str(), Kind::File),
     };
-    let directories = features.iter().map(|it| (it.directory(), Kind::Directory));
+    let directories = features.iter().filter_map(|it| it.directory());
+    let directories = directories.map(|it| (it, Kind::Directory));
     let mut known = TOP_LEVEL.into_iter().chain(directories);
     match known.find(|(known, _)| *known == name) {
         Some((_, meant)) if meant == kind => Ok(()),

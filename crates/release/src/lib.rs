@@ -181,6 +181,7 @@ fn operator(
         security_context: container.security,
         scope,
         metrics: None,
+        template: None,
     })
 }
 

@@ -152,7 +152,8 @@ fn forbidden(document: &Value) -> impl Iterator<Item = String> {
     .chain(keys(document))
 }
 
-fn is_kubernetes_role(name: &str) -> bool {
+/// Whether Kubernetes has a role of its own of this name.
+pub(super) fn is_kubernetes_role(name: &str) -> bool {
     ROLES.contains(&name) || ROLE_PREFIXES.iter().any(|it| name.starts_with(it))
 }
 

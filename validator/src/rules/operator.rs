@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use schemas::{EnvVar, ImagePlace, Operator, Piece, split_expansions};
 
+use super::template::template;
 use super::{ImagesByName, Problem};
 
 /// By convention operators learn from these variables which images they start.
@@ -18,6 +19,7 @@ pub(crate) fn operator<'a>(
     let place = operator.image.place();
     let absent = (!images.contains(&place)).then_some(Problem::OperatorImage(place));
     let problems = absent.into_iter().chain(variables(&operator.env));
+    let problems = problems.chain(template(operator));
     problems.chain(expansions(operator, images))
 }
 
@@ -62,9 +64,9 @@ pub(crate) fn related_images<'a>(
     operator: &'a Operator,
     references: &'a BTreeSet<&str>,
 ) -> impl Iterator<Item = Problem> + 'a {
-    operator.env.iter().filter_map(|EnvVar { name, value }| {
+    operator.plain_variables().filter_map(|(name, value)| {
         let literal = name.starts_with(RELATED) && !value.is_empty() && !value.contains("$(");
-        let absent = literal && !references.contains(value.as_str());
-        absent.then(|| Problem::RelatedImage(name.clone(), value.clone()))
+        let absent = literal && !references.contains(value);
+        absent.then(|| Problem::RelatedImage(name.to_owned(), value.to_owned()))
     })
 }

@@ -54,6 +54,12 @@ pub enum Problem {
     /// A variable with an image that the operator will ask for by its reference, and that will not be there.
     #[error("spec.operator.env.{0} is `{1}`, which is not the `ref` of any image in the archive")]
     RelatedImage(String, String),
+    /// A place in the operator's template with what it has no say in.
+    #[error("spec.operator.template.{0}: {1}")]
+    Template(String, String),
+    /// What the template has the operator's pods do beyond their namespace.
+    #[error("spec.operator.template: its pods {0}")]
+    TemplateReach(String),
     /// More bytes in the operator's files than are read.
     #[error("the files have {0} bytes; at most {OPERATOR_FILES} are read")]
     FileBytes(u64),
@@ -190,6 +196,8 @@ impl Problem {
             }
             Self::VariableName(_) | Self::VariableTwice(_) => &manifest::VARIABLE,
             Self::RelatedImage(..) => &manifest::RELATED_IMAGE,
+            Self::Template(..) => &operator::POD_TEMPLATE,
+            Self::TemplateReach(_) => &operator::POD_REACH,
             Self::FileBytes(_)
             | Self::Definitions(_)
             | Self::Values

@@ -11,6 +11,7 @@ mod source;
 mod stages;
 mod statements;
 mod tampering;
+mod templates;
 
 use std::collections::BTreeSet;
 
@@ -29,6 +30,7 @@ fn mistakes_of_publishers_are_found() {
         mistakes::OPERATORS,
         cluster::CASES,
         sets::CASES,
+        templates::CASES,
     ];
     for (name, change, expected) in tables.concat() {
         let mut source = Source::good();
@@ -89,6 +91,7 @@ fn every_finding_has_a_case() {
         mistakes::OPERATORS,
         cluster::CASES,
         sets::CASES,
+        templates::CASES,
     ];
     let mistakes = tables.concat().into_iter().flat_map(|(_, _, ids)| ids);
     let produced: BTreeSet<&str> = mistakes

@@ -1,0 +1,136 @@
+//! `spec.operator.template`: what the operator's Deployment has beneath what an import sets of it.
+
+use std::collections::BTreeMap;
+use std::iter;
+use std::num::NonZeroU32;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::printable_within;
+
+/// Characters of a field's name in a place that is told.
+const FIELD: usize = 63;
+
+/// What the operator's Deployment has beneath what an import sets of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OperatorTemplate {
+    /// How many pods run; by default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<NonZeroU32>,
+    /// Labels and annotations of the pods.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub metadata: TemplateMetadata,
+    /// A pod's specification as Kubernetes has it. The container without `image` is the operator's; every other image is
+    /// `$(image:NAME)`, which expands in all texts.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub spec: Map<String, Value>,
+}
+
+/// Labels and annotations of an operator's pods.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TemplateMetadata {
+    /// Labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl OperatorTemplate {
+    /// The elements of a list of the pod's specification; none if it is none.
+    #[must_use]
+    pub fn list(&self, field: &str) -> &[Value] {
+        let list = self.spec.get(field).and_then(Value::as_array);
+        list.map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a container is the operator's: its image stands in `spec.operator`.
+    #[must_use]
+    pub fn is_own(container: &Value) -> bool {
+        container.get("image").is_none()
+    }
+
+    /// The operator's container, if the template says anything about it.
+    #[must_use]
+    pub fn own_container(&self) -> Option<&Value> {
+        self.list("containers").iter().find(|it| Self::is_own(it))
+    }
+
+    /// Every text of the pod's specification, with its place.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (String, &str)> {
+        fields("spec.operator.template.spec".to_owned(), &self.spec)
+    }
+}
+
+/// One text after the other, since aliases make many of a small file.
+type Texts<'a> = Box<dyn Iterator<Item = (String, &'a str)> + 'a>;
+
+fn fields(place: String, fields: &Map<String, Value>) -> Texts<'_> {
+    let below = move |(name, value): (&String, _)| {
+        let name = printable_within(name, FIELD);
+        texts(format!("{place}.{name}"), value)
+    };
+    Box::new(fields.iter().flat_map(below))
+}
+
+fn texts(place: String, value: &Value) -> Texts<'_> {
+    match value {
+        Value::String(text) => Box::new(iter::once((place, text.as_str()))),
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            Box::new(items.flat_map(move |(index, item)| texts(format!("{place}[{index}]"), item)))
+        }
+        Value::Object(map) => fields(place, map),
+        _ => Box::new(iter::empty()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn texts_are_found_at_their_places_whatever_holds_them() {
+        let template = json!({"spec": {
+            "containers": [{"name": "a", "ports": [{"containerPort": 1}]}, {"image": "$(image:b)"}],
+            "hostname": "h",
+        }});
+        let template: OperatorTemplate = serde_json::from_value(template).unwrap();
+        let texts: Vec<String> = template
+            .texts()
+            .map(|(place, text)| format!("{place} {text}"))
+            .collect();
+        let expected = [
+            "spec.operator.template.spec.containers[0].name a",
+            "spec.operator.template.spec.containers[1].image $(image:b)",
+            "spec.operator.template.spec.hostname h",
+        ];
+        assert_eq!(texts, expected);
+        assert_eq!(template.own_container().unwrap()["name"], "a");
+    }
+
+    #[test]
+    fn a_field_that_is_not_known_is_refused_outside_of_the_pods_specification() {
+        for text in [
+            "{strategy: Recreate}",
+            "{metadata: {name: a}}",
+            "{replicas: 0}",
+        ] {
+            assert!(
+                crate::yaml::from_slice::<OperatorTemplate>(text.as_bytes()).is_err(),
+                "{text}"
+            );
+        }
+    }
+}

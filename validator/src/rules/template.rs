@@ -1,0 +1,277 @@
+//! `spec.operator.template`: it may say everything about the operator's pods but what an import sets, and what it says is
+//! found nowhere else.
+
+use schemas::{Operator, OperatorTemplate, Piece, split_expansions};
+use serde_json::Value;
+
+use super::metadata::is_ours;
+use super::object::is_kubernetes_role;
+use super::pod::beyond_namespace;
+use super::{Problem, text};
+
+/// The label by which the Deployment, and Services, find the operator's pods.
+const SELECTOR: &str = "app";
+/// The label that says which tool keeps an object.
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// The volume with the operator's configuration, and where it is.
+const CONFIG: (&str, &str) = ("operator-config", "/etc/config");
+/// Fields of a pod that an import sets, or that only a site can know.
+const OF_PODS: [&str; 7] = [
+    "ephemeralContainers",
+    "imagePullSecrets",
+    "nodeName",
+    "priority",
+    "priorityClassName",
+    "serviceAccount",
+    "serviceAccountName",
+];
+/// Fields of the operator's container that stand in `spec.operator`, or that an import sets.
+const OF_OWN: [&str; 3] = ["args", "command", "imagePullPolicy"];
+
+/// Everything in the template that an import would not do.
+pub(crate) fn template(operator: &Operator) -> impl Iterator<Item = Problem> {
+    let template = operator.template.iter();
+    template.flat_map(|template| {
+        let mut judge = Judge(Vec::new());
+        judge.marks(template);
+        judge.pod(template, operator);
+        judge.0
+    })
+}
+
+/// What the template asks for beyond the namespace: the site is told of it too.
+pub(crate) fn template_reach(operator: &Operator) -> impl Iterator<Item = Problem> {
+    let specs = operator.template.iter();
+    let specs = specs.map(|template| Value::Object(template.spec.clone()));
+    specs
+        .flat_map(|spec| beyond_namespace(&spec))
+        .map(Problem::TemplateReach)
+}
+
+struct Judge(Vec<Problem>);
+
+impl Judge {
+    fn add(&mut self, place: &str, what: &str) {
+        self.0
+            .push(Problem::Template(place.to_owned(), what.to_owned()));
+    }
+
+    fn marks(&mut self, template: &OperatorTemplate) {
+        let is_set = |name: &str| is_ours(name) || matches!(name, SELECTOR | MANAGED_BY);
+        let labels = template.metadata.labels.keys();
+        for name in labels.filter(|name| is_set(name)) {
+            self.add("metadata.labels", &format!("`{name}` is set by the import"));
+        }
+        let annotations = template.metadata.annotations.keys();
+        for name in annotations.filter(|name| is_ours(name)) {
+            self.add(
+                "metadata.annotations",
+                &format!("`{name}` is set by the import"),
+            );
+        }
+    }
+
+    fn pod(&mut self, template: &OperatorTemplate, operator: &Operator) {
+        for field in OF_PODS
+            .iter()
+            .filter(|field| template.spec.contains_key(**field))
+        {
+            self.add(&format!("spec.{field}"), "is not for a template to say");
+        }
+        for field in ["containers", "initContainers", "volumes"] {
+            let list = template.spec.get(field).map(Value::as_array);
+            let objects = |list: &Vec<Value>| list.iter().all(Value::is_object);
+            if list.is_some_and(|list| !list.is_some_and(objects)) {
+                self.add(&format!("spec.{field}"), "is not a list of objects");
+            }
+        }
+        let own = |container: &&Value| OperatorTemplate::is_own(container);
+        if template.list("containers").iter().filter(own).count() > 1 {
+            self.add(
+                "spec.containers",
+                "several have no `image`; only the operator's has it elsewhere",
+            );
+        }
+        for (index, container) in template.list("containers").iter().enumerate() {
+            let place = format!("spec.containers[{index}]");
+            self.container(&place, container);
+            if OperatorTemplate::is_own(container) {
+                self.own(&place, container, operator);
+            }
+        }
+        for (index, container) in template.list("initContainers").iter().enumerate() {
+            let place = format!("spec.initContainers[{index}]");
+            if OperatorTemplate::is_own(container) {
+                self.add(&place, "has no `image`");
+            }
+            self.container(&place, container);
+        }
+        for (index, volume) in template.list("volumes").iter().enumerate() {
+            if text(volume, "/name") == Some(CONFIG.0) {
+                self.add(&format!("spec.volumes[{index}]"), "is set by the import");
+            }
+            if let Some(image) = volume.pointer("/image/reference") {
+                self.image(&format!("spec.volumes[{index}].image.reference"), image);
+            }
+        }
+    }
+
+    /// Any container.
+    fn container(&mut self, place: &str, container: &Value) {
+        if let Some(image) = container.get("image") {
+            self.image(&format!("{place}.image"), image);
+        }
+        let is = |field: &str| container.pointer(field) == Some(&Value::Bool(true));
+        // Who is privileged escalates anyway.
+        if is("/securityContext/allowPrivilegeEscalation") && !is("/securityContext/privileged") {
+            let place = format!("{place}.securityContext.allowPrivilegeEscalation");
+            self.add(&place, "is withheld from every operator");
+        }
+    }
+
+    /// An image is one of the Solution's, and nothing else.
+    fn image(&mut self, place: &str, image: &Value) {
+        let pieces = image.as_str().map(split_expansions);
+        // What is wrong with an expansion is said of every text.
+        if let Some(Err(_)) = pieces {
+            return;
+        }
+        if !matches!(pieces, Some(Ok(pieces)) if matches!(pieces[..], [Piece::Image(_)])) {
+            self.add(place, "is not `$(image:NAME)` alone");
+        }
+    }
+
+    /// The operator's container.
+    fn own(&mut self, place: &str, container: &Value, operator: &Operator) {
+        for field in OF_OWN
+            .iter()
+            .filter(|field| container.get(**field).is_some())
+        {
+            let what = format!("the operator's `{field}` is not for its template to say");
+            self.add(place, &what);
+        }
+        let list = |field| {
+            container
+                .get(field)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+        };
+        for variable in list("env").filter_map(|variable| text(variable, "/name")) {
+            if operator.env.iter().any(|own| own.name == variable) {
+                self.0.push(Problem::VariableTwice(variable.to_owned()));
+            }
+        }
+        for path in list("volumeMounts").filter_map(|mount| text(mount, "/mountPath")) {
+            if path.trim_end_matches('/') == CONFIG.1 {
+                let what = format!("`{}` is where the configuration is", CONFIG.1);
+                self.add(&format!("{place}.volumeMounts"), &what);
+            }
+        }
+    }
+}
+
+/// Roles whose names Kubernetes has for its own, of an operator whose roles keep their names.
+pub(crate) fn kept_names<'a>(
+    operator: Option<&Operator>,
+    roles: &'a [Value],
+) -> impl Iterator<Item = Problem> + use<'a> {
+    let kept = operator.is_some_and(Operator::keeps_role_names);
+    let roles = roles.iter().enumerate().filter(move |_| kept);
+    roles.filter_map(|(index, role)| {
+        let name = text(role, "/metadata/name").filter(|name| is_kubernetes_role(name))?;
+        Some(Problem::RoleName(index + 1, name.to_owned()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(template: Value) -> Vec<String> {
+        let operator = json!({
+            "image": {"name": "a", "tag": "1"}, "env": [{"name": "MODE", "value": "x"}], "template": template,
+        });
+        let operator: Operator = serde_json::from_value(operator).unwrap();
+        super::template(&operator)
+            .map(|problem| problem.to_string())
+            .collect()
+    }
+
+    #[test]
+    fn a_template_says_what_releases_say_of_their_pods() {
+        let template = json!({
+            "replicas": 2,
+            "metadata": {"labels": {"app.kubernetes.io/name": "web"}, "annotations": {"note": "n"}},
+            "spec": {
+                "affinity": {}, "terminationGracePeriodSeconds": 10,
+                "initContainers": [{"name": "i", "image": "$(image:tool)"}],
+                "containers": [
+                    {"resources": {}, "readinessProbe": {}, "env": [{"name": "OTHER"}],
+                     "volumeMounts": [{"name": "cert", "mountPath": "/cert"}]},
+                    {"name": "proxy", "image": "$(image:proxy)", "args": ["x"], "command": ["y"]},
+                ],
+                "volumes": [{"name": "cert", "secret": {}}, {"name": "m", "image": {"reference": "$(image:m)"}}],
+            },
+        });
+        assert_eq!(found(template), Vec::<String>::new());
+        assert_eq!(found(json!({})), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_an_import_sets_is_refused_by_its_place() {
+        let template = json!({
+            "metadata": {
+                "labels": {"app": "a", "solutions.metalk8s.scality.com/solution": "x", "app.kubernetes.io/managed-by": "x"},
+                "annotations": {"solutions.metalk8s.scality.com/config-hash": "x"},
+            },
+            "spec": {
+                "serviceAccountName": "admin", "imagePullSecrets": [], "nodeName": "n",
+                "initContainers": [{"name": "i"}],
+                "containers": [
+                    {"command": ["x"], "env": [{"name": "MODE"}], "volumeMounts": [{"mountPath": "/etc/config/"}],
+                     "securityContext": {"allowPrivilegeEscalation": true}},
+                    {"name": "proxy", "image": "quay.io/proxy:1"},
+                    {"name": "other"},
+                ],
+                "volumes": [{"name": "operator-config"}, {"image": {"reference": "quay.io/m:1"}}],
+            },
+        });
+        let expected = [
+            "spec.operator.template.metadata.labels: `app` is set by the import",
+            "spec.operator.template.metadata.labels: `app.kubernetes.io/managed-by` is set by the import",
+            "spec.operator.template.metadata.labels: `solutions.metalk8s.scality.com/solution` is set by the import",
+            "spec.operator.template.metadata.annotations: `solutions.metalk8s.scality.com/config-hash` is set by the import",
+            "spec.operator.template.spec.imagePullSecrets: is not for a template to say",
+            "spec.operator.template.spec.nodeName: is not for a template to say",
+            "spec.operator.template.spec.serviceAccountName: is not for a template to say",
+            "spec.operator.template.spec.containers: several have no `image`; only the operator's has it elsewhere",
+            "spec.operator.template.spec.containers[0].securityContext.allowPrivilegeEscalation: is withheld from every operator",
+            "spec.operator.template.spec.containers[0]: the operator's `command` is not for its template to say",
+            "spec.operator.env: `MODE` is given twice",
+            "spec.operator.template.spec.containers[0].volumeMounts: `/etc/config` is where the configuration is",
+            "spec.operator.template.spec.containers[1].image: is not `$(image:NAME)` alone",
+            "spec.operator.template.spec.initContainers[0]: has no `image`",
+            "spec.operator.template.spec.volumes[0]: is set by the import",
+            "spec.operator.template.spec.volumes[1].image.reference: is not `$(image:NAME)` alone",
+        ];
+        assert_eq!(found(template), expected);
+    }
+
+    #[test]
+    fn what_is_no_list_of_objects_is_said_so() {
+        for (field, value) in [
+            ("containers", json!("x")),
+            ("volumes", json!(["x"])),
+            ("initContainers", json!({})),
+        ] {
+            let place = format!("spec.operator.template.spec.{field}: is not a list of objects");
+            assert!(
+                found(json!({"spec": {field: value}})).contains(&place),
+                "{field}"
+            );
+        }
+    }
+}
