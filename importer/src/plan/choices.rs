@@ -37,8 +37,13 @@ pub(crate) fn apply(choices: &Choices, deployment: &mut Value) {
         pod["priorityClassName"] = json!(class);
     }
     let containers = pod["containers"].as_array_mut();
-    for container in containers.into_iter().flatten() {
-        self::container(choices, container);
+    let mut containers = containers.into_iter().flatten();
+    // The first is the operator's. What stands beside it has other needs, but does without the same.
+    if let Some(operator) = containers.next() {
+        self::container(choices, operator);
+    }
+    for other in containers {
+        promise(choices.security_context, &mut other["securityContext"]);
     }
 }
 

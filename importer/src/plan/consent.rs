@@ -79,6 +79,9 @@ impl Beyond {
         for object in carried {
             lines.extend(outside(object, namespace));
         }
+        for object in operator.iter().chain(carried) {
+            lines.extend(of_pods(object));
+        }
         for object in operator {
             match object.gvk().kind.as_str() {
                 "ClusterRoleBinding" => {
@@ -158,6 +161,17 @@ fn outside(object: &Object, namespace: &Namespace) -> Vec<String> {
     lines
 }
 
+/// What the pods of an object do beyond their namespace.
+fn of_pods(object: &Object) -> Vec<String> {
+    let value = object.as_value();
+    let specs = manifests::pod_specs(value).into_iter();
+    let specs = specs.filter_map(|pointer| value.pointer(&pointer));
+    let found = specs.flat_map(rules::beyond_namespace);
+    found
+        .map(|words| format!("the pods of {} {words}", object.reference()))
+        .collect()
+}
+
 /// A role that Kubernetes adds to its own roles `view`, `edit` and `admin` gives its rights to all who hold those.
 fn aggregated(role: &Object) -> Result<Vec<String>, Error> {
     let mut lines = Vec::new();
@@ -226,6 +240,29 @@ mod tests {
             "{lines:?}"
         );
         assert_eq!(lines.len(), 2);
+    }
+
+    #[test]
+    fn pods_that_reach_their_node_reach_beyond() {
+        let deployment = |spec: Value| {
+            object(json!({
+                "apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": { "name": "d", "namespace": "ns" },
+                "spec": { "template": { "spec": spec } },
+            }))
+        };
+        let network = deployment(json!({ "hostNetwork": true }));
+        let expected = "the pods of Deployment ns/d are in their node's network".to_owned();
+        let expected = BTreeSet::from([expected]);
+        assert_eq!(
+            beyond("prod", std::slice::from_ref(&network)).lines,
+            expected
+        );
+        let id = SolutionId::new("shop".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
+        let (environment, namespace) = ("prod".parse().unwrap(), "ns".parse().unwrap());
+        let carried = Beyond::of((&id, &environment, &namespace), (&[], &[network]));
+        assert_eq!(carried.unwrap().lines, expected);
+        assert!(beyond("prod", &[deployment(json!({}))]).lines.is_empty());
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Cluster, Object, ObjectRef, Scope};
 use schemas::{
-    Choices, EnvVar, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope,
-    ParameterName, Patch, SolutionName, Version,
+    Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, ParameterName,
+    Patch, SolutionName, Version,
 };
 use validator::rules::Compared;
 
@@ -650,14 +650,11 @@ fn second(
 
 /// A variable in which the operator finds an image is not the site's to choose.
 fn check_variables(operator: &Operator, choices: &Choices, obstacles: &mut Vec<Obstacle>) {
-    let of_images = operator.env.iter();
-    let of_images = of_images.filter(|variable| variable.value.contains("$(image:"));
-    let chosen = |variable: &&EnvVar| {
-        let mut names = choices.env.keys();
-        names.any(|name| name.as_str() == variable.name)
-    };
-    let taken = of_images.filter(chosen);
-    obstacles.extend(taken.map(|variable| Obstacle::ImageVariable(variable.name.clone())));
+    let variables = operator.plain_variables();
+    let of_images = variables.filter(|(_, value)| value.contains("$(image:"));
+    let chosen = |name: &str| choices.env.keys().any(|chosen| chosen.as_str() == name);
+    let taken = of_images.filter(|(name, _)| chosen(name));
+    obstacles.extend(taken.map(|(name, _)| Obstacle::ImageVariable(name.to_owned())));
 }
 
 /// An environment that nobody made, and the one that may have been meant.

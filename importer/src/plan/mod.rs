@@ -30,6 +30,7 @@ pub(crate) mod proof;
 pub(crate) mod rights;
 mod schema;
 pub(crate) mod summary;
+mod template;
 mod trial;
 pub(crate) mod uses;
 

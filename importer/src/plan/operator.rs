@@ -15,6 +15,7 @@ use crate::model::error::ExpandError;
 use crate::model::vocabulary as v;
 use crate::plan::expand::Addresses;
 use crate::plan::metrics::Served;
+use crate::plan::template;
 
 /// Names of objects that upstream cuts; longer ones end in a hash, so that two never become one.
 const NAME_LENGTH: usize = 63;
@@ -54,7 +55,11 @@ impl Rendering<'_> {
             objects.push(self.role(role));
             objects.push(self.binding(role, self.operator.scope));
         }
-        if let Some(role) = self.metrics.and_then(|served| served.role()) {
+        if let Some(mut role) = self.metrics.and_then(|served| served.role()) {
+            if self.operator.keeps_role_names() {
+                // This one is not the archive's.
+                role["metadata"]["name"] = json!(self.name_here(name(&role)));
+            }
             objects.push(self.role(&role));
             objects.push(self.binding(&role, OperatorScope::Cluster));
         }
@@ -127,15 +132,21 @@ impl Rendering<'_> {
         })
     }
 
-    /// No two environments share a ClusterRole: each has one under a name of its own.
+    /// No two environments share a ClusterRole: each has one under a name of its own. Where there can only be one
+    /// operator, its roles may keep the names that the release looks them up by.
     fn cluster_role_name(&self, role: &Value) -> String {
+        let name = name(role);
+        if self.operator.keeps_role_names() {
+            return name.to_owned();
+        }
+        self.name_here(name)
+    }
+
+    /// A name that no other environment has.
+    fn name_here(&self, name: &str) -> String {
         let solution = self.id.name();
-        format!(
-            "solution:{}:{}:{solution}:{}",
-            self.environment,
-            self.namespace,
-            name(role)
-        )
+        let (environment, namespace) = (self.environment, self.namespace);
+        format!("solution:{environment}:{namespace}:{solution}:{name}")
     }
 
     fn binding(&self, role: &Value, scope: OperatorScope) -> Value {
@@ -186,7 +197,7 @@ impl Rendering<'_> {
         pod_labels.remove(v::SOLUTION);
         pod_labels.insert("heritage", v::MANAGER.to_owned());
         let hash = Digest::new(Sha256::digest(self.config_text()).into()).hex();
-        Ok(json!({
+        let mut deployment = json!({
             "apiVersion": "apps/v1",
             "kind": "Deployment",
             "metadata": self.metadata(&name),
@@ -206,7 +217,11 @@ impl Rendering<'_> {
                     },
                 },
             },
-        }))
+        });
+        if let Some(template) = &self.operator.template {
+            template::lay_beneath(template, self.images, &mut deployment)?;
+        }
+        Ok(deployment)
     }
 
     fn container(&self, name: &str) -> Result<Value, ExpandError> {
@@ -237,10 +252,7 @@ impl Rendering<'_> {
 
     /// What is always withheld, and what the manifest promises to do without.
     fn security_context(&self) -> Value {
-        let mut context = json!({
-            "allowPrivilegeEscalation": false,
-            "capabilities": { "drop": ["ALL"] },
-        });
+        let mut context = template::withheld();
         promise(self.operator.security_context, &mut context);
         context
     }
@@ -532,6 +544,151 @@ spec:
                 .unwrap()
                 .starts_with("solution:prod:")
         );
+    }
+
+    fn with_template(template: Value) -> Case {
+        let mut case = Case::new();
+        let operator = case.solution.spec.operator.as_mut().unwrap();
+        operator.template = Some(serde_json::from_value(template).unwrap());
+        case
+    }
+
+    #[test]
+    fn an_empty_template_changes_nothing() {
+        assert_eq!(with_template(json!({})).objects(), Case::new().objects());
+    }
+
+    #[test]
+    fn a_template_stands_beneath_what_the_import_sets() {
+        let case = with_template(json!({
+            "replicas": 2,
+            "metadata": {
+                "labels": {"app.kubernetes.io/name": "web", "tier": "control"},
+                "annotations": {"note": "n"},
+            },
+            "spec": {
+                "terminationGracePeriodSeconds": 10,
+                "securityContext": {"fsGroup": 7},
+                "initContainers": [{"name": "first", "image": "$(image:web)", "args": ["--of=$(image:web)"]}],
+                "containers": [
+                    {"name": "proxy", "image": "$(image:web)"},
+                    {
+                        "name": "manager",
+                        "resources": {"requests": {"cpu": "10m"}},
+                        "readinessProbe": {"httpGet": {"path": "/readyz", "port": 8081}},
+                        "ports": [{"name": "webhook", "containerPort": 9443}],
+                        "env": [{"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "k", "key": "k"}}},
+                                {"name": "WATCH_NAMESPACE", "value": "all"}],
+                        "volumeMounts": [{"name": "cert", "mountPath": "/cert", "readOnly": true}],
+                        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"},
+                                            "capabilities": {"add": ["NET_BIND_SERVICE"], "drop": ["CHOWN"]}},
+                    },
+                ],
+                "volumes": [{"name": "cert", "secret": {"secretName": "shop-operator-cert"}}],
+            },
+        }));
+        let objects = case.objects();
+        let usual = Case::new().objects();
+        let (spec, usual) = [&objects, &usual]
+            .map(|it| &find(it, "Deployment")["spec"])
+            .into();
+        assert_eq!(
+            (&spec["replicas"], &spec["selector"]),
+            (&json!(2), &usual["selector"])
+        );
+        let marks = &spec["template"]["metadata"];
+        let mut expected = usual["template"]["metadata"].clone();
+        expected["labels"]["app.kubernetes.io/name"] = json!("web");
+        expected["labels"]["tier"] = json!("control");
+        expected["annotations"]["note"] = json!("n");
+        assert_eq!(*marks, expected);
+
+        let (pod, usual) = (&spec["template"]["spec"], &usual["template"]["spec"]);
+        let web = format!("pull.test/shop-1.2.0/web@sha256:{}", "07".repeat(32));
+        let withheld =
+            json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}});
+        let mut expected = usual.clone();
+        expected["terminationGracePeriodSeconds"] = json!(10);
+        expected["securityContext"]["fsGroup"] = json!(7);
+        let cert = json!({"name": "cert", "secret": {"secretName": "shop-operator-cert"}});
+        expected["volumes"] = json!([usual["volumes"][0], cert]);
+        expected["initContainers"] = json!([{
+            "name": "first", "image": web, "args": [format!("--of={web}")], "securityContext": withheld,
+        }]);
+        let container = &usual["containers"][0];
+        let mut own = container.clone();
+        own["name"] = json!("manager");
+        own["resources"] = json!({"requests": {"cpu": "10m"}});
+        own["readinessProbe"] = json!({"httpGet": {"path": "/readyz", "port": 8081}});
+        own["ports"] = json!([{"name": "webhook", "containerPort": 9443}]);
+        let variables = container["env"].as_array().unwrap();
+        let key = json!({"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "k", "key": "k"}}});
+        let all = json!({"name": "WATCH_NAMESPACE", "value": "all"});
+        own["env"] = [&variables[1..], &[key, all]].concat().into();
+        let cert = json!({"name": "cert", "mountPath": "/cert", "readOnly": true});
+        own["volumeMounts"] = json!([container["volumeMounts"][0], cert]);
+        own["securityContext"]["seccompProfile"] = json!({"type": "RuntimeDefault"});
+        own["securityContext"]["capabilities"]["add"] = json!(["NET_BIND_SERVICE"]);
+        let proxy = json!({"name": "proxy", "image": web, "securityContext": withheld});
+        expected["containers"] = json!([own, proxy]);
+        assert_eq!(*pod, expected);
+    }
+
+    #[test]
+    fn a_privileged_container_is_one_that_the_api_server_takes() {
+        let case = with_template(
+            json!({"spec": {"containers": [{"securityContext": {"privileged": true}}]}}),
+        );
+        let objects = case.objects();
+        let container = &find(&objects, "Deployment")["spec"]["template"]["spec"]["containers"][0];
+        let context = json!({
+            "privileged": true, "capabilities": {"drop": ["ALL"]}, "runAsNonRoot": true, "runAsUser": 65534,
+        });
+        assert_eq!(container["securityContext"], context);
+    }
+
+    #[test]
+    fn a_port_of_the_metrics_is_there_once() {
+        let mut case = with_template(json!({"spec": {"containers": [
+            {"ports": [{"name": "metrics", "containerPort": 8443}, {"name": "webhook", "containerPort": 9443}]},
+        ]}}));
+        case.metrics = Some(serde_json::from_value(json!({ "enabled": true })).unwrap());
+        let objects = case.objects();
+        let ports =
+            &find(&objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]["ports"];
+        let ports = ports.as_array().unwrap().iter();
+        let names: Vec<&str> = ports.map(|port| port["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["https", "webhook"]);
+    }
+
+    #[test]
+    fn roles_keep_their_names_where_there_is_only_one_operator() {
+        let cluster_roles = |template: Option<Value>, scope| {
+            let mut case = template.map_or_else(Case::new, with_template);
+            case.metrics = Some(serde_json::from_value(json!({ "enabled": true })).unwrap());
+            case.solution.spec.operator.as_mut().unwrap().scope = scope;
+            let objects = case.objects();
+            let wide = objects
+                .iter()
+                .filter(|it| kind(it).starts_with("ClusterRole"));
+            let names = wide.map(|it| format!("{} {}", kind(it), name(it)));
+            names.collect::<Vec<_>>()
+        };
+        let own = "x".repeat(80);
+        let here = |name: &str| format!("solution:prod:shop-prod:shop:{name}");
+        let both =
+            |name: &str| ["ClusterRole", "ClusterRoleBinding"].map(|kind| format!("{kind} {name}"));
+        let expected = |name: &str| [both(name), both(&here("metrics-auth"))].concat();
+        assert_eq!(
+            cluster_roles(Some(json!({})), OperatorScope::Cluster),
+            expected(&own)
+        );
+        assert_eq!(
+            cluster_roles(None, OperatorScope::Cluster),
+            expected(&here(&own))
+        );
+        let one = cluster_roles(Some(json!({})), OperatorScope::Namespace);
+        assert_eq!(one[0], format!("ClusterRole {}", here(&own)));
     }
 
     #[test]

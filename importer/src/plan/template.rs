@@ -1,0 +1,144 @@
+//! The template of an operator's Deployment, beneath what an import sets: what only one of them says stands, and where
+//! both do, the import's word counts. A pure function.
+
+use schemas::OperatorTemplate;
+use serde_json::{Map, Value, json};
+
+use crate::model::error::ExpandError;
+use crate::plan::expand::Addresses;
+
+/// Lays a template beneath a Deployment whose only container is the operator's.
+pub(crate) fn lay_beneath(
+    template: &OperatorTemplate,
+    images: &Addresses<'_>,
+    deployment: &mut Value,
+) -> Result<(), ExpandError> {
+    if let Some(replicas) = template.replicas {
+        deployment["spec"]["replicas"] = json!(replicas);
+    }
+    let pod = &mut deployment["spec"]["template"];
+    // Releases find their pods by labels that an import would give another value.
+    for (name, value) in &template.metadata.labels {
+        pod["metadata"]["labels"][name] = json!(value);
+    }
+    for (name, value) in &template.metadata.annotations {
+        pod["metadata"]["annotations"][name] = json!(value);
+    }
+    let theirs = expand(&Value::Object(template.spec.clone()), images)?;
+    let ours = pod["spec"].take();
+    pod["spec"] = spec(theirs, ours);
+    Ok(())
+}
+
+/// The pod's specification.
+fn spec(mut theirs: Value, mut ours: Value) -> Value {
+    let own = ours["containers"][0].take();
+    let beside = |field: &str, theirs: &mut Value| {
+        let list = theirs.get_mut(field).and_then(Value::as_array_mut);
+        list.map(std::mem::take).unwrap_or_default()
+    };
+    let (mut operators, mut others): (Vec<Value>, Vec<Value>) = beside("containers", &mut theirs)
+        .into_iter()
+        .partition(OperatorTemplate::is_own);
+    others.iter_mut().for_each(withhold);
+    let own = container(operators.pop().unwrap_or_default(), own);
+    // The first container is the operator's for everybody who asks.
+    ours["containers"] = [vec![own], others].concat().into();
+    let mut first = beside("initContainers", &mut theirs);
+    if !first.is_empty() {
+        first.iter_mut().for_each(withhold);
+        ours["initContainers"] = first.into();
+    }
+    let volumes = beside("volumes", &mut theirs);
+    ours["volumes"] = joined(ours["volumes"].take(), volumes, "name");
+    // What it asks for beyond the usual stands in the plan.
+    let usual = ours["securityContext"].take();
+    ours["securityContext"] = merge(usual, theirs["securityContext"].take());
+    merge(theirs, ours)
+}
+
+/// The operator's container.
+fn container(mut theirs: Value, mut ours: Value) -> Value {
+    let mut list = |field: &str| {
+        let list = theirs.get_mut(field).and_then(Value::as_array_mut);
+        list.map(std::mem::take).unwrap_or_default()
+    };
+    let (env, mounts, ports) = (list("env"), list("volumeMounts"), list("ports"));
+    // The usual variables give way, as they do to those of `spec.operator.env`.
+    if let Some(usual) = ours["env"].as_array_mut() {
+        usual.retain(|usual| env.iter().all(|it| it["name"] != usual["name"]));
+    }
+    ours["env"] = joined(ours["env"].take(), env, "name");
+    ours["volumeMounts"] = joined(ours["volumeMounts"].take(), mounts, "mountPath");
+    if !ports.is_empty() {
+        ours["ports"] = joined(ours["ports"].take(), ports, "containerPort");
+    }
+    // Operators look for their own container by its name.
+    if let Some(name) = theirs.get("name") {
+        ours["name"] = name.clone();
+    }
+    let mut container = merge(theirs, ours);
+    withhold(&mut container);
+    container
+}
+
+/// Takes from a container what is always withheld.
+fn withhold(container: &mut Value) {
+    let theirs = container["securityContext"].take();
+    let mut context = merge(theirs, withheld());
+    if context["privileged"] == true
+        && let Some(context) = context.as_object_mut()
+    {
+        // The API server takes no pod with both.
+        context.remove("allowPrivilegeEscalation");
+    }
+    container["securityContext"] = context;
+}
+
+/// What is always withheld from a container.
+pub(crate) fn withheld() -> Value {
+    json!({ "allowPrivilegeEscalation": false, "capabilities": { "drop": ["ALL"] } })
+}
+
+/// One list behind the other, without those of the second that have the same key.
+fn joined(ours: Value, theirs: Vec<Value>, key: &str) -> Value {
+    let Value::Array(mut all) = ours else {
+        return theirs.into();
+    };
+    let new = |it: &Value| all.iter().all(|ours| ours[key] != it[key]);
+    let new: Vec<Value> = theirs.into_iter().filter(new).collect();
+    all.extend(new);
+    all.into()
+}
+
+/// Lays a value over another: maps are joined, anything else is replaced.
+fn merge(beneath: Value, over: Value) -> Value {
+    match (beneath, over) {
+        (Value::Object(mut all), Value::Object(over)) => {
+            for (key, value) in over {
+                let beneath = all.remove(&key).unwrap_or_default();
+                all.insert(key, merge(beneath, value));
+            }
+            Value::Object(all)
+        }
+        (beneath, Value::Null) => beneath,
+        (_, over) => over,
+    }
+}
+
+/// The same with every `$(image:…)` replaced.
+fn expand(value: &Value, images: &Addresses<'_>) -> Result<Value, ExpandError> {
+    Ok(match value {
+        Value::String(text) => images.expand(text)?.into(),
+        Value::Array(items) => {
+            let items = items.iter().map(|item| expand(item, images));
+            items.collect::<Result<Vec<_>, _>>()?.into()
+        }
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            let fields = fields.map(|(name, it)| Ok((name.clone(), expand(it, images)?)));
+            Value::Object(fields.collect::<Result<Map<_, _>, ExpandError>>()?)
+        }
+        other => other.clone(),
+    })
+}
