@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::printable_within;
+use crate::{SetName, printable_within};
 
 /// Characters of a field's name in a place that is told.
 const FIELD: usize = 63;
@@ -20,6 +20,9 @@ pub struct OperatorTemplate {
     /// How many pods run; by default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<NonZeroU32>,
+    /// The sets of `spec.manifests` that are there before the pods start, since these mount what they bring.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<SetName>,
     /// Labels and annotations of the pods.
     #[serde(default, skip_serializing_if = "is_default")]
     pub metadata: TemplateMetadata,

@@ -30,6 +30,7 @@ mod site;
 mod sources;
 #[path = "../common/stages.rs"]
 mod stages;
+mod templates;
 mod trust;
 mod unpacking;
 mod usage;

@@ -51,6 +51,7 @@ mod site;
 mod sites;
 #[path = "../common/stages.rs"]
 mod stages;
+mod templates;
 mod tenants;
 #[path = "../common/terminal.rs"]
 mod terminal;

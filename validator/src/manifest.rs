@@ -62,6 +62,8 @@ pub(crate) fn check(
         let images = &solution.spec.images;
         rules::report(rules::operator(operator, images), MANIFEST, findings);
         rules::report(rules::template_reach(operator), MANIFEST, findings);
+        let needs = rules::template_needs(operator, &solution.spec.manifests);
+        rules::report(needs, MANIFEST, findings);
         if let Some(references) = &present.references {
             let problems = rules::related_images(operator, references);
             rules::report(problems, MANIFEST, findings);

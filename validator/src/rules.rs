@@ -60,7 +60,7 @@ pub(crate) use images::repeated;
 pub(crate) use operator::{operator, related_images};
 pub(crate) use problem::report;
 pub(crate) use role::roles;
-pub(crate) use template::{kept_names, template_reach};
+pub(crate) use template::{kept_names, template_needs, template_reach};
 
 /// The text at a JSON pointer.
 fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {

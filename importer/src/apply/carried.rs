@@ -15,7 +15,7 @@ use crate::model::event::Event;
 use crate::model::owner::check_carried;
 use crate::model::stage::{Stage, intercepts};
 use crate::plan::Ready;
-use crate::plan::carried::Wave;
+use crate::plan::carried::{Turn, Wave};
 use crate::plan::deployment::Deployment;
 
 impl Ready<'_> {
@@ -37,13 +37,14 @@ impl Ready<'_> {
         leased.forget(&reference).await
     }
 
-    /// Brings everything that is carried, in its order.
+    /// Brings what is carried and has its turn, in its order.
     pub(crate) async fn bring(
         &self,
         deployment: &Deployment,
+        turn: Turn,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        for wave in &deployment.waves {
+        for wave in deployment.waves.iter().filter(|wave| wave.turn == turn) {
             let objects = &deployment.objects[wave.objects.clone()];
             for object in objects {
                 self.bring_one(deployment, object, leased).await?;

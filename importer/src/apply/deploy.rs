@@ -14,6 +14,7 @@ use crate::model::obstacle::Obstacle;
 use crate::model::owner::check_owner;
 use crate::model::owner::owner_of;
 use crate::plan::Ready;
+use crate::plan::carried::Turn;
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::deployment::{Deployment, is_default_account};
 
@@ -159,11 +160,16 @@ impl Ready<'_> {
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        for object in deployment.own() {
+        let (before, pods) = deployment.around_needed();
+        for object in before {
+            self.put(deployment, object, leased).await?;
+        }
+        self.bring(deployment, Turn::First, leased).await?;
+        for object in pods {
             self.put(deployment, object, leased).await?;
         }
         self.come_up(deployment, leased).await?;
-        self.bring(deployment, leased).await
+        self.bring(deployment, Turn::Behind, leased).await
     }
 
     /// Waits for the operator. Its pods that wait for an image are started anew before: what was applied may be what

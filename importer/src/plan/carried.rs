@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use deployer::Object;
 use manifests::{Address, Expansion, is_cluster_scoped, pod_specs};
-use schemas::{Digest, EnvironmentName, Namespace, OwnNamespace, SetName, SolutionName};
+use schemas::{Digest, EnvironmentName, Namespace, Operator, OwnNamespace, SetName, SolutionName};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::{Accepted, CarriedSet};
@@ -30,16 +30,43 @@ pub(crate) struct Carried {
     pub(crate) object: Object,
 }
 
+/// Whether a set is there before the operator's pods start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// They need it.
+    First,
+    /// It may need them.
+    Behind,
+}
+
 /// Objects that are applied one after the other before anything is waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wave {
     pub(crate) stage: Stage,
+    pub(crate) turn: Turn,
     /// Where they stand among the objects of the deployment.
     pub(crate) objects: Range<usize>,
 }
 
+/// The sets that an operator needs, and those that they need.
+pub(crate) fn needed<'a>(
+    operator: Option<&'a Operator>,
+    sets: &'a [CarriedSet],
+) -> BTreeSet<&'a SetName> {
+    let template = operator.and_then(|operator| operator.template.as_ref());
+    let mut left: Vec<&SetName> = template.into_iter().flat_map(|it| &it.needs).collect();
+    let mut needed = BTreeSet::new();
+    while let Some(name) = left.pop() {
+        if needed.insert(name) {
+            let sets = sets.iter().filter(|it| it.set.name == *name);
+            left.extend(sets.flat_map(|it| &it.set.needs));
+        }
+    }
+    needed
+}
+
 /// The waves of these objects, which stand behind so many others.
-pub(crate) fn waves(carried: &[Carried], behind: usize) -> Vec<Wave> {
+pub(crate) fn waves(carried: &[Carried], behind: usize, needed: &BTreeSet<&SetName>) -> Vec<Wave> {
     let mut begin = behind;
     let same = |a: &Carried, b: &Carried| (&a.set, a.stage) == (&b.set, b.stage);
     let wave = |wave: &[Carried]| {
@@ -48,6 +75,11 @@ pub(crate) fn waves(carried: &[Carried], behind: usize) -> Vec<Wave> {
         begin = end;
         Wave {
             stage: wave[0].stage,
+            turn: if needed.contains(&wave[0].set) {
+                Turn::First
+            } else {
+                Turn::Behind
+            },
             objects,
         }
     };
@@ -529,7 +561,10 @@ mod tests {
             "late Cart first",
         ];
         assert_eq!(names(&all), expected);
-        let stages: Vec<Stage> = waves(&all, 7).iter().map(|wave| wave.stage).collect();
+        let stages: Vec<Stage> = waves(&all, 7, &BTreeSet::new())
+            .iter()
+            .map(|wave| wave.stage)
+            .collect();
         let expected = [
             Stage::Space,
             Stage::Data,
@@ -539,7 +574,7 @@ mod tests {
             Stage::Resource,
         ];
         assert_eq!(stages, expected);
-        let last = waves(&all, 7).pop().unwrap();
+        let last = waves(&all, 7, &BTreeSet::new()).pop().unwrap();
         assert_eq!(last.objects, 12..13);
         assert_eq!(record(&all, &[]).objects[5].resource, "carts");
     }
@@ -742,5 +777,44 @@ mod tests {
         assert_eq!(secret.labels()[v::SOLUTION], "shop");
         let held = STANDARD.encode("\"$(param:none)\"");
         assert_eq!(secret.as_value()["data"]["password"], held);
+    }
+
+    fn config_map(set: &str) -> Carried {
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": set, "namespace": "ns" },
+        });
+        Carried {
+            set: set.parse().unwrap(),
+            stage: Stage::Data,
+            object: Object::new(object).unwrap(),
+        }
+    }
+
+    #[test]
+    fn what_an_operator_needs_comes_first_with_what_that_needs() {
+        let sets = [
+            set(json!({ "name": "issuer" }), &[]),
+            set(json!({ "name": "certificate", "needs": ["issuer"] }), &[]),
+            set(json!({ "name": "web", "needs": ["issuer"] }), &[]),
+        ];
+        let operator = json!({
+            "image": { "name": "a", "tag": "1" }, "template": { "needs": ["certificate"] },
+        });
+        let operator: Operator = serde_json::from_value(operator).unwrap();
+        assert!(needed(None, &sets).is_empty());
+        let needed = needed(Some(&operator), &sets);
+        let carried = ["issuer", "certificate", "web"].map(config_map);
+        let turns: Vec<_> = waves(&carried, 5, &needed)
+            .into_iter()
+            .map(|wave| (wave.objects, wave.turn))
+            .collect();
+        assert_eq!(
+            turns,
+            [
+                (5..6, Turn::First),
+                (6..7, Turn::First),
+                (7..8, Turn::Behind)
+            ]
+        );
     }
 }

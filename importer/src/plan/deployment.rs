@@ -112,6 +112,13 @@ impl Deployment {
         &self.objects[..carried.unwrap_or(self.objects.len())]
     }
 
+    /// The same in two: what goes before the sets that the operator's pods need, and what goes behind, from the pods on.
+    pub(crate) fn around_needed(&self) -> (&[Object], &[Object]) {
+        let own = self.own();
+        let pods = own.iter().position(|it| it.gvk().kind == "Deployment");
+        own.split_at(pods.unwrap_or(own.len()))
+    }
+
     /// Whether an object is removed and made anew.
     pub(crate) fn replaces(&self, object: &ObjectRef) -> bool {
         let mut replaced = self.replaced.iter();
@@ -257,7 +264,8 @@ impl Planner<'_> {
             // No set is installed, so nothing is kept.
             deployed.sensitive.clear();
         }
-        let waves = carried::waves(&carried.objects, behind);
+        let needed = carried::needed(operator, accepted.sets());
+        let waves = carried::waves(&carried.objects, behind, &needed);
         objects.extend(carried.objects.drain(..).map(|carried| carried.object));
         uids.append(&mut carried.uids);
         check_distinct(&objects, obstacles);

@@ -553,14 +553,9 @@ spec:
         case
     }
 
-    #[test]
-    fn an_empty_template_changes_nothing() {
-        assert_eq!(with_template(json!({})).objects(), Case::new().objects());
-    }
-
-    #[test]
-    fn a_template_stands_beneath_what_the_import_sets() {
-        let case = with_template(json!({
+    /// A template that says something about everything.
+    fn full_template() -> Value {
+        json!({
             "replicas": 2,
             "metadata": {
                 "labels": {"app.kubernetes.io/name": "web", "tier": "control"},
@@ -586,8 +581,17 @@ spec:
                 ],
                 "volumes": [{"name": "cert", "secret": {"secretName": "shop-operator-cert"}}],
             },
-        }));
-        let objects = case.objects();
+        })
+    }
+
+    #[test]
+    fn an_empty_template_changes_nothing() {
+        assert_eq!(with_template(json!({})).objects(), Case::new().objects());
+    }
+
+    #[test]
+    fn a_template_stands_beneath_what_the_import_sets() {
+        let objects = with_template(full_template()).objects();
         let usual = Case::new().objects();
         let (spec, usual) = [&objects, &usual]
             .map(|it| &find(it, "Deployment")["spec"])

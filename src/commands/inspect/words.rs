@@ -1,8 +1,9 @@
 //! What is in an archive, for people.
 
 use std::fmt;
+use std::num::NonZeroU32;
 
-use schemas::ContentsEntry;
+use schemas::{ContentsEntry, OperatorTemplate, listed};
 
 use super::{Inspected, NOT_VERIFIED, sets};
 use crate::render;
@@ -22,6 +23,19 @@ pub(crate) fn show_files(files: &[ContentsEntry]) {
     }
 }
 
+/// How many pods an operator's template wants, and of what it says something.
+fn words(template: &OperatorTemplate) -> String {
+    let pods = match template.replicas.map_or(1, NonZeroU32::get) {
+        1 => "1 pod".to_owned(),
+        pods => format!("{pods} pods"),
+    };
+    let fields: Vec<&String> = template.spec.keys().collect();
+    if fields.is_empty() {
+        return pods;
+    }
+    format!("{pods}, with {}", listed(&fields))
+}
+
 /// An archive.
 pub(super) fn show(inspected: &Inspected) {
     render::line!("solution    {} {}", inspected.solution, inspected.version);
@@ -36,6 +50,9 @@ pub(super) fn show(inspected: &Inspected) {
     }
     if let Some(operator) = &inspected.manifest.spec.operator {
         render::line!("operator    {}", operator.image.place());
+        if let Some(template) = &operator.template {
+            render::line!("template    {}", words(template));
+        }
     }
     for line in &inspected.images {
         let kind = kind(line.artifact_type.as_deref(), &line.platforms);

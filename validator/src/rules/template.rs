@@ -1,7 +1,7 @@
 //! `spec.operator.template`: it may say everything about the operator's pods but what an import sets, and what it says is
 //! found nowhere else.
 
-use schemas::{Operator, OperatorTemplate, Piece, split_expansions};
+use schemas::{ObjectSet, Operator, OperatorTemplate, Phase, Piece, split_expansions};
 use serde_json::Value;
 
 use super::metadata::is_ours;
@@ -171,6 +171,23 @@ impl Judge {
     }
 }
 
+/// Sets that the operator waits for in vain.
+pub(crate) fn template_needs(operator: &Operator, sets: &[ObjectSet]) -> Vec<Problem> {
+    let mut judge = Judge(Vec::new());
+    let template = operator.template.iter();
+    for needed in template.flat_map(|template| &template.needs) {
+        match sets.iter().find(|set| set.name == *needed) {
+            None => judge.add("needs", &format!("`{needed}` is no set")),
+            Some(set) if set.phase == Phase::Remove => {
+                let what = format!("`{needed}` is only applied when the Solution is removed");
+                judge.add("needs", &what);
+            }
+            Some(_) => {}
+        }
+    }
+    judge.0
+}
+
 /// Roles whose names Kubernetes has for its own, of an operator whose roles keep their names.
 pub(crate) fn kept_names<'a>(
     operator: Option<&Operator>,
@@ -190,7 +207,7 @@ mod tests {
 
     use super::*;
 
-    fn found(template: Value) -> Vec<String> {
+    fn found(template: &Value) -> Vec<String> {
         let operator = json!({
             "image": {"name": "a", "tag": "1"}, "env": [{"name": "MODE", "value": "x"}], "template": template,
         });
@@ -216,8 +233,8 @@ mod tests {
                 "volumes": [{"name": "cert", "secret": {}}, {"name": "m", "image": {"reference": "$(image:m)"}}],
             },
         });
-        assert_eq!(found(template), Vec::<String>::new());
-        assert_eq!(found(json!({})), Vec::<String>::new());
+        assert_eq!(found(&template), Vec::<String>::new());
+        assert_eq!(found(&json!({})), Vec::<String>::new());
     }
 
     #[test]
@@ -257,7 +274,7 @@ mod tests {
             "spec.operator.template.spec.volumes[0]: is set by the import",
             "spec.operator.template.spec.volumes[1].image.reference: is not `$(image:NAME)` alone",
         ];
-        assert_eq!(found(template), expected);
+        assert_eq!(found(&template), expected);
     }
 
     #[test]
@@ -269,7 +286,7 @@ mod tests {
         ] {
             let place = format!("spec.operator.template.spec.{field}: is not a list of objects");
             assert!(
-                found(json!({"spec": {field: value}})).contains(&place),
+                found(&json!({"spec": {field: value}})).contains(&place),
                 "{field}"
             );
         }

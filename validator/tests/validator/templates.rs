@@ -100,6 +100,23 @@ pub(crate) const CASES: &[Case] = &[
         &["manifest.expansion"],
     ),
     (
+        "a set that there is not before the operator",
+        |s| {
+            template(s);
+            s.edit("manifest.yaml", "replicas: 2", "needs: [certificates]");
+        },
+        &["operator.pod-template"],
+    ),
+    (
+        "a set before the operator",
+        |s| {
+            template(s);
+            s.carry();
+            s.edit("manifest.yaml", "replicas: 2", "needs: [notes]");
+        },
+        &[],
+    ),
+    (
         "the node's network",
         |s| {
             template(s);

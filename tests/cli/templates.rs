@@ -1,0 +1,91 @@
+//! What a publisher says about the operator's pods: in the archive, for those who know of it, and nothing that is not the
+//! publisher's to say.
+
+use fixtures::example::{Programs, Release};
+use serde_json::json;
+
+use crate::common::Desk;
+use crate::stages;
+
+const PACK: [&str; 6] = ["pack", "source", "-o", "out.iso", "--key", "publisher.key"];
+const TEMPLATE: &str = "    template:
+      replicas: 2
+      spec:
+        containers:
+          - readinessProbe: {httpGet: {path: /readyz, port: 8081}}
+            resources: {requests: {cpu: 10m}}
+          - {name: proxy, image: '$(image:example-server)'}
+";
+
+/// The example, whose operator has this template.
+fn desk(template: &str) -> Desk {
+    let desk = Desk::with_key();
+    desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
+    let text = String::from_utf8(desk.read("source/solution.yaml")).unwrap();
+    desk.write("source/solution.yaml", format!("{text}{template}"));
+    desk
+}
+
+#[test]
+fn a_template_is_packed_for_readers_that_know_of_it_and_shown() {
+    let desk = desk(TEMPLATE);
+    desk.solution(&PACK).success();
+    let listed = stages::list(&desk.path("out.iso"));
+    let requires = &listed.statement().predicate.requires;
+    let requires: Vec<&str> = requires.iter().map(|it| it.as_str()).collect();
+    assert_eq!(requires, ["operator-template-0.1.0"]);
+    let shown = desk.solution(&["inspect", "out.iso"]).success();
+    let lines = "operator    example-operator:1.0.0\ntemplate    2 pods, with `containers`\n";
+    assert!(shown.contains(lines), "{shown}");
+    let shown = ["inspect", "out.iso", "--output", "json"];
+    let operator = &desk.solution(&shown).json()["manifest"]["spec"]["operator"];
+    let probe = json!({"httpGet": {"path": "/readyz", "port": 8081}});
+    let containers = &operator["template"]["spec"]["containers"];
+    assert_eq!(containers[0]["readinessProbe"], probe);
+    assert_eq!(containers[1]["image"], "$(image:example-server)");
+    let validate = [
+        "validate",
+        "out.iso",
+        "--key",
+        "publisher.pub",
+        "--output",
+        "json",
+    ];
+    assert_eq!(desk.solution(&validate).json()["findings"], json!([]));
+}
+
+#[test]
+fn what_is_not_for_a_template_to_say_is_not_packed() {
+    for (from, to, words) in [
+        (
+            "        containers:\n",
+            "        serviceAccountName: admin\n        containers:\n",
+            "spec.operator.template.spec.serviceAccountName: is not for a template to say",
+        ),
+        (
+            "'$(image:example-server)'",
+            "quay.io/proxy:1",
+            "spec.operator.template.spec.containers[1].image: is not `$(image:NAME)` alone",
+        ),
+        (
+            "$(image:example-server)",
+            "$(image:proxy)",
+            "spec.operator.template.spec.containers[1].image: no image has the name `proxy`",
+        ),
+    ] {
+        let desk = desk(&TEMPLATE.replace(from, to));
+        let said = desk.solution(&PACK).failure(1);
+        assert!(said.contains(words), "{words} is not in {said}");
+        assert!(!desk.path("out.iso").exists());
+    }
+}
+
+#[test]
+fn a_pod_that_reaches_its_node_is_packed_with_a_warning() {
+    let network = "      spec:\n        hostNetwork: true\n";
+    let desk = desk(&TEMPLATE.replace("      spec:\n", network));
+    let answer = desk.solution(&PACK);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let warning = "warning[operator.pod-reach]: manifest.yaml: spec.operator.template: its pods are in their node's network";
+    assert!(answer.stderr.contains(warning), "{answer:?}");
+}

@@ -1,0 +1,201 @@
+//! The template of an operator: its pods are what the publisher says, nobody waits for what a probe answers, and what it
+//! mounts may come with it.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::site::Site;
+
+/// The example's server as an operator, since it answers probes; the operator proper beside it.
+const OPERATOR: &str = "  operator:
+    image: {name: example-server, tag: 1.0.0}
+    command: [example-server]
+    securityContext: {runAsNonRoot: true, readOnlyRootFilesystem: true}
+    template:
+      metadata: {labels: {app.kubernetes.io/name: shop}}
+      spec:
+        terminationGracePeriodSeconds: 5
+        containers:
+          - name: manager
+            ports: [{name: http, containerPort: 8080}]
+            readinessProbe: &probe {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+            resources: {requests: {cpu: 5m}}
+          - name: beside
+            image: '$(image:example-operator)'
+            command: [example-operator, --config=/etc/config/operator.yaml]
+            env: [{name: WATCH_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}]
+            readinessProbe: *probe
+            securityContext: {runAsNonRoot: true}
+            volumeMounts: [{name: operator-config, mountPath: /etc/config}]
+";
+
+/// Packs 1.0.0 with this operator.
+fn pack(site: &Site, operator: &str) -> String {
+    let source = "1.0.0/solution.yaml";
+    let text = String::from_utf8(site.desk.read(source)).unwrap();
+    let before = text.split("  operator:\n").next().unwrap();
+    site.desk.write(source, format!("{before}{operator}"));
+    let arguments = [
+        "pack",
+        "1.0.0",
+        "-o",
+        "template.iso",
+        "--key",
+        "publisher.key",
+    ];
+    site.desk.solution(&arguments).success();
+    "template.iso".to_owned()
+}
+
+fn import(site: &Site, archive: &str, more: &[&str]) -> crate::common::Answer {
+    let into = ["-e", "prod", "--pull-secret", "login", "--replace"];
+    site.import(archive, &[&into[..], more].concat())
+}
+
+fn deployment(site: &Site) -> Value {
+    let get = ["get", "deployment", "example-operator", "--output=json"];
+    site.kubectl("prod", &get).json()
+}
+
+#[test]
+fn an_operator_has_the_pod_that_its_publisher_gave_it() {
+    let site = Site::new("template");
+    site.environment("prod");
+    let archive = pack(&site, OPERATOR);
+    import(&site, &archive, &[]).success();
+    let deployment = deployment(&site);
+    let pod = &deployment["spec"]["template"];
+    assert_eq!(pod["metadata"]["labels"]["app.kubernetes.io/name"], "shop");
+    assert_eq!(pod["spec"]["terminationGracePeriodSeconds"], 5);
+    let containers = pod["spec"]["containers"].as_array().unwrap();
+    let names: Vec<&Value> = containers.iter().map(|it| &it["name"]).collect();
+    assert_eq!(names, ["manager", "beside"]);
+    assert_eq!(
+        containers[0]["readinessProbe"]["httpGet"]["path"],
+        "/healthz"
+    );
+    let beside = containers[1]["image"].as_str().unwrap();
+    let expected = format!(
+        "{}/example-1.0.0/example-operator@sha256:",
+        site.pull_registry()
+    );
+    assert!(beside.starts_with(&expected), "{beside}");
+    assert_eq!(
+        containers[1]["securityContext"]["capabilities"]["drop"],
+        json!(["ALL"])
+    );
+    assert_eq!(deployment["status"]["readyReplicas"], 1);
+    let status = site.solution(&["status", "--output", "json"]).json();
+    assert_eq!(status["operators"][0]["condition"], "ready", "{status}");
+
+    // The same again changes nothing.
+    let settled = site.snapshot();
+    let again = import(&site, &archive, &["--output", "json"]).json();
+    assert_eq!((&again["objects"], site.snapshot()), (&json!([]), settled));
+}
+
+/// How long an import takes that starts the operator's pod anew.
+fn restart(site: &Site, operator: &str, level: &str) -> Duration {
+    let archive = pack(site, &operator.replace("requests: {cpu: 5m}", level));
+    let began = Instant::now();
+    import(site, &archive, &["--no-pull-proof"]).success();
+    began.elapsed()
+}
+
+#[test]
+fn an_operator_with_a_probe_is_not_watched_once_it_is_ready() {
+    let site = Site::new("probed");
+    site.environment("prod");
+    let without = OPERATOR.replace("readinessProbe: *probe", "stdin: false");
+    import(&site, &pack(&site, OPERATOR), &[]).success();
+    let probed = restart(&site, OPERATOR, "requests: {cpu: 6m}");
+    let watched = restart(&site, &without, "requests: {cpu: 7m}");
+    assert!(
+        watched > probed + Duration::from_secs(3),
+        "{watched:?} {probed:?}"
+    );
+}
+
+#[test]
+fn a_pod_that_reaches_its_node_has_to_be_accepted() {
+    let site = Site::new("reaching");
+    site.environment("prod");
+    let port = OPERATOR.replace(
+        "containerPort: 8080}",
+        "containerPort: 8080, hostPort: 18080}",
+    );
+    let archive = pack(&site, &port);
+    let before = site.snapshot();
+    let refused = import(&site, &archive, &[]).failure(1);
+    let line = "the pods of Deployment prod/example-operator take port 18080 of their node";
+    assert!(refused.contains(line), "{refused}");
+    assert_eq!(site.snapshot(), before);
+    let id = refused.split("--accept ").nth(1).unwrap();
+    let id = id.split('`').next().unwrap();
+    import(&site, &archive, &["--accept", id]).success();
+}
+
+#[test]
+fn what_an_operator_mounts_may_come_with_it_before() {
+    let site = Site::new("mounts");
+    site.environment("prod");
+    site.desk.write(
+        "1.0.0/release.yaml",
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: shop, namespace: shop}, data: {a: b}}\n",
+    );
+    let mounted = OPERATOR
+        .replace("    template:\n", "    template:\n      needs: [before]\n")
+        .replace(
+            "        containers:\n",
+            "        volumes: [{name: shop, configMap: {name: shop}}]\n        containers:\n",
+        )
+        .replace(
+            "            resources:",
+            "            volumeMounts: [{name: shop, mountPath: /shop}]\n            resources:",
+        );
+    let sets = "  manifests: [{name: before, files: [release.yaml], namespaces: [{name: shop, fixed: false}]}]\n";
+    let archive = pack(&site, &format!("{mounted}{sets}"));
+    import(&site, &archive, &["--wait", "60s"]).success();
+    assert_eq!(site.field("prod", "configmap/shop", "{.data.a}"), "b");
+    let operator = deployment(&site);
+    assert_eq!(operator["status"]["readyReplicas"], 1, "{operator:#}");
+    let undeploy = ["undeploy", "example", "-e", "prod"];
+    site.solution(&undeploy).success();
+    let gone = site.kubectl("prod", &["get", "configmap", "shop"]);
+    assert_ne!(gone.code, 0, "{gone:?}");
+}
+
+/// The names of the ClusterRoles of the Solution.
+fn cluster_roles(site: &Site) -> Vec<String> {
+    let ours = "--selector=solutions.metalk8s.scality.com/solution=example";
+    let get = ["get", "clusterroles", ours, "--output=name"];
+    let listed = site.kubectl("default", &get).success();
+    listed
+        .lines()
+        .map(|line| line.split('/').nth(1).unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn roles_get_the_names_that_the_release_has_for_them() {
+    let site = Site::new("names");
+    site.environment("prod");
+    let accept = |archive: &str| {
+        let refused = import(&site, archive, &[]).failure(1);
+        let id = refused.split("--accept ").nth(1).unwrap();
+        let id = id.split('`').next().unwrap().to_owned();
+        import(&site, archive, &["--accept", &id]).success();
+    };
+    crate::consent::pack(&site, "nodes", "", "Cluster", "wide.iso");
+    accept("wide.iso");
+    assert_eq!(cluster_roles(&site), ["solution:prod:prod:example:more"]);
+    let source = "1.0.0/solution.yaml";
+    let text = String::from_utf8(site.desk.read(source)).unwrap();
+    site.desk
+        .write(source, format!("{text}\n    template: {{}}\n"));
+    let pack = ["pack", "1.0.0", "-o", "kept.iso", "--key", "publisher.key"];
+    site.desk.solution(&pack).success();
+    accept("kept.iso");
+    assert_eq!(cluster_roles(&site), ["more"]);
+}
