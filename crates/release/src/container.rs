@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use schemas::{EnvVar, ImageReference, SecurityContext};
+use schemas::{EnvVar, ImageReference, OperatorTemplate, SecurityContext};
 use serde_json::Value;
 
 use crate::error::ReleaseError;
@@ -12,6 +12,7 @@ use crate::images::{DraftImages, FoundImages};
 use crate::limits;
 use crate::naming;
 use crate::notes::{Note, Weight};
+use crate::template;
 use manifests::reference::Hint;
 use manifests::{ManifestsError, Object, list, shown, text};
 
@@ -52,6 +53,8 @@ pub(crate) struct Container {
     args: Vec<Text>,
     env: Vec<Text>,
     pub(crate) security: SecurityContext,
+    /// What else the release says of its pods.
+    pub(crate) template: Option<OperatorTemplate>,
     /// Whether the operator is told to watch one namespace only.
     pub(crate) watches_own: bool,
     /// Whether the release has a word on `WATCH_NAMESPACE`.
@@ -103,6 +106,7 @@ pub(crate) fn read(
         namespace: workload.namespace(),
         own_allowed,
         watches_own: false,
+        carried: Vec::new(),
         notes: Vec::new(),
     };
     let env = reading.environment(container);
@@ -117,6 +121,7 @@ pub(crate) fn read(
         args,
         env,
         security,
+        template: template::template(&workload.value, pod, container, reading.carried),
         watches_own: reading.watches_own,
         says_what_to_watch: list(container, "/env")
             .iter()
@@ -173,6 +178,8 @@ struct Reading<'a> {
     /// Whether the release allows its operator to watch only the namespace that it runs in.
     own_allowed: bool,
     watches_own: bool,
+    /// Variables that stand in the template.
+    carried: Vec<Value>,
     notes: Vec<Note>,
 }
 
@@ -182,6 +189,8 @@ enum Fate {
     Value(String),
     /// An import sets it.
     Given,
+    /// Only its pod knows it.
+    Carried,
     /// It cannot be had.
     Lost(Weight, String),
 }
@@ -197,9 +206,11 @@ impl Reading<'_> {
             }
             // The last of several of one name counts.
             variables.retain(|other| other.name != name);
+            self.carried.retain(|other| text(other, "/name") != name);
             match self.fate(name, variable) {
                 Fate::Value(value) => variables.push(Text::new(name, &value)),
                 Fate::Given => {}
+                Fate::Carried => self.carried.push(variable.clone()),
                 Fate::Lost(weight, why) => {
                     let about = format!("variable `{}`", shown(name));
                     self.notes.push(Note::new(weight, about, why));
@@ -270,6 +281,9 @@ impl Reading<'_> {
         {
             return self.field(name, field);
         }
+        if source.get("resourceFieldRef").is_some() {
+            return Fate::Carried;
+        }
         if source.get("configMapKeyRef").is_some() {
             let map = self.config_map(text(source, "/configMapKeyRef/name"));
             let data = map.and_then(|map| map.value.get("data"));
@@ -280,15 +294,10 @@ impl Reading<'_> {
         }
         let from = source.as_object().and_then(|source| source.keys().next());
         let from = shown(from.map_or("nothing", String::as_str));
-        // Limits of memory and processors are hints for a runtime, not something to fail without.
-        let weight = match from.as_str() {
-            "resourceFieldRef" => Weight::Lost,
-            _ => Weight::Decide,
-        };
         Fate::Lost(
-            weight,
+            Weight::Decide,
             format!(
-                "comes from `{from}`, and spec.operator.env has plain values only; write one there if the operator needs it"
+                "comes from `{from}`, and no site has that; write a plain value into spec.operator.env, or the variable into spec.operator.template and say where its source comes from"
             ),
         )
     }
@@ -308,13 +317,7 @@ impl Reading<'_> {
             OLM_TARGETS if self.own_allowed && name == WATCH => Fate::Given,
             OLM_TARGETS if self.own_allowed => given(NAMESPACE),
             OLM_TARGETS => Fate::Value(String::new()),
-            other => Fate::Lost(
-                Weight::Decide,
-                format!(
-                    "comes from the pod's field `{}`, which spec.operator.env cannot name; write a plain value if the operator needs it",
-                    shown(other)
-                ),
-            ),
+            _ => Fate::Carried,
         }
     }
 }

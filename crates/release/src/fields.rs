@@ -6,10 +6,12 @@ use schemas::SecurityContext;
 use serde_json::Value;
 
 use crate::notes::{Note, Weight};
+use crate::template::{is_empty, scratch_of};
 use manifests::{list, shown, text};
 
-/// What stands where an import sets the same, or where nothing is lost.
-const SAME: [&str; 33] = [
+/// What stands where an import sets the same, where nothing is lost, or what the template takes over.
+const SAME: [&str; 41] = [
+    "spec/replicas",
     "spec/selector",
     "spec/template",
     "spec/revisionHistoryLimit",
@@ -43,6 +45,13 @@ const SAME: [&str; 33] = [
     "container/volumeMounts",
     "container/stdin",
     "container/tty",
+    "container/lifecycle",
+    "container/livenessProbe",
+    "container/ports",
+    "container/readinessProbe",
+    "container/resources",
+    "container/startupProbe",
+    "container/workingDir",
 ];
 
 /// What to do without a field that the operator may need.
@@ -51,9 +60,6 @@ fn decide(path: &str) -> Option<&'static str> {
         "pod/hostNetwork" => "an import never gives an operator the node's network",
         "pod/hostPID" => "an import never gives an operator the node's processes",
         "pod/hostIPC" => "an import never gives an operator the node's memory",
-        "container/workingDir" => {
-            "the operator starts in its image's working directory; use absolute paths in the arguments"
-        }
         "container/volumeDevices" => "an operator gets no volumes",
         _ => return None,
     })
@@ -68,14 +74,6 @@ fn lost(path: &str) -> &'static str {
         | "pod/topologySpreadConstraints" => "where the operator runs is the site's choice",
         "pod/priorityClassName" => "priorities are the site's choice",
         "pod/imagePullSecrets" => "`solution import --pull-secret` attaches the site's own",
-        "container/resources" => "requests and limits are the site's choice",
-        "container/ports" => "ports need no declaration to be open, and no Service leads to them",
-        "container/livenessProbe" => {
-            "without it a container that hangs is not restarted; one that ends is"
-        }
-        "container/readinessProbe" => "without it the operator counts as ready once it runs",
-        "container/startupProbe" => "without it the operator counts as started once it runs",
-        "container/lifecycle" => "the operator has to handle signals by itself",
         _ => "spec.operator has no such field",
     }
 }
@@ -87,7 +85,7 @@ pub(crate) fn unfit(workload: &Value, pod: &Value, container: &Value, notes: &mu
         for (key, value) in value.as_object().into_iter().flatten() {
             let path = format!("{above}/{key}");
             if !SAME.contains(&path.as_str()) && !is_empty(value) {
-                field(&path, key, value, notes);
+                field(&path, key, notes);
             }
         }
     }
@@ -95,24 +93,8 @@ pub(crate) fn unfit(workload: &Value, pod: &Value, container: &Value, notes: &mu
     volumes(pod, container, notes);
 }
 
-/// Whether a field says nothing that an import would not.
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => true,
-        Value::Array(list) => list.is_empty(),
-        Value::Object(map) => map.is_empty(),
-        _ => false,
-    }
-}
-
-fn field(path: &str, key: &str, value: &Value, notes: &mut Vec<Note>) {
+fn field(path: &str, key: &str, notes: &mut Vec<Note>) {
     let about = format!("field `{}`", shown(key));
-    if path == "spec/replicas" {
-        if value != 1 {
-            notes.push(Note::new(Weight::Lost, about, "an import runs one replica"));
-        }
-        return;
-    }
     let decide = decide(path).map(|why| (Weight::Decide, why));
     let (weight, why) = decide.unwrap_or((Weight::Lost, lost(path)));
     notes.push(Note::new(weight, about, why));
@@ -150,7 +132,8 @@ fn containers(pod: &Value, chosen: &Value, notes: &mut Vec<Note>) {
 }
 
 fn volumes(pod: &Value, container: &Value, notes: &mut Vec<Note>) {
-    for mount in list(container, "/volumeMounts") {
+    let mounts = list(container, "/volumeMounts").iter();
+    for mount in mounts.filter(|mount| scratch_of(pod, mount).is_none()) {
         let name = text(mount, "/name");
         let about = format!(
             "volume `{}` at `{}`",
@@ -165,16 +148,16 @@ fn volumes(pod: &Value, container: &Value, notes: &mut Vec<Note>) {
             .and_then(|volume| volume.keys().find(|key| *key != "name").map(String::as_str));
         let (weight, why) = match kind {
             Some("emptyDir") => (
-                Weight::Lost,
-                "the operator writes into its container instead",
+                Weight::Decide,
+                "the operator's configuration is there; give it another name and place in spec.operator.template",
             ),
             Some("secret") => (
                 Weight::Decide,
-                "no Secret is mounted; if it is a certificate for webhooks, turn them off by argument or variable",
+                "no Secret is mounted, since no site has it; if it is a certificate for webhooks, turn them off by argument or variable, or bring what makes it and mount it in spec.operator.template",
             ),
             Some("configMap") => (
                 Weight::Decide,
-                "no file of the release is mounted; give its settings as arguments or variables",
+                "no file of the release is mounted; give its settings as arguments or variables, or carry it in spec.manifests and mount it in spec.operator.template",
             ),
             Some("hostPath") => (
                 Weight::Decide,
@@ -182,7 +165,7 @@ fn volumes(pod: &Value, container: &Value, notes: &mut Vec<Note>) {
             ),
             _ => (
                 Weight::Decide,
-                "an operator gets no volumes but its configuration at /etc/config",
+                "a site may not have it; if it has, mount it in spec.operator.template",
             ),
         };
         notes.push(Note::new(weight, about, why));
@@ -208,9 +191,6 @@ pub(crate) fn security(pod: &Value, container: &Value, notes: &mut Vec<Note>) ->
         let why = "an import drops all capabilities and adds none";
         decide("capabilities", why);
     }
-    if is_set("readOnlyRootFilesystem") && writes(pod, container) {
-        notes.push(Note::new(Weight::Chosen, "field `readOnlyRootFilesystem`", "is not promised, since the directories that the release mounts to write into are not there"));
-    }
     let user = both("runAsUser").filter(|user| !user.is_null());
     let run_as_user = user
         .and_then(Value::as_u64)
@@ -222,19 +202,7 @@ pub(crate) fn security(pod: &Value, container: &Value, notes: &mut Vec<Note>) ->
     }
     SecurityContext {
         run_as_non_root: both("runAsNonRoot") == Some(&Value::Bool(true)),
-        read_only_root_filesystem: is_set("readOnlyRootFilesystem") && !writes(pod, container),
+        read_only_root_filesystem: is_set("readOnlyRootFilesystem"),
         run_as_user,
     }
-}
-
-/// Whether the container has directories to write into.
-fn writes(pod: &Value, container: &Value) -> bool {
-    let empty = |name: &str| {
-        list(pod, "/volumes")
-            .iter()
-            .any(|volume| text(volume, "/name") == name && volume.get("emptyDir").is_some())
-    };
-    list(container, "/volumeMounts")
-        .iter()
-        .any(|mount| empty(text(mount, "/name")))
 }

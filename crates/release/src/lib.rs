@@ -29,6 +29,7 @@ mod paths;
 mod record;
 mod rights;
 mod scope;
+mod template;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -181,7 +182,7 @@ fn operator(
         security_context: container.security,
         scope,
         metrics: None,
-        template: None,
+        template: container.template.clone(),
     })
 }
 

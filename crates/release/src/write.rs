@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use schemas::{OperatorScope, SolutionId, SolutionSource};
+use schemas::{OperatorScope, SolutionId, SolutionSource, yaml};
 use validator::rules;
 
 use crate::error::ReleaseError;
@@ -210,6 +210,15 @@ fn operator(source: &SolutionSource, text: &mut String) {
     }
     if operator.scope == OperatorScope::Cluster {
         push!(text, "    scope: Cluster");
+    }
+    if let Some(template) = &operator.template {
+        push!(
+            text,
+            "    # What the release says of its pods. A site needs a program that knows `operator-template-0.1.0`.\n    template:"
+        );
+        for line in yaml::to_string(template).lines() {
+            push!(text, "      {line}");
+        }
     }
 }
 

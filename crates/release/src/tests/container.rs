@@ -1,5 +1,7 @@
 //! The container: what runs in it, which images it names, and what it has to do without.
 
+use serde_json::{Value, json};
+
 use super::*;
 
 #[test]
@@ -50,15 +52,80 @@ fn variables_that_a_pod_knows_of_itself_come_from_the_imports() {
         ]
     );
     for (name, weight, words) in [
-        ("NODE", Weight::Decide, "spec.nodeName"),
         ("KEY", Weight::Decide, "secretKeyRef"),
-        ("MEMORY", Weight::Lost, "resourceFieldRef"),
         ("NUMBER", Weight::Decide, "not a string"),
     ] {
         let note = note(&draft, &format!("variable `{name}`"));
         assert_eq!(note.weight, weight, "{name}");
         assert!(note.text.contains(words), "{}", note.text);
     }
+    let variables = [
+        json!({"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}),
+        json!({"name": "MEMORY", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory"}}}),
+    ];
+    assert_eq!(own_container(&draft)["env"], json!(variables));
+}
+
+/// What the template says of the operator's container.
+fn own_container(draft: &SourceTree) -> &Value {
+    let template = block(draft).template.as_ref().unwrap();
+    template.own_container().unwrap()
+}
+
+#[test]
+fn what_needs_nothing_else_at_a_site_stands_in_the_template() {
+    let text = operator(
+        "args: [--leader-elect]
+ports: [{name: probes, containerPort: 8081, hostPort: 8081}]
+readinessProbe: {httpGet: {path: /readyz, port: probes}}
+livenessProbe: {httpGet: {path: /healthz, port: probes}}
+resources: {limits: {cpu: 100m}}
+workingDir: /app
+securityContext: {readOnlyRootFilesystem: true}
+volumeMounts: [{name: tmp, mountPath: /tmp}, {name: cert, mountPath: /certs}]",
+    );
+    let marks = "spec:
+  replicas: 2
+  template:
+    metadata: {labels: {app: app, app.kubernetes.io/name: app, control-plane: manager}}
+";
+    let volumes = "      volumes: [{name: tmp, emptyDir: {sizeLimit: 1Gi}}, {name: cert, secret: {secretName: x}}]\n";
+    let text = text.replace("spec:\n  template:\n", marks) + volumes;
+    let draft = drafted(&text);
+    let template = block(&draft).template.as_ref().unwrap();
+    let expected = json!({
+        "replicas": 2,
+        "metadata": {"labels": {"app.kubernetes.io/name": "app", "control-plane": "manager"}},
+        "spec": {
+            "containers": [{
+                "name": "operator",
+                "ports": [{"name": "probes", "containerPort": 8081}],
+                "readinessProbe": {"httpGet": {"path": "/readyz", "port": "probes"}},
+                "livenessProbe": {"httpGet": {"path": "/healthz", "port": "probes"}},
+                "resources": {"limits": {"cpu": "100m"}},
+                "workingDir": "/app",
+                "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+            }],
+            "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}}],
+        },
+    });
+    assert_eq!(json!(template), expected);
+    assert!(block(&draft).security_context.read_only_root_filesystem);
+    let about: Vec<&str> = draft.notes.iter().map(|note| note.about.as_str()).collect();
+    assert!(about.contains(&"volume `cert` at `/certs`"), "{about:?}");
+    for gone in [
+        "field `resources`",
+        "field `ports`",
+        "field `replicas`",
+        "volume `tmp` at `/tmp`",
+    ] {
+        assert!(!about.contains(&gone), "{about:?}");
+    }
+}
+
+#[test]
+fn a_release_that_says_nothing_of_its_pods_has_no_template() {
+    assert_eq!(block(&drafted(DEPLOYMENT)).template, None);
 }
 
 #[test]
@@ -218,23 +285,18 @@ fn what_the_deployment_has_beyond_an_operator_is_said() {
     for (about, weight) in [
         ("field `hostNetwork`", Weight::Decide),
         ("field `priorityClassName`", Weight::Lost),
-        ("field `replicas`", Weight::Lost),
         ("init container `prepare`", Weight::Decide),
         ("container `proxy`", Weight::Lost),
-        ("field `workingDir`", Weight::Decide),
-        ("field `resources`", Weight::Lost),
         ("field `somethingNew`", Weight::Lost),
         ("field `privileged`", Weight::Decide),
         ("field `capabilities`", Weight::Decide),
-        ("field `readOnlyRootFilesystem`", Weight::Chosen),
-        ("volume `tmp` at `/tmp`", Weight::Lost),
         ("volume `cert` at `/certs`", Weight::Decide),
         ("volume `host` at `/host`", Weight::Decide),
     ] {
         assert_eq!(note(&draft, about).weight, weight, "{about}");
     }
     let security = block(&draft).security_context;
-    assert!(security.run_as_non_root && !security.read_only_root_filesystem);
+    assert!(security.run_as_non_root && security.read_only_root_filesystem);
     assert_eq!(security.run_as_user.map(u32::from), Some(65532));
 }
 
