@@ -2,6 +2,7 @@
 //! publisher's to say.
 
 use fixtures::example::{Programs, Release};
+use schemas::Capability;
 use serde_json::json;
 
 use crate::common::Desk;
@@ -32,7 +33,7 @@ fn a_template_is_packed_for_readers_that_know_of_it_and_shown() {
     desk.solution(&PACK).success();
     let listed = stages::list(&desk.path("out.iso"));
     let requires = &listed.statement().predicate.requires;
-    let requires: Vec<&str> = requires.iter().map(|it| it.as_str()).collect();
+    let requires: Vec<&str> = requires.iter().map(Capability::as_str).collect();
     assert_eq!(requires, ["operator-template-0.1.0"]);
     let shown = desk.solution(&["inspect", "out.iso"]).success();
     let lines = "operator    example-operator:1.0.0\ntemplate    2 pods, with `containers`\n";

@@ -7,6 +7,7 @@
 //! The validator must not write anything, use the network, or know registries and clusters.
 
 mod accepted;
+mod capability;
 mod catalogue;
 mod check;
 mod content;

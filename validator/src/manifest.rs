@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use archive::{Feature, MANIFEST, OpenError};
 use schemas::{Capability, ImagePlace, ManifestError, Solution, SolutionId, limits};
 
+use crate::capability;
 use crate::catalogue::manifest::{ID, IDENTITY, IMAGE_ABSENT, IMAGE_UNLISTED, KIND, MISSING, YAML};
 use crate::catalogue::operator::CAPABILITY;
 use crate::files::Files;
@@ -57,7 +58,15 @@ pub(crate) fn check(
 ) {
     check_identity(solution, signed, findings);
     check_images(solution, present.places, findings);
-    check_capability(solution, present.requires, findings);
+    capability::check(
+        Feature::OperatorTemplate,
+        [
+            "has spec.operator.template",
+            "has no spec.operator.template",
+        ],
+        (solution, present.requires),
+        (&CAPABILITY, findings),
+    );
     if let Some(operator) = &solution.spec.operator {
         let images = &solution.spec.images;
         rules::report(rules::operator(operator, images), MANIFEST, findings);
@@ -78,22 +87,6 @@ fn check_identity(solution: &Solution, signed: &SolutionId, findings: &mut Findi
             format_args!("is about {name} {version}, the signed statement about {signed}");
         findings.add(&IDENTITY, MANIFEST, message);
     }
-}
-
-/// A reader that does not know of templates must not take the archive, and one that does need not expect one in vain.
-fn check_capability(solution: &Solution, requires: &[Capability], findings: &mut Findings) {
-    let capability = Feature::OperatorTemplate.capability();
-    let has = Feature::OperatorTemplate.is_in(&solution.spec);
-    let message = match (has, requires.contains(&capability)) {
-        (true, false) => "has spec.operator.template, but the signed statement does not require",
-        (false, true) => "has no spec.operator.template, but the signed statement requires",
-        _ => return,
-    };
-    findings.add(
-        &CAPABILITY,
-        MANIFEST,
-        format_args!("{message} `{capability}`"),
-    );
 }
 
 fn check_images(solution: &Solution, places: &BTreeSet<ImagePlace>, findings: &mut Findings) {

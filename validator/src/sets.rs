@@ -10,6 +10,7 @@ use schemas::{
 };
 use serde_json::Value;
 
+use crate::capability;
 use crate::catalogue::manifests::{CAPABILITY, EMPTY, UNEXPECTED, YAML};
 use crate::files::Files;
 use crate::finding::Findings;
@@ -56,7 +57,15 @@ pub(crate) fn check(
     let Some(solution) = solution else {
         return Ok(Vec::new());
     };
-    check_capability(solution, beside.requires, findings);
+    capability::check(
+        Feature::Manifests,
+        [
+            "has sets of objects or parameters",
+            "has neither sets of objects nor parameters",
+        ],
+        (solution, beside.requires),
+        (&CAPABILITY, findings),
+    );
     let spec = &solution.spec;
     let problems = rules::object_sets(&spec.manifests, &spec.parameters);
     rules::report(problems, MANIFEST, findings);
@@ -86,26 +95,6 @@ pub(crate) fn check(
         }
     }
     Ok(sets)
-}
-
-/// A reader that does not know of sets must not take the archive, and one that does need not expect any in vain.
-fn check_capability(solution: &Solution, requires: &[Capability], findings: &mut Findings) {
-    let capability = Feature::Manifests.capability();
-    let has = Feature::Manifests.is_in(&solution.spec);
-    let message = match (has, requires.contains(&capability)) {
-        (true, false) => {
-            "has sets of objects or parameters, but the signed statement does not require"
-        }
-        (false, true) => {
-            "has neither sets of objects nor parameters, but the signed statement requires"
-        }
-        _ => return,
-    };
-    findings.add(
-        &CAPABILITY,
-        MANIFEST,
-        format_args!("{message} `{capability}`"),
-    );
 }
 
 /// The files of each set in the order of their numbers. Those of no set are findings.

@@ -1,0 +1,27 @@
+//! What an archive has beyond format 1, compared with what its statement requires of readers.
+
+use archive::{Feature, MANIFEST};
+use schemas::{Capability, Solution};
+
+use crate::catalogue::FindingInfo;
+use crate::finding::Findings;
+
+/// A reader that does not know of a feature must not take the archive, and one that does need not expect any of it in vain.
+/// The words say that the manifest has it, and that it has not.
+pub(crate) fn check(
+    feature: Feature,
+    [has, lacks]: [&str; 2],
+    (solution, requires): (&Solution, &[Capability]),
+    (info, findings): (&FindingInfo, &mut Findings),
+) {
+    let capability = feature.capability();
+    let message = match (
+        feature.is_in(&solution.spec),
+        requires.contains(&capability),
+    ) {
+        (true, false) => format!("{has}, but the signed statement does not require"),
+        (false, true) => format!("{lacks}, but the signed statement requires"),
+        _ => return,
+    };
+    findings.add(info, MANIFEST, format_args!("{message} `{capability}`"));
+}
