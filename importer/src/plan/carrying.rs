@@ -22,7 +22,9 @@ use crate::model::record::RecordedImage;
 use crate::model::request::{Asked, Login};
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
-use crate::plan::carried::{Carried, PullSecret, Rendering, definitions, namespaces, record};
+use crate::plan::carried::{
+    Carried, PullSecret, Rendering, definitions, namespaces, needed, record,
+};
 use crate::plan::login;
 use crate::plan::parameters::{self, Parameters};
 use crate::plan::patches::{Patched, Patches};
@@ -92,6 +94,9 @@ impl Carrying<'_> {
                 Fate::LeftOut => {}
             }
         }
+        let operator = self.asked.accepted.manifest().spec.operator.as_ref();
+        let first = needed(operator, sets);
+        installed.sort_by_key(|carried| !first.contains(&carried.set.name));
         Self::check_namespaces(&installed, obstacles);
         if !obstacles.is_empty() {
             // Without a value nothing can be expanded.
