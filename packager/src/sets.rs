@@ -1,7 +1,6 @@
 //! The sets of objects that a Solution carries as they are: read and patched before the images are known, compiled when
 //! their references are.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use manifests::{Compiler, KnownImages, Object, Scopes, Unsettled};
@@ -130,7 +129,13 @@ fn tidy_definition(definition: &mut Value) {
 
 /// The set as `manifest.yaml` has it.
 fn set(source: &SourceSet, objects: &[Placed], definitions: &[Placed]) -> ObjectSet {
-    let reaches_out = reaches_out(source, objects, definitions);
+    let own = source
+        .namespaces
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
+    let scopes = Scopes::new(definitions.iter().map(|it| &it.value));
+    let reaches_out = objects.iter().any(|it| scopes.reaches_out(&it.value, &own));
     let namespaces = source.namespaces.iter().map(|namespace| OwnNamespace {
         name: namespace.name.clone(),
         fixed: namespace.fixed.unwrap_or(reaches_out),
@@ -143,22 +148,6 @@ fn set(source: &SourceSet, objects: &[Placed], definitions: &[Placed]) -> Object
         when: source.when.clone(),
         phase: source.phase,
     }
-}
-
-/// Whether objects of the set are outside of its namespaces: their names, and what refers to them, cannot be made anew
-/// for each site.
-fn reaches_out(source: &SourceSet, objects: &[Placed], definitions: &[Placed]) -> bool {
-    let own: BTreeSet<&str> = source
-        .namespaces
-        .iter()
-        .map(|it| it.name.as_str())
-        .collect();
-    let scopes = Scopes::new(definitions.iter().map(|it| &it.value));
-    objects.iter().any(|Placed { value, .. }| {
-        let namespace = manifests::text(value, "/metadata/namespace");
-        let elsewhere = !namespace.is_empty() && !own.contains(namespace);
-        elsewhere || scopes.is_cluster(value)
-    })
 }
 
 /// Finds the first thing that keeps the sets from being carried together, as far as it can be told without the images.

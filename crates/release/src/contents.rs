@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use manifests::reference::Hint;
-use manifests::{Compiler, KnownImages, ManifestsError, Object, Remark, Unsettled, text};
+use manifests::{Compiler, KnownImages, ManifestsError, Object, Remark, Scopes, Unsettled, text};
 use schemas::{Namespace, SourceNamespace};
 use serde_json::Value;
 use validator::rules;
@@ -21,8 +21,6 @@ pub(crate) struct Contents<'a> {
     pub(crate) objects: Vec<Object<'a>>,
     /// Definitions of custom resources that belong to no environment.
     pub(crate) definitions: Vec<Value>,
-    /// Group and kind of what these define for the whole cluster.
-    cluster: BTreeSet<(String, String)>,
 }
 
 /// What compiling an object left unsettled.
@@ -38,18 +36,15 @@ impl<'a> Contents<'a> {
         };
         let (definitions, objects): (Vec<_>, Vec<_>) = all.into_iter().partition(is_the_clusters);
         let definitions: Vec<Value> = definitions.into_iter().map(|it| it.value).collect();
-        let cluster = definitions
-            .iter()
-            .filter(|it| rules::cluster_scoped(it).is_some());
-        let kind = |it| {
-            let of = |pointer| text(it, pointer).to_owned();
-            (of("/spec/group"), of("/spec/names/kind"))
-        };
         Self {
-            cluster: cluster.map(kind).collect(),
             objects,
             definitions,
         }
+    }
+
+    /// Which of them belong to the whole cluster.
+    pub(crate) fn scopes(&self) -> Scopes<'_> {
+        Scopes::new(&self.definitions)
     }
 
     /// Every image that the release names where it is known to be one.
@@ -102,18 +97,13 @@ impl<'a> Contents<'a> {
     /// The namespaces that may have another name at a site, as `pack` decides it where nobody says.
     fn moved(&self, own: &[SourceNamespace]) -> Vec<Namespace> {
         let names: BTreeSet<&str> = own.iter().map(|it| it.name.as_str()).collect();
-        let fixed = self.objects.iter().any(|object| {
-            let elsewhere = !object.namespace().is_empty() && !names.contains(object.namespace());
-            elsewhere || self.is_cluster_scoped(object)
-        });
+        let scopes = self.scopes();
+        let fixed = self
+            .objects
+            .iter()
+            .any(|it| scopes.reaches_out(&it.value, &names));
         let moved = own.iter().filter(|it| !it.fixed.unwrap_or(fixed));
         moved.map(|it| it.name.clone()).collect()
-    }
-
-    /// Whether an object belongs to the whole cluster.
-    pub(crate) fn is_cluster_scoped(&self, object: &Object<'_>) -> bool {
-        let kind = (object.group().to_owned(), object.kind().to_owned());
-        self.cluster.contains(&kind) || manifests::is_cluster_scoped(&object.value, &[])
     }
 }
 

@@ -32,7 +32,8 @@ pub(crate) fn own(
         name,
     });
     let mut own: Vec<SourceNamespace> = own.collect();
-    let nameless = |it: &Object<'_>| it.namespace().is_empty() && !contents.is_cluster_scoped(it);
+    let scopes = contents.scopes();
+    let nameless = |it: &Object<'_>| it.namespace().is_empty() && !scopes.is_cluster(&it.value);
     if own.is_empty() && contents.objects.iter().any(nameless) {
         let meant = meant(&contents.objects).or_else(|| solution?.as_str().parse().ok());
         own.extend(meant.map(|name| SourceNamespace {
