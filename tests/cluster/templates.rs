@@ -1,7 +1,4 @@
-//! The template of an operator: its pods are what the publisher says, nobody waits for what a probe answers, and what it
-//! mounts may come with it.
-
-use std::time::{Duration, Instant};
+//! The template of an operator: its pods are what the publisher says, and what they mount may come with it.
 
 use serde_json::{Value, json};
 
@@ -95,28 +92,6 @@ fn an_operator_has_the_pod_that_its_publisher_gave_it() {
     assert_eq!((&again["objects"], site.snapshot()), (&json!([]), settled));
 }
 
-/// How long an import takes that starts the operator's pod anew.
-fn restart(site: &Site, operator: &str, level: &str) -> Duration {
-    let archive = pack(site, &operator.replace("requests: {cpu: 5m}", level));
-    let began = Instant::now();
-    import(site, &archive, &["--no-pull-proof"]).success();
-    began.elapsed()
-}
-
-#[test]
-fn an_operator_with_a_probe_is_not_watched_once_it_is_ready() {
-    let site = Site::new("probed");
-    site.environment("prod");
-    let without = OPERATOR.replace("readinessProbe: *probe", "stdin: false");
-    import(&site, &pack(&site, OPERATOR), &[]).success();
-    let probed = restart(&site, OPERATOR, "requests: {cpu: 6m}");
-    let watched = restart(&site, &without, "requests: {cpu: 7m}");
-    assert!(
-        watched > probed + Duration::from_secs(3),
-        "{watched:?} {probed:?}"
-    );
-}
-
 #[test]
 fn a_pod_that_reaches_its_node_has_to_be_accepted() {
     let site = Site::new("reaching");
@@ -156,7 +131,7 @@ fn what_an_operator_mounts_may_come_with_it_before() {
         );
     let sets = "  manifests: [{name: before, files: [release.yaml], namespaces: [{name: shop, fixed: false}]}]\n";
     let archive = pack(&site, &format!("{mounted}{sets}"));
-    import(&site, &archive, &["--wait", "60s"]).success();
+    import(&site, &archive, &["--timeout", "120"]).success();
     assert_eq!(site.field("prod", "configmap/shop", "{.data.a}"), "b");
     let operator = deployment(&site);
     assert_eq!(operator["status"]["readyReplicas"], 1, "{operator:#}");
