@@ -265,6 +265,8 @@ fn what_a_release_has_in_the_whole_cluster_is_accepted_owned_and_taken_back() {
         site.field("shop-system", "deployment/shop", "{.status.readyReplicas}"),
         "1"
     );
+    let status = site.solution(&["status", "--output", "json"]).json();
+    assert_eq!(status["notes"], serde_json::json!([]), "{status:#}");
 
     site.environment("test");
     let second = ["-e", "test", "--pull-secret", "login", "--accept", &id];

@@ -7,6 +7,7 @@ use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
 use schemas::{EnvironmentName, Namespace};
 use serde_json::{Value, json};
 
+use crate::model::carried::CarriedRecord;
 use crate::model::error::Error;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::owner::look;
@@ -73,10 +74,14 @@ pub(crate) async fn claims(
     state: &ClusterState,
     (about, spaces): (About<'_>, &[Object]),
 ) -> Result<Vec<String>, Error> {
-    let mut told: Vec<String> = spaces
-        .iter()
-        .filter_map(|space| label(space, state))
-        .collect();
+    let mut told = Vec::new();
+    for space in spaces {
+        if let Some(claim) = label(space, state)
+            && !is_carried(space, cluster, state).await?
+        {
+            told.push(claim);
+        }
+    }
     let configs = about.configs(cluster).await?;
     let records = state.namespaces.iter();
     for record in records.filter(|record| about.concerns(record)) {
@@ -107,6 +112,26 @@ fn label(space: &Object, state: &ClusterState) -> Option<String> {
         )),
         Some(_) => None,
     }
+}
+
+/// Whether a namespace is one of a release that its environment carries, as the site has recorded.
+async fn is_carried(
+    space: &Object,
+    cluster: &Cluster,
+    state: &ClusterState,
+) -> Result<bool, Error> {
+    let labels = space.labels();
+    let label = |name| labels.get(name).copied();
+    let of = (label(v::ENVIRONMENT), label(v::NAMESPACE));
+    let mut records = state.namespaces.iter();
+    let place =
+        records.find(|it| of == (Some(it.environment.as_str()), Some(it.namespace.as_str())));
+    let solution = label(v::SOLUTION).and_then(|solution| solution.parse().ok());
+    let (Some(place), Some(solution)) = (place, solution) else {
+        return Ok(false);
+    };
+    let carried = CarriedRecord::look(cluster, &solution, &place.namespace).await?;
+    Ok(carried.find(space.reference()).is_some())
 }
 
 /// A namespace that is there no more, or not with its label.

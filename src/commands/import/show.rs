@@ -66,7 +66,7 @@ pub(super) fn receipt(receipt: &Receipt) {
         render::line!("its CRDs are active: {crds}");
     }
     if let Some([environment, namespace]) = &receipt.deployed {
-        render::line!("its operator is ready in environment {environment}, namespace {namespace}");
+        render::line!("it is ready in environment {environment}, namespace {namespace}");
     }
     show_revision(receipt.revision);
 }
