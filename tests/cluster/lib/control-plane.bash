@@ -11,6 +11,7 @@ start_etcd() {
 
 # The request headers name an authority only because the other programs complain for ever when there is none.
 # It listens on every address of the sandbox, so that pods reach it at the address of the Service `kubernetes` too.
+# Nothing answers at the addresses of other Services: it asks the pods behind them, when a webhook or an APIService names one.
 start_apiserver() {
   local pki=$DIR/pki
   start kube-apiserver kube-apiserver --etcd-servers=http://127.0.0.1:2379 \
@@ -20,7 +21,7 @@ start_apiserver() {
     --requestheader-client-ca-file="$pki/cluster-ca.crt" --requestheader-allowed-names=front-proxy \
     --requestheader-username-headers=X-Remote-User --requestheader-group-headers=X-Remote-Group \
     --requestheader-extra-headers-prefix=X-Remote-Extra- \
-    --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction \
+    --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --enable-aggregator-routing=true \
     --service-account-issuer=https://kubernetes.default.svc \
     --service-account-key-file="$pki/service-accounts.key" --service-account-signing-key-file="$pki/service-accounts.key" \
     --kubelet-preferred-address-types=InternalIP --kubelet-certificate-authority="$pki/cluster-ca.crt" \
