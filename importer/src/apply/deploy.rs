@@ -46,11 +46,13 @@ impl Ready<'_> {
                 place.write(leased).await?;
             }
             if let Error::RolledBack { .. } = error {
-                self.record_carried(deployment, before, leased).await?;
+                let restored = before.seen(&leased.uids);
+                self.record_carried(deployment, &restored, leased).await?;
             }
             return Err(error);
         }
-        self.record_carried(deployment, new, leased).await?;
+        let applied = new.seen(&leased.uids);
+        self.record_carried(deployment, &applied, leased).await?;
         note(&mut place);
         place.write(leased).await
     }

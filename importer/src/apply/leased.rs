@@ -1,6 +1,8 @@
 //! Writing under the Lease: each object is looked at right before it is written, what is decided about it is decided
 //! from that look, and it is written only if it is still as it was seen. Whoever is quicker is looked at anew.
 
+use std::collections::BTreeMap;
+
 use deployer::{Applied, Cluster, Conflicts, Deleted, Object, ObjectRef, Propagation, Scope};
 use schemas::{KubernetesName, Namespace, SolutionName};
 use serde_json::Value;
@@ -34,6 +36,8 @@ pub(crate) struct Leased<'a> {
     /// None of what is changed in one namespace alone: receipts lie with the records.
     journal: Option<Journal<'a>>,
     done: Done,
+    /// Which objects those are that are there as they were written.
+    pub(crate) uids: BTreeMap<ObjectRef, String>,
 }
 
 /// What was written.
@@ -69,6 +73,7 @@ impl Leased<'_> {
                 authority,
                 journal,
                 done: Done::default(),
+                uids: BTreeMap::new(),
             };
             let acted = act(&mut leased, &mut decided).await;
             let Leased {
@@ -117,6 +122,8 @@ impl Leased<'_> {
             match self.write(&wanted, live, conflicts).await {
                 Ok((applied, after)) => {
                     self.note(reference, applied);
+                    let uid = after.uid().unwrap_or_default().to_owned();
+                    self.uids.insert(reference.clone(), uid);
                     return Ok(Some(after));
                 }
                 Err(Error::Cluster(deployer::Error::Changed { .. })) if decision < DECISIONS => {}

@@ -206,11 +206,12 @@ pub(crate) async fn leaving<'a>(
 ) -> Result<Spaces, Error> {
     let mut leaving = Spaces::new();
     for space in spaces {
-        let own = operator(place, solution, space).await?;
+        let mut own = operator(place, solution, space).await?;
         let carried = match place.1 {
             Authority::Cluster => Withdrawal::plan(place.0, solution, &space.namespace).await?,
             Authority::Namespace(_) => Withdrawal::default(),
         };
+        own.retain(|own| !carried.left.iter().any(|left| left.is_same_object(own)));
         let mut objects: Vec<ObjectRef> = carried.references().collect();
         let others = own
             .iter()
@@ -286,7 +287,7 @@ pub(crate) async fn remove_operators(
             .carried
             .carry_out(leased, solution, &namespace, deadline)
             .await?;
-        remove_operator(leased, solution, &mut leave.space, &leave.own, deadline).await?;
+        remove_operator(leased, solution, leave, deadline).await?;
     }
     Ok(())
 }
@@ -294,10 +295,15 @@ pub(crate) async fn remove_operators(
 async fn remove_operator(
     leased: &mut Leased<'_>,
     solution: &SolutionName,
-    space: &mut NamespaceRecord,
-    objects: &[ObjectRef],
+    leave: &mut Leave,
     deadline: Duration,
 ) -> Result<(), Error> {
+    let Leave {
+        space,
+        own: objects,
+        carried,
+        ..
+    } = leave;
     let namespace = space.namespace.clone();
     // What says that it is deployed goes last: as long as it does, running the command again finds what an interruption
     // left.
@@ -305,7 +311,8 @@ async fn remove_operator(
         Authority::Cluster => None,
         Authority::Namespace(_) => Some(own::reference(&namespace, solution)),
     };
-    leased.prune(solution, &namespace, last.as_slice()).await?;
+    let keep = [last.as_slice(), &carried.left].concat();
+    leased.prune(solution, &namespace, &keep).await?;
     let deployed = space.solutions.remove(solution);
     if let Some(secret) = deployed.and_then(|deployed| deployed.pull_secret) {
         leased.remove_login(solution, &namespace, &secret).await?;

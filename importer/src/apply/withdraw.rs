@@ -13,7 +13,6 @@ use crate::model::error::Error;
 use crate::model::inventory::NEEDED;
 use crate::model::inventory::custom_resources;
 use crate::model::obstacle::Obstacle;
-use crate::model::owner::owner_of;
 use crate::model::stage::{Stage, intercepts};
 use crate::model::vocabulary as v;
 
@@ -24,6 +23,8 @@ pub(crate) struct Withdrawal {
     recorded: CarriedRecord,
     /// Those of the objects that are there and go, in their order.
     pub(crate) objects: Vec<RecordedObject>,
+    /// What has the name of one of them, and is not what was applied.
+    pub(crate) left: Vec<ObjectRef>,
     /// What calls one of its Services whenever something is written, whoever made it.
     pub(crate) callers: Vec<ObjectRef>,
     /// What stays.
@@ -53,16 +54,26 @@ impl Withdrawal {
                 }
                 other => other?,
             };
-            let Some(live) = live.filter(|live| owner_of(live, solution).is_ok()) else {
+            let Some(live) = live else {
                 continue;
             };
+            if object.check(&live, solution).is_err() {
+                withdrawal.left.push(reference);
+                continue;
+            }
             match stays(cluster, &object, &live).await? {
                 Some(note) => withdrawal.notes.push(note),
                 None => withdrawal.objects.push(object),
             }
         }
         withdrawal.objects.sort_by_key(Turn::of);
-        withdrawal.callers = withdrawal.find_callers(cluster).await?;
+        let mut callers = withdrawal.find_callers(cluster).await?;
+        callers.retain(|caller| !withdrawal.objects.iter().any(|it| it.is(caller)));
+        withdrawal.callers = callers;
+        let left = withdrawal.left.iter();
+        let left = left.filter(|left| !withdrawal.callers.contains(left));
+        let left = left.map(|left| format!("{left} stays: it is not what was applied"));
+        withdrawal.notes.extend(left);
         Ok(withdrawal)
     }
 
@@ -84,9 +95,9 @@ impl Withdrawal {
         let turns: BTreeSet<Turn> = self.objects.iter().map(Turn::of).collect();
         for turn in turns {
             let objects = self.objects.iter().filter(|it| Turn::of(it) == turn);
-            let objects: Vec<ObjectRef> = objects.map(RecordedObject::reference).collect();
             let mut gone = Vec::new();
-            for object in objects {
+            for recorded in objects {
+                let object = recorded.reference();
                 if turn == Turn::Space
                     && let Some(kind) = occupied(leased.cluster, &object.name).await?
                 {
@@ -95,11 +106,11 @@ impl Withdrawal {
                     continue;
                 }
                 leased
-                    .remove(&object, |live| owner_of(live, solution))
+                    .remove(&object, |live| recorded.check(live, solution))
                     .await?;
-                gone.push(object);
+                gone.push(recorded.leaving());
             }
-            leased.cluster.wait_gone(&gone, wait).await?;
+            leased.cluster.wait_removed(&gone, wait, &|_| ()).await?;
         }
         // What ran may have made them anew before it went.
         self.silence(leased).await?;
@@ -139,10 +150,7 @@ impl Withdrawal {
                 Err(deployer::Error::Forbidden { .. }) => continue,
                 other => other?,
             };
-            let own = |live: &Object| self.recorded.find(live.reference()).is_some();
-            let calling = all
-                .iter()
-                .filter(|live| self.is_called_by(live) && !own(live));
+            let calling = all.iter().filter(|live| self.is_called_by(live));
             callers.extend(calling.map(|live| live.reference().clone()));
         }
         Ok(callers)
@@ -261,6 +269,7 @@ mod tests {
             namespace: Some("own".to_owned()),
             name: name.to_owned(),
             inputs: None,
+            uid: None,
         }
     }
 

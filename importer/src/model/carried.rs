@@ -2,7 +2,9 @@
 //! namespace. Their kinds are any, so no list of kinds finds them; and whoever may write in a namespace could give any
 //! object our labels, so that only what is recorded is ever removed.
 
-use deployer::{Cluster, Gvk, Object, ObjectRef};
+use std::collections::BTreeMap;
+
+use deployer::{Cluster, Gvk, Leaving, Object, ObjectRef};
 use registry::{Reference, RegistryAddress, Repository};
 use schemas::{Digest, ImageName, Namespace, SetName, SolutionName, Tag, Version};
 use serde::{Deserialize, Serialize};
@@ -10,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::model::config_map;
 use crate::model::error::Error;
-use crate::model::owner::look;
+use crate::model::obstacle::Obstacle;
+use crate::model::owner::{look, owner_of};
 use crate::model::stage::Stage;
 use crate::model::vocabulary as v;
 
@@ -41,6 +44,9 @@ pub(crate) struct RecordedObject {
     /// gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) inputs: Option<String>,
+    /// Which of all the objects that ever have this name it is; none as long as it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) uid: Option<String>,
 }
 
 impl RecordedObject {
@@ -55,6 +61,26 @@ impl RecordedObject {
     /// Whether it holds what nobody could make anew: it goes only with the whole deployment, if at all.
     pub(crate) fn keeps_data(&self) -> bool {
         self.stage == Stage::Space || self.kind == "PersistentVolumeClaim"
+    }
+
+    /// Whether what is there is what was applied, and not another object that somebody made under its name; and whether
+    /// it still has the mark by which people see that.
+    pub(crate) fn check(&self, live: &Object, solution: &SolutionName) -> Result<(), Obstacle> {
+        owner_of(live, solution)?;
+        match &self.uid {
+            Some(uid) if live.uid() != Some(uid) => {
+                Err(Obstacle::MadeAnew(live.reference().to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The very object, to wait until it is gone.
+    pub(crate) fn leaving(&self) -> Leaving {
+        Leaving {
+            object: self.reference(),
+            uid: self.uid.clone(),
+        }
     }
 
     pub(crate) fn is(&self, object: &ObjectRef) -> bool {
@@ -107,6 +133,17 @@ impl CarriedRecord {
         Self {
             objects: unmade.chain(gone.cloned()).collect(),
         }
+    }
+
+    /// The same, where so much is known of which objects they are.
+    pub(crate) fn seen(&self, uids: &BTreeMap<ObjectRef, String>) -> Self {
+        let mut seen = self.clone();
+        for object in &mut seen.objects {
+            if let Some(uid) = uids.get(&object.reference()) {
+                object.uid = Some(uid.clone());
+            }
+        }
+        seen
     }
 
     pub(crate) fn find(&self, object: &ObjectRef) -> Option<&RecordedObject> {
@@ -163,7 +200,34 @@ mod tests {
             namespace: None,
             name: name.to_owned(),
             inputs: None,
+            uid: None,
         }
+    }
+
+    #[test]
+    fn only_the_very_object_that_was_applied_is_ours() {
+        let shop = "shop".parse().unwrap();
+        let live = |uid: &str, labels: Value| {
+            Object::new(json!({
+                "apiVersion": "v1", "kind": "Service",
+                "metadata": { "name": "s", "uid": uid, "labels": labels },
+            }))
+            .unwrap()
+        };
+        let ours = json!({ v::SOLUTION: "shop" });
+        let mut service = recorded("Service", "s");
+        // As it was recorded before uids were.
+        assert_eq!(service.check(&live("1", ours.clone()), &shop), Ok(()));
+        let uids = [(service.reference(), "1".to_owned())].into();
+        let record = CarriedRecord {
+            objects: vec![service],
+        };
+        service = record.seen(&uids).objects.remove(0);
+        assert_eq!(service.check(&live("1", ours.clone()), &shop), Ok(()));
+        let anew = Err(Obstacle::MadeAnew("Service s".to_owned()));
+        assert_eq!(service.check(&live("2", ours), &shop), anew);
+        let unmarked = service.check(&live("1", json!({})), &shop);
+        assert!(matches!(unmarked, Err(Obstacle::Owned(..))), "{unmarked:?}");
     }
 
     #[test]
@@ -186,6 +250,7 @@ mod tests {
     fn the_record_comes_back_from_its_config_map() {
         let mut job = recorded("Job", "j");
         job.inputs = Some("x".to_owned());
+        job.uid = Some("u".to_owned());
         let record = CarriedRecord {
             objects: vec![recorded("Service", "s"), job],
         };

@@ -454,6 +454,7 @@ pub(crate) fn record(objects: &[Carried], definitions: &[Value]) -> CarriedRecor
             namespace: object.namespace().map(str::to_owned),
             name: object.name().to_owned(),
             inputs: object.annotations().get(v::INPUTS).map(ToString::to_string),
+            uid: None,
         }
     };
     CarriedRecord {

@@ -49,6 +49,19 @@ pub(crate) struct Planned {
     pub(crate) patched: Vec<Patched>,
     /// What stays as it is: it was installed once, and is left alone.
     pub(crate) kept: Vec<RecordedObject>,
+    /// What has the name of something that goes, and is not what was applied.
+    pub(crate) left: Vec<ObjectRef>,
+}
+
+impl Planned {
+    /// Which objects those are that are there and stay what they are.
+    fn standing(&self) -> BTreeMap<ObjectRef, String> {
+        let mut uids = self.uids.clone();
+        for replaced in &self.replaced {
+            uids.remove(replaced.reference());
+        }
+        uids
+    }
 }
 
 /// Everything that it is planned from.
@@ -294,6 +307,7 @@ impl Carrying<'_> {
             let solution = self.asked.id.name().clone();
             obstacles.push(Unfit::OwnedElsewhere(solution, environment, named(objects)).into());
         }
+        planned.record = planned.record.seen(&planned.standing());
         let (record, before) = (&mut planned.record, &planned.before);
         let gone = before.objects.iter();
         let gone = gone.filter(|old| record.find(&old.reference()).is_none());
@@ -302,14 +316,17 @@ impl Carrying<'_> {
         let stays = |old: &RecordedObject| old.keeps_data() || old.is(&secret);
         let (stay, gone): (Vec<_>, Vec<_>) = gone.cloned().partition(stays);
         record.objects.extend(stay);
-        let gone: Vec<ObjectRef> = gone.iter().map(RecordedObject::reference).collect();
-        let solution = self.asked.id.name().as_str();
-        let left = look_at(self.cluster, &gone).await?.into_iter().flatten();
-        // What somebody made anew since is not ours.
-        let ours = left.filter(|live| live.labels().get(v::SOLUTION) == Some(&solution));
-        planned
-            .live
-            .extend(ours.filter(|live| !live.is_being_deleted()));
+        let references: Vec<ObjectRef> = gone.iter().map(RecordedObject::reference).collect();
+        let found = look_at(self.cluster, &references).await?;
+        for (recorded, live) in gone.iter().zip(found) {
+            let Some(live) = live.filter(|live| !live.is_being_deleted()) else {
+                continue;
+            };
+            match recorded.check(&live, self.asked.id.name()) {
+                Ok(()) => planned.live.push(live),
+                Err(_) => planned.left.push(live.reference().clone()),
+            }
+        }
         Ok(planned)
     }
 

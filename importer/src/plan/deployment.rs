@@ -51,6 +51,8 @@ pub(crate) struct Deployment {
     /// What goes once it is ready, as it was seen. Only what a plan showed is removed: whoever may write in the
     /// namespace can make more that looks like ours at any time.
     pub(crate) stale: Vec<Object>,
+    /// What has the name of something that would go, and is not what was applied.
+    pub(crate) left: Vec<ObjectRef>,
     /// The uids of those that are there.
     uids: BTreeMap<ObjectRef, String>,
     /// The name of the operator's Deployment, if there is an operator.
@@ -280,6 +282,7 @@ impl Planner<'_> {
             namespace,
             deployed,
             stale: stale(live, &objects, &carried),
+            left: carried.left,
             objects,
             uids,
             operator: operator.map(|_| operator_name(id.name().as_str())),
@@ -608,7 +611,11 @@ impl Planner<'_> {
 
 /// What goes of what is there, as none of the objects and nothing that is left alone.
 fn stale(mut live: Vec<Object>, objects: &[Object], carried: &Planned) -> Vec<Object> {
-    live.retain(|live| !carried.kept.iter().any(|kept| kept.is(live.reference())));
+    live.retain(|live| {
+        let (kept, left) = (&carried.kept, &carried.left);
+        let live = live.reference();
+        !kept.iter().any(|kept| kept.is(live)) && !left.iter().any(|it| it.is_same_object(live))
+    });
     let mut stale = without(live, objects);
     // Nothing may refuse what follows.
     stale.sort_by_key(|object| !intercepts(object.reference()));

@@ -211,6 +211,9 @@ impl<'a> Plan<'a> {
         let about = deployment.iter().flat_map(|it| asked_about_everything(it));
         let about = about.chain(deployment.and_then(uncollected));
         self.summary.notes.extend(about);
+        let left = deployment.iter().flat_map(|it| &it.left);
+        let left = left.map(|it| format!("{it} stays: it is not what was applied"));
+        self.summary.notes.extend(left);
         let unknown = deployment.iter().flat_map(|it| &it.parameters.notes);
         self.summary.notes.extend(unknown.cloned());
         let version = (id.name(), id.version());
