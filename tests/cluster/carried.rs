@@ -59,7 +59,7 @@ spec:
 ";
 
 /// Packs a version of a Solution that carries this release as it is.
-fn pack(site: &Site, version: &str, sets: &str, release: &str) -> String {
+pub(crate) fn pack(site: &Site, version: &str, sets: &str, release: &str) -> String {
     let source = format!(
         "apiVersion: solutions.metalk8s.scality.com/v1alpha1
 kind: SolutionSource
@@ -84,7 +84,7 @@ fn release(greeting: &str, job: &str) -> String {
     RELEASE.replace("GREETING", greeting).replace("JOB", job)
 }
 
-fn import(site: &Site, archive: &str, more: &[&str]) -> Answer {
+pub(crate) fn import(site: &Site, archive: &str, more: &[&str]) -> Answer {
     let into = ["-e", "prod", "--pull-secret", "login"];
     site.import(archive, &[&into[..], more].concat())
 }

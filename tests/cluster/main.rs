@@ -25,6 +25,7 @@ mod flags;
 mod freeing;
 mod future;
 mod gate;
+mod handover;
 mod history;
 mod judgement;
 mod kept;

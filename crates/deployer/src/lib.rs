@@ -11,7 +11,7 @@
 //! | may we | [`Cluster::denied`], [`Cluster::missing_grants`] |
 //! | what would happen | [`Cluster::diff`], [`Cluster::dry_run`], [`Cluster::stale`] |
 //! | do it | [`Cluster::put`], [`Cluster::put_status`], [`Cluster::apply`], [`Cluster::rewrite`], [`Cluster::delete`], [`Cluster::prune`], [`Cluster::restart_unpulled`] |
-//! | has it come, has it gone | [`settled`], [`Cluster::wait_settled`], [`Cluster::wait_crd_established`], [`Cluster::rollout_state`], [`Cluster::rollout_states`], [`Cluster::wait_rollout`], [`Cluster::wait_gone`], [`Cluster::wait_removed`] |
+//! | has it come, has it gone | [`settled`], [`Cluster::wait_settled`], [`Cluster::wait_crd_established`], [`Cluster::rollout_state`], [`Cluster::rollout_states`], [`Cluster::wait_rollout`], [`Cluster::wait_stopped`], [`Cluster::wait_gone`], [`Cluster::wait_removed`] |
 //! | can nodes pull it | [`Cluster::probe`], [`Probe::pulled`] |
 //! | alone | [`Cluster::acquire_lease`] |
 

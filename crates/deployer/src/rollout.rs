@@ -4,6 +4,7 @@ pub(crate) mod awaited;
 pub(crate) mod diagnose;
 pub(crate) mod pull;
 pub(crate) mod scene;
+mod stop;
 
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 //! What sends requests to a Service of the release (webhooks) is made so that it cannot refuse anything until it is
 //! served: else the release would keep its own pods from starting.
 
-use deployer::{Object, ObjectRef, Propagation, Selector};
+use deployer::{Object, ObjectRef, Selector};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -44,7 +44,12 @@ impl Ready<'_> {
         turn: Turn,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        for wave in deployment.waves.iter().filter(|wave| wave.turn == turn) {
+        let first = deployment.first_workloads();
+        let waves = deployment.waves.iter().enumerate();
+        for (index, wave) in waves.filter(|(_, wave)| wave.turn == turn) {
+            if first == Some(index) {
+                self.stop_former(deployment, leased).await?;
+            }
             let objects = &deployment.objects[wave.objects.clone()];
             for object in objects {
                 self.bring_one(deployment, object, leased).await?;
@@ -63,9 +68,7 @@ impl Ready<'_> {
         object: &Object,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        if deployment.replaces(object.reference()) {
-            self.make_room(deployment, object, leased).await?;
-        }
+        self.make_room(deployment, object, leased).await?;
         let decide = |live: Option<&Object>| {
             self.check_carried(deployment, object, live)?;
             Ok(Some(disarmed(object, live)?))
@@ -73,24 +76,21 @@ impl Ready<'_> {
         self.write_carried(object, decide, leased).await
     }
 
-    /// Removes what is to be made anew, if that was not done before.
-    async fn make_room(
+    /// Removes an object that is to be made anew.
+    pub(crate) async fn make_room(
         &self,
         deployment: &Deployment,
         object: &Object,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let reference = object.reference();
+        if !deployment.replaces(reference) {
+            return Ok(());
+        }
         let may = |live: &Object| self.check_carried(deployment, object, Some(live));
-        let propagation = match reference.gvk.kind.as_str() {
-            // The next one takes them over, and replaces them one by one.
-            "StatefulSet" => Propagation::Orphan,
-            _ => Propagation::Foreground,
-        };
-        leased.remove_with(propagation, reference, may).await?;
-        let gone = [reference.clone()];
-        let wait = self.asked.request.wait;
-        Ok(leased.cluster.wait_gone(&gone, wait).await?)
+        leased
+            .make_room(reference, self.asked.request.wait, may)
+            .await
     }
 
     fn check_carried(

@@ -10,9 +10,7 @@ use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::namespace_record::NamespaceRecord;
-use crate::model::obstacle::Obstacle;
 use crate::model::owner::check_owner;
-use crate::model::owner::owner_of;
 use crate::plan::Ready;
 use crate::plan::carried::Turn;
 use crate::plan::default_account::DefaultAccount;
@@ -100,14 +98,9 @@ impl Ready<'_> {
 
     /// Removes what the plan showed, as far as it is still the Solution's.
     async fn remove_stale(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
-        let solution = self.asked.id.name();
         let shown = self.decision.deployment.iter();
         for object in shown.flat_map(|deployment| &deployment.stale) {
-            let removed = leased.remove(object.reference(), |live| owner_of(live, solution));
-            match removed.await {
-                Err(Error::Refused(Obstacle::Owned(..))) => {}
-                other => other?,
-            }
+            self.remove_former(object.reference(), leased).await?;
         }
         Ok(())
     }
@@ -138,8 +131,16 @@ impl Ready<'_> {
             let solution = self.asked.id.name();
             let namespace = &deployment.namespace;
             let carried = &deployment.carried;
-            let restored = before.restore(leased, solution, namespace, carried);
+            let changes_form = !deployment.stopped.is_empty();
+            if changes_form {
+                self.stop_successor(deployment, leased).await?;
+            }
+            let replaced = (&deployment.replaced[..], self.asked.request.wait);
+            let restored = before.restore(leased, (solution, namespace), carried, replaced);
             restored.await?;
+            if changes_form {
+                return self.start_former(deployment, leased).await;
+            }
             self.come_up(deployment, leased).await
         };
         match restored.await {
@@ -167,6 +168,9 @@ impl Ready<'_> {
             self.put(deployment, object, leased).await?;
         }
         self.bring(deployment, Turn::First, leased).await?;
+        if deployment.operator.is_some() && deployment.first_workloads().is_none() {
+            self.stop_former(deployment, leased).await?;
+        }
         for object in pods {
             self.put(deployment, object, leased).await?;
         }
@@ -204,6 +208,7 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let solution = self.asked.id.name();
+        self.make_room(deployment, object, leased).await?;
         let decide = |live: Option<&Object>| {
             if is_default_account(object.reference()) {
                 let secret = deployment.deployed.pull_secret.as_ref();

@@ -2,6 +2,7 @@
 //! from that look, and it is written only if it is still as it was seen. Whoever is quicker is looked at anew.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use deployer::{Applied, Cluster, Conflicts, Deleted, Object, ObjectRef, Propagation, Scope};
 use schemas::{KubernetesName, Namespace, SolutionName};
@@ -227,6 +228,23 @@ impl Leased<'_> {
             }
         }
         unreachable!("the loop ends at the last decision")
+    }
+
+    /// Removes an object that is made anew, and waits until it is gone.
+    pub(crate) async fn make_room(
+        &mut self,
+        reference: &ObjectRef,
+        wait: Duration,
+        may: impl Fn(&Object) -> Result<(), Obstacle>,
+    ) -> Result<(), Error> {
+        let propagation = match reference.gvk.kind.as_str() {
+            // The next one takes its pods over, and replaces them one by one.
+            "StatefulSet" => Propagation::Orphan,
+            _ => Propagation::Foreground,
+        };
+        self.remove_with(propagation, reference, may).await?;
+        let gone = std::slice::from_ref(reference);
+        Ok(self.cluster.wait_gone(gone, wait).await?)
     }
 
     /// Deletes an object of the records.

@@ -8,6 +8,7 @@ mod definitions;
 pub(crate) mod delete;
 mod deploy;
 pub(crate) mod environment;
+mod handover;
 mod journal;
 mod leased;
 pub(crate) mod lifecycle;

@@ -44,6 +44,9 @@ pub(crate) const CARRIED: &str = "solutions.metalk8s.scality.com/carried";
 /// On Jobs: the digest of what they were made from. Another one means that the Job is made anew.
 pub(crate) const INPUTS: &str = "solutions.metalk8s.scality.com/inputs";
 
+/// On workloads that were stopped so that what takes their place can start: how many pods they had.
+pub(crate) const STOPPED: &str = "solutions.metalk8s.scality.com/stopped";
+
 /// On CRDs that were there before a Solution took them over, and so stay when it goes.
 pub(crate) const ADOPTED: &str = "solutions.metalk8s.scality.com/adopted";
 /// On the default ServiceAccount of a namespace: the pull secret that was added to it.

@@ -20,14 +20,15 @@ use crate::model::owner::{check_distinct, check_owner, look};
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Request, Target};
 use crate::model::site::{HeldSite, OPERATOR};
-use crate::model::stage::intercepts;
+use crate::model::stage::{Stage, intercepts};
 use crate::model::state::ClusterState;
-use crate::plan::carried::{self, Wave};
+use crate::plan::carried::{self, Turn, Wave};
 use crate::plan::carrying::{Carrying, Planned};
 use crate::plan::choices;
 use crate::plan::consent::{self, Beyond};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::expand::Addresses;
+use crate::plan::handover;
 use crate::plan::login;
 use crate::plan::metrics::{Collector, Served};
 use crate::plan::operator::{Rendering, operator_name};
@@ -59,6 +60,8 @@ pub(crate) struct Deployment {
     pub(crate) operator: Option<String>,
     /// What of the objects is carried as it is, and in which order; it stands behind the operator's.
     pub(crate) waves: Vec<Wave>,
+    /// What ran before in another form, and stops before what takes its place starts.
+    pub(crate) stopped: Vec<Object>,
     /// What of it is removed and made anew, as it was seen.
     pub(crate) replaced: Vec<Object>,
     /// What the site's files change about them.
@@ -119,6 +122,20 @@ impl Deployment {
         let own = self.own();
         let pods = own.iter().position(|it| it.gvk().kind == "Deployment");
         own.split_at(pods.unwrap_or(own.len()))
+    }
+
+    /// Whether an object was there when this was planned.
+    pub(crate) fn was_there(&self, object: &ObjectRef) -> bool {
+        self.uids.keys().any(|known| known.is_same_object(object))
+    }
+
+    /// The first wave of what runs before the operator's pods, or of all where there is no operator: what stops has
+    /// stopped then.
+    pub(crate) fn first_workloads(&self) -> Option<usize> {
+        let mut waves = self.waves.iter();
+        waves.position(|wave| {
+            wave.stage == Stage::Workload && (self.operator.is_none() || wave.turn == Turn::First)
+        })
     }
 
     /// Whether an object is removed and made anew.
@@ -273,6 +290,10 @@ impl Planner<'_> {
         check_distinct(&objects, obstacles);
         let live = self.live(&namespace, &mut carried).await?;
         let rights = consent::compare(&live, &objects)?;
+        let stopped = handover::stopping(&live, &objects, (id.name(), &namespace));
+        carried
+            .replaced
+            .extend(handover::unfit(&stopped, &objects).cloned());
         let mut deployment = Deployment {
             rights,
             beyond: Beyond::of(
@@ -287,6 +308,7 @@ impl Planner<'_> {
             uids,
             operator: operator.map(|_| operator_name(id.name().as_str())),
             waves,
+            stopped,
             replaced: carried.replaced,
             patched: carried.patched,
             carried: carried.record,

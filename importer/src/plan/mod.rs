@@ -14,6 +14,7 @@ pub(crate) mod deployment;
 mod diff;
 mod expand;
 pub(crate) mod file;
+pub(crate) mod handover;
 mod hidden;
 mod images;
 pub(crate) mod login;
@@ -211,6 +212,10 @@ impl<'a> Plan<'a> {
         let about = deployment.iter().flat_map(|it| asked_about_everything(it));
         let about = about.chain(deployment.and_then(uncollected));
         self.summary.notes.extend(about);
+        let stopped = deployment.iter().flat_map(|it| &it.stopped);
+        let stopped = stopped.map(|it| it.reference());
+        let stopped = stopped.map(|it| format!("{it} stops before what takes its place starts"));
+        self.summary.notes.extend(stopped);
         let left = deployment.iter().flat_map(|it| &it.left);
         let left = left.map(|it| format!("{it} stays: it is not what was applied"));
         self.summary.notes.extend(left);

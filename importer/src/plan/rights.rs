@@ -99,6 +99,9 @@ pub(crate) async fn check_writing(
             needs.carried(carried.objects.iter());
             needs.served();
         }
+        if !deployment.stopped.is_empty() {
+            needs.stopped();
+        }
         for object in &deployment.stale {
             if carried.find(object.reference()).is_none() {
                 needs.removed(object.reference());

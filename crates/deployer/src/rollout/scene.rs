@@ -138,7 +138,7 @@ impl Cluster {
     }
 
     /// What a workload's selector finds; `None` without the right to look.
-    async fn selected(
+    pub(super) async fn selected(
         &self,
         workload: &Object,
         api_version: &str,
@@ -278,7 +278,7 @@ fn is_current(set: &Value, deployment: &Value) -> bool {
     is_owned_by(set, &deployment["metadata"]["uid"]) && template == deployment["spec"]["template"]
 }
 
-fn is_owned_by(object: &Value, uid: &Value) -> bool {
+pub(super) fn is_owned_by(object: &Value, uid: &Value) -> bool {
     let owners = object["metadata"]["ownerReferences"].as_array();
     owners.is_some_and(|owners| owners.iter().any(|owner| owner["uid"] == *uid))
 }

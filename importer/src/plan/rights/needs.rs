@@ -354,6 +354,12 @@ impl Needs {
         self.here(&["get"], CORE, "pods/log", None);
     }
 
+    /// Waiting until the pods are gone of what is stopped.
+    pub(crate) fn stopped(&mut self) {
+        self.here(&["list"], APPS, "replicasets", None);
+        self.here(&["get", "list"], CORE, "pods", None);
+    }
+
     /// Trying an operator's pod and its pull secret beforehand, and starting anew those of its pods that wait for an
     /// image. No verb fails for want of it.
     pub(crate) fn trial(&mut self) {

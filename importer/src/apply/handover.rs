@@ -1,0 +1,107 @@
+//! Carries the change between an operator and what is carried as it is: stops what ran before what takes its place
+//! starts, and the other way round where that does not come up.
+
+use deployer::{Conflicts, Object, ObjectRef};
+
+use crate::apply::leased::Leased;
+use crate::model::error::Error;
+use crate::model::event::Event;
+use crate::model::obstacle::Obstacle;
+use crate::model::owner::owner_of;
+use crate::model::stage::intercepts;
+use crate::plan::Ready;
+use crate::plan::deployment::Deployment;
+use crate::plan::handover::stopped;
+
+impl Ready<'_> {
+    /// Stops what ran, if another form of the Solution takes its place, and waits until its last pod is gone.
+    pub(crate) async fn stop_former(
+        &self,
+        deployment: &Deployment,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        if deployment.stopped.is_empty() {
+            return Ok(());
+        }
+        // Nothing may refuse what follows while nobody answers.
+        let calling = deployment.stale.iter();
+        for object in calling.filter(|it| intercepts(it.reference())) {
+            self.remove_former(object.reference(), leased).await?;
+        }
+        self.stop(&deployment.stopped, leased).await
+    }
+
+    /// Stops what took its place, so that it can come back. What only the new form has goes.
+    pub(crate) async fn stop_successor(
+        &self,
+        deployment: &Deployment,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        let is_new = |object: &&Object| {
+            object.gvk().group == "apps" && !deployment.was_there(object.reference())
+        };
+        let new = deployment.objects.iter().filter(is_new);
+        let new: Vec<ObjectRef> = new.map(|it| it.reference().clone()).collect();
+        for object in &new {
+            self.remove_former(object, leased).await?;
+        }
+        let wait = self.asked.request.wait;
+        leased.cluster.wait_gone(&new, wait).await?;
+        self.stop(&deployment.stopped, leased).await
+    }
+
+    /// Waits until what was stopped is there again.
+    pub(crate) async fn start_former(
+        &self,
+        deployment: &Deployment,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        let stopped = deployment.stopped.iter();
+        let stopped: Vec<ObjectRef> = stopped.map(|it| it.reference().clone()).collect();
+        let tell = |standing| (leased.tell)(Event::Standing(standing));
+        let wait = self.asked.request.wait;
+        Ok(leased.cluster.wait_settled(&stopped, wait, &tell).await?)
+    }
+
+    async fn stop(&self, workloads: &[Object], leased: &mut Leased<'_>) -> Result<(), Error> {
+        let solution = self.asked.id.name();
+        for workload in workloads {
+            let reference = workload.reference();
+            if reference.gvk.kind == "DaemonSet" {
+                self.remove_former(reference, leased).await?;
+                continue;
+            }
+            let decide = |live: Option<&Object>| {
+                let ours = live.filter(|live| owner_of(live, solution).is_ok());
+                ours.map(stopped).transpose()
+            };
+            leased.put_with(Conflicts::Force, reference, decide).await?;
+        }
+        let wait = self.asked.request.wait;
+        for workload in workloads {
+            let reference = workload.reference();
+            leased.lock.check()?;
+            if reference.gvk.kind == "DaemonSet" {
+                let gone = std::slice::from_ref(reference);
+                leased.cluster.wait_gone(gone, wait).await?;
+            } else {
+                leased.cluster.wait_stopped(reference, wait).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes an object if it is still the Solution's.
+    pub(crate) async fn remove_former(
+        &self,
+        object: &ObjectRef,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        let solution = self.asked.id.name();
+        let removed = leased.remove(object, |live| owner_of(live, solution));
+        match removed.await {
+            Err(Error::Refused(Obstacle::Owned(..))) => Ok(()),
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The change between an operator and what is carried as it is: what ran before stops before what takes its place starts,
+//! since both would work on the same objects. What has the same name in both forms is handed over, and never deleted.
+
+use deployer::{Gvk, Object, ObjectRef};
+use schemas::{Namespace, SolutionName};
+use serde_json::json;
+
+use crate::model::applied::without_server_fields;
+use crate::model::error::Error;
+use crate::model::vocabulary as v;
+use crate::plan::operator::operator_name;
+
+/// What has to stop of what is there, if these objects have another form; an operator is among them or not.
+pub(crate) fn stopping(
+    live: &[Object],
+    objects: &[Object],
+    (solution, namespace): (&SolutionName, &Namespace),
+) -> Vec<Object> {
+    let name = operator_name(solution.as_str());
+    let operator = ObjectRef::namespaced("apps/v1", "Deployment", namespace.as_str(), &name);
+    // Nothing that is carried there has this label.
+    let is_operator = |object: &Object| {
+        object.reference().is_same_object(&operator) && object.labels().contains_key(v::ENVIRONMENT)
+    };
+    let (was, is) = (
+        live.iter().any(is_operator),
+        objects.iter().any(is_operator),
+    );
+    if was == is {
+        return Vec::new();
+    }
+    let goes = |live: &&Object| {
+        let mut objects = objects.iter();
+        !objects.any(|it| it.reference().is_same_object(live.reference()))
+    };
+    let stops = |live: &&Object| {
+        let is_it = live.reference().is_same_object(&operator);
+        runs(live.gvk()) && (is_it || !was && goes(live))
+    };
+    live.iter().filter(stops).cloned().collect()
+}
+
+/// Those of what stops that cannot become what takes their place: Kubernetes lets nobody change which pods are a
+/// workload's. Nothing runs of them by then, so that nothing is lost when they are made anew.
+pub(crate) fn unfit<'a>(
+    stopped: &'a [Object],
+    objects: &'a [Object],
+) -> impl Iterator<Item = &'a Object> {
+    let selects_others = |live: &&Object| {
+        let mut objects = objects.iter();
+        let next = objects.find(|it| it.reference().is_same_object(live.reference()));
+        let selector = |object: &Object| object.as_value()["spec"]["selector"].clone();
+        next.is_some_and(|next| selector(next) != selector(live))
+    };
+    stopped.iter().filter(selects_others)
+}
+
+/// Whether objects of a kind keep pods running.
+fn runs(kind: &Gvk) -> bool {
+    let kinds = ["Deployment", "StatefulSet", "ReplicaSet", "DaemonSet"];
+    kind.group == "apps" && kinds.contains(&kind.kind.as_str())
+}
+
+/// A workload without pods. It says how many it had, so that they come back whatever happens.
+pub(crate) fn stopped(live: &Object) -> Result<Object, Error> {
+    let mut value = without_server_fields(live.clone().into_value());
+    if !live.annotations().contains_key(v::STOPPED) {
+        let replicas = value["spec"]["replicas"].as_u64().unwrap_or(1);
+        value["metadata"]["annotations"][v::STOPPED] = json!(replicas.to_string());
+    }
+    value["spec"]["replicas"] = json!(0);
+    Ok(Object::new(value)?)
+}
+
+/// An object as it was before it was stopped, if it was.
+pub(crate) fn started(object: Object) -> Result<Object, Error> {
+    let replicas = object.annotations().get(v::STOPPED).copied();
+    let Some(replicas) = replicas.and_then(|it| it.parse::<u32>().ok()) else {
+        return Ok(object);
+    };
+    let mut value = object.into_value();
+    value["spec"]["replicas"] = json!(replicas);
+    if let Some(annotations) = value["metadata"]["annotations"].as_object_mut() {
+        annotations.remove(v::STOPPED);
+    }
+    Ok(Object::new(value)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn workload(kind: &str, name: &str, labels: &Value) -> Object {
+        Object::new(json!({
+            "apiVersion": "apps/v1", "kind": kind,
+            "metadata": { "name": name, "namespace": "prod", "labels": labels },
+            "spec": { "replicas": 3, "selector": { "matchLabels": { "app": name } } },
+        }))
+        .unwrap()
+    }
+
+    fn names(objects: &[Object]) -> Vec<String> {
+        let names = objects.iter().map(|it| it.reference().to_string());
+        names.collect()
+    }
+
+    #[test]
+    fn what_ran_stops_only_where_the_form_changes() {
+        let (shop, prod) = ("shop".parse().unwrap(), "prod".parse().unwrap());
+        let stopping = |live: &[Object], objects: &[Object]| {
+            names(&super::stopping(live, objects, (&shop, &prod)))
+        };
+        let operator = workload(
+            "Deployment",
+            "shop-operator",
+            &json!({ v::ENVIRONMENT: "prod" }),
+        );
+        let carried = |name: &str| workload("Deployment", name, &json!({}));
+        let daemon = workload("DaemonSet", "agent", &json!({}));
+        let both = [operator.clone(), carried("web")];
+        assert_eq!(stopping(&both, &[operator.clone()]), [""; 0]);
+        assert_eq!(
+            stopping(&[carried("web"), daemon.clone()], &[carried("api")]),
+            [""; 0]
+        );
+        // From an operator, which alone is the other form.
+        assert_eq!(
+            stopping(&both, &[carried("api")]),
+            ["Deployment prod/shop-operator"]
+        );
+        assert_eq!(
+            stopping(&both, &[carried("shop-operator")]),
+            ["Deployment prod/shop-operator"]
+        );
+        // To an operator: what stays as it is carried goes on running.
+        let live = [carried("web"), carried("api"), daemon];
+        let next = [operator, carried("web")];
+        assert_eq!(
+            stopping(&live, &next),
+            ["Deployment prod/api", "DaemonSet prod/agent"]
+        );
+        assert_eq!(
+            stopping(&[carried("shop-operator")], &next),
+            ["Deployment prod/shop-operator"]
+        );
+    }
+
+    #[test]
+    fn one_that_selects_other_pods_is_made_anew() {
+        let live = [workload("Deployment", "web", &json!({}))];
+        assert_eq!(unfit(&live, &live).count(), 0);
+        let mut other = live[0].clone().into_value();
+        other["spec"]["selector"]["matchLabels"] = json!({ "name": "web" });
+        let other = [Object::new(other).unwrap()];
+        assert_eq!(unfit(&live, &other).count(), 1);
+    }
+
+    #[test]
+    fn what_is_stopped_comes_back_as_it_was() {
+        let live = workload("Deployment", "web", &json!({}));
+        let once = stopped(&live).unwrap();
+        assert_eq!(once.as_value()["spec"]["replicas"], 0);
+        // An interruption may have it stopped twice.
+        let back = started(stopped(&once).unwrap()).unwrap();
+        assert_eq!(back.as_value()["spec"]["replicas"], 3);
+        assert!(!back.annotations().contains_key(v::STOPPED));
+        assert_eq!(started(live.clone()).unwrap(), live);
+    }
+}

@@ -1,0 +1,194 @@
+//! A Solution that was an operator becomes a release that is carried as it is, and an operator again: the one stops before
+//! the other starts, and what both have is handed over.
+
+use serde_json::Value;
+
+use crate::carried::{import, pack};
+use crate::gate::Gate;
+use crate::site::{Site, difference, eventually};
+
+/// The operator that the example's server plays, since it answers probes.
+const OPERATOR: &str = "  operator:
+    image: {name: server, tag: 1.0.0}
+    command: [example-server]
+    template:
+      spec:
+        containers:
+          - name: manager
+            readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+";
+
+/// The same as a release, with a page beside it that comes first.
+const RELEASE: &str = "
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: shop-operator, namespace: shop-system}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: page, namespace: shop-system}
+spec:
+  selector: {matchLabels: {app: page}}
+  template:
+    metadata: {labels: {app: page}}
+    spec:
+      containers:
+        - name: page
+          image: registry.example.test/example/server:1.0.0
+          readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop-operator, namespace: shop-system}
+spec:
+  selector: {matchLabels: {app: shop-operator}}
+  template:
+    metadata: {labels: {app: shop-operator}}
+    spec:
+      serviceAccountName: shop-operator
+      containers:
+        - name: server
+          image: registry.example.test/example/server:1.0.0
+          readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+";
+
+const OWN: &str = "  manifests: [{name: shop, files: [release.yaml], namespaces: [{name: shop-system, fixed: false}]}]\n";
+
+/// What both forms have.
+const SHARED: [&str; 2] = ["deployment/shop-operator", "serviceaccount/shop-operator"];
+
+fn uids(site: &Site) -> Vec<String> {
+    let uid = |object: &&str| site.field("prod", object, "{.metadata.uid}");
+    SHARED.iter().map(uid).collect()
+}
+
+/// The names of all pods, also of those on their way out.
+fn pods(site: &Site) -> String {
+    let get = ["get", "pods", "--output=name"];
+    site.kubectl("prod", &get).success()
+}
+
+fn deployments(site: &Site) -> Vec<String> {
+    let get = ["get", "deployments", "--output=json"];
+    let list: Value = site.kubectl("prod", &get).json();
+    let all = list["items"].as_array().unwrap().iter();
+    all.map(|it| {
+        format!(
+            "{} {}",
+            it["metadata"]["name"].as_str().unwrap(),
+            it["status"]["readyReplicas"]
+        )
+    })
+    .collect()
+}
+
+/// Runs a command, and says which pods there were right before a request.
+fn pods_before(site: &Site, request: &'static str, command: &mut std::process::Command) -> String {
+    let gate = Gate::before(site, request);
+    let mut seen = None;
+    gate.during(command, || seen = Some(pods(site))).success();
+    seen.expect("the request was made")
+}
+
+#[test]
+fn an_operator_becomes_a_release_and_an_operator_again() {
+    let site = Site::new("handover");
+    site.environment("prod");
+    let empty = site.everything("prod");
+    let first = pack(&site, "1.0.0", OPERATOR, RELEASE);
+    import(&site, &first, &[]).success();
+    let shared = uids(&site);
+    assert_eq!(deployments(&site), ["shop-operator 1"]);
+
+    let second = pack(&site, "2.0.0", OWN, RELEASE);
+    let planned = import(&site, &second, &["--dry-run"]).success();
+    let words = "Deployment prod/shop-operator stops before what takes its place starts";
+    assert!(planned.contains(words), "{planned}");
+    let into = ["-e", "prod", "--pull-secret", "login"];
+    let made = "POST /apis/apps/v1/namespaces/prod/deployments?";
+    let before = pods_before(&site, made, &mut site.import_command(&second, &into));
+    assert_eq!(before, "", "the operator ran beside the release");
+    assert_eq!(uids(&site), shared);
+    assert_eq!(deployments(&site), ["page 1", "shop-operator 1"]);
+    let left = site.everything("prod");
+    assert!(!left.contains_key("ConfigMap shop-operator-config"));
+    let operator = &left["Deployment shop-operator"];
+    let annotations = operator["metadata"]["annotations"].to_string();
+    assert!(!annotations.contains("stopped"), "{annotations}");
+    let container = &operator["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["name"], "server");
+    assert!(container["command"].is_null(), "{container}");
+
+    let mut rollback = site.command();
+    rollback.args(["rollback", "shop", "-e", "prod"]);
+    let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
+    rollback.args(["--ca-file", &ca]);
+    let applied =
+        "deployments/shop-operator?fieldManager=solution&fieldValidation=Strict&force=false HTTP";
+    let before = pods_before(&site, applied, &mut rollback);
+    assert_eq!(before, "", "the release ran beside the operator");
+    assert_eq!(uids(&site), shared);
+    assert_eq!(deployments(&site), ["shop-operator 1"]);
+
+    site.solution(&["undeploy", "shop", "-e", "prod"]).success();
+    eventually("nothing of either form is left", || {
+        difference(&empty, &site.everything("prod"))
+            .is_empty()
+            .then_some(())
+    });
+}
+
+#[test]
+fn an_operator_comes_back_when_the_release_does_not_come_up() {
+    let site = Site::new("comeback");
+    site.environment("prod");
+    let first = pack(&site, "1.0.0", OPERATOR, RELEASE);
+    import(&site, &first, &[]).success();
+    let before = site.everything("prod");
+    // A release whose operator selects other pods cannot take the Deployment over; it is made anew without a question,
+    // since it stands still by then.
+    let other = RELEASE.replace("{app: shop-operator}", "{app: other}");
+    let broken = other.replace("path: /healthz", "path: /nowhere");
+    let second = pack(&site, "2.0.0", OWN, &broken);
+    let planned = import(&site, &second, &["--dry-run"]).success();
+    assert!(
+        planned.contains("replace Deployment prod/shop-operator"),
+        "{planned}"
+    );
+    let failed = import(&site, &second, &["--wait", "20s"]);
+    let failed = failed.failure(1);
+    assert!(failed.contains("1.0.0"), "{failed}");
+    assert_eq!(deployments(&site), ["shop-operator 1"]);
+    let mut after = site.everything("prod");
+    for objects in [&mut after, &mut before.clone()] {
+        objects.retain(|name, _| !name.starts_with("Pod") && !name.starts_with("ReplicaSet"));
+    }
+    let container = &after["Deployment shop-operator"]["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["name"], "manager");
+    assert!(!after.contains_key("Deployment page"));
+    // What came back is the very one that goes.
+    site.solution(&["undeploy", "shop", "-e", "prod"]).success();
+    assert_eq!(deployments(&site), [""; 0]);
+}
+
+#[test]
+fn what_somebody_made_anew_stays_and_is_named() {
+    let site = Site::new("stranger");
+    site.environment("prod");
+    let archive = pack(&site, "1.0.0", OWN, RELEASE);
+    import(&site, &archive, &[]).success();
+    let account = ["get", "serviceaccount", "shop-operator", "--output=json"];
+    let mut account: Value = site.kubectl("prod", &account).json();
+    let metadata = account["metadata"].as_object_mut().unwrap();
+    metadata.retain(|field, _| ["name", "namespace", "labels"].contains(&field.as_str()));
+    let delete = ["delete", "serviceaccount", "shop-operator"];
+    site.kubectl("prod", &delete).success();
+    site.apply(&account.to_string()).success();
+
+    let undone = site.solution(&["undeploy", "shop", "-e", "prod"]).success();
+    let words = "ServiceAccount prod/shop-operator stays: it is not what was applied";
+    assert!(undone.contains(words), "{undone}");
+    let name = site.field("prod", "serviceaccount/shop-operator", "{.metadata.name}");
+    assert_eq!(name, "shop-operator");
+    assert_eq!(deployments(&site), [""; 0]);
+}
