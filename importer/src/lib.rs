@@ -30,6 +30,7 @@ pub use history::{History, Known, KnownChange, Wanted, WayBack, history, way_bac
 pub use kept::{imported, open as open_kept};
 pub use mirrors::{Format, MirroredImage, Mirrors, NodeFile};
 pub use model::authority::Authority;
+pub use model::cleanup::RemoveSets;
 pub use model::error::{Error, ExpandError, PushFailure, Unpulled};
 pub use model::event::Event;
 pub use model::evidence::{Gap, Sealed};

@@ -1,7 +1,7 @@
 //! `solution undeploy` and `deactivate`, and what all verbs share that take a step of an import back.
 
 use clap::{ArgGroup, Args};
-use importer::{Change, EvenIfUsed, Hindered, Run, Undone};
+use importer::{Change, EvenIfUsed, Hindered, RemoveSets, Run, Undone};
 use schemas::{EnvironmentName, Namespace, SolutionName};
 
 use super::change::{change, show_revision};
@@ -17,7 +17,8 @@ use crate::render;
     group(ArgGroup::new("place").args(["environment", "namespace"]).multiple(true).required(true)),
     after_help = "\
 Custom resources that users created, and whatever the operator made for them, stay: delete them
-first, or delete the environment.
+first, or delete the environment. What the Solution has for its own removal (sets with
+`phase: remove`) is applied first and awaited; nothing is removed if it fails.
 
 With --namespace alone, who administers only this namespace removes what they have deployed there.
 
@@ -36,6 +37,9 @@ pub(crate) struct Undeploy {
     /// Only this namespace of the environment
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<Namespace>,
+
+    #[command(flatten)]
+    sets: RemoveSetsArguments,
 
     #[command(flatten)]
     removal: RemovalArguments,
@@ -60,6 +64,20 @@ pub(crate) struct Deactivate {
 
     #[command(flatten)]
     removal: RemovalArguments,
+}
+
+/// What a Solution has applied before it is removed.
+#[derive(Args, Debug)]
+pub(super) struct RemoveSetsArguments {
+    /// Remove it without applying the sets that it has for its removal: what they would clean up stays
+    #[arg(long)]
+    skip_remove_sets: bool,
+}
+
+impl RemoveSetsArguments {
+    pub(super) fn choice(&self) -> RemoveSets {
+        choose(self.skip_remove_sets, RemoveSets::Skip, RemoveSets::Apply)
+    }
 }
 
 /// What may still use what goes.
@@ -93,7 +111,8 @@ impl Undeploy {
             free(match place {
                 (Some(environment), namespace) => {
                     let namespace = namespace.as_ref();
-                    importer::undeploy(change, &self.solution, environment, namespace).await
+                    let place = (environment, namespace);
+                    importer::undeploy(change, &self.solution, place, self.sets.choice()).await
                 }
                 (None, Some(namespace)) => {
                     importer::undeploy_alone(change, &self.solution, namespace).await
@@ -137,6 +156,9 @@ where
 /// What was removed and what stays, for people.
 pub(super) fn show(undone: &Undone, done: &str, run: Run) {
     if run == Run::Dry {
+        for object in &undone.applied {
+            render::line!("{object} would be applied first, and awaited");
+        }
         for object in &undone.removed {
             render::line!("{object} would be removed");
         }
@@ -144,6 +166,9 @@ pub(super) fn show(undone: &Undone, done: &str, run: Run) {
             render::line!("manifest {manifest} would be deleted");
         }
     } else {
+        for object in &undone.applied {
+            render::line!("{object} was applied first");
+        }
         let removed = render::count(undone.removed.len(), "object");
         render::line!("{done}: {removed} removed");
         if !undone.freed.is_empty() {

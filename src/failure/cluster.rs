@@ -3,6 +3,7 @@
 use deployer::{Awaited, Error, PullProblem, Stuck, Unsettled};
 use importer::{Condition, OperatorStatus, PushFailure};
 
+use super::fixes::SKIP_REMOVE_SETS;
 use super::pulls;
 use super::{Answer, Failure, Judge, NO, Outcome, fix, no, unknown};
 use crate::args::choose;
@@ -174,6 +175,9 @@ impl From<importer::Error> for Failure {
                     .into_iter()
                     .fold(Self::new(outcome, error), Self::hint);
                 failure.files(files)
+            }
+            E::Cleanup { source, .. } => {
+                quoting(log_of(source), Self::judged(source.answer(), error)).hint(SKIP_REMOVE_SETS)
             }
             E::NotRolledBack { source, .. } => Self::new(source.answer().0, error),
             E::Unserved { .. } => Self::unknown(error).hint(UNSERVED),

@@ -5,6 +5,7 @@ use schemas::{EnvironmentName, KubernetesName, Namespace, ParameterName, Solutio
 
 use super::registry::MAY_NOT_PUSH;
 
+pub(super) const SKIP_REMOVE_SETS: &str = "mend what is wrong and run the same command again; `--skip-remove-sets` removes it without cleaning up first";
 const OTHER_NAMESPACE: &str = "choose another namespace with `--namespace`";
 const ADOPT_NAMESPACE: &str =
     "choose another with `--namespace`, or take it over with `--adopt namespace`";
@@ -148,7 +149,7 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::Patch(..) => PATCH,
         Unfit::Lost(_) => LOST,
         Unfit::Values(..) => "give large texts in objects of your own, which the release names",
-        Unfit::Unsupported(..) => "ask the publisher for an archive without it",
+        Unfit::CleanupLost(..) => SKIP_REMOVE_SETS,
     };
     words.to_owned()
 }

@@ -3,6 +3,8 @@
 //! What sends requests to a Service of the release (webhooks) is made so that it cannot refuse anything until it is
 //! served: else the release would keep its own pods from starting.
 
+use std::time::Duration;
+
 use deployer::{Object, ObjectRef, Selector};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -10,12 +12,13 @@ use tokio::time::{Instant, sleep};
 use crate::apply::leased::Leased;
 use crate::limits;
 use crate::model::carried::{self, CarriedRecord};
+use crate::model::cleanup;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::owner::check_carried;
 use crate::model::stage::{Stage, intercepts};
 use crate::plan::Ready;
-use crate::plan::carried::{Turn, Wave};
+use crate::plan::carried::Turn;
 use crate::plan::deployment::Deployment;
 
 impl Ready<'_> {
@@ -27,14 +30,35 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let (solution, namespace) = (&deployment.solution, &deployment.namespace);
-        if !carried.objects.is_empty() {
+        if !carried.is_empty() {
             return leased.keep(carried.to_object(solution, namespace)).await;
         }
-        if deployment.carried_before.objects.is_empty() {
+        if deployment.carried_before.is_empty() {
             return Ok(());
         }
         let reference = carried::reference(solution, namespace);
         leased.forget(&reference).await
+    }
+
+    /// Keeps what is applied before a removal: first what is kept, then the record that says so; and forgets it the other
+    /// way round.
+    pub(crate) async fn record_applied(
+        &self,
+        deployment: &Deployment,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        let (solution, namespace) = (&deployment.solution, &deployment.namespace);
+        let applied = deployment.carried.seen(&leased.uids);
+        if !applied.cleanup.is_empty() {
+            let kept = deployment.cleanup.to_object(solution, namespace);
+            leased.keep(kept).await?;
+        }
+        self.record_carried(deployment, &applied, leased).await?;
+        if applied.cleanup.is_empty() && !deployment.carried_before.cleanup.is_empty() {
+            let kept = cleanup::reference(solution, namespace);
+            return leased.forget(&kept).await;
+        }
+        Ok(())
     }
 
     /// Brings what is carried and has its turn, in its order.
@@ -54,7 +78,7 @@ impl Ready<'_> {
             for object in objects {
                 self.bring_one(deployment, object, leased).await?;
             }
-            self.settle(wave, objects, leased).await?;
+            settle(leased, wave.stage, objects, self.asked.request.wait).await?;
             for object in objects.iter().filter(|object| !asks_nobody(object)) {
                 self.arm(deployment, object, leased).await?;
             }
@@ -115,35 +139,6 @@ impl Ready<'_> {
         Ok(())
     }
 
-    /// Waits for what the next wave needs.
-    async fn settle(
-        &self,
-        wave: &Wave,
-        objects: &[Object],
-        leased: &mut Leased<'_>,
-    ) -> Result<(), Error> {
-        let wait = self.asked.request.wait;
-        leased.lock.check()?;
-        match wave.stage {
-            Stage::Space | Stage::Data => Ok(()),
-            Stage::Definition => {
-                for object in objects {
-                    leased
-                        .cluster
-                        .wait_crd_established(object.name(), wait)
-                        .await?;
-                }
-                Ok(())
-            }
-            Stage::Workload | Stage::Resource => {
-                let awaited = objects.iter().filter(|object| asks_nobody(object));
-                let awaited: Vec<ObjectRef> = awaited.map(|it| it.reference().clone()).collect();
-                let tell = |standing| (leased.tell)(Event::Standing(standing));
-                Ok(leased.cluster.wait_settled(&awaited, wait, &tell).await?)
-            }
-        }
-    }
-
     /// Lets a webhook refuse what it is to refuse, once it is served.
     async fn arm(
         &self,
@@ -169,6 +164,34 @@ impl Ready<'_> {
     }
 }
 
+/// Waits for what the next wave needs of these objects of a stage.
+pub(crate) async fn settle(
+    leased: &mut Leased<'_>,
+    stage: Stage,
+    objects: &[Object],
+    wait: Duration,
+) -> Result<(), Error> {
+    leased.lock.check()?;
+    match stage {
+        Stage::Space | Stage::Data => Ok(()),
+        Stage::Definition => {
+            for object in objects {
+                leased
+                    .cluster
+                    .wait_crd_established(object.name(), wait)
+                    .await?;
+            }
+            Ok(())
+        }
+        Stage::Workload | Stage::Resource => {
+            let awaited = objects.iter().filter(|object| asks_nobody(object));
+            let awaited: Vec<ObjectRef> = awaited.map(|it| it.reference().clone()).collect();
+            let tell = |standing| (leased.tell)(Event::Standing(standing));
+            Ok(leased.cluster.wait_settled(&awaited, wait, &tell).await?)
+        }
+    }
+}
+
 /// Whether an object is no webhook's configuration.
 fn asks_nobody(object: &Object) -> bool {
     object.as_value().get("webhooks").is_none() || !intercepts(object.reference())
@@ -180,7 +203,7 @@ fn webhooks(object: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// The object with webhooks that refuse nothing yet, but for those that did before.
-fn disarmed(object: &Object, live: Option<&Object>) -> Result<Object, Error> {
+pub(crate) fn disarmed(object: &Object, live: Option<&Object>) -> Result<Object, Error> {
     if asks_nobody(object) {
         return Ok(object.clone());
     }

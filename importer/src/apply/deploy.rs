@@ -49,8 +49,7 @@ impl Ready<'_> {
             }
             return Err(error);
         }
-        let applied = new.seen(&leased.uids);
-        self.record_carried(deployment, &applied, leased).await?;
+        self.record_applied(deployment, leased).await?;
         note(&mut place);
         place.write(leased).await
     }

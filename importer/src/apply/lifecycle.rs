@@ -13,6 +13,7 @@ use crate::apply::definitions::Definitions;
 use crate::apply::leased::{Done, Leased};
 use crate::apply::withdraw::Withdrawal;
 use crate::model::authority::Authority;
+use crate::model::cleanup::RemoveSets;
 use crate::model::error::Error;
 use crate::model::inventory::inventory;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
@@ -26,12 +27,15 @@ use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use, check_free};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::login;
-use crate::plan::rights::{check_removing, check_withdrawing, of_change};
+use crate::plan::rights::{check_cleaning, check_removing, check_withdrawing, of_change};
 use crate::plan::uses::{Images, workloads};
 
 /// What an undo removed and what it left, for people and programs. Of a dry run: what it would.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Undone {
+    /// Every object that was applied before anything was removed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub applied: Vec<String>,
     /// Every object that was removed.
     pub removed: Vec<String>,
     /// What stays behind, and how to remove it.
@@ -90,8 +94,8 @@ pub(crate) struct Leave {
 pub async fn undeploy(
     change: &Change<'_>,
     solution: &SolutionName,
-    environment: &EnvironmentName,
-    namespace: Option<&Namespace>,
+    (environment, namespace): (&EnvironmentName, Option<&Namespace>),
+    sets: RemoveSets,
 ) -> Result<Undone, Error> {
     let wanted = |space: &&NamespaceRecord| {
         space.solutions.contains_key(solution)
@@ -104,7 +108,7 @@ pub async fn undeploy(
     let decide = async |state: &ClusterState| {
         let spaces = state.environment(environment).filter(wanted);
         let place = (change.cluster, &Authority::Cluster);
-        let spaces = leaving(place, solution, spaces).await?;
+        let spaces = leaving(place, solution, spaces, sets).await?;
         if spaces.is_empty() {
             let (solution, environment) = (solution.clone(), environment.clone());
             return Err(Obstacle::NotDeployed(solution, environment).into());
@@ -137,7 +141,8 @@ pub async fn undeploy_alone(
         let own = |_: &&NamespaceRecord| state.own.contains(solution);
         let spaces = state.namespaces.iter().filter(own);
         let about = ChangeSubject::leaving(Verb::Undeploy, solution, &state, spaces.clone());
-        let spaces = leaving(place, solution, spaces).await?;
+        // They are none of who administers only a namespace.
+        let spaces = leaving(place, solution, spaces, RemoveSets::Apply).await?;
         if spaces.is_empty() {
             let mut obstacles = Vec::new();
             check_removing(
@@ -173,7 +178,17 @@ fn undeployed(solution: &SolutionName, spaces: &Spaces, done: Option<Done>) -> U
         .iter()
         .flat_map(|leave| &leave.carried.notes)
         .cloned();
-    Undone::of(done, objects, stay.chain([note]).collect())
+    let undone = Undone::of(done, objects, stay.chain([note]).collect());
+    Undone {
+        applied: applied(spaces),
+        ..undone
+    }
+}
+
+/// What is applied before anything is removed.
+pub(crate) fn applied(spaces: &Spaces) -> Vec<String> {
+    let applied = spaces.iter().flat_map(|leave| leave.carried.applied());
+    applied.map(|object| object.to_string()).collect()
 }
 
 /// Refuses where an operator may not leave these namespaces, or this user may not take it away.
@@ -184,18 +199,30 @@ async fn check_leaving(
 ) -> Result<(), Error> {
     let shared = spaces.iter();
     let shared = shared.filter_map(|leave| shared_login(&leave.space, solution));
-    let mut obstacles = shared.collect();
+    let mut obstacles: Vec<Obstacle> = shared.collect();
     let namespaces = spaces.iter().map(|leave| &leave.space.namespace);
     let objects = spaces.iter().flat_map(|leave| &leave.own);
     check_removing(place, namespaces, objects, &mut obstacles).await?;
-    let withdrawals = spaces.iter().map(|leave| &leave.carried);
-    check_withdrawing(
-        place.0,
-        withdrawals.flat_map(|it| &it.objects),
-        &mut obstacles,
-    )
-    .await?;
+    check_carried(place.0, solution, spaces, &mut obstacles).await?;
     check_free(obstacles, &[])
+}
+
+/// What is in the way of taking back what is carried.
+pub(crate) async fn check_carried(
+    cluster: &Cluster,
+    solution: &SolutionName,
+    spaces: &Spaces,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
+    let withdrawals = spaces.iter().map(|leave| &leave.carried);
+    let objects = withdrawals.clone().flat_map(|it| &it.objects);
+    check_withdrawing(cluster, objects, obstacles).await?;
+    obstacles.extend(withdrawals.flat_map(|it| it.obstacles.clone()));
+    for leave in spaces.iter().filter(|it| it.carried.cleans_up()) {
+        let (namespace, cleanup) = (&leave.space.namespace, &leave.carried.cleanup);
+        check_cleaning(cluster, (solution, namespace), cleanup, obstacles).await?;
+    }
+    Ok(())
 }
 
 /// What an operator leaves in these namespaces.
@@ -203,12 +230,15 @@ pub(crate) async fn leaving<'a>(
     place: (&Cluster, &Authority),
     solution: &SolutionName,
     spaces: impl IntoIterator<Item = &'a NamespaceRecord>,
+    sets: RemoveSets,
 ) -> Result<Spaces, Error> {
     let mut leaving = Spaces::new();
     for space in spaces {
         let mut own = operator(place, solution, space).await?;
         let carried = match place.1 {
-            Authority::Cluster => Withdrawal::plan(place.0, solution, &space.namespace).await?,
+            Authority::Cluster => {
+                Withdrawal::plan(place.0, solution, &space.namespace, sets).await?
+            }
             Authority::Namespace(_) => Withdrawal::default(),
         };
         own.retain(|own| !carried.left.iter().any(|left| left.is_same_object(own)));

@@ -4,6 +4,7 @@
 mod announce;
 mod carried;
 pub(crate) mod change;
+mod cleanup;
 mod definitions;
 pub(crate) mod delete;
 mod deploy;

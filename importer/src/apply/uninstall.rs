@@ -12,10 +12,12 @@ use crate::apply::change::Change;
 use crate::apply::definitions::Definitions;
 use crate::apply::leased::Leased;
 use crate::apply::lifecycle::{
-    Leave, Spaces, Undone, forget_versions, leaving, remove_operators, shared_login,
+    Leave, Spaces, Undone, applied, check_carried, forget_versions, leaving, remove_operators,
+    shared_login,
 };
 use crate::kept::free::Pushed;
 use crate::model::authority::Authority;
+use crate::model::cleanup::RemoveSets;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::receipt::{ChangeSubject, Verb};
@@ -23,7 +25,7 @@ use crate::model::record::Record;
 use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use};
 use crate::plan::default_account::DefaultAccount;
-use crate::plan::rights::{self, check_removing, check_withdrawing, of_change};
+use crate::plan::rights::{self, check_removing, of_change};
 use crate::plan::uses::{Images, workloads};
 
 /// What deleting a Solution comes to: what goes, what stays, and what is in the way.
@@ -59,6 +61,9 @@ pub struct Deletion {
     /// Whether what runs with its images keeps it.
     #[serde(skip)]
     even_if_used: EvenIfUsed,
+    /// What becomes of what it has applied before.
+    #[serde(skip)]
+    sets: RemoveSets,
     /// The registries at which its images are deleted.
     #[serde(skip)]
     clients: Vec<Client>,
@@ -74,6 +79,9 @@ pub struct Leaving {
     pub namespace: Namespace,
     /// The version.
     pub version: Version,
+    /// What is applied before anything of it is removed, and awaited.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub applied: Vec<String>,
     /// Its objects, there and in the cluster.
     pub objects: Vec<String>,
 }
@@ -85,7 +93,7 @@ impl Deletion {
     pub async fn plan(
         cluster: &Cluster,
         solution: &SolutionName,
-        even_if_used: EvenIfUsed,
+        (even_if_used, sets): (EvenIfUsed, RemoveSets),
         clients: Vec<Client>,
     ) -> Result<Self, Error> {
         let mut needs = of_change();
@@ -93,14 +101,12 @@ impl Deletion {
         needs.found_everywhere();
         needs.running();
         let state = rights::state(cluster, &needs).await?;
-        let going = Going::of(cluster, &state, solution).await?;
+        let going = Going::of(cluster, &state, solution, sets).await?;
         let (mut obstacles, uses) = going.obstacles(cluster, solution, even_if_used).await?;
         let place = (cluster, &Authority::Cluster);
         let namespaces = going.spaces.iter().map(|leave| &leave.space.namespace);
         check_removing(place, namespaces, going.own(), &mut obstacles).await?;
-        let withdrawals = going.spaces.iter().map(|leave| &leave.carried);
-        let carried = withdrawals.flat_map(|it| &it.objects);
-        check_withdrawing(cluster, carried, &mut obstacles).await?;
+        check_carried(cluster, solution, &going.spaces, &mut obstacles).await?;
         let versions = going.records.iter().map(|record| record.version.clone());
         let leaving = |leave: &Leave| {
             let Leave { space, objects, .. } = leave;
@@ -109,6 +115,7 @@ impl Deletion {
                 environment: space.environment.clone(),
                 namespace: space.namespace.clone(),
                 version: deployed.version.clone(),
+                applied: leave.carried.applied().map(|it| it.to_string()).collect(),
                 objects: objects.iter().map(ToString::to_string).collect(),
             })
         };
@@ -131,6 +138,7 @@ impl Deletion {
             obstacles,
             named: going.named(),
             even_if_used,
+            sets,
             clients,
         })
     }
@@ -139,7 +147,7 @@ impl Deletion {
     pub async fn carry_out(&self, change: &Change<'_>) -> Result<Undone, Error> {
         let (cluster, solution) = (change.cluster, &self.solution);
         let decide = async |state: &ClusterState| {
-            let going = Going::of(cluster, state, solution).await?;
+            let going = Going::of(cluster, state, solution, self.sets).await?;
             let added = going.named().difference(&self.named).next().cloned();
             let added = added.map(|object| Obstacle::Unplanned(object.to_string()));
             let (obstacles, uses) = going
@@ -178,6 +186,7 @@ impl Deletion {
         let (decided, done) = change.make(&of_change(), about, decide, act).await?;
         let undone = Undone::of(done, decided.going.removed(), self.notes.clone());
         Ok(Undone {
+            applied: applied(&decided.going.spaces),
             uses: decided.uses,
             freed: decided.freed,
             ..undone
@@ -209,13 +218,14 @@ impl Going {
         cluster: &Cluster,
         state: &ClusterState,
         solution: &SolutionName,
+        sets: RemoveSets,
     ) -> Result<Self, Error> {
         let spaces = state.deployments(solution).map(|(space, _)| space);
         let own = |record: &Record| record.name == *solution;
         let records = state.records.iter();
         let records: Vec<Record> = records.filter(|it| own(it)).cloned().collect();
         let going = Self {
-            spaces: leaving((cluster, &Authority::Cluster), solution, spaces).await?,
+            spaces: leaving((cluster, &Authority::Cluster), solution, spaces, sets).await?,
             definitions: Definitions::of(cluster, solution).await?,
             maps: records.iter().map(Record::reference).collect(),
             images: Images::of(&state.records, own),
@@ -241,9 +251,11 @@ impl Going {
 
     /// Everything that is removed or given back.
     fn named(&self) -> BTreeSet<ObjectRef> {
+        let applied = self.spaces.iter().flat_map(|leave| leave.carried.applied());
         self.removed()
             .chain(self.definitions.adopted())
             .cloned()
+            .chain(applied)
             .collect()
     }
 

@@ -5,14 +5,17 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use deployer::{Cluster, Gvk, Object, ObjectRef};
-use schemas::{Namespace, SolutionName};
+use schemas::{Namespace, SetName, SolutionName};
 
 use crate::apply::leased::Leased;
 use crate::model::carried::{self, CarriedRecord, RecordedObject};
+use crate::model::cleanup::{self, Cleanup, RemoveSets};
 use crate::model::error::Error;
 use crate::model::inventory::NEEDED;
 use crate::model::inventory::custom_resources;
-use crate::model::obstacle::Obstacle;
+use crate::model::obstacle::{Obstacle, Unfit};
+use crate::model::owner::{check_carried, look};
+use crate::model::request::Adopt;
 use crate::model::stage::{Stage, intercepts};
 use crate::model::vocabulary as v;
 
@@ -21,6 +24,10 @@ use crate::model::vocabulary as v;
 pub(crate) struct Withdrawal {
     /// What the site has recorded.
     recorded: CarriedRecord,
+    /// What is applied before anything goes.
+    pub(crate) cleanup: Cleanup,
+    /// What is in the way of that.
+    pub(crate) obstacles: Vec<Obstacle>,
     /// Those of the objects that are there and go, in their order.
     pub(crate) objects: Vec<RecordedObject>,
     /// What has the name of one of them, and is not what was applied.
@@ -37,12 +44,16 @@ impl Withdrawal {
         cluster: &Cluster,
         solution: &SolutionName,
         namespace: &Namespace,
+        sets: RemoveSets,
     ) -> Result<Self, Error> {
         let recorded = CarriedRecord::look(cluster, solution, namespace).await?;
         let mut withdrawal = Self {
             recorded: recorded.clone(),
             ..Self::default()
         };
+        withdrawal
+            .find_cleanup(cluster, solution, namespace, sets)
+            .await?;
         for object in recorded.objects {
             let reference = object.reference();
             let live = match cluster.get(&reference).await {
@@ -77,6 +88,82 @@ impl Withdrawal {
         Ok(withdrawal)
     }
 
+    /// Whether the site has kept something that is applied before.
+    pub(crate) fn cleans_up(&self) -> bool {
+        !self.recorded.cleanup.is_empty()
+    }
+
+    /// What is applied before anything goes.
+    pub(crate) fn applied(&self) -> impl Iterator<Item = ObjectRef> {
+        self.cleanup.steps.iter().map(|it| it.recorded.reference())
+    }
+
+    /// What is to be applied before anything goes.
+    async fn find_cleanup(
+        &mut self,
+        cluster: &Cluster,
+        solution: &SolutionName,
+        namespace: &Namespace,
+        sets: RemoveSets,
+    ) -> Result<(), Error> {
+        let names: Vec<&str> = self.recorded.cleanup.iter().map(SetName::as_str).collect();
+        let names = names.join(", ");
+        if names.is_empty() {
+            return Ok(());
+        }
+        if sets == RemoveSets::Skip {
+            let note = format!("what {solution} applies before it is removed is left out: {names}");
+            self.notes.push(note);
+            return Ok(());
+        }
+        let Some(cleanup) = Cleanup::look(cluster, solution, namespace).await? else {
+            let kept = cleanup::reference(solution, namespace).to_string();
+            self.obstacles.push(Unfit::CleanupLost(kept, names).into());
+            return Ok(());
+        };
+        for object in cleanup.objects()? {
+            let live = match look(cluster, object.reference()).await {
+                // Its definition comes before it.
+                Err(Error::Cluster(deployer::Error::NoSuchKind(_))) => None,
+                other => other?,
+            };
+            let checked = check_carried(&object, live.as_ref(), solution, Adopt::Refuse);
+            self.obstacles.extend(checked.err());
+        }
+        self.cleanup = cleanup;
+        Ok(())
+    }
+
+    /// Applies what is to be applied before, and counts it to what goes.
+    async fn clean_up(
+        &mut self,
+        leased: &mut Leased<'_>,
+        (solution, namespace): (&SolutionName, &Namespace),
+        wait: Duration,
+    ) -> Result<(), Error> {
+        let steps = self.cleanup.steps.iter();
+        let steps: Vec<RecordedObject> = steps.map(|it| it.recorded.clone()).collect();
+        if steps.is_empty() {
+            return Ok(());
+        }
+        let before = std::mem::take(&mut self.recorded);
+        let both = CarriedRecord {
+            objects: steps,
+            cleanup: before.cleanup.clone(),
+        };
+        // Recorded before it is there, so that it is found again whatever happens.
+        self.recorded = both.with(&before);
+        let record = self.recorded.to_object(solution, namespace);
+        leased.keep(record).await?;
+        self.cleanup.carry_out(leased, solution, wait).await?;
+        let applied = both.seen(&leased.uids);
+        self.objects
+            .retain(|it| applied.find(&it.reference()).is_none());
+        self.objects.extend(applied.objects);
+        self.objects.sort_by_key(Turn::of);
+        Ok(())
+    }
+
     /// Everything that goes, in its order.
     pub(crate) fn references(&self) -> impl Iterator<Item = ObjectRef> {
         let objects = self.objects.iter().map(RecordedObject::reference);
@@ -91,6 +178,7 @@ impl Withdrawal {
         namespace: &Namespace,
         wait: Duration,
     ) -> Result<(), Error> {
+        self.clean_up(leased, (solution, namespace), wait).await?;
         self.silence(leased).await?;
         let turns: BTreeSet<Turn> = self.objects.iter().map(Turn::of).collect();
         for turn in turns {
@@ -114,8 +202,12 @@ impl Withdrawal {
         }
         // What ran may have made them anew before it went.
         self.silence(leased).await?;
-        if self.recorded.objects.is_empty() {
+        if self.recorded.is_empty() {
             return Ok(());
+        }
+        if !self.recorded.cleanup.is_empty() {
+            let kept = cleanup::reference(solution, namespace);
+            leased.forget(&kept).await?;
         }
         leased
             .forget(&carried::reference(solution, namespace))
@@ -304,6 +396,7 @@ mod tests {
         let withdrawal = Withdrawal {
             recorded: CarriedRecord {
                 objects: vec![recorded(Stage::Data, "v1", "Service", "web")],
+                cleanup: Vec::new(),
             },
             ..Withdrawal::default()
         };

@@ -25,6 +25,11 @@ const KEY: &str = "objects.json";
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CarriedRecord {
     pub(crate) objects: Vec<RecordedObject>,
+    /// The sets that are applied before it is removed; what they come to is kept as [`Cleanup`].
+    ///
+    /// [`Cleanup`]: crate::model::cleanup::Cleanup
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) cleanup: Vec<SetName>,
 }
 
 /// An object, as it is found again.
@@ -132,7 +137,14 @@ impl CarriedRecord {
         let gone = gone.filter(|old| self.find(&old.reference()).is_none());
         Self {
             objects: unmade.chain(gone.cloned()).collect(),
+            // It changes with the last write.
+            cleanup: older.cleanup.clone(),
         }
+    }
+
+    /// Whether there is nothing to record.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.cleanup.is_empty()
     }
 
     /// The same, where so much is known of which objects they are.
@@ -221,6 +233,7 @@ mod tests {
         let uids = [(service.reference(), "1".to_owned())].into();
         let record = CarriedRecord {
             objects: vec![service],
+            cleanup: Vec::new(),
         };
         service = record.seen(&uids).objects.remove(0);
         assert_eq!(service.check(&live("1", ours.clone()), &shop), Ok(()));
@@ -234,6 +247,7 @@ mod tests {
     fn old_and_new_objects_are_recorded_together() {
         let of = |names: &[&str]| CarriedRecord {
             objects: names.iter().map(|name| recorded("Service", name)).collect(),
+            cleanup: Vec::new(),
         };
         let both = of(&["b", "c"]).with(&of(&["a", "b"]));
         assert_eq!(both, of(&["b", "c", "a"]));
@@ -253,6 +267,7 @@ mod tests {
         job.uid = Some("u".to_owned());
         let record = CarriedRecord {
             objects: vec![recorded("Service", "s"), job],
+            cleanup: vec!["last".parse().unwrap()],
         };
         let (solution, namespace) = ("shop".parse().unwrap(), "prod".parse().unwrap());
         let map = Object::new(record.to_object(&solution, &namespace)).unwrap();

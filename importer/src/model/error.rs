@@ -110,6 +110,14 @@ pub enum Error {
         /// What it lacks.
         lacking: String,
     },
+    /// What a Solution has applied before it is removed did not finish, so nothing of it was removed.
+    #[error("{solution} was not removed: what it applies before that did not finish")]
+    Cleanup {
+        /// The Solution.
+        solution: schemas::SolutionName,
+        /// Why.
+        source: Box<deployer::Error>,
+    },
     /// The cluster has no identity, by which a plan names it.
     #[error("cannot tell which cluster this is: it has no namespace kube-system")]
     NoIdentity,

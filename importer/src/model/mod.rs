@@ -5,6 +5,7 @@ pub(crate) mod applied;
 pub(crate) mod authority;
 pub(crate) mod blob;
 pub(crate) mod carried;
+pub(crate) mod cleanup;
 pub(crate) mod config_map;
 pub(crate) mod error;
 pub(crate) mod event;

@@ -1,8 +1,8 @@
 //! What is in the way of a change to a cluster. What to do about it is said by whoever shows it.
 
 use schemas::{
-    Digest, EnvironmentName, ImageReference, KubernetesName, Namespace, ParameterName, SetName,
-    SolutionId, SolutionName, Version, VersionRange,
+    Digest, EnvironmentName, ImageReference, KubernetesName, Namespace, ParameterName, SolutionId,
+    SolutionName, Version, VersionRange,
 };
 use validator::rules::ValueProblem;
 
@@ -312,9 +312,9 @@ pub enum Unfit {
     /// Values have so many bytes.
     #[error("{0} have {1} bytes together; at most {max} are kept", max = limits::PARAMETERS_SIZE)]
     Values(&'static str, usize),
-    /// A set asks for something that this version does not do yet.
-    #[error("the set `{0}` has `{1}`, which this version of the program does not support")]
-    Unsupported(SetName, &'static str),
+    /// What sets come to that are applied before a removal, in an object that is not there.
+    #[error("what is applied before the removal ({1}) was kept in {0}, and is gone")]
+    CleanupLost(String, String),
 }
 
 /// What only who administers the cluster can do for who administers a namespace.

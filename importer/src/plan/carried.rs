@@ -459,6 +459,7 @@ pub(crate) fn record(objects: &[Carried], definitions: &[Value]) -> CarriedRecor
     };
     CarriedRecord {
         objects: objects.iter().map(recorded).collect(),
+        cleanup: Vec::new(),
     }
 }
 

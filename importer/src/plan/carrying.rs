@@ -13,6 +13,7 @@ use validator::CarriedSet;
 use crate::limits;
 use crate::model::authority::Authority;
 use crate::model::carried::{self, CarriedRecord, RecordedObject};
+use crate::model::cleanup::{Cleanup, Step};
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit, named};
@@ -35,6 +36,8 @@ use crate::plan::place::check_reserved;
 pub(crate) struct Planned {
     /// In the order to apply them.
     pub(crate) objects: Vec<Carried>,
+    /// What is applied before it is removed.
+    pub(crate) cleanup: Cleanup,
     /// What the site will record of it.
     pub(crate) record: CarriedRecord,
     /// What it has recorded before.
@@ -99,10 +102,11 @@ impl Carrying<'_> {
         }
         let parameters = self.parameters.values();
         let mut installed = Vec::new();
-        let mut kept = Vec::new();
+        let (mut kept, mut last) = (Vec::new(), Vec::new());
         for carried in sets {
-            match self.fate(carried, &before, &parameters, obstacles).await? {
+            match self.fate(carried, &before, &parameters).await? {
                 Fate::Installed => installed.push(carried),
+                Fate::Last => last.push(carried),
                 Fate::Kept(objects) => kept.extend(objects),
                 Fate::LeftOut => {}
             }
@@ -110,22 +114,31 @@ impl Carrying<'_> {
         let operator = self.asked.accepted.manifest().spec.operator.as_ref();
         let first = needed(operator, sets);
         installed.sort_by_key(|carried| !first.contains(&carried.set.name));
-        Self::check_namespaces(&installed, obstacles);
+        let all: Vec<&CarriedSet> = installed.iter().chain(&last).copied().collect();
+        Self::check_namespaces(&all, obstacles);
         if !obstacles.is_empty() {
             // Without a value nothing can be expanded.
             return Ok(Planned::default());
         }
         let login = self.login().await?;
-        let rendering = self.rendering(&installed, parameters, login)?;
+        let mut rendering = self.rendering(&all, parameters, login)?;
         let mut patches = Patches::new(self.patches);
+        rendering.sets = &installed;
         let objects = rendering.objects(&mut patches)?;
+        rendering.sets = &last;
+        rendering.sensitive = None;
+        let mut cleanup = rendering.objects(&mut patches)?;
+        // A namespace that is there already, for example.
+        cleanup.retain(|it| !objects.iter().any(|other| is_same(it, other)));
         let (changed, unfit) = patches.end(sets);
         obstacles.extend(unfit.into_iter().map(Obstacle::from));
-        self.check_neighbours(&objects, obstacles);
+        self.check_neighbours(objects.iter().chain(&cleanup), obstacles);
         let mut record = record(&objects, &rendering.definitions);
+        record.cleanup = last.iter().map(|it| it.set.name.clone()).collect();
         record.objects.extend(kept.iter().cloned());
         let planned = Planned {
             objects,
+            cleanup: cleanup_of(cleanup, &rendering.definitions),
             record,
             before,
             patched: changed,
@@ -141,13 +154,8 @@ impl Carrying<'_> {
         carried: &CarriedSet,
         before: &CarriedRecord,
         parameters: &ParameterValues,
-        obstacles: &mut Vec<Obstacle>,
     ) -> Result<Fate, Error> {
         let set = &carried.set;
-        if set.phase == Phase::Remove {
-            obstacles.push(Unfit::Unsupported(set.name.clone(), "phase: remove").into());
-            return Ok(Fate::LeftOut);
-        }
         let wanted = match &set.when {
             None => true,
             Some(Condition::Parameter(name)) => parameters.get(name) == Some(&json!(true)),
@@ -155,6 +163,9 @@ impl Carrying<'_> {
         };
         if !wanted {
             return Ok(Fate::LeftOut);
+        }
+        if set.phase == Phase::Remove {
+            return Ok(Fate::Last);
         }
         let mut standing = before
             .objects
@@ -184,8 +195,12 @@ impl Carrying<'_> {
     }
 
     /// Objects in other namespaces are a matter of consent, but not in those of other environments.
-    fn check_neighbours(&self, objects: &[Carried], obstacles: &mut Vec<Obstacle>) {
-        let namespaces = objects.iter().filter_map(|it| it.object.namespace());
+    fn check_neighbours<'o>(
+        &self,
+        objects: impl Iterator<Item = &'o Carried>,
+        obstacles: &mut Vec<Obstacle>,
+    ) {
+        let namespaces = objects.filter_map(|it| it.object.namespace());
         let namespaces: BTreeSet<&str> = namespaces.collect();
         let neighbours = self.state.namespaces.iter().filter(|space| {
             space.environment != self.place.environment
@@ -287,7 +302,7 @@ impl Carrying<'_> {
                 }
                 Runs::AsItIs => {}
             }
-            mark_space(&mut carried, live.as_ref())?;
+            carried.object = marked(&carried.object, live.as_ref())?;
             keep_scale(&mut carried, live.as_ref())?;
             match self.check(&carried.object, live.as_ref()) {
                 Ok(()) => {}
@@ -343,15 +358,32 @@ impl Carrying<'_> {
     }
 }
 
-/// Marks a namespace that is made here, and so goes with the deployment.
-fn mark_space(carried: &mut Carried, live: Option<&Object>) -> Result<(), Error> {
+/// An object, and of a namespace that is made here, and so goes with the deployment, the mark that says so.
+pub(crate) fn marked(object: &Object, live: Option<&Object>) -> Result<Object, Error> {
     let is_made = live.is_none_or(|live| live.annotations().contains_key(v::CREATED));
-    if carried.object.gvk().kind == "Namespace" && is_made {
-        let mut space = carried.object.clone().into_value();
-        space["metadata"]["annotations"][v::CREATED] = json!("true");
-        carried.object = Object::new(space)?;
+    let mut value = object.clone().into_value();
+    if object.gvk().kind == "Namespace" && is_made {
+        value["metadata"]["annotations"][v::CREATED] = json!("true");
     }
-    Ok(())
+    Ok(Object::new(value)?)
+}
+
+/// Whether both are one object.
+fn is_same(one: &Carried, other: &Carried) -> bool {
+    one.object
+        .reference()
+        .is_same_object(other.object.reference())
+}
+
+/// What is kept of what is applied before a removal.
+fn cleanup_of(carried: Vec<Carried>, definitions: &[Value]) -> Cleanup {
+    let recorded = record(&carried, definitions).objects.into_iter();
+    let steps = recorded.zip(carried);
+    Cleanup {
+        steps: steps
+            .map(|(recorded, carried)| Step::new(recorded, carried.object))
+            .collect(),
+    }
 }
 
 /// Leaves the number of pods to whoever else has set it: an autoscaler, or a person.
@@ -410,6 +442,8 @@ enum Fate {
     Installed,
     /// It was installed before, and is left alone.
     Kept(Vec<RecordedObject>),
+    /// It is applied before the Solution is removed.
+    Last,
     /// It is not for this environment.
     LeftOut,
 }

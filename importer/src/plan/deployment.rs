@@ -11,6 +11,7 @@ use validator::rules::Compared;
 
 use crate::model::authority::Authority;
 use crate::model::carried::CarriedRecord;
+use crate::model::cleanup::Cleanup;
 use crate::model::error::Error;
 use crate::model::inventory::{inventory, service_monitor};
 use crate::model::namespace_record::{Consent, Deployed, NamespaceRecord, namespace_reference};
@@ -66,6 +67,8 @@ pub(crate) struct Deployment {
     pub(crate) replaced: Vec<Object>,
     /// What the site's files change about them.
     pub(crate) patched: Vec<Patched>,
+    /// What is applied before it is removed.
+    pub(crate) cleanup: Cleanup,
     /// What the site will record of it.
     pub(crate) carried: CarriedRecord,
     /// What it has recorded before.
@@ -99,6 +102,7 @@ impl PartialEq for Deployment {
             && self.deployed.sensitive == other.deployed.sensitive
             && mine.eq(other.objects.iter().filter(written))
             && self.carried == other.carried
+            && self.cleanup == other.cleanup
             && self.carried_before == other.carried_before
             && self.uids == other.uids
             && self.standing == other.standing
@@ -287,8 +291,15 @@ impl Planner<'_> {
         let waves = carried::waves(&carried.objects, behind, &needed);
         objects.extend(carried.objects.drain(..).map(|carried| carried.object));
         uids.append(&mut carried.uids);
-        check_distinct(&objects, obstacles);
         let live = self.live(&namespace, &mut carried).await?;
+        let behind_all = objects.len();
+        objects.extend(carried.cleanup.objects()?);
+        check_distinct(&objects, obstacles);
+        let beyond = Beyond::of(
+            (id, &target.environment, &namespace),
+            objects.split_at(behind),
+        )?;
+        objects.truncate(behind_all);
         let rights = consent::compare(&live, &objects)?;
         let stopped = handover::stopping(&live, &objects, (id.name(), &namespace));
         carried
@@ -296,10 +307,8 @@ impl Planner<'_> {
             .extend(handover::unfit(&stopped, &objects).cloned());
         let mut deployment = Deployment {
             rights,
-            beyond: Beyond::of(
-                (id, &target.environment, &namespace),
-                objects.split_at(behind),
-            )?,
+            beyond,
+            cleanup: std::mem::take(&mut carried.cleanup),
             namespace,
             deployed,
             stale: stale(live, &objects, &carried),

@@ -3,7 +3,7 @@
 pub(crate) mod alone;
 mod back;
 pub(crate) mod carried;
-mod carrying;
+pub(crate) mod carrying;
 mod choices;
 pub(crate) mod compare;
 mod consent;
@@ -44,7 +44,7 @@ use validator::{Accepted, Finding};
 
 use crate::model::authority::Authority;
 use crate::model::error::Error;
-use crate::model::obstacle::Obstacle;
+use crate::model::obstacle::{Obstacle, named};
 use crate::model::record::{Record, RecordedImage};
 use crate::model::request::{Asked, Goal, LeftOpen, PullLogin, Request};
 use crate::model::sight::Sight;
@@ -216,6 +216,15 @@ impl<'a> Plan<'a> {
         let stopped = stopped.map(|it| it.reference());
         let stopped = stopped.map(|it| format!("{it} stops before what takes its place starts"));
         self.summary.notes.extend(stopped);
+        let last = deployment.iter().flat_map(|it| &it.cleanup.steps);
+        let last: Vec<String> = last.map(|it| it.recorded.reference().to_string()).collect();
+        if !last.is_empty() {
+            let note = format!(
+                "applied first when it is removed, and awaited: {}",
+                named(last)
+            );
+            self.summary.notes.push(note);
+        }
         let left = deployment.iter().flat_map(|it| &it.left);
         let left = left.map(|it| format!("{it} stays: it is not what was applied"));
         self.summary.notes.extend(left);

@@ -8,11 +8,12 @@ mod needs;
 use std::collections::BTreeSet;
 
 use deployer::{Access, Cluster, Grant, Object, ObjectRef, PolicyRule, RulePart};
-use schemas::Namespace;
+use schemas::{Namespace, SolutionName};
 use validator::Accepted;
 
 use crate::model::authority::Authority;
 use crate::model::carried::RecordedObject;
+use crate::model::cleanup::{self, Cleanup};
 use crate::model::error::Error;
 use crate::model::inventory::service_monitor;
 use crate::model::namespace_record::{NamespaceRecord, Origin};
@@ -98,6 +99,10 @@ pub(crate) async fn check_writing(
         if !carried.objects.is_empty() {
             needs.carried(carried.objects.iter());
             needs.served();
+        }
+        if !deployment.carried.cleanup.is_empty() || !carried.cleanup.is_empty() {
+            let (solution, namespace) = (&deployment.solution, &deployment.namespace);
+            needs.cleanup(Some(&cleanup::reference(solution, namespace)));
         }
         if !deployment.stopped.is_empty() {
             needs.stopped();
@@ -218,6 +223,20 @@ pub(crate) async fn check_withdrawing<'a>(
     }
     needs.withdrawn(objects);
     deny(cluster, &needs, obstacles).await
+}
+
+/// What it takes that a Solution has something applied before it is removed, and the rules that this grants.
+pub(crate) async fn check_cleaning(
+    cluster: &Cluster,
+    (solution, namespace): (&SolutionName, &Namespace),
+    kept: &Cleanup,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
+    let mut needs = Needs::default();
+    needs.cleanup(Some(&cleanup::reference(solution, namespace)));
+    needs.carried(kept.steps.iter().map(|it| &it.recorded));
+    deny(cluster, &needs, obstacles).await?;
+    check_grants(cluster, namespace.as_str(), &kept.objects()?, obstacles).await
 }
 
 /// The state of the cluster, for a change that takes these rights as far as they are known before anything is read. Who

@@ -12,7 +12,7 @@ use self::plan::{in_the_way, show, unconfirmed};
 use super::change::change;
 use super::question::agreed;
 use super::refusal::refuse;
-use super::undo::UseArguments;
+use super::undo::{RemoveSetsArguments, UseArguments};
 use super::unimport::COLLECT;
 use super::{give, import, undo};
 use crate::args::{Output, RegistryArguments, RemovalArguments};
@@ -56,6 +56,9 @@ pub(crate) struct Arguments {
     uses: UseArguments,
 
     #[command(flatten)]
+    sets: RemoveSetsArguments,
+
+    #[command(flatten)]
     removal: RemovalArguments,
 }
 
@@ -77,7 +80,8 @@ async fn delete(
 ) -> Result<Outcome, Failure> {
     let solution = &arguments.solution;
     let clients = clients(arguments, change.cluster).await?;
-    let mut plan = Deletion::plan(change.cluster, solution, even_if_used, clients).await?;
+    let choices = (even_if_used, arguments.sets.choice());
+    let mut plan = Deletion::plan(change.cluster, solution, choices, clients).await?;
     if !plan.freed.is_empty() {
         plan.notes.push(COLLECT.to_owned());
     }

@@ -15,6 +15,9 @@ pub(super) fn show(plan: &Deletion) {
         let (environment, namespace) = (&leaving.environment, &leaving.namespace);
         let version = &leaving.version;
         render::line!("undeploy  {version} from environment {environment}, namespace {namespace}");
+        for object in &leaving.applied {
+            render::line!("          first applies {object}");
+        }
         for object in &leaving.objects {
             render::line!("          {object}");
         }

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use deployer::{Access, Object, PolicyRule};
-use schemas::{EnvironmentName, KubernetesName, Namespace, OperatorConfig};
+use deployer::{Access, Object, ObjectRef, PolicyRule};
+use schemas::{EnvironmentName, KubernetesName, Namespace, OperatorConfig, Phase, SetName};
 use serde_json::{Value, json};
 use validator::Accepted;
 
 use crate::model::carried::RecordedObject;
+use crate::model::cleanup;
 use crate::model::error::Error;
 use crate::model::request::{Goal, Target};
 use crate::model::vocabulary as v;
@@ -316,7 +317,39 @@ impl<'a> Wanted<'a> {
         if !recorded.is_empty() && self.verbs.contains(&Verb::Undeploy) {
             needs.withdrawn(recorded.iter());
         }
+        self.add_cleanup(&recorded, &mut needs);
         Ok(needs)
+    }
+
+    /// What is applied before the version is removed.
+    fn add_cleanup(&self, recorded: &[RecordedObject], needs: &mut Needs) {
+        let sets = self.archive.map(Accepted::sets).unwrap_or_default().iter();
+        let sets = sets.filter(|it| it.set.phase == Phase::Remove);
+        let names: Vec<&SetName> = sets.map(|it| &it.set.name).collect();
+        let mut applied = recorded
+            .iter()
+            .filter(|it| names.contains(&&it.set))
+            .peekable();
+        if applied.peek().is_none() {
+            return;
+        }
+        if self.verbs.contains(&Verb::Deploy) || self.verbs.contains(&Verb::Undeploy) {
+            needs.cleanup(self.kept_cleanup().as_ref());
+        }
+        if self.verbs.contains(&Verb::Undeploy) {
+            needs.carried(applied);
+        }
+    }
+
+    /// Where that is kept, if the namespace is known.
+    fn kept_cleanup(&self) -> Option<ObjectRef> {
+        let solution = self.archive?.statement().predicate.id.name();
+        match &self.within {
+            Within::Anywhere => None,
+            Within::Environment(_, namespace) | Within::Namespace(namespace) => {
+                Some(cleanup::reference(solution, namespace))
+            }
+        }
     }
 
     /// The only namespace of environments in which something is done.

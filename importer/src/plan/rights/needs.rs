@@ -226,6 +226,16 @@ impl Needs {
         }
     }
 
+    /// Keeping what is applied before a removal, and forgetting it.
+    pub(crate) fn cleanup(&mut self, secret: Option<&ObjectRef>) {
+        let (records, name) = (
+            Some(v::RECORDS_NAMESPACE),
+            secret.map(|it| it.name.as_str()),
+        );
+        self.want(&PUT, CORE, "secrets", records, name);
+        self.want(&REMOVE, CORE, "secrets", records, name);
+    }
+
     fn recorded(&mut self, verbs: &[&str], recorded: &RecordedObject) {
         let object = recorded.reference();
         let (group, resource) = (&object.gvk.group, &recorded.resource);

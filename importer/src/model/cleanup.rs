@@ -1,0 +1,160 @@
+//! What a Solution has applied before it is removed: its sets with `phase: remove`, as they came to when it was deployed.
+//! Removing takes neither the medium nor a registry, so a site keeps them. They may hold values that are nobody else's to
+//! read, and whoever could change them would have an administrator apply anything: they lie in a Secret beside the
+//! records.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use deployer::{Cluster, Object, ObjectRef};
+use schemas::{Namespace, SolutionName, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::model::carried::{self, RecordedObject};
+use crate::model::error::Error;
+use crate::model::owner::look;
+use crate::model::vocabulary as v;
+
+/// The key in the Secret.
+const KEY: &str = "objects.json";
+
+/// What becomes of what a Solution has applied before it is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemoveSets {
+    /// It is applied and awaited.
+    Apply,
+    /// It is left out.
+    Skip,
+}
+
+/// Its objects, in the order to apply them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Cleanup {
+    pub(crate) steps: Vec<Step>,
+}
+
+/// An object, and how it is found again.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Step {
+    pub(crate) recorded: RecordedObject,
+    object: Value,
+}
+
+impl std::fmt::Debug for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.recorded.fmt(f)
+    }
+}
+
+impl Step {
+    pub(crate) fn new(recorded: RecordedObject, object: Object) -> Self {
+        let object = object.into_value();
+        Self { recorded, object }
+    }
+
+    pub(crate) fn object(&self) -> Result<Object, Error> {
+        Ok(Object::new(self.object.clone())?)
+    }
+
+    /// Whether nothing is waited for between the two.
+    pub(crate) fn is_in_one_wave(&self, other: &Self) -> bool {
+        let wave = |it: &Self| (it.recorded.set.clone(), it.recorded.stage);
+        wave(self) == wave(other)
+    }
+}
+
+impl Cleanup {
+    /// What is kept of a Solution in a namespace; nothing where this user may not look. That he may is asked with all
+    /// other rights.
+    pub(crate) async fn look(
+        cluster: &Cluster,
+        solution: &SolutionName,
+        namespace: &Namespace,
+    ) -> Result<Option<Self>, Error> {
+        let secret = look(cluster, &reference(solution, namespace)).await?;
+        secret.as_ref().map(Self::parse).transpose()
+    }
+
+    fn parse(secret: &Object) -> Result<Self, Error> {
+        let coded = secret.as_value()["data"][KEY].as_str().unwrap_or_default();
+        let text = STANDARD.decode(coded).unwrap_or_default();
+        json::from_slice(&text).map_err(|source| Error::Record {
+            object: secret.reference().to_string(),
+            source,
+        })
+    }
+
+    /// All objects.
+    pub(crate) fn objects(&self) -> Result<Vec<Object>, Error> {
+        self.steps.iter().map(Step::object).collect()
+    }
+
+    /// As its Secret.
+    pub(crate) fn to_object(&self, solution: &SolutionName, namespace: &Namespace) -> Value {
+        let text = serde_json::to_string(self).expect("a record has a JSON form");
+        let ObjectRef {
+            namespace: records,
+            name,
+            ..
+        } = reference(solution, namespace);
+        json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": name,
+                "namespace": records,
+                "labels": {
+                    v::MANAGED_BY: v::MANAGER,
+                    v::CARRIED: namespace,
+                    v::SOLUTION: solution,
+                },
+            },
+            "type": "Opaque",
+            "data": { KEY: STANDARD.encode(text) },
+        })
+    }
+}
+
+/// The Secret of what a Solution in a namespace has applied before it is removed.
+pub(crate) fn reference(solution: &SolutionName, namespace: &Namespace) -> ObjectRef {
+    let map = carried::reference(solution, namespace);
+    ObjectRef::namespaced("v1", "Secret", v::RECORDS_NAMESPACE, &map.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::stage::Stage;
+
+    #[test]
+    fn what_is_kept_comes_back_and_is_shown_nowhere() {
+        let object = json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": { "name": "s", "namespace": "prod" },
+            "data": { "password": "aHVudGVyMg==" },
+        });
+        let recorded = RecordedObject {
+            set: "last".parse().unwrap(),
+            stage: Stage::Data,
+            api_version: "v1".to_owned(),
+            kind: "Secret".to_owned(),
+            resource: "secrets".to_owned(),
+            namespace: Some("prod".to_owned()),
+            name: "s".to_owned(),
+            inputs: None,
+            uid: None,
+        };
+        let cleanup = Cleanup {
+            steps: vec![Step::new(recorded, Object::new(object).unwrap())],
+        };
+        let (solution, namespace) = ("shop".parse().unwrap(), "prod".parse().unwrap());
+        let secret = Object::new(cleanup.to_object(&solution, &namespace)).unwrap();
+        assert_eq!(secret.reference(), &reference(&solution, &namespace));
+        assert!(secret.is_secret());
+        assert_eq!(Cleanup::parse(&secret).unwrap(), cleanup);
+        let shown = format!("{cleanup:?} {secret:?}");
+        assert!(!shown.contains("aHVudGVyMg"), "{shown}");
+    }
+}
