@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::stream::{self, StreamExt};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -83,59 +83,71 @@ impl Cluster {
     /// Many objects at once, each as [`Cluster::get`] gives it: several requests at a time, and where there are many of a
     /// kind in a namespace, a list of it if we may list.
     pub async fn get_all(&self, objects: &[&ObjectRef]) -> Result<Vec<Option<Object>>, Error> {
+        self.get_each(objects).await?.into_iter().collect()
+    }
+
+    /// The same, where one that cannot be read fails alone. Fails as a whole only when the server could not be asked.
+    pub async fn get_each(
+        &self,
+        objects: &[&ObjectRef],
+    ) -> Result<Vec<Result<Option<Object>, Error>>, Error> {
         let mut groups: BTreeMap<(&Gvk, Option<&str>), Vec<usize>> = BTreeMap::new();
         for (place, object) in objects.iter().enumerate() {
             let group = (&object.gvk, object.namespace.as_deref());
             groups.entry(group).or_default().push(place);
         }
-        let mut found = vec![None; objects.len()];
+        let mut found = Vec::new();
+        found.resize_with(objects.len(), || Ok(None));
         let mut single = Vec::new();
         for ((gvk, namespace), places) in groups {
-            if places.len() < limits::LISTED_FROM {
-                single.extend(places);
-                continue;
-            }
-            // Says so if the kind and the namespace do not fit.
-            self.object_path(objects[places[0]]).await?;
             let mut names: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
             for place in &places {
                 names.entry(&objects[*place].name).or_default().push(*place);
             }
-            if !self.find(gvk, namespace, &names, &mut found).await? {
+            if places.len() < limits::LISTED_FROM
+                || !self.find(gvk, namespace, &names, &mut found).await?
+            {
                 single.extend(places);
             }
         }
         let gets = single
             .into_iter()
-            .map(async |place| Ok((place, self.get(objects[place]).await?)));
+            .map(async |place| (place, self.get(objects[place]).await));
         let mut gets = stream::iter(gets).buffer_unordered(limits::PARALLEL);
-        while let Some((place, live)) = gets.try_next().await? {
-            found[place] = live;
+        while let Some((place, live)) = gets.next().await {
+            found[place] = match live {
+                Err(error) if error.is_about_the_server() => return Err(error),
+                live => live,
+            };
         }
         Ok(found)
     }
 
     /// Finds objects of these names in a list and puts them into their places. Whether that was possible: we may be
-    /// allowed to read each and not to list all, and all may be too many or too large.
+    /// allowed to read each and not to list all, all may be too many or too large, and each says better than the list what
+    /// is wrong with it.
     async fn find(
         &self,
         gvk: &Gvk,
         namespace: Option<&str>,
         places: &BTreeMap<&str, Vec<usize>>,
-        found: &mut [Option<Object>],
+        found: &mut [Result<Option<Object>, Error>],
     ) -> Result<bool, Error> {
+        match self.resource(gvk).await {
+            Ok(resource) if resource.namespaced == namespace.is_some() => {}
+            Err(error) if error.is_about_the_server() => return Err(error),
+            Ok(_) | Err(_) => return Ok(false),
+        }
         let keep = |object: Object| {
             for place in places.get(object.name()).into_iter().flatten() {
-                found[*place] = Some(object.clone());
+                found[*place] = Ok(Some(object.clone()));
             }
         };
         match self.visit(gvk, namespace, None, keep).await {
             // A kind whose definition has gone has no objects any more.
             Ok(()) | Err(Error::NotFound { .. }) => Ok(true),
-            Err(Error::Forbidden { .. } | Error::TooMany { .. } | Error::Answer { .. }) => {
-                Ok(false)
-            }
-            Err(error) => Err(error),
+            Err(error) if error.is_about_the_server() => Err(error),
+            Err(_) => Ok(false),
         }
     }
 

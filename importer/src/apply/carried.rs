@@ -16,7 +16,7 @@ use crate::model::cleanup;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::owner::check_carried;
-use crate::model::stage::{Stage, intercepts};
+use crate::model::stage::{Stage, batches, intercepts};
 use crate::plan::Ready;
 use crate::plan::carried::Turn;
 use crate::plan::deployment::Deployment;
@@ -48,7 +48,7 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let (solution, namespace) = (&deployment.solution, &deployment.namespace);
-        let applied = deployment.carried.seen(&leased.uids);
+        let applied = deployment.carried.seen(leased.uids());
         if !applied.cleanup.is_empty() {
             let kept = deployment.cleanup.to_object(solution, namespace);
             leased.keep(kept).await?;
@@ -75,8 +75,8 @@ impl Ready<'_> {
                 self.stop_former(deployment, leased).await?;
             }
             let objects = &deployment.objects[wave.objects.clone()];
-            for object in objects {
-                self.bring_one(deployment, object, leased).await?;
+            for batch in batches(wave.stage, objects) {
+                self.bring_all(deployment, &batch, leased).await?;
             }
             settle(leased, wave.stage, objects, self.asked.request.wait).await?;
             for object in objects.iter().filter(|object| !asks_nobody(object)) {
@@ -86,18 +86,21 @@ impl Ready<'_> {
         Ok(())
     }
 
-    async fn bring_one(
+    async fn bring_all(
         &self,
         deployment: &Deployment,
-        object: &Object,
+        objects: &[&Object],
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        self.make_room(deployment, object, leased).await?;
-        let decide = |live: Option<&Object>| {
+        for object in objects {
+            self.make_room(deployment, object, leased).await?;
+        }
+        let decide = |object: &Object, live: Option<&Object>| {
             self.check_carried(deployment, object, live)?;
             Ok(Some(disarmed(object, live)?))
         };
-        self.write_carried(object, decide, leased).await
+        let conflicts = |object: &Object| self.asked.conflicts(object);
+        leased.put_all(objects, conflicts, decide).await
     }
 
     /// Removes an object that is to be made anew.
@@ -127,18 +130,6 @@ impl Ready<'_> {
         check_carried(object, live, &deployment.solution, adopt)
     }
 
-    async fn write_carried(
-        &self,
-        object: &Object,
-        decide: impl Fn(Option<&Object>) -> Result<Option<Object>, Error>,
-        leased: &mut Leased<'_>,
-    ) -> Result<(), Error> {
-        let conflicts = self.asked.conflicts(object);
-        let written = leased.put_with(conflicts, object.reference(), decide);
-        written.await?;
-        Ok(())
-    }
-
     /// Lets a webhook refuse what it is to refuse, once it is served.
     async fn arm(
         &self,
@@ -160,7 +151,9 @@ impl Ready<'_> {
             self.check_carried(deployment, object, live)?;
             Ok(Some(object.clone()))
         };
-        self.write_carried(object, decide, leased).await
+        let (conflicts, reference) = (self.asked.conflicts(object), object.reference());
+        leased.put_with(conflicts, reference, decide).await?;
+        Ok(())
     }
 }
 

@@ -44,7 +44,7 @@ impl Ready<'_> {
                 place.write(leased).await?;
             }
             if let Error::RolledBack { .. } = error {
-                let restored = before.seen(&leased.uids);
+                let restored = before.seen(leased.uids());
                 self.record_carried(deployment, &restored, leased).await?;
             }
             return Err(error);

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use deployer::{Cluster, Conflicts, Object, Propagation};
 use schemas::{StatementTime, printable_within};
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
 use crate::apply::announce::announce;
 use crate::apply::leased::{DECISIONS, Done};
@@ -23,7 +24,7 @@ pub(crate) struct Journal<'a> {
     cluster: &'a Cluster,
     writer: &'a Writer,
     subject: ChangeSubject,
-    begun: Option<Begun>,
+    begun: OnceCell<Begun>,
 }
 
 struct Begun {
@@ -38,20 +39,22 @@ impl<'a> Journal<'a> {
             cluster,
             writer,
             subject,
-            begun: None,
+            begun: OnceCell::new(),
         }
     }
 
     /// Whether there is a receipt.
     pub(crate) fn has_begun(&self) -> bool {
-        self.begun.is_some()
+        self.begun.initialized()
     }
 
-    /// Makes sure that there is a receipt.
-    pub(crate) async fn begin(&mut self) -> Result<(), Error> {
-        if self.has_begun() {
-            return Ok(());
-        }
+    /// Makes sure that there is a receipt. Of several who want one at the same time, one makes it and the others wait.
+    pub(crate) async fn begin(&self) -> Result<(), Error> {
+        self.begun.get_or_try_init(|| self.made()).await?;
+        Ok(())
+    }
+
+    async fn made(&self) -> Result<Begun, Error> {
         let earlier = Receipts::read(self.cluster).await?;
         let by = self.writer.person.clone();
         let (subject, previous) = (self.subject.clone(), earlier.newest());
@@ -61,8 +64,7 @@ impl<'a> Journal<'a> {
             self.keep(interrupted.to_object(self.writer.seal.as_ref()))
                 .await?;
         }
-        self.begun = Some(Begun { receipt, earlier });
-        Ok(())
+        Ok(Begun { receipt, earlier })
     }
 
     /// Ends the receipt, if there is one, and tells the cluster's users of what it says. Returns its number.
@@ -74,7 +76,7 @@ impl<'a> Journal<'a> {
         if failed.is_none() {
             self.settle().await?;
         }
-        let Some(Begun { receipt, earlier }) = &self.begun else {
+        let Some(Begun { receipt, earlier }) = self.begun.get() else {
             return Ok(None);
         };
         let receipt = receipt.clone();
@@ -95,7 +97,7 @@ impl<'a> Journal<'a> {
     /// Takes the mark from the receipts of earlier changes that were incomplete and are made up for by this one, also if it
     /// found nothing more to change.
     async fn settle(&self) -> Result<(), Error> {
-        let own = self.begun.as_ref().map(|begun| begun.receipt.revision);
+        let own = self.begun.get().map(|begun| begun.receipt.revision);
         for earlier in Receipts::incomplete(self.cluster).await?.all {
             if Some(earlier.revision) != own && earlier.is_settled_by(&self.subject) {
                 let settled = earlier.interrupted();

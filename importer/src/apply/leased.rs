@@ -1,5 +1,6 @@
-//! Writing under the Lease: each object is looked at right before it is written, what is decided about it is decided
-//! from that look, and it is written only if it is still as it was seen. Whoever is quicker is looked at anew.
+//! Writing under the Lease: each object is looked at before it is written, what is decided about it is decided from that
+//! look, and it is written only if it is still as it was seen. Where somebody was quicker, it is looked at anew. Many are
+//! looked at together, and written several at a time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use watch::Tell;
 
 use crate::apply::journal::Journal;
 use crate::apply::lock::Lock;
+use crate::apply::several::side_by_side;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::event::Event;
@@ -37,8 +39,6 @@ pub(crate) struct Leased<'a> {
     /// None of what is changed in one namespace alone: receipts lie with the records.
     journal: Option<Journal<'a>>,
     done: Done,
-    /// Which objects those are that are there as they were written.
-    pub(crate) uids: BTreeMap<ObjectRef, String>,
 }
 
 /// What was written.
@@ -48,6 +48,8 @@ pub(crate) struct Done {
     pub(crate) objects: Vec<String>,
     /// Every object that was removed.
     pub(crate) removed: Vec<String>,
+    /// Which objects those are that are there as they were written.
+    pub(crate) uids: BTreeMap<ObjectRef, String>,
     /// The number of the receipt; none where nothing was changed.
     pub(crate) revision: Option<Revision>,
 }
@@ -74,7 +76,6 @@ impl Leased<'_> {
                 authority,
                 journal,
                 done: Done::default(),
-                uids: BTreeMap::new(),
             };
             let acted = act(&mut leased, &mut decided).await;
             let Leased {
@@ -114,53 +115,34 @@ impl Leased<'_> {
         reference: &ObjectRef,
         decide: impl Fn(Option<&Object>) -> Result<Option<Object>, Error>,
     ) -> Result<Option<Object>, Error> {
-        for decision in 1.. {
-            self.lock.check()?;
-            let live = self.cluster.get(reference).await?;
-            let Some(wanted) = decide(live.as_ref())? else {
-                return Ok(live);
-            };
-            match self.write(&wanted, live, conflicts).await {
-                Ok((applied, after)) => {
-                    self.note(reference, applied);
-                    let uid = after.uid().unwrap_or_default().to_owned();
-                    self.uids.insert(reference.clone(), uid);
-                    return Ok(Some(after));
-                }
-                Err(Error::Cluster(deployer::Error::Changed { .. })) if decision < DECISIONS => {}
-                Err(Error::Cluster(deployer::Error::Conflict { conflicts, .. })) => {
-                    return Err(fields_owned(&wanted, &conflicts).into());
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        unreachable!("the loop ends at the last decision")
+        let live = self.cluster.get(reference).await?;
+        let (applied, after) = self.hand().put(conflicts, reference, live, decide).await?;
+        self.done
+            .written(self.tell, reference, applied, after.as_ref());
+        Ok(after)
     }
 
-    /// Writes an object, and before the first one that is changed the receipt. Returns what was done, and the object as it
-    /// is then.
-    async fn write(
+    /// Writes what `decide` makes of each of these objects as it is, several at a time. They are told of in their order.
+    pub(crate) async fn put_all(
         &mut self,
-        wanted: &Object,
-        mut live: Option<Object>,
-        conflicts: Conflicts,
-    ) -> Result<(Applied, Object), Error> {
-        let (cluster, manager) = (self.cluster, v::manager());
-        if self.journal.as_ref().is_some_and(|it| !it.has_begun()) {
-            if let Some(live) = &mut live {
-                // No change that a receipt is for.
-                if let Some(claimed) = cluster.claim_fields(live, &manager).await? {
-                    *live = claimed;
-                }
-                let changes = cluster.would_change(wanted, live, &manager, conflicts);
-                if !changes.await? {
-                    return Ok((Applied::Unchanged, live.clone()));
-                }
-            }
-            self.begin().await?;
-        }
-        let written = cluster.put(wanted, live.as_ref(), &manager, conflicts);
-        Ok(written.await?)
+        objects: &[&Object],
+        conflicts: impl Fn(&Object) -> Conflicts,
+        decide: impl Fn(&Object, Option<&Object>) -> Result<Option<Object>, Error>,
+    ) -> Result<(), Error> {
+        let references: Vec<&ObjectRef> = objects.iter().map(|it| it.reference()).collect();
+        let live = self.cluster.get_all(&references).await?;
+        let (hand, done, tell) = self.parts();
+        let put = async |(object, live): (&Object, Option<Object>)| {
+            let reference = object.reference();
+            let decide = |live: Option<&Object>| decide(object, live);
+            let put = hand.put(conflicts(object), reference, live, decide);
+            Ok((reference.clone(), put.await?))
+        };
+        let objects = objects.iter().copied().zip(live);
+        side_by_side(objects, put, |(object, (applied, after))| {
+            done.written(tell, &object, applied, after.as_ref());
+        })
+        .await
     }
 
     /// Writes an object that is ours alone, whatever is there: one in the namespace of the records, or a projection.
@@ -171,22 +153,27 @@ impl Leased<'_> {
         Ok(())
     }
 
-    fn note(&mut self, object: &ObjectRef, applied: Applied) {
-        (self.tell)(Event::Object {
-            object: object.clone(),
-            applied,
-        });
-        if applied != Applied::Unchanged {
-            self.done.objects.push(object.to_string());
+    /// Makes sure that there is a receipt, where one is kept.
+    async fn begin(&self) -> Result<(), Error> {
+        self.hand().begin().await
+    }
+
+    fn hand(&self) -> Hand<'_> {
+        Hand {
+            cluster: self.cluster,
+            lock: self.lock,
+            journal: self.journal.as_ref(),
         }
     }
 
-    /// Makes sure that there is a receipt, where one is kept.
-    async fn begin(&mut self) -> Result<(), Error> {
-        match &mut self.journal {
-            Some(journal) => journal.begin().await,
-            None => Ok(()),
-        }
+    /// What writes, what is noted of it, and who is told.
+    fn parts(&mut self) -> (Hand<'_>, &mut Done, Tell<'_, Event>) {
+        let hand = Hand {
+            cluster: self.cluster,
+            lock: self.lock,
+            journal: self.journal.as_ref(),
+        };
+        (hand, &mut self.done, self.tell)
     }
 
     /// Deletes an object as long as `may` says of it as it is that it may go.
@@ -206,28 +193,37 @@ impl Leased<'_> {
         reference: &ObjectRef,
         may: impl Fn(&Object) -> Result<(), Obstacle>,
     ) -> Result<(), Error> {
-        for decision in 1.. {
-            self.lock.check()?;
-            let Some(live) = self.cluster.get(reference).await? else {
-                return Ok(());
-            };
-            may(&live)?;
-            self.begin().await?;
-            let deleted = self
-                .cluster
-                .delete(reference, propagation, Some(&live))
-                .await;
-            match deleted {
-                Ok(Deleted::Requested) => {
-                    self.gone(reference.clone());
-                    return Ok(());
-                }
-                Ok(Deleted::WasAbsent) => return Ok(()),
-                Err(deployer::Error::Changed { .. }) if decision < DECISIONS => {}
-                Err(error) => return Err(error.into()),
-            }
+        let live = self.cluster.get(reference).await?;
+        let removed = self.hand().remove(propagation, reference, live, may);
+        if removed.await? == Deleted::Requested {
+            self.gone(reference.clone());
         }
-        unreachable!("the loop ends at the last decision")
+        Ok(())
+    }
+
+    /// Deletes each of these objects as long as `may` says of it as it is that it may go, several at a time. They are told
+    /// of in their order.
+    pub(crate) async fn remove_all(
+        &mut self,
+        objects: &[ObjectRef],
+        propagation: impl Fn(&ObjectRef) -> Propagation,
+        may: impl Fn(&ObjectRef, &Object) -> Result<(), Obstacle>,
+    ) -> Result<(), Error> {
+        let references: Vec<&ObjectRef> = objects.iter().collect();
+        let live = self.cluster.get_all(&references).await?;
+        let (hand, done, tell) = self.parts();
+        let remove = async |(reference, live): (&ObjectRef, Option<Object>)| {
+            let may = |live: &Object| may(reference, live);
+            let removed = hand.remove(propagation(reference), reference, live, may);
+            Ok((reference.clone(), removed.await?))
+        };
+        let objects = references.iter().copied().zip(live);
+        side_by_side(objects, remove, |(object, deleted)| {
+            if deleted == Deleted::Requested {
+                done.gone(tell, object);
+            }
+        })
+        .await
     }
 
     /// Removes an object that is made anew, and waits until it is gone.
@@ -268,8 +264,12 @@ impl Leased<'_> {
     }
 
     fn gone(&mut self, object: ObjectRef) {
-        self.done.removed.push(object.to_string());
-        (self.tell)(Event::Removed(object));
+        self.done.gone(self.tell, object);
+    }
+
+    /// Which objects those are that are there as they were written.
+    pub(crate) fn uids(&self) -> &BTreeMap<ObjectRef, String> {
+        &self.done.uids
     }
 
     /// Removes what an operator no longer has.
@@ -320,5 +320,133 @@ impl Leased<'_> {
         state.records.retain(|record| !going(record));
         let projection = record::projection(&state.records, &state.active);
         self.keep(projection).await
+    }
+}
+
+impl Done {
+    /// Notes and tells what became of an object; nothing where nothing was to be made of it.
+    fn written(
+        &mut self,
+        tell: Tell<'_, Event>,
+        object: &ObjectRef,
+        applied: Option<Applied>,
+        after: Option<&Object>,
+    ) {
+        let Some(applied) = applied else {
+            return;
+        };
+        if let Some(uid) = after.and_then(Object::uid) {
+            self.uids.insert(object.clone(), uid.to_owned());
+        }
+        tell(Event::Object {
+            object: object.clone(),
+            applied,
+        });
+        if applied != Applied::Unchanged {
+            self.objects.push(object.to_string());
+        }
+    }
+
+    fn gone(&mut self, tell: Tell<'_, Event>, object: ObjectRef) {
+        self.removed.push(object.to_string());
+        tell(Event::Removed(object));
+    }
+}
+
+/// What writes single objects; several can be under way.
+#[derive(Clone, Copy)]
+struct Hand<'a> {
+    cluster: &'a Cluster,
+    lock: &'a Lock,
+    journal: Option<&'a Journal<'a>>,
+}
+
+impl Hand<'_> {
+    /// Writes what `decide` makes of an object that was seen like this. Returns what was done, if anything was to be made
+    /// of it, and the object as it is then.
+    async fn put(
+        self,
+        conflicts: Conflicts,
+        reference: &ObjectRef,
+        mut live: Option<Object>,
+        decide: impl Fn(Option<&Object>) -> Result<Option<Object>, Error>,
+    ) -> Result<(Option<Applied>, Option<Object>), Error> {
+        for decision in 1.. {
+            self.lock.check()?;
+            let Some(wanted) = decide(live.as_ref())? else {
+                return Ok((None, live));
+            };
+            match self.write(&wanted, live, conflicts).await {
+                Ok((applied, after)) => return Ok((Some(applied), Some(after))),
+                Err(Error::Cluster(deployer::Error::Changed { .. })) if decision < DECISIONS => {}
+                Err(Error::Cluster(deployer::Error::Conflict { conflicts, .. })) => {
+                    return Err(fields_owned(&wanted, &conflicts).into());
+                }
+                Err(error) => return Err(error),
+            }
+            live = self.cluster.get(reference).await?;
+        }
+        unreachable!("the loop ends at the last decision")
+    }
+
+    /// Writes an object, and before the first one that is changed the receipt. Returns what was done, and the object as it
+    /// is then.
+    async fn write(
+        self,
+        wanted: &Object,
+        mut live: Option<Object>,
+        conflicts: Conflicts,
+    ) -> Result<(Applied, Object), Error> {
+        let (cluster, manager) = (self.cluster, v::manager());
+        if self.journal.is_some_and(|it| !it.has_begun()) {
+            if let Some(live) = &mut live {
+                // No change that a receipt is for.
+                if let Some(claimed) = cluster.claim_fields(live, &manager).await? {
+                    *live = claimed;
+                }
+                let changes = cluster.would_change(wanted, live, &manager, conflicts);
+                if !changes.await? {
+                    return Ok((Applied::Unchanged, live.clone()));
+                }
+            }
+            self.begin().await?;
+        }
+        let written = cluster.put(wanted, live.as_ref(), &manager, conflicts);
+        Ok(written.await?)
+    }
+
+    /// Deletes an object that was seen like this as long as `may` says of it that it may go.
+    async fn remove(
+        self,
+        propagation: Propagation,
+        reference: &ObjectRef,
+        mut live: Option<Object>,
+        may: impl Fn(&Object) -> Result<(), Obstacle>,
+    ) -> Result<Deleted, Error> {
+        for decision in 1.. {
+            self.lock.check()?;
+            let Some(seen) = live else {
+                return Ok(Deleted::WasAbsent);
+            };
+            may(&seen)?;
+            self.begin().await?;
+            let deleted = self
+                .cluster
+                .delete(reference, propagation, Some(&seen))
+                .await;
+            match deleted {
+                Err(deployer::Error::Changed { .. }) if decision < DECISIONS => {}
+                deleted => return Ok(deleted?),
+            }
+            live = self.cluster.get(reference).await?;
+        }
+        unreachable!("the loop ends at the last decision")
+    }
+
+    async fn begin(self) -> Result<(), Error> {
+        match self.journal {
+            Some(journal) => journal.begin().await,
+            None => Ok(()),
+        }
     }
 }

@@ -17,6 +17,7 @@ mod lock;
 mod migrate;
 mod proof;
 mod rollback;
+mod several;
 pub(crate) mod site;
 pub(crate) mod unimport;
 pub(crate) mod uninstall;

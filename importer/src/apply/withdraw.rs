@@ -1,10 +1,10 @@
 //! Takes back what a deployment carries: what could refuse the rest first, then what its workloads have to let go, then
 //! the workloads, then what they read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use deployer::{Cluster, Gvk, Object, ObjectRef};
+use deployer::{Cluster, Gvk, Leaving, Object, ObjectRef, Propagation};
 use schemas::{Namespace, SetName, SolutionName};
 
 use crate::apply::leased::Leased;
@@ -54,9 +54,15 @@ impl Withdrawal {
         withdrawal
             .find_cleanup(cluster, solution, namespace, sets)
             .await?;
-        for object in recorded.objects {
-            let reference = object.reference();
-            let live = match cluster.get(&reference).await {
+        let references: Vec<ObjectRef> = recorded
+            .objects
+            .iter()
+            .map(RecordedObject::reference)
+            .collect();
+        let wanted: Vec<&ObjectRef> = references.iter().collect();
+        let found = cluster.get_each(&wanted).await?;
+        for ((object, reference), live) in recorded.objects.into_iter().zip(references).zip(found) {
+            let live = match live {
                 Err(deployer::Error::NoSuchKind(_)) => None,
                 Err(deployer::Error::Forbidden { .. }) => {
                     // It goes as far as can be told; that this user may look is asked with all other rights.
@@ -156,7 +162,7 @@ impl Withdrawal {
         let record = self.recorded.to_object(solution, namespace);
         leased.keep(record).await?;
         self.cleanup.carry_out(leased, solution, wait).await?;
-        let applied = both.seen(&leased.uids);
+        let applied = both.seen(leased.uids());
         self.objects
             .retain(|it| applied.find(&it.reference()).is_none());
         self.objects.extend(applied.objects);
@@ -183,21 +189,16 @@ impl Withdrawal {
         let turns: BTreeSet<Turn> = self.objects.iter().map(Turn::of).collect();
         for turn in turns {
             let objects = self.objects.iter().filter(|it| Turn::of(it) == turn);
-            let mut gone = Vec::new();
-            for recorded in objects {
-                let object = recorded.reference();
-                if turn == Turn::Space
-                    && let Some(kind) = occupied(leased.cluster, &object.name).await?
-                {
-                    let note = format!("{object} stays: {kind} in it that somebody may need");
-                    self.notes.push(note);
-                    continue;
-                }
-                leased
-                    .remove(&object, |live| recorded.check(live, solution))
-                    .await?;
-                gone.push(recorded.leaving());
+            let recorded: BTreeMap<ObjectRef, RecordedObject> =
+                objects.map(|it| (it.reference(), it.clone())).collect();
+            let mut objects: Vec<ObjectRef> = recorded.keys().cloned().collect();
+            if turn == Turn::Space {
+                objects = self.unoccupied(objects, leased.cluster).await?;
             }
+            let may = |wanted: &ObjectRef, live: &Object| recorded[wanted].check(live, solution);
+            leased.remove_all(&objects, propagation, may).await?;
+            let gone = objects.iter().map(|it| recorded[it].leaving());
+            let gone: Vec<Leaving> = gone.collect();
             leased.cluster.wait_removed(&gone, wait, &|_| ()).await?;
         }
         // What ran may have made them anew before it went.
@@ -212,6 +213,25 @@ impl Withdrawal {
         leased
             .forget(&carried::reference(solution, namespace))
             .await
+    }
+
+    /// The namespaces that nobody needs; the others stay, and are noted.
+    async fn unoccupied(
+        &mut self,
+        spaces: Vec<ObjectRef>,
+        cluster: &Cluster,
+    ) -> Result<Vec<ObjectRef>, Error> {
+        let mut empty = Vec::new();
+        for space in spaces {
+            match occupied(cluster, &space.name).await? {
+                Some(kind) => {
+                    let note = format!("{space} stays: {kind} in it that somebody may need");
+                    self.notes.push(note);
+                }
+                None => empty.push(space),
+            }
+        }
+        Ok(empty)
     }
 
     /// Removes what calls the Services that go.
@@ -288,6 +308,17 @@ impl Turn {
             Stage::Definition => Self::Definition,
             Stage::Space => Self::Space,
         }
+    }
+}
+
+/// What is waited for of what belongs to an object. Nothing belongs to mere data, and the garbage collector, which would
+/// have to be waited for, looks at a few dozen objects in a second.
+fn propagation(object: &ObjectRef) -> Propagation {
+    match (object.gvk.group.as_str(), object.gvk.kind.as_str()) {
+        ("", "ConfigMap" | "Secret" | "ServiceAccount") | ("rbac.authorization.k8s.io", _) => {
+            Propagation::Background
+        }
+        _ => Propagation::Foreground,
     }
 }
 

@@ -2,7 +2,7 @@
 //! namespace. Their kinds are any, so no list of kinds finds them; and whoever may write in a namespace could give any
 //! object our labels, so that only what is recorded is ever removed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Cluster, Gvk, Leaving, Object, ObjectRef};
 use registry::{Reference, RegistryAddress, Repository};
@@ -89,11 +89,16 @@ impl RecordedObject {
     }
 
     pub(crate) fn is(&self, object: &ObjectRef) -> bool {
+        let (group, kind) = (object.gvk.group.as_str(), object.gvk.kind.as_str());
+        self.identity() == (group, kind, object.namespace.as_deref(), &object.name)
+    }
+
+    /// Group, kind, namespace and name: an object stays the same one under another version of its API.
+    fn identity(&self) -> (&str, &str, Option<&str>, &str) {
         let group = self.api_version.split_once('/');
-        self.name == object.name
-            && self.kind == object.gvk.kind
-            && self.namespace == object.namespace
-            && group.map_or("", |(group, _)| group) == object.gvk.group
+        let group = group.map_or("", |(group, _)| group);
+        let namespace = self.namespace.as_deref();
+        (group, &self.kind, namespace, &self.name)
     }
 }
 
@@ -126,17 +131,17 @@ impl CarriedRecord {
     /// Both, what is older last: whatever an interruption leaves is among them. What runs once counts as made of what it
     /// was made of before.
     pub(crate) fn with(&self, older: &Self) -> Self {
+        let olds = older.objects.iter().map(|old| (old.identity(), old));
+        let olds: BTreeMap<_, _> = olds.collect();
         let unmade = self.objects.iter().map(|new| {
-            let made = older.find(&new.reference());
+            let made = olds.get(&new.identity());
             RecordedObject {
                 inputs: made.and_then(|made| made.inputs.clone()),
                 ..new.clone()
             }
         });
-        let gone = older.objects.iter();
-        let gone = gone.filter(|old| self.find(&old.reference()).is_none());
         Self {
-            objects: unmade.chain(gone.cloned()).collect(),
+            objects: unmade.chain(older.beyond(self).cloned()).collect(),
             // It changes with the last write.
             cleanup: older.cleanup.clone(),
         }
@@ -156,6 +161,17 @@ impl CarriedRecord {
             }
         }
         seen
+    }
+
+    /// The objects that another record does not have.
+    pub(crate) fn beyond<'a>(
+        &'a self,
+        other: &'a Self,
+    ) -> impl Iterator<Item = &'a RecordedObject> {
+        let others = other.objects.iter().map(RecordedObject::identity);
+        let others: BTreeSet<_> = others.collect();
+        let objects = self.objects.iter();
+        objects.filter(move |it| !others.contains(&it.identity()))
     }
 
     pub(crate) fn find(&self, object: &ObjectRef) -> Option<&RecordedObject> {

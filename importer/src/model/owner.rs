@@ -18,6 +18,20 @@ pub(crate) async fn look(cluster: &Cluster, object: &ObjectRef) -> Result<Option
     }
 }
 
+/// Many objects as they are, in the same order. Nothing also of a kind that the cluster does not have: its definition
+/// comes with the archive, or has gone.
+pub(crate) async fn look_all(
+    cluster: &Cluster,
+    objects: &[&ObjectRef],
+) -> Result<Vec<Option<Object>>, Error> {
+    let looked = cluster.get_each(objects).await?.into_iter();
+    let looked = looked.map(|live| match live {
+        Err(deployer::Error::Forbidden { .. } | deployer::Error::NoSuchKind(_)) => Ok(None),
+        other => Ok(other?),
+    });
+    looked.collect()
+}
+
 /// Whether an object that is there, if any, may be written as one of the Solution's.
 pub(crate) fn check_owner(
     object: &Object,

@@ -4,20 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Cluster, Gvk, Object, ObjectRef};
-use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use manifests::{Address, Expansion};
 use schemas::{ApiName, Condition, ImagePlace, KubernetesName, Patch, Phase, Strategy};
 use serde_json::{Value, json};
 use validator::CarriedSet;
 
-use crate::limits;
 use crate::model::authority::Authority;
 use crate::model::carried::{self, CarriedRecord, RecordedObject};
 use crate::model::cleanup::{Cleanup, Step};
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit, named};
-use crate::model::owner::{check_carried, look};
+use crate::model::owner::{check_carried, look, look_all};
 use crate::model::parameters::ParameterValues;
 use crate::model::record::RecordedImage;
 use crate::model::request::{Asked, Login};
@@ -286,12 +284,9 @@ impl Carrying<'_> {
         mut planned: Planned,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Planned, Error> {
-        let wanted = planned
-            .objects
-            .iter()
-            .map(|it| it.object.reference().clone());
-        let wanted: Vec<ObjectRef> = wanted.collect();
-        let found = look_at(self.cluster, &wanted).await?;
+        let wanted = planned.objects.iter().map(|it| it.object.reference());
+        let wanted: Vec<&ObjectRef> = wanted.collect();
+        let found = look_all(self.cluster, &wanted).await?;
         let mut elsewhere = BTreeMap::<_, Vec<String>>::new();
         for (mut carried, live) in std::mem::take(&mut planned.objects).into_iter().zip(found) {
             match Runs::of(&carried.object, live.as_ref(), &planned.before) {
@@ -323,16 +318,15 @@ impl Carrying<'_> {
             obstacles.push(Unfit::OwnedElsewhere(solution, environment, named(objects)).into());
         }
         planned.record = planned.record.seen(&planned.standing());
-        let (record, before) = (&mut planned.record, &planned.before);
-        let gone = before.objects.iter();
-        let gone = gone.filter(|old| record.find(&old.reference()).is_none());
+        let gone = planned.before.beyond(&planned.record);
         // Where no set is installed anew, nothing brings the Secret along, and what it holds is nowhere else.
         let secret = parameters::reference(self.asked.id.name(), &self.place.namespace);
         let stays = |old: &RecordedObject| old.keeps_data() || old.is(&secret);
         let (stay, gone): (Vec<_>, Vec<_>) = gone.cloned().partition(stays);
-        record.objects.extend(stay);
+        planned.record.objects.extend(stay);
         let references: Vec<ObjectRef> = gone.iter().map(RecordedObject::reference).collect();
-        let found = look_at(self.cluster, &references).await?;
+        let references: Vec<&ObjectRef> = references.iter().collect();
+        let found = look_all(self.cluster, &references).await?;
         for (recorded, live) in gone.iter().zip(found) {
             let Some(live) = live.filter(|live| !live.is_being_deleted()) else {
                 continue;
@@ -446,16 +440,6 @@ enum Fate {
     Last,
     /// It is not for this environment.
     LeftOut,
-}
-
-/// Objects as they are, several at a time, in the same order.
-async fn look_at(cluster: &Cluster, objects: &[ObjectRef]) -> Result<Vec<Option<Object>>, Error> {
-    let looked = stream::iter(objects).map(async |object| match look(cluster, object).await {
-        // Its definition comes with the archive.
-        Err(Error::Cluster(deployer::Error::NoSuchKind(_))) => Ok(None),
-        other => other,
-    });
-    looked.buffered(limits::LOOKS).try_collect().await
 }
 
 #[cfg(test)]

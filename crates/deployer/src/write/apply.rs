@@ -156,6 +156,17 @@ impl Cluster {
         conflicts: Conflicts,
     ) -> Result<Difference, Error> {
         let before = self.get(object.reference()).await?;
+        self.difference(object, before, manager, conflicts).await
+    }
+
+    /// The same to an object that is as it was seen `before`.
+    async fn difference(
+        &self,
+        object: &Object,
+        before: Option<Object>,
+        manager: &FieldManager,
+        conflicts: Conflicts,
+    ) -> Result<Difference, Error> {
         let body = object.as_value();
         let run = async |conflicts| {
             self.patch(object, body, before.as_ref(), manager, conflicts, Run::Dry)
@@ -201,8 +212,10 @@ impl Cluster {
         conflicts: Conflicts,
     ) -> Result<Vec<(ObjectRef, Trial)>, Error> {
         let coming = Coming::of(objects);
-        stream::iter(objects)
-            .map(|object| self.try_one(object, manager, conflicts, &coming))
+        let references: Vec<&ObjectRef> = objects.iter().map(Object::reference).collect();
+        let live = self.get_each(&references).await?;
+        stream::iter(objects.iter().zip(live))
+            .map(|seen| self.try_one(seen, manager, conflicts, &coming))
             .buffered(limits::PARALLEL)
             .try_collect()
             .await
@@ -210,12 +223,16 @@ impl Cluster {
 
     async fn try_one(
         &self,
-        object: &Object,
+        (object, before): (&Object, Result<Option<Object>, Error>),
         manager: &FieldManager,
         conflicts: Conflicts,
         coming: &Coming,
     ) -> Result<(ObjectRef, Trial), Error> {
-        let trial = match self.diff(object, manager, conflicts).await {
+        let tried = match before {
+            Ok(before) => self.difference(object, before, manager, conflicts).await,
+            Err(error) => Err(error),
+        };
+        let trial = match tried {
             Ok(difference) => Trial::Would(Box::new(difference)),
             Err(error) if error.is_about_the_server() => return Err(error),
             Err(error) => {
