@@ -5,6 +5,7 @@ use schemas::{EnvironmentName, KubernetesName, Namespace, ParameterName, Solutio
 
 use super::registry::MAY_NOT_PUSH;
 
+const LABELS: &str = "if what runs there can live with it, give the namespace that value yourself with `kubectl label --overwrite`";
 pub(super) const SKIP_REMOVE_SETS: &str = "mend what is wrong and run the same command again; `--skip-remove-sets` removes it without cleaning up first";
 const OTHER_NAMESPACE: &str = "choose another namespace with `--namespace`";
 const ADOPT_NAMESPACE: &str =
@@ -149,6 +150,8 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::Patch(..) => PATCH,
         Unfit::Lost(_) => LOST,
         Unfit::Values(..) => "give large texts in objects of your own, which the release names",
+        Unfit::LabelGiven(..) => "deploy one of them in another environment",
+        Unfit::LabelSet(..) => LABELS,
         Unfit::CleanupLost(..) => SKIP_REMOVE_SETS,
     };
     words.to_owned()

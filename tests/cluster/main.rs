@@ -13,6 +13,7 @@ mod approval;
 mod book;
 mod carried;
 mod choices;
+mod cleanup;
 mod configuration;
 mod conflicts;
 mod consent;
@@ -50,6 +51,7 @@ mod requests;
 mod server;
 mod site;
 mod sites;
+mod spaces;
 #[path = "../common/stages.rs"]
 mod stages;
 mod templates;

@@ -28,7 +28,7 @@ impl Ready<'_> {
             place.solutions.insert(solution.clone(), deployed);
         };
         let mut place = deployment.place.clone();
-        place.write_space(leased).await?;
+        place.write_space_as(deployment.space(), leased).await?;
         if deployment.standing.is_none() {
             // Noted before the first object, so that there is an undo whatever happens.
             note(&mut place);
@@ -41,9 +41,11 @@ impl Ready<'_> {
             if let (Error::Unpulled(_), None) = (&error, &deployment.standing) {
                 // Nothing of it is there that would have to be undone.
                 place.solutions.remove(solution);
+                place.write_space(leased).await?;
                 place.write(leased).await?;
             }
             if let Error::RolledBack { .. } = error {
+                place.write_space(leased).await?;
                 let restored = before.seen(leased.uids());
                 self.record_carried(deployment, &restored, leased).await?;
             }
@@ -51,6 +53,10 @@ impl Ready<'_> {
         }
         self.record_applied(deployment, leased).await?;
         note(&mut place);
+        if place.space() != deployment.space() {
+            // What only the version before needed of it.
+            place.write_space(leased).await?;
+        }
         place.write(leased).await
     }
 

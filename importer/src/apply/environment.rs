@@ -32,10 +32,19 @@ impl NamespaceRecord {
     /// Makes or marks the namespace, if it is still there or not as the record says. One that is to be made is recorded
     /// before it is there, so that there is an undo whatever happens.
     pub(crate) async fn write_space(&mut self, leased: &mut Leased<'_>) -> Result<(), Error> {
+        self.write_space_as(self.space(), leased).await
+    }
+
+    /// The same, with what else the namespace is to say.
+    pub(crate) async fn write_space_as(
+        &mut self,
+        space: Value,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
         if self.uid.is_none() {
             leased.keep(self.to_object()).await?;
         }
-        let wanted = Object::new(self.space())?;
+        let wanted = Object::new(space)?;
         let seen = self.uid.as_deref();
         let decide = |live: Option<&Object>| {
             if live.and_then(Object::uid) == seen {

@@ -27,7 +27,9 @@ use crate::model::state::ClusterState;
 use crate::model::uses::{EvenIfUsed, Use, check_free};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::login;
-use crate::plan::rights::{check_cleaning, check_removing, check_withdrawing, of_change};
+use crate::plan::rights::{
+    check_cleaning, check_labels, check_removing, check_withdrawing, of_change,
+};
 use crate::plan::uses::{Images, workloads};
 
 /// What an undo removed and what it left, for people and programs. Of a dry run: what it would.
@@ -218,6 +220,15 @@ pub(crate) async fn check_carried(
     let objects = withdrawals.clone().flat_map(|it| &it.objects);
     check_withdrawing(cluster, objects, obstacles).await?;
     obstacles.extend(withdrawals.flat_map(|it| it.obstacles.clone()));
+    let gives = |space: &NamespaceRecord| {
+        let deployed = space.solutions.get(solution);
+        deployed.is_some_and(|deployed| !deployed.labels.is_empty())
+    };
+    let labelled = spaces
+        .iter()
+        .map(|leave| &leave.space)
+        .filter(|it| gives(it));
+    check_labels(cluster, labelled.map(|it| &it.namespace), obstacles).await?;
     for leave in spaces.iter().filter(|it| it.carried.cleans_up()) {
         let (namespace, cleanup) = (&leave.space.namespace, &leave.carried.cleanup);
         check_cleaning(cluster, (solution, namespace), cleanup, obstacles).await?;
@@ -344,6 +355,7 @@ async fn remove_operator(
     let keep = [last.as_slice(), &carried.left].concat();
     leased.prune(solution, &namespace, &keep).await?;
     let deployed = space.solutions.remove(solution);
+    let gave_labels = deployed.as_ref().is_some_and(|it| !it.labels.is_empty());
     if let Some(secret) = deployed.and_then(|deployed| deployed.pull_secret) {
         leased.remove_login(solution, &namespace, &secret).await?;
     }
@@ -359,8 +371,11 @@ async fn remove_operator(
         return leased.forget(&own).await;
     }
     // A namespace that somebody deleted has nothing left to be noted in.
-    let live = namespace_reference(&namespace);
-    if leased.cluster.get(&live).await?.is_some() {
+    let live = leased.cluster.get(&namespace_reference(&namespace)).await?;
+    if let Some(live) = live {
+        if gave_labels && space.is_of(&live) {
+            space.write_space(leased).await?;
+        }
         space.note(leased).await?;
     }
     leased.keep(space.to_object()).await
@@ -477,6 +492,7 @@ mod tests {
                     pull_secret: Some(secret.parse().unwrap()),
                     parameters: [].into(),
                     sensitive: [].into(),
+                    labels: [].into(),
                     accepted: None,
                 };
                 space.solutions.insert(solution.parse().unwrap(), deployed);

@@ -184,6 +184,9 @@ impl Withdrawal {
         namespace: &Namespace,
         wait: Duration,
     ) -> Result<(), Error> {
+        if let Some(obstacle) = self.obstacles.first() {
+            return Err(obstacle.clone().into());
+        }
         self.clean_up(leased, (solution, namespace), wait).await?;
         self.silence(leased).await?;
         let turns: BTreeSet<Turn> = self.objects.iter().map(Turn::of).collect();

@@ -22,6 +22,7 @@ pub(crate) mod request;
 pub(crate) mod sight;
 pub(crate) mod signers;
 pub(crate) mod site;
+pub(crate) mod space;
 pub(crate) mod stage;
 pub(crate) mod state;
 pub(crate) mod uses;

@@ -16,6 +16,7 @@ use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::inventory::cluster_kinds;
 use crate::model::parameters::ParameterValues;
+use crate::model::space::{self, Labels};
 use crate::model::vocabulary as v;
 
 /// The key of a record in its ConfigMap.
@@ -51,6 +52,9 @@ pub(crate) struct Deployed {
     /// The parameters whose values only a Secret of the namespace has.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) sensitive: BTreeSet<ParameterName>,
+    /// The labels that its release gives the namespace.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) labels: Labels,
     /// What reaches beyond the namespaces of the environment, and who accepted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) accepted: Option<Consent>,
@@ -157,12 +161,14 @@ impl NamespaceRecord {
         if self.origin == Origin::Created {
             annotations.insert(v::CREATED, "true");
         }
+        let mut labels = space::joined(self.solutions.values().map(|it| &it.labels));
+        labels.insert(v::ENVIRONMENT.to_owned(), self.environment.to_string());
         json!({
             "apiVersion": "v1",
             "kind": "Namespace",
             "metadata": {
                 "name": self.namespace,
-                "labels": { v::ENVIRONMENT: self.environment },
+                "labels": labels,
                 "annotations": annotations,
             },
         })
@@ -233,6 +239,7 @@ pub(crate) mod tests {
                 pull_secret: accepted.as_ref().map(|_| "login".parse().unwrap()),
                 parameters: [("size".parse().unwrap(), json!(3))].into(),
                 sensitive: ["password".parse().unwrap()].into(),
+                labels: [("a".to_owned(), "b".to_owned())].into(),
                 accepted,
             };
             record.solutions.insert("shop".parse().unwrap(), deployed);

@@ -312,6 +312,12 @@ pub enum Unfit {
     /// Values have so many bytes.
     #[error("{0} have {1} bytes together; at most {max} are kept", max = limits::PARAMETERS_SIZE)]
     Values(&'static str, usize),
+    /// A label of the namespace that another Solution gives another value.
+    #[error("namespace `{0}` cannot get the label {1}: {2} gives it the value `{3}`")]
+    LabelGiven(Namespace, String, SolutionName, String),
+    /// A label of the namespace that somebody else has given another value.
+    #[error("namespace `{0}` cannot get the label {1}: somebody has given it the value `{2}`")]
+    LabelSet(Namespace, String, String),
     /// What sets come to that are applied before a removal, in an object that is not there.
     #[error("what is applied before the removal ({1}) was kept in {0}, and is gone")]
     CleanupLost(String, String),

@@ -17,6 +17,7 @@ use validator::{Accepted, CarriedSet};
 use crate::model::carried::{CarriedRecord, RecordedObject};
 use crate::model::error::Error;
 use crate::model::parameters::ParameterValues;
+use crate::model::space::{self, Labels};
 use crate::model::stage::Stage;
 use crate::model::vocabulary as v;
 use crate::plan::patches::Patches;
@@ -174,6 +175,26 @@ impl Rendering<'_> {
             all[begin..].sort_by_key(|carried| carried.stage);
         }
         Ok(all)
+    }
+
+    /// The labels that these sets give the environment's namespace, where it stands for their own.
+    pub(crate) fn space_labels(
+        &self,
+        sets: &[&CarriedSet],
+        patches: &mut Patches<'_>,
+    ) -> Result<Labels, Error> {
+        let mut all = Vec::new();
+        for carried in sets {
+            let documents = carried.objects.iter().map(|it| &it.document);
+            for document in documents.filter(|it| self.is_the_environments_namespace(it)) {
+                let space = self.patched(document, carried, patches)?;
+                let labels = space.labels().into_iter();
+                let labels = labels.filter(|(key, _)| space::may_be_given(key));
+                let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+                all.push(labels.map(owned).collect::<Labels>());
+            }
+        }
+        Ok(space::joined(&all))
     }
 
     fn carried(&self, set: &SetName, object: Object) -> Carried {
@@ -498,6 +519,23 @@ mod tests {
         patch: &str,
         sensitive: Option<Value>,
     ) -> Vec<Carried> {
+        let all: Vec<Patch> = yaml::from_slice(patch.as_bytes()).unwrap();
+        let all: Vec<(String, Patch)> = all.into_iter().map(|it| (String::new(), it)).collect();
+        let mut patches = Patches::new(&all);
+        let objects = with(sets, (login, sensitive), |rendering| {
+            rendering.objects(&mut patches).unwrap()
+        });
+        let (_, unfit) = patches.end(&[]);
+        assert_eq!(unfit, []);
+        objects
+    }
+
+    /// Whatever is made of the sets there.
+    fn with<T>(
+        sets: &[CarriedSet],
+        (login, sensitive): (Option<PullSecret>, Option<Value>),
+        make: impl FnOnce(&Rendering<'_>) -> T,
+    ) -> T {
         let sets: Vec<&CarriedSet> = sets.iter().collect();
         let parameters = [("size".parse().unwrap(), json!(3))];
         let (environment, namespace) = ("prod".parse().unwrap(), "shop-prod".parse().unwrap());
@@ -517,13 +555,7 @@ mod tests {
             login,
             sensitive,
         };
-        let all: Vec<Patch> = yaml::from_slice(patch.as_bytes()).unwrap();
-        let all: Vec<(String, Patch)> = all.into_iter().map(|it| (String::new(), it)).collect();
-        let mut patches = Patches::new(&all);
-        let objects = rendering.objects(&mut patches).unwrap();
-        let (_, unfit) = patches.end(&[]);
-        assert_eq!(unfit, []);
-        objects
+        make(&rendering)
     }
 
     fn names(carried: &[Carried]) -> Vec<String> {
@@ -638,6 +670,27 @@ mod tests {
             ],
         )];
         assert_eq!(names(&rendered(&sets, None)), [""; 0]);
+    }
+
+    #[test]
+    fn the_environments_namespace_gets_the_labels_of_the_one_it_stands_for() {
+        let mut rel = object("v1", "Namespace", "rel");
+        rel["metadata"]["labels"] = json!({
+            "a": "n$(param:size)",
+            "kubernetes.io/metadata.name": "rel",
+            (v::ENVIRONMENT): "theirs",
+        });
+        let mut other = object("v1", "Namespace", "other");
+        other["metadata"]["labels"] = json!({ "b": "1" });
+        let sets = [set(
+            json!({ "name": "main", "namespaces": [{ "name": "rel" }, { "name": "other", "fixed": true }] }),
+            &[rel, other],
+        )];
+        let labels = with(&sets, (None, None), |rendering| {
+            rendering.space_labels(rendering.sets, &mut Patches::new(&[]))
+        });
+        let expected = ("a".to_owned(), "n3".to_owned());
+        assert_eq!(labels.unwrap(), [expected].into());
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::model::owner::{check_carried, look, look_all};
 use crate::model::parameters::ParameterValues;
 use crate::model::record::RecordedImage;
 use crate::model::request::{Asked, Login};
+use crate::model::space::Labels;
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::plan::carried::{
@@ -34,6 +35,8 @@ use crate::plan::place::check_reserved;
 pub(crate) struct Planned {
     /// In the order to apply them.
     pub(crate) objects: Vec<Carried>,
+    /// The labels that it gives the environment's namespace.
+    pub(crate) labels: Labels,
     /// What is applied before it is removed.
     pub(crate) cleanup: Cleanup,
     /// What the site will record of it.
@@ -100,19 +103,22 @@ impl Carrying<'_> {
         }
         let parameters = self.parameters.values();
         let mut installed = Vec::new();
-        let (mut kept, mut last) = (Vec::new(), Vec::new());
+        let (mut kept, mut last, mut standing) = (Vec::new(), Vec::new(), Vec::new());
         for carried in sets {
             match self.fate(carried, &before, &parameters).await? {
                 Fate::Installed => installed.push(carried),
                 Fate::Last => last.push(carried),
-                Fate::Kept(objects) => kept.extend(objects),
+                Fate::Kept(objects) => {
+                    kept.extend(objects);
+                    standing.push(carried);
+                }
                 Fate::LeftOut => {}
             }
         }
         let operator = self.asked.accepted.manifest().spec.operator.as_ref();
         let first = needed(operator, sets);
         installed.sort_by_key(|carried| !first.contains(&carried.set.name));
-        let all: Vec<&CarriedSet> = installed.iter().chain(&last).copied().collect();
+        let all = [&installed[..], &last, &standing].concat();
         Self::check_namespaces(&all, obstacles);
         if !obstacles.is_empty() {
             // Without a value nothing can be expanded.
@@ -123,6 +129,8 @@ impl Carrying<'_> {
         let mut patches = Patches::new(self.patches);
         rendering.sets = &installed;
         let objects = rendering.objects(&mut patches)?;
+        standing.extend(&installed);
+        let labels = rendering.space_labels(&standing, &mut patches)?;
         rendering.sets = &last;
         rendering.sensitive = None;
         let mut cleanup = rendering.objects(&mut patches)?;
@@ -136,6 +144,7 @@ impl Carrying<'_> {
         record.objects.extend(kept.iter().cloned());
         let planned = Planned {
             objects,
+            labels,
             cleanup: cleanup_of(cleanup, &rendering.definitions),
             record,
             before,

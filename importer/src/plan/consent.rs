@@ -15,6 +15,7 @@ use crate::model::error::Error;
 use crate::model::namespace_record::Consent;
 use crate::model::obstacle::Obstacle;
 use crate::model::request::Request;
+use crate::model::space;
 
 /// Hex digits of an id: 96 bits, so that nobody makes another block with the same one.
 const ID_LENGTH: usize = 24;
@@ -140,6 +141,16 @@ impl Beyond {
 /// What is said of an object that is carried as it is, if it lies outside of the namespace.
 fn outside(object: &Object, namespace: &Namespace) -> Vec<String> {
     let what = object.reference();
+    if what.gvk.kind == "Namespace" {
+        let level = space::lowered(object);
+        let level = level.map(|level| {
+            format!(
+                "{what} is held to the PodSecurity level `{level}`, and no longer to a higher one"
+            )
+        });
+        let made = (what.name != namespace.as_str()).then(|| format!("{what} is made"));
+        return made.into_iter().chain(level).collect();
+    }
     if what.namespace.as_deref() == Some(namespace.as_str()) {
         return Vec::new();
     }
@@ -309,6 +320,19 @@ mod tests {
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
             "metadata": { "name": "all" }, "aggregationRule": {},
         }));
+        let space = |name: &str, level: &str| {
+            object(json!({
+                "apiVersion": "v1", "kind": "Namespace",
+                "metadata": { "name": name, "labels": { (space::ENFORCE): level } },
+            }))
+        };
+        assert_eq!(lines(&[space("ns", "restricted")]), BTreeSet::new());
+        let held = "Namespace ns is held to the PodSecurity level `privileged`, and no longer to a higher one";
+        assert_eq!(
+            lines(&[space("ns", "privileged")]),
+            [held.to_owned()].into()
+        );
+        assert_eq!(lines(&[space("other", "baseline")]).len(), 2);
         let wide = [
             service("kube-system"),
             binding("ClusterRoleBinding"),

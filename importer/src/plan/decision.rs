@@ -151,7 +151,7 @@ impl Decision {
         let mut tried: Vec<(Object, Conflicts)> = crds.collect();
         if let Some(deployment) = &self.deployment {
             let space = match asked.request.authority {
-                Authority::Cluster => Some(Object::new(deployment.place.space())?),
+                Authority::Cluster => Some(Object::new(deployment.space())?),
                 Authority::Namespace(_) => None,
             };
             let objects = deployment.objects.iter();

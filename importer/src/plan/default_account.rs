@@ -150,6 +150,7 @@ mod tests {
                 pull_secret: Some("login".parse().unwrap()),
                 parameters: [].into(),
                 sensitive: [].into(),
+                labels: [].into(),
                 accepted: None,
             };
             place.solutions.insert(name.parse().unwrap(), deployed);

@@ -7,6 +7,7 @@ use schemas::{
     Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, ParameterName,
     Patch, SolutionName, Version,
 };
+use serde_json::{Value, json};
 use validator::rules::Compared;
 
 use crate::model::authority::Authority;
@@ -21,6 +22,7 @@ use crate::model::owner::{check_distinct, check_owner, look};
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Request, Target};
 use crate::model::site::{HeldSite, OPERATOR};
+use crate::model::space;
 use crate::model::stage::{Stage, intercepts};
 use crate::model::state::ClusterState;
 use crate::plan::carried::{self, Turn, Wave};
@@ -100,6 +102,7 @@ impl PartialEq for Deployment {
             && self.deployed.pull_secret == other.deployed.pull_secret
             && self.deployed.parameters == other.deployed.parameters
             && self.deployed.sensitive == other.deployed.sensitive
+            && self.deployed.labels == other.deployed.labels
             && mine.eq(other.objects.iter().filter(written))
             && self.carried == other.carried
             && self.cleanup == other.cleanup
@@ -126,6 +129,19 @@ impl Deployment {
         let own = self.own();
         let pods = own.iter().position(|it| it.gvk().kind == "Deployment");
         own.split_at(pods.unwrap_or(own.len()))
+    }
+
+    /// The namespace while this version comes: what it needs, and what stands there before.
+    pub(crate) fn space(&self) -> Value {
+        let mut place = self.place.clone();
+        let standing = self.standing.iter().map(|it| &it.labels);
+        let labels = space::joined(standing.chain([&self.deployed.labels]));
+        let coming = Deployed {
+            labels,
+            ..self.deployed.clone()
+        };
+        place.solutions.insert(self.solution.clone(), coming);
+        place.space()
     }
 
     /// Whether an object was there when this was planned.
@@ -211,12 +227,14 @@ impl Planner<'_> {
             pull_secret: self.pull_secret(target, &site, standing.as_ref()),
             parameters: parameters.chosen.clone(),
             sensitive: parameters.secret.keys().cloned().collect(),
+            labels: [].into(),
             accepted: None,
         };
         self.check_login(target, (&place, space.as_ref()), &deployed, obstacles)
             .await?;
         let chosen = (standing, site, parameters);
-        let deployment = self.compose(target, (place, deployed), chosen, obstacles);
+        let placed = (place, space, deployed);
+        let deployment = self.compose(target, placed, chosen, obstacles);
         Ok(Some(deployment.await?))
     }
 
@@ -255,7 +273,7 @@ impl Planner<'_> {
     async fn compose(
         &self,
         target: &Target,
-        (place, mut deployed): (NamespaceRecord, Deployed),
+        (place, space, mut deployed): (NamespaceRecord, Option<Object>, Deployed),
         (standing, site, parameters): (Option<Deployed>, HeldSite, Parameters),
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Deployment, Error> {
@@ -287,6 +305,9 @@ impl Planner<'_> {
             // No set is installed, so nothing is kept.
             deployed.sensitive.clear();
         }
+        deployed.labels = std::mem::take(&mut carried.labels);
+        let unfit = space::check(&place, space.as_ref(), (id.name(), &deployed.labels));
+        obstacles.extend(unfit.into_iter().map(Obstacle::from));
         let needed = carried::needed(operator, accepted.sets());
         let waves = carried::waves(&carried.objects, behind, &needed);
         objects.extend(carried.objects.drain(..).map(|carried| carried.object));
@@ -294,6 +315,7 @@ impl Planner<'_> {
         let live = self.live(&namespace, &mut carried).await?;
         let behind_all = objects.len();
         objects.extend(carried.cleanup.objects()?);
+        objects.push(labelled(&namespace, &deployed)?);
         check_distinct(&objects, obstacles);
         let beyond = Beyond::of(
             (id, &target.environment, &namespace),
@@ -640,6 +662,13 @@ impl Planner<'_> {
     }
 }
 
+/// The namespace with no more than the labels that a version gives it.
+fn labelled(namespace: &Namespace, deployed: &Deployed) -> Result<Object, Error> {
+    let metadata = json!({ "name": namespace, "labels": deployed.labels });
+    let space = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata });
+    Ok(Object::new(space)?)
+}
+
 /// What goes of what is there, as none of the objects and nothing that is left alone.
 fn stale(mut live: Vec<Object>, objects: &[Object], carried: &Planned) -> Vec<Object> {
     live.retain(|live| {
@@ -718,8 +747,6 @@ fn unknown(environment: &EnvironmentName, state: &ClusterState) -> Obstacle {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::model::namespace_record::tests::namespace_record;
     use crate::model::record::tests::record;
@@ -732,6 +759,7 @@ mod tests {
             pull_secret: None,
             parameters: [].into(),
             sensitive: [].into(),
+            labels: [].into(),
             accepted: None,
         };
         let mut wide = record("2.0.0");

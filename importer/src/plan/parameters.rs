@@ -358,6 +358,7 @@ token: {type: string, sensitive: true}
                 pull_secret: None,
                 parameters: values(chosen),
                 sensitive: sensitive.collect(),
+                labels: [].into(),
                 accepted: None,
             });
             self

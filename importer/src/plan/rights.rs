@@ -225,6 +225,21 @@ pub(crate) async fn check_withdrawing<'a>(
     deny(cluster, &needs, obstacles).await
 }
 
+/// What taking labels of these namespaces back takes.
+pub(crate) async fn check_labels<'a>(
+    cluster: &Cluster,
+    namespaces: impl Iterator<Item = &'a Namespace>,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
+    let mut needs = Needs::default();
+    for namespace in namespaces {
+        let mut there = Needs::at(namespace.as_str());
+        there.space();
+        needs.join(there);
+    }
+    deny(cluster, &needs, obstacles).await
+}
+
 /// What it takes that a Solution has something applied before it is removed, and the rules that this grants.
 pub(crate) async fn check_cleaning(
     cluster: &Cluster,

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::request::Asked;
+use crate::model::space;
 use crate::model::vocabulary as v;
 use crate::plan::decision::{Decision, PlannedCrd};
 use crate::plan::deployment::Deployment;
@@ -68,6 +69,10 @@ pub(crate) async fn pod(
     cluster: &Cluster,
     deployment: &Deployment,
 ) -> Result<Option<Obstacle>, Error> {
+    if deployment.deployed.labels.contains_key(space::ENFORCE) {
+        // The namespace takes other pods now than it will then.
+        return Ok(None);
+    }
     let namespace = deployment.namespace.as_str();
     let may = |verb: &str| Access::new(verb, "", "pods").namespace(namespace);
     let denied = cluster.denied(&[may("create"), may("patch")]).await?;

@@ -316,6 +316,7 @@ impl<'a> Wanted<'a> {
         }
         if !recorded.is_empty() && self.verbs.contains(&Verb::Undeploy) {
             needs.withdrawn(recorded.iter());
+            needs.space();
         }
         self.add_cleanup(&recorded, &mut needs);
         Ok(needs)

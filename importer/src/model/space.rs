@@ -1,0 +1,152 @@
+//! The labels that the releases of an environment give its namespace, which stands for the one that they call their own.
+
+use std::collections::BTreeMap;
+
+use deployer::Object;
+use schemas::SolutionName;
+
+use crate::model::namespace_record::{Deployed, NamespaceRecord};
+use crate::model::obstacle::Unfit;
+use crate::model::vocabulary as v;
+
+pub(crate) type Labels = BTreeMap<String, String>;
+
+/// How the API server is told which pods a namespace takes.
+pub(crate) const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
+/// Labels of which the lowest value serves everybody.
+const LEVELS: [&str; 3] = [
+    ENFORCE,
+    "pod-security.kubernetes.io/audit",
+    "pod-security.kubernetes.io/warn",
+];
+
+/// Whether a release may give a namespace this label: ours and the server's own are nobody's to give.
+pub(crate) fn may_be_given(key: &str) -> bool {
+    !key.starts_with(v::PREFIX) && key != "kubernetes.io/metadata.name"
+}
+
+/// What a level of PodSecurity lets pods do: the lower, the more. Others are none.
+fn height(level: &str) -> Option<usize> {
+    let levels = ["privileged", "baseline", "restricted"];
+    levels.iter().position(|it| *it == level)
+}
+
+/// The labels together: of several levels the lowest, else the last value.
+pub(crate) fn joined<'a>(all: impl IntoIterator<Item = &'a Labels>) -> Labels {
+    let mut joined = Labels::new();
+    for (key, value) in all.into_iter().flatten() {
+        let lower = |known: &String| {
+            LEVELS.contains(&key.as_str())
+                && height(known).is_some_and(|it| Some(it) < height(value))
+        };
+        if !joined.get(key).is_some_and(lower) {
+            joined.insert(key.clone(), value.clone());
+        }
+    }
+    joined
+}
+
+/// The level that a namespace is held to, if that is less than the strictest.
+pub(crate) fn lowered(space: &Object) -> Option<&str> {
+    let level = space.labels().get(ENFORCE).copied();
+    level.filter(|level| height(level).is_some_and(|it| it < 2))
+}
+
+/// What keeps a Solution from giving a namespace these labels: another one gives other values, or somebody else has set
+/// them. What is somebody else's is never overwritten, so that taking the labels back leaves it as it was.
+pub(crate) fn check(
+    place: &NamespaceRecord,
+    live: Option<&Object>,
+    (solution, labels): (&SolutionName, &Labels),
+) -> Vec<Unfit> {
+    let mut unfit = Vec::new();
+    let there = live.map(Object::labels).unwrap_or_default();
+    let given = joined(place.solutions.values().map(|it: &Deployed| &it.labels));
+    for (key, value) in labels {
+        let label = format!("{key}={value}");
+        let others = place.solutions.iter().filter(|(name, _)| *name != solution);
+        let other = others
+            .filter_map(|(name, it)| Some((name, it.labels.get(key)?)))
+            .find(|(_, theirs)| *theirs != value && !LEVELS.contains(&key.as_str()));
+        if let Some((name, theirs)) = other {
+            let (namespace, name) = (place.namespace.clone(), name.clone());
+            unfit.push(Unfit::LabelGiven(namespace, label, name, theirs.clone()));
+            continue;
+        }
+        let foreign = there.get(key.as_str()).copied();
+        let foreign =
+            foreign.filter(|it| *it != value && Some(*it) != given.get(key).map(String::as_str));
+        if let Some(foreign) = foreign {
+            unfit.push(Unfit::LabelSet(
+                place.namespace.clone(),
+                label,
+                foreign.to_owned(),
+            ));
+        }
+    }
+    unfit
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::namespace_record::tests::namespace_record;
+
+    fn labels(labels: &[(&str, &str)]) -> Labels {
+        let labels = labels.iter();
+        labels
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn of_several_levels_the_lowest_serves_everybody() {
+        let (low, high) = (
+            labels(&[(ENFORCE, "baseline")]),
+            labels(&[(ENFORCE, "restricted"), ("a", "b")]),
+        );
+        let both = labels(&[(ENFORCE, "baseline"), ("a", "b")]);
+        assert_eq!(joined([&low, &high]), both);
+        assert_eq!(joined([&high, &low]), both);
+    }
+
+    #[test]
+    fn a_label_with_another_value_belongs_to_whoever_set_it() {
+        let mut place = namespace_record("prod", "prod");
+        let other = Deployed {
+            version: "1.0.0".parse().unwrap(),
+            pull_secret: None,
+            parameters: [].into(),
+            sensitive: [].into(),
+            labels: labels(&[("a", "theirs"), (ENFORCE, "restricted")]),
+            accepted: None,
+        };
+        place.solutions.insert("cart".parse().unwrap(), other);
+        let live = json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            "metadata": { "name": "prod", "labels": { "a": "theirs", "b": "of-the-site", (ENFORCE): "restricted" } },
+        });
+        let live = Object::new(live).unwrap();
+        let shop = "shop".parse().unwrap();
+        let check = |key: &str, value: &str| {
+            let unfit = super::check(&place, Some(&live), (&shop, &labels(&[(key, value)])));
+            unfit.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(check(ENFORCE, "privileged"), [""; 0]);
+        assert_eq!(check("a", "theirs"), [""; 0]);
+        assert_eq!(check("b", "of-the-site"), [""; 0]);
+        assert_eq!(check("c", "new"), [""; 0]);
+        assert_eq!(
+            check("a", "ours"),
+            ["namespace `prod` cannot get the label a=ours: cart gives it the value `theirs`"]
+        );
+        assert_eq!(
+            check("b", "ours"),
+            [
+                "namespace `prod` cannot get the label b=ours: somebody has given it the value `of-the-site`"
+            ]
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! What a Solution has for its own removal: it is applied and awaited before anything goes, and only then.
+
+use crate::carried::{import, pack};
+use crate::site::{Site, difference, eventually};
+
+const SETS: &str = "  manifests:
+    - {name: shop, files: [release.yaml], namespaces: [{name: shop-system, fixed: false}]}
+    - {name: last, files: [last.yaml], phase: remove, needs: [shop], namespaces: [{name: shop-system, fixed: false}]}
+  parameters:
+    farewell: {type: string, default: bye}
+";
+
+const RELEASE: &str = "
+apiVersion: v1
+kind: Service
+metadata: {name: shop, namespace: shop-system}
+spec: {selector: {app: shop}, ports: [{port: 8080}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop, namespace: shop-system}
+spec:
+  selector: {matchLabels: {app: shop}}
+  template:
+    metadata: {labels: {app: shop}}
+    spec:
+      containers:
+        - name: shop
+          image: registry.example.test/example/server:1.0.0
+          readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+";
+
+/// A Job that cleans up: the example's server ends at once when it is asked for its version, and else not in time.
+const LAST: &str = "
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: farewell, namespace: shop-system}
+data: {text: $(param:farewell)}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: clean-up, namespace: shop-system}
+spec:
+  backoffLimit: 0
+  activeDeadlineSeconds: 15
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: clean, image: 'registry.example.test/example/server:1.0.0', args: [ARGUMENT]}]
+";
+
+/// Packs a version that cleans up with this argument of the example's server.
+fn cleaning(site: &Site, version: &str, argument: &str) -> String {
+    site.desk
+        .write("1.0.0/last.yaml", LAST.replace("ARGUMENT", argument));
+    pack(site, version, SETS, RELEASE)
+}
+
+fn undeploy(site: &Site, more: &[&str]) -> crate::common::Answer {
+    let undeploy = ["undeploy", "shop", "-e", "prod"];
+    site.solution(&[&undeploy[..], more].concat())
+}
+
+#[test]
+fn what_cleans_up_is_done_before_anything_goes() {
+    let site = Site::new("cleanup");
+    site.environment("prod");
+    let empty = site.everything("prod");
+    let broken = cleaning(&site, "1.0.0", "serve");
+    let planned = import(&site, &broken, &["--dry-run"]).success();
+    let words =
+        "applied first when it is removed, and awaited: ConfigMap prod/farewell, Job prod/clean-up";
+    assert!(planned.contains(words), "{planned}");
+    import(&site, &broken, &["--set", "farewell=so long"]).success();
+    let running = site.everything("prod");
+    assert!(!running.contains_key("Job clean-up"));
+
+    let before = site.snapshot();
+    let planned = undeploy(&site, &["--dry-run", "--output", "json"]).json();
+    let applied = serde_json::json!(["ConfigMap prod/farewell", "Job prod/clean-up"]);
+    assert_eq!(planned["applied"], applied, "{planned}");
+    assert_eq!(site.snapshot(), before);
+
+    // It fails, and so nothing is lost.
+    let failed = undeploy(&site, &[]);
+    assert_ne!(failed.code, 0, "{failed:?}");
+    assert!(failed.stderr.contains("Job prod/clean-up"), "{failed:?}");
+    assert!(failed.stderr.contains("--skip-remove-sets"), "{failed:?}");
+    let text = site.field("prod", "configmap/farewell", "{.data.text}");
+    assert_eq!(text, "so long");
+    let ready = site.field("prod", "deployment/shop", "{.status.readyReplicas}");
+    assert_eq!(ready, "1");
+
+    // An upgrade does not run it, and the next attempt is with what the new version has.
+    let mended = cleaning(&site, "1.1.0", "--version");
+    import(&site, &mended, &[]).success();
+    eventually(
+        "the Job of the former attempt goes with the upgrade",
+        || {
+            let job = site.kubectl("prod", &["get", "job", "clean-up"]);
+            (job.code != 0).then_some(())
+        },
+    );
+    let undone = undeploy(&site, &["--output", "json"]).json();
+    assert_eq!(undone["applied"], applied, "{undone}");
+    eventually("nothing of the release is left", || {
+        difference(&empty, &site.everything("prod"))
+            .is_empty()
+            .then_some(())
+    });
+    let kept = ["get", "configmaps,secrets", "--output=name"];
+    let kept = site.kubectl("metalk8s-solutions", &kept).success();
+    assert!(!kept.contains("carried"), "{kept}");
+}
+
+#[test]
+fn what_does_not_clean_up_can_be_left_out() {
+    let site = Site::new("skipped");
+    site.environment("prod");
+    let empty = site.everything("prod");
+    let broken = cleaning(&site, "1.0.0", "serve");
+    import(&site, &broken, &[]).success();
+    let failed = undeploy(&site, &[]);
+    assert_ne!(failed.code, 0, "{failed:?}");
+    // What was kept may be lost, too.
+    let lost = ["delete", "secret", "carried.prod.shop"];
+    site.kubectl("metalk8s-solutions", &lost).success();
+    let refused = undeploy(&site, &[]).failure(1);
+    let words = "was kept in Secret metalk8s-solutions/carried.prod.shop, and is gone";
+    assert!(refused.contains(words), "{refused}");
+    let undone = undeploy(&site, &["--skip-remove-sets"]).success();
+    assert!(undone.contains("is left out: last"), "{undone}");
+    eventually("nothing of the release is left", || {
+        difference(&empty, &site.everything("prod"))
+            .is_empty()
+            .then_some(())
+    });
+}
