@@ -100,7 +100,9 @@ impl Ready<'_> {
             Ok(Some(disarmed(object, live)?))
         };
         let conflicts = |object: &Object| self.asked.conflicts(object);
-        leased.put_all(objects, conflicts, decide).await
+        leased
+            .put_all(objects, &self.unchanged, conflicts, decide)
+            .await
     }
 
     /// Removes an object that is to be made anew.

@@ -26,6 +26,7 @@ use crate::model::vocabulary as v;
 use crate::model::writer::Writer;
 use crate::plan::login;
 use crate::plan::summary::fields_owned;
+use crate::plan::trial::Unchanged;
 
 /// How often an object is decided about when others keep changing it.
 pub(crate) const DECISIONS: u32 = 5;
@@ -122,10 +123,12 @@ impl Leased<'_> {
         Ok(after)
     }
 
-    /// Writes what `decide` makes of each of these objects as it is, several at a time. They are told of in their order.
+    /// Writes what `decide` makes of each of these objects as it is, several at a time; but not the object itself where it
+    /// is known to be there as it is to be. They are told of in their order.
     pub(crate) async fn put_all(
         &mut self,
         objects: &[&Object],
+        unchanged: &Unchanged,
         conflicts: impl Fn(&Object) -> Conflicts,
         decide: impl Fn(&Object, Option<&Object>) -> Result<Option<Object>, Error>,
     ) -> Result<(), Error> {
@@ -134,6 +137,11 @@ impl Leased<'_> {
         let (hand, done, tell) = self.parts();
         let put = async |(object, live): (&Object, Option<Object>)| {
             let reference = object.reference();
+            if let Some(live) = live.as_ref().filter(|live| unchanged.has(live))
+                && decide(object, Some(live))?.as_ref() == Some(object)
+            {
+                return Ok((reference.clone(), Some(Applied::Unchanged)));
+            }
             let decide = |live: Option<&Object>| decide(object, live);
             let put = hand.put(conflicts(object), reference, live, decide);
             Ok((reference.clone(), put.await?))

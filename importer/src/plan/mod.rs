@@ -32,7 +32,7 @@ pub(crate) mod rights;
 mod schema;
 pub(crate) mod summary;
 mod template;
-mod trial;
+pub(crate) mod trial;
 pub(crate) mod uses;
 
 use std::borrow::Cow;
@@ -58,7 +58,7 @@ use crate::plan::proof::Proof;
 use crate::plan::summary::{
     PlanSummary, PlannedDefault, kept, planned_beyond, planned_target, replaced, summary,
 };
-use crate::plan::trial::Tried;
+use crate::plan::trial::{Tried, Unchanged};
 
 /// The oldest Kubernetes that has everything an import uses (server-side apply, stable).
 const OLDEST_MINOR: u32 = 22;
@@ -74,6 +74,8 @@ pub struct Plan<'a> {
     proof: Option<Proof>,
     /// What is in the way, besides what the decision names.
     obstacles: Vec<Obstacle>,
+    /// What need not be written.
+    unchanged: Unchanged,
     summary: PlanSummary,
 }
 
@@ -84,6 +86,7 @@ pub struct Ready<'a> {
     pub(crate) images: PlannedImages,
     pub(crate) decision: Box<Decision>,
     pub(crate) proof: Option<Proof>,
+    pub(crate) unchanged: Unchanged,
     pub(crate) summary: PlanSummary,
 }
 
@@ -158,6 +161,7 @@ impl<'a> Plan<'a> {
             decision: None,
             proof: None,
             obstacles: [obstacles, unreadable].concat(),
+            unchanged: Unchanged::default(),
             summary,
         };
         if let Some(state) = state {
@@ -297,6 +301,7 @@ impl<'a> Plan<'a> {
                 images,
                 decision: Some(decision),
                 proof,
+                unchanged,
                 summary,
                 ..
             } if free => Ok(Ready {
@@ -304,6 +309,7 @@ impl<'a> Plan<'a> {
                 images,
                 decision,
                 proof,
+                unchanged,
                 summary,
             }),
             plan => Err(Box::new(plan)),
@@ -318,6 +324,7 @@ impl<'a> Plan<'a> {
         let tried = Tried::make(&self.asked, decision, cluster).await?;
         let obstacles = &mut self.obstacles;
         obstacles.extend(tried.obstacles);
+        self.unchanged = tried.unchanged;
         if let Some(deployment) = deployment {
             obstacles.extend(trial::pod(cluster, deployment).await?);
             if deployment.place.uid.is_none() {

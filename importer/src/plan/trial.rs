@@ -2,7 +2,9 @@
 //! operator's pod before its Deployment exists, since a Deployment is taken by every API server, and only its pods meet
 //! PodSecurity, quotas and admission webhooks.
 
-use deployer::{Access, Cluster, Conflicts, Object, Trial};
+use std::collections::BTreeMap;
+
+use deployer::{Access, Applied, Cluster, Conflicts, Object, Trial};
 use serde_json::json;
 
 use crate::model::error::Error;
@@ -19,8 +21,38 @@ use crate::plan::summary::{PlannedNarrowing, PlannedObject, planned};
 pub(crate) struct Tried {
     pub(crate) crds: Vec<PlannedObject>,
     pub(crate) objects: Vec<PlannedObject>,
+    pub(crate) unchanged: Unchanged,
     /// What keeps others from being written.
     pub(crate) obstacles: Vec<Obstacle>,
+}
+
+/// What is there as it is to be, by uid and stored version as it was tried. As long as it has these, it need not be tried
+/// again.
+#[derive(Debug, Default)]
+pub(crate) struct Unchanged(BTreeMap<String, String>);
+
+impl Unchanged {
+    fn note(&mut self, trial: &Trial) {
+        let Trial::Would(difference) = trial else {
+            return;
+        };
+        let Some(before) = &difference.before else {
+            return;
+        };
+        if difference.applied == Applied::Unchanged
+            && difference.taken.is_empty()
+            && v::manager().has_claimed(before)
+            && let (Some(uid), Some(stored)) = (before.uid(), before.resource_version())
+        {
+            self.0.insert(uid.to_owned(), stored.to_owned());
+        }
+    }
+
+    /// Whether an object is still stored as it was when nothing of it was to be changed.
+    pub(crate) fn has(&self, live: &Object) -> bool {
+        let tried = live.uid().and_then(|uid| self.0.get(uid));
+        tried.is_some_and(|stored| live.resource_version() == Some(stored))
+    }
 }
 
 impl Tried {
@@ -42,8 +74,10 @@ impl Tried {
             .dry_run(&all, &v::manager(), Conflicts::Force)
             .await?;
         let (mut crds, mut objects, mut obstacles) = (Vec::new(), Vec::new(), Vec::new());
+        let mut unchanged = Unchanged::default();
         let trials = all.iter().zip(conflicts).zip(trials);
         for (index, ((object, conflicts), (_, trial))) in trials.enumerate() {
+            unchanged.note(&trial);
             let planned = planned(object, trial, conflicts, &hidden);
             match (planned, definitions.get(index)) {
                 (Err(obstacle), _) => obstacles.push(obstacle),
@@ -58,6 +92,7 @@ impl Tried {
         Ok(Self {
             crds,
             objects,
+            unchanged,
             obstacles,
         })
     }
@@ -114,4 +149,50 @@ pub(crate) async fn pod(
         | Trial::Later { .. } => None,
         Trial::Refused(error) => Some(Obstacle::PodRefused(error.to_string())),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use deployer::Difference;
+
+    use super::*;
+
+    fn live(uid: &str, stored: &str, operation: &str) -> Object {
+        let entry = json!({ "manager": v::FIELD_MANAGER, "operation": operation });
+        Object::new(json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": "a",
+                "namespace": "n",
+                "uid": uid,
+                "resourceVersion": stored,
+                "managedFields": [entry],
+            },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn only_what_is_stored_as_it_was_tried_is_known_to_be_unchanged() {
+        let tried = |applied, operation| {
+            let before = live("u", "7", operation);
+            let mut unchanged = Unchanged::default();
+            unchanged.note(&Trial::Would(Box::new(Difference {
+                applied,
+                changes: Vec::new(),
+                after: before.clone(),
+                before: Some(before),
+                taken: Vec::new(),
+            })));
+            unchanged
+        };
+        let unchanged = tried(Applied::Unchanged, "Apply");
+        assert!(unchanged.has(&live("u", "7", "Apply")));
+        assert!(!unchanged.has(&live("u", "8", "Apply")));
+        assert!(!unchanged.has(&live("other", "7", "Apply")));
+        assert!(!tried(Applied::Changed, "Apply").has(&live("u", "7", "Apply")));
+        // What a creation left that was cut off is still to be claimed.
+        assert!(!tried(Applied::Unchanged, "Update").has(&live("u", "7", "Update")));
+    }
 }

@@ -110,6 +110,14 @@ impl Cluster {
     }
 }
 
+impl FieldManager {
+    /// Whether everything that this manager wrote of an object counts as applied: nothing is left to be claimed.
+    #[must_use]
+    pub fn has_claimed(&self, seen: &Object) -> bool {
+        claim(seen, self).is_none()
+    }
+}
+
 /// The object, to be applied to this very state of it only.
 fn conditional(object: &Object, seen: &Object) -> Value {
     let mut value = object.as_value().clone();
