@@ -443,6 +443,32 @@ fn shows_values(site: &Site, archive: &str, given: &[&str]) {
     assert!(refused.contains("sensitive parameter `token`"), "{refused}");
 }
 
+/// Values are neither made again where the Secret is gone, nor taken from what a tenant puts in its place.
+fn believes_no_other_secret(site: &Site, archive: &str) {
+    let asks = || {
+        let refused = import(site, archive, &[]).failure(1);
+        let words = "`password` was kept in a Secret";
+        assert!(refused.contains(words), "{refused}");
+    };
+    let change = |arguments: &[&str]| site.kubectl("prod", arguments);
+    let token = "--from-literal=token=\"forged\"";
+    let patch = ["patch", "secret", "shop-parameters", "--patch"];
+    let refused = change(&[&patch[..], &["{data: {token: ImZvcmdlZCI=}}"]].concat()).failure(1);
+    assert!(refused.contains("immutable"), "{refused}");
+    change(&["delete", "secret", "shop-parameters"]).success();
+    asks();
+    change(&["create", "secret", "generic", "shop-parameters", token]).success();
+    let label = "solutions.metalk8s.scality.com/solution=shop";
+    change(&["label", "secret", "shop-parameters", label]).success();
+    asks();
+    let given = ["--values", "values.yaml", "--unset", "password"];
+    import(site, archive, &given).success();
+    assert!(
+        site.field("prod", "configmap/shop", "{.data.shop\\.yaml}")
+            .contains(TOKEN)
+    );
+}
+
 #[test]
 fn a_site_gives_values_and_changes_what_the_publisher_did_not_foresee() {
     let site = Site::new("asking");
@@ -487,15 +513,8 @@ fn a_site_gives_values_and_changes_what_the_publisher_did_not_foresee() {
         "patch 1 for shop of the site's file cannot be applied: no object is a Service `web`";
     assert!(refused.contains(words), "{refused}");
 
-    // Nor is another value made where the Secret is gone.
     keep_file(&site, "shop");
-    let delete = ["delete", "secret", "shop-parameters"];
-    site.kubectl("prod", &delete).success();
-    let refused = import(&site, &second, &[]).failure(1);
-    assert!(
-        refused.contains("`password` was kept in a Secret"),
-        "{refused}"
-    );
+    believes_no_other_secret(&site, &second);
 
     site.solution(&["undeploy", "shop", "-e", "prod"]).success();
     let left = site.kubectl("prod", &["get", "secrets", "--output=name"]);

@@ -137,10 +137,10 @@ impl Leased<'_> {
         let (hand, done, tell) = self.parts();
         let put = async |(object, live): (&Object, Option<Object>)| {
             let reference = object.reference();
-            if let Some(live) = live.as_ref().filter(|live| unchanged.has(live))
-                && decide(object, Some(live))?.as_ref() == Some(object)
+            if live.as_ref().is_some_and(|live| unchanged.has(live))
+                && decide(object, live.as_ref())?.as_ref() == Some(object)
             {
-                return Ok((reference.clone(), Some(Applied::Unchanged)));
+                return Ok((reference.clone(), (Some(Applied::Unchanged), live)));
             }
             let decide = |live: Option<&Object>| decide(object, live);
             let put = hand.put(conflicts(object), reference, live, decide);

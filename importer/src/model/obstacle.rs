@@ -306,7 +306,7 @@ pub enum Unfit {
     Seen(ParameterName, String),
     /// The Secret of the environment no longer has the value of a parameter that is kept nowhere else.
     #[error(
-        "the value of the parameter `{0}` was kept in a Secret of the environment, and is gone"
+        "the value of the parameter `{0}` was kept in a Secret of the environment, which is gone or made anew by others"
     )]
     Lost(ParameterName),
     /// Values have so many bytes.

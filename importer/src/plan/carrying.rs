@@ -304,7 +304,12 @@ impl Carrying<'_> {
                 Runs::AsItIs if self.is_recreated(&carried.object) => {
                     planned.replaced.extend(live.clone());
                 }
-                Runs::AsItIs => {}
+                Runs::AsItIs => {
+                    let other = live
+                        .iter()
+                        .filter(|live| self.holds_other(&carried.object, live));
+                    planned.replaced.extend(other.cloned());
+                }
             }
             carried.object = marked(&carried.object, live.as_ref())?;
             keep_scale(&mut carried, live.as_ref())?;
@@ -346,6 +351,12 @@ impl Carrying<'_> {
             }
         }
         Ok(planned)
+    }
+
+    /// Whether an object is the Secret of the parameters, and what is there holds other values: it cannot be changed.
+    fn holds_other(&self, object: &Object, live: &Object) -> bool {
+        *object.reference() == parameters::reference(self.asked.id.name(), &self.place.namespace)
+            && object.as_value()["data"] != live.as_value()["data"]
     }
 
     /// Whether somebody asks for an object to be made anew.

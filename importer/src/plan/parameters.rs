@@ -12,10 +12,11 @@ use serde_json::{Value, json};
 use validator::rules::check_value;
 
 use crate::limits;
+use crate::model::carried::CarriedRecord;
 use crate::model::error::Error;
 use crate::model::namespace_record::Deployed;
 use crate::model::obstacle::{Obstacle, Unfit};
-use crate::model::owner::{look, owner_of};
+use crate::model::owner::look;
 use crate::model::parameters::{
     AskedParameters, ChosenBefore, Given, ParameterValues, ValueSource,
 };
@@ -270,12 +271,14 @@ pub(crate) fn secret(
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": { "name": secret_name(solution), "namespace": namespace },
+        // Whoever may write in the namespace could put other values in, which would come to stand in objects anywhere.
+        "immutable": true,
         "data": data,
     })
 }
 
-/// What the Secret of a Solution holds for these parameters, if it is the Solution's. Whoever may write in the namespace
-/// may have put more into it.
+/// What the Secret of a Solution holds for these parameters, if it is the very one that was applied. Whoever may write in
+/// the namespace may have made another one, or put more into it.
 pub(crate) async fn kept(
     cluster: &Cluster,
     solution: &SolutionName,
@@ -285,8 +288,13 @@ pub(crate) async fn kept(
     if names.is_empty() {
         return Ok(ParameterValues::new());
     }
-    let live = look(cluster, &reference(solution, namespace)).await?;
-    let ours = live.filter(|live| owner_of(live, solution).is_ok());
+    let reference = reference(solution, namespace);
+    let record = CarriedRecord::look(cluster, solution, namespace).await?;
+    let Some(applied) = record.find(&reference) else {
+        return Ok(ParameterValues::new());
+    };
+    let live = look(cluster, &reference).await?;
+    let ours = live.filter(|live| applied.check(live, solution).is_ok());
     let mut kept = ours.as_ref().map(values).unwrap_or_default();
     kept.retain(|name, _| names.contains(name));
     Ok(kept)
