@@ -178,6 +178,11 @@ impl CarriedRecord {
         self.objects.iter().find(|recorded| recorded.is(object))
     }
 
+    /// The bytes that it takes in its `ConfigMap`.
+    pub(crate) fn size(&self) -> usize {
+        serde_json::to_string(self).map_or(usize::MAX, |text| text.len())
+    }
+
     /// The record as its ConfigMap.
     pub(crate) fn to_object(&self, solution: &SolutionName, namespace: &Namespace) -> Value {
         let labels = json!({ v::CARRIED: namespace, v::SOLUTION: solution });

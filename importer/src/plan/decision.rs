@@ -139,6 +139,12 @@ impl Decision {
                     state,
                 };
                 decision.deployment = planner.deployment(target, obstacles).await?;
+                let carried = decision.deployment.iter().filter_map(|deployment| {
+                    let size = deployment.carried.with(&deployment.carried_before).size();
+                    let what = "the list of all objects that are carried";
+                    (size > RECORD_SIZE).then_some(Obstacle::RecordSize(what, size))
+                });
+                obstacles.extend(carried);
             }
         }
         Ok(decision)
