@@ -13,6 +13,7 @@ const AGAIN: &str = "import the version that should run into this environment ag
 const DAMAGED: &str = "this is not what was signed: damaged or altered. Copy the archive again from the source; if it fails again, treat it as tampering";
 const KEPT: &str = "the registry does not give what was imported: find out who changed it, then import the archive once more from its medium";
 const UNSERVED: &str = "it refuses nothing until then; see what should write it (a Job, cert-manager) and the log of its pods, then run the same command again";
+const NEVER_SERVED: &str = "see what should have written it (a Job, cert-manager) and why its pods did not start, then deploy the version again";
 const NO_PASSWORD: &str = "create the Secret before, and name it with `--pull-secret`";
 const NO_SENSITIVE: &str =
     "deploy once with the value, and without a file of the plan: then the environment keeps it";
@@ -165,9 +166,10 @@ impl From<importer::Error> for Failure {
             }
             E::Password => Self::new(Outcome::Usage, error).hint(NO_PASSWORD),
             E::Sensitive(_) => Self::new(Outcome::Usage, error).hint(NO_SENSITIVE),
-            E::RolledBack { source, .. } => {
-                quoting(log_of(source), Self::judged(source.answer(), error))
-            }
+            E::RolledBack { source, .. } => match source.as_ref() {
+                E::Cluster(cause) => quoting(log_of(cause), Self::judged(cause.answer(), error)),
+                _ => Self::unknown(error).hint(NEVER_SERVED),
+            },
             E::Unpulled(cause) => {
                 let Answer(outcome, usual) = cause.source.answer();
                 let (hints, files) = (pulls::hints(cause, usual), cause.files());
@@ -179,7 +181,10 @@ impl From<importer::Error> for Failure {
             E::Cleanup { source, .. } => {
                 quoting(log_of(source), Self::judged(source.answer(), error)).hint(SKIP_REMOVE_SETS)
             }
-            E::NotRolledBack { source, .. } => Self::new(source.answer().0, error),
+            E::NotRolledBack { source, .. } => match source.as_ref() {
+                E::Cluster(cause) => Self::new(cause.answer().0, error),
+                _ => Self::unknown(error),
+            },
             E::Unserved { .. } => Self::unknown(error).hint(UNSERVED),
             E::Object(_)
             | E::Placeholder(_)

@@ -60,10 +60,15 @@ spec:
 
 /// Packs a version of a Solution that carries this release as it is.
 pub(crate) fn pack(site: &Site, version: &str, sets: &str, release: &str) -> String {
+    pack_as(site, "shop", version, sets, release)
+}
+
+/// The same of a Solution of this name.
+pub(crate) fn pack_as(site: &Site, name: &str, version: &str, sets: &str, release: &str) -> String {
     let source = format!(
         "apiVersion: solutions.metalk8s.scality.com/v1alpha1
 kind: SolutionSource
-metadata: {{name: shop}}
+metadata: {{name: {name}}}
 spec:
   version: {version}
   images:
@@ -72,15 +77,15 @@ spec:
     );
     site.desk.write("1.0.0/solution.yaml", source);
     site.desk.write("1.0.0/release.yaml", release);
-    let archive = format!("shop-{version}.iso");
+    let archive = format!("{name}-{version}.iso");
     let arguments = ["pack", "1.0.0", "-o", &archive, "--key", "publisher.key"];
     site.desk.solution(&arguments).success();
     archive
 }
 
-const OWN: &str = "  manifests: [{name: shop, files: [release.yaml], namespaces: [{name: shop-system, fixed: false}]}]\n";
+pub(crate) const OWN: &str = "  manifests: [{name: shop, files: [release.yaml], namespaces: [{name: shop-system, fixed: false}]}]\n";
 
-fn release(greeting: &str, job: &str) -> String {
+pub(crate) fn release(greeting: &str, job: &str) -> String {
     RELEASE.replace("GREETING", greeting).replace("JOB", job)
 }
 
@@ -90,7 +95,7 @@ pub(crate) fn import(site: &Site, archive: &str, more: &[&str]) -> Answer {
 }
 
 /// The uids of the pods, by the name of what runs them.
-fn pods(site: &Site, namespace: &str) -> BTreeMap<String, String> {
+pub(crate) fn pods(site: &Site, namespace: &str) -> BTreeMap<String, String> {
     let pods = site.kubectl(namespace, &["get", "pods", "--output=json"]);
     let pods: Value = pods.json();
     let pods = pods["items"].as_array().unwrap().iter();

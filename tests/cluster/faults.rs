@@ -124,7 +124,7 @@ fn probed(site: &Site) -> Admission {
     admission
 }
 
-fn run(site: &Site, arguments: &[&str]) {
+pub(crate) fn run(site: &Site, arguments: &[&str]) {
     Answer::of(&mut command(site, arguments)).success();
 }
 
@@ -209,7 +209,7 @@ fn a_deployment_and_its_end_that_are_killed_anywhere_are_told_and_complete() {
 }
 
 /// Goes to and fro, and is killed each time after one more write, until no way has one more.
-fn everywhere(site: &Site, arguments: [&[&str]; 2]) {
+pub(crate) fn everywhere(site: &Site, arguments: [&[&str]; 2]) {
     let states = states(site, arguments);
     let ways = ways(&states, arguments);
     let gate = Gate::open(site);

@@ -12,6 +12,8 @@ mod admission;
 mod approval;
 mod book;
 mod carried;
+mod carried_faults;
+mod carried_many;
 mod choices;
 mod cleanup;
 mod configuration;

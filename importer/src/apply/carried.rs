@@ -17,6 +17,7 @@ use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::owner::check_carried;
 use crate::model::stage::{Stage, batches, intercepts};
+use crate::model::vocabulary as v;
 use crate::plan::Ready;
 use crate::plan::carried::Turn;
 use crate::plan::deployment::Deployment;
@@ -188,7 +189,7 @@ pub(crate) async fn settle(
 }
 
 /// Whether an object is no webhook's configuration.
-fn asks_nobody(object: &Object) -> bool {
+pub(crate) fn asks_nobody(object: &Object) -> bool {
     object.as_value().get("webhooks").is_none() || !intercepts(object.reference())
 }
 
@@ -215,6 +216,35 @@ pub(crate) fn disarmed(object: &Object, live: Option<&Object>) -> Result<Object,
         }
     }
     Ok(Object::new(value)?)
+}
+
+/// An object as it is, without the certificate authorities that others have written into it: they may be others by now.
+pub(crate) fn without_injected(live: &Object) -> Value {
+    let entries = live.as_value()["metadata"]["managedFields"].as_array();
+    let ours = entries
+        .into_iter()
+        .flatten()
+        .filter(|entry| entry["manager"] == v::FIELD_MANAGER);
+    let ours: Vec<&Value> = ours.map(|entry| &entry["fieldsV1"]).collect();
+    let is_ours = |client: &[&str]| {
+        ours.iter().any(|fields| {
+            let client = client.iter().fold(*fields, |at, field| &at[*field]);
+            !client["f:caBundle"].is_null()
+        })
+    };
+    let mut value = live.as_value().clone();
+    let forget = |client: &mut Value| client.as_object_mut().map(|it| it.remove("caBundle"));
+    let webhooks = value.get_mut("webhooks").and_then(Value::as_array_mut);
+    for webhook in webhooks.into_iter().flatten() {
+        let key = format!("k:{}", json!({ "name": webhook["name"] }));
+        if !is_ours(&["f:webhooks", &key, "f:clientConfig"]) {
+            forget(&mut webhook["clientConfig"]);
+        }
+    }
+    if live.gvk().kind == "APIService" && !is_ours(&["f:spec"]) {
+        forget(&mut value["spec"]);
+    }
+    value
 }
 
 /// What a webhook lacks to be served: a certificate authority, or a pod behind its Service.
@@ -276,6 +306,30 @@ mod tests {
             "webhooks": webhooks,
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn a_certificate_authority_that_others_wrote_is_not_put_back() {
+        let live = |manager: &str| {
+            let bundle = json!({ "f:clientConfig": { "f:caBundle": {} } });
+            let entry = json!({
+                "manager": manager,
+                "fieldsV1": { "f:webhooks": { "k:{\"name\":\"a\"}": bundle } },
+            });
+            let mut live = configuration(&[("a", "Fail")]).into_value();
+            live["webhooks"][0]["clientConfig"] = json!({ "caBundle": "QQ==" });
+            live["metadata"]["managedFields"] = json!([entry]);
+            Object::new(live).unwrap()
+        };
+        let bundle = |manager: &str| {
+            let value = without_injected(&live(manager));
+            value["webhooks"][0]["clientConfig"]["caBundle"].clone()
+        };
+        assert_eq!(bundle(v::FIELD_MANAGER), "QQ==");
+        assert_eq!(bundle("cert-manager"), Value::Null);
+        let others = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s" } });
+        let others = Object::new(others).unwrap();
+        assert_eq!(without_injected(&others), *others.as_value());
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Ready<'_> {
             }
             if let Error::RolledBack { .. } = error {
                 place.write_space(leased).await?;
-                let restored = before.seen(leased.uids());
+                let restored = before.after(new).seen(leased.uids());
                 self.record_carried(deployment, &restored, leased).await?;
             }
             return Err(error);
@@ -123,31 +123,12 @@ impl Ready<'_> {
         let Some((previous, before)) = before else {
             return error;
         };
-        let source = match error {
-            Error::Cluster(
-                source @ (deployer::Error::Rollout(_)
-                | deployer::Error::Unsettled(_)
-                | deployer::Error::Timeout { .. }),
-            ) => Box::new(source),
-            other => return other,
-        };
+        if !is_for_good(&error) {
+            return error;
+        }
+        let source = Box::new(error);
         (leased.tell)(Event::RollingBack(previous.clone()));
-        let restored = async {
-            let solution = self.asked.id.name();
-            let namespace = &deployment.namespace;
-            let carried = &deployment.carried;
-            let changes_form = !deployment.stopped.is_empty();
-            if changes_form {
-                self.stop_successor(deployment, leased).await?;
-            }
-            let replaced = (&deployment.replaced[..], self.asked.request.wait);
-            let restored = before.restore(leased, (solution, namespace), carried, replaced);
-            restored.await?;
-            if changes_form {
-                return self.start_former(deployment, leased).await;
-            }
-            self.come_up(deployment, leased).await
-        };
+        let restored = self.return_to(&before, deployment, leased);
         match restored.await {
             Ok(()) => Error::RolledBack {
                 version,
@@ -161,6 +142,34 @@ impl Ready<'_> {
                 source,
             },
         }
+    }
+
+    /// Puts back what ran before, and waits for it.
+    async fn return_to(
+        &self,
+        before: &Before,
+        deployment: &Deployment,
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        let (solution, namespace) = (self.asked.id.name(), &deployment.namespace);
+        let (carried, wait) = (&deployment.carried, self.asked.request.wait);
+        let changes_form = !deployment.stopped.is_empty();
+        if changes_form {
+            self.stop_successor(deployment, leased).await?;
+        }
+        let replaced = (&deployment.replaced[..], wait);
+        before
+            .restore(leased, (solution, namespace), carried, replaced)
+            .await?;
+        if changes_form {
+            self.start_former(deployment, leased).await?;
+        } else {
+            self.come_up(deployment, leased).await?;
+        }
+        let tell = |standing| (leased.tell)(Event::Standing(standing));
+        let awaited = before.awaited();
+        leased.cluster.wait_settled(&awaited, wait, &tell).await?;
+        before.arm(leased, solution).await
     }
 
     async fn roll_out(
@@ -232,5 +241,18 @@ impl Ready<'_> {
             .put_with(conflicts, object.reference(), decide)
             .await?;
         Ok(())
+    }
+}
+
+/// Whether a version failed by itself: trying again would change nothing about it.
+fn is_for_good(error: &Error) -> bool {
+    use deployer::Error as E;
+    match error {
+        Error::Unserved { .. } => true,
+        Error::Cluster(error) => matches!(
+            error,
+            E::Rollout(_) | E::Unsettled(_) | E::Timeout { .. } | E::NotEstablished { .. }
+        ),
+        _ => false,
     }
 }

@@ -2,21 +2,123 @@
 
 use std::time::Duration;
 
-use deployer::{Cluster, Object, ObjectRef};
+use deployer::{Cluster, Conflicts, Object, ObjectRef};
 use schemas::{Namespace, SolutionName};
 
+use crate::apply::carried::{asks_nobody, disarmed, without_injected};
 use crate::apply::leased::Leased;
+use crate::apply::withdraw::Withdrawal;
 use crate::model::applied::without_server_fields;
 use crate::model::authority::Authority;
-use crate::model::carried::CarriedRecord;
+use crate::model::carried::{CarriedRecord, RecordedObject};
 use crate::model::error::Error;
 use crate::model::inventory::inventory;
-use crate::model::owner::owner_of;
+use crate::model::owner::{look_all, owner_of};
+use crate::model::vocabulary as v;
+use crate::plan::deployment::without;
 use crate::plan::handover::started;
+use crate::plan::trial::Unchanged;
 
-/// An object as it was asked for, before anything was changed; an attempt that was interrupted may have stopped it.
-fn before(live: Object) -> Result<Object, Error> {
-    started(Object::new(without_server_fields(live.into_value()))?)
+/// What ran before an upgrade.
+#[derive(Debug)]
+pub(crate) struct Before {
+    /// The objects of the operator, in the order to apply them.
+    operator: Vec<Object>,
+    /// What was carried, in the order to apply it; but for what runs once, which has run.
+    carried: Vec<Object>,
+    /// Everything that was carried.
+    record: CarriedRecord,
+}
+
+impl Before {
+    pub(crate) async fn read(
+        (cluster, authority): (&Cluster, &Authority),
+        solution: &SolutionName,
+        namespace: &Namespace,
+        record: &CarriedRecord,
+    ) -> Result<Self, Error> {
+        let recorded = record.objects.iter().filter(|it| it.inputs.is_none());
+        let recorded: Vec<ObjectRef> = recorded.map(RecordedObject::reference).collect();
+        let recorded: Vec<&ObjectRef> = recorded.iter().collect();
+        let live = look_all(cluster, &recorded).await?;
+        let live: Vec<Object> = live.into_iter().flatten().collect();
+        let mut operator = Vec::new();
+        for scope in inventory(solution, namespace, authority) {
+            operator.extend(cluster.stale(&scope, &[]).await?);
+        }
+        // The inventory begins with what needs the rest.
+        operator.reverse();
+        Ok(Self {
+            operator: as_asked_for(without(operator, &live))?,
+            carried: as_asked_for(live)?,
+            record: record.clone(),
+        })
+    }
+
+    /// Puts everything back, and removes what only the new version had. Webhooks refuse nothing until [`Self::arm`].
+    pub(crate) async fn restore(
+        &self,
+        leased: &mut Leased<'_>,
+        (solution, namespace): (&SolutionName, &Namespace),
+        new: &CarriedRecord,
+        (replaced, wait): (&[Object], Duration),
+    ) -> Result<(), Error> {
+        let brought = new.brought_after(&self.record);
+        // What runs once may be that of the version before still.
+        let is_new = |recorded: &RecordedObject, live: &Object| {
+            let made = live.annotations().get(v::INPUTS).copied();
+            recorded.inputs.is_none() || recorded.inputs.as_deref() == made
+        };
+        let mut brought = Withdrawal::of(leased.cluster, solution, brought, is_new).await?;
+        // Nothing may refuse what follows.
+        brought.disarm(leased, solution).await?;
+        let webhooks = self.webhooks().map(|webhooks| disarmed(webhooks, None));
+        let webhooks = webhooks.collect::<Result<Vec<_>, _>>()?;
+        for former in replaced {
+            make_room(leased, former, solution, wait).await?;
+        }
+        put_back(leased, solution, &webhooks).await?;
+        put_back(leased, solution, &self.operator).await?;
+        let others = self.carried.iter().filter(|it| asks_nobody(it));
+        let others: Vec<Object> = others.cloned().collect();
+        put_back(leased, solution, &others).await?;
+        brought.take(leased, solution, wait).await?;
+        let kept = self.operator.iter().chain(&self.carried);
+        let kept: Vec<ObjectRef> = kept.map(|it| it.reference().clone()).collect();
+        leased.prune(solution, namespace, &kept).await
+    }
+
+    /// What is waited for of what was carried.
+    pub(crate) fn awaited(&self) -> Vec<ObjectRef> {
+        let carried = self.carried.iter().filter(|it| asks_nobody(it));
+        let carried = carried.map(Object::reference);
+        let awaited =
+            carried.filter(|it| self.record.find(it).is_some_and(RecordedObject::is_awaited));
+        awaited.cloned().collect()
+    }
+
+    /// Lets the webhooks refuse again what they refused before.
+    pub(crate) async fn arm(
+        &self,
+        leased: &mut Leased<'_>,
+        solution: &SolutionName,
+    ) -> Result<(), Error> {
+        let webhooks: Vec<Object> = self.webhooks().cloned().collect();
+        put_back(leased, solution, &webhooks).await
+    }
+
+    fn webhooks(&self) -> impl Iterator<Item = &Object> {
+        self.carried.iter().filter(|it| !asks_nobody(it))
+    }
+}
+
+/// Objects as they were asked for, before anything was changed; an attempt that was interrupted may have stopped some.
+fn as_asked_for(live: Vec<Object>) -> Result<Vec<Object>, Error> {
+    let asked = live.into_iter().map(|live| {
+        let live = without_server_fields(without_injected(&live));
+        started(Object::new(live)?)
+    });
+    asked.collect()
 }
 
 /// Removes what was made anew in the place of this object, which could not become it.
@@ -34,63 +136,24 @@ async fn make_room(
     Ok(())
 }
 
-/// The objects of an operator before an upgrade.
-#[derive(Debug)]
-pub(crate) struct Before(Vec<Object>);
-
-impl Before {
-    pub(crate) async fn read(
-        (cluster, authority): (&Cluster, &Authority),
-        solution: &SolutionName,
-        namespace: &Namespace,
-        carried: &CarriedRecord,
-    ) -> Result<Self, Error> {
-        let mut objects = Vec::new();
-        // What runs once has run.
-        let restored = carried.objects.iter().filter(|it| it.inputs.is_none());
-        for recorded in restored.rev() {
-            if let Some(live) = cluster.get(&recorded.reference()).await? {
-                objects.push(before(live)?);
-            }
-        }
-        for scope in inventory(solution, namespace, authority) {
-            for live in cluster.stale(&scope, &[]).await? {
-                objects.push(before(live)?);
-            }
-        }
-        // The inventory begins with what needs the rest.
-        objects.reverse();
-        Ok(Self(objects))
+/// Writes these objects, those of one kind that follow one another together.
+async fn put_back(
+    leased: &mut Leased<'_>,
+    solution: &SolutionName,
+    objects: &[Object],
+) -> Result<(), Error> {
+    let decide = |object: &Object, live: Option<&Object>| match live {
+        Some(live) => match owner_of(live, solution) {
+            Ok(()) => Ok(Some(object.clone())),
+            Err(obstacle) => Err(Error::Refused(obstacle)),
+        },
+        None => Ok(Some(object.clone())),
+    };
+    for batch in objects.chunk_by(|a, b| a.gvk() == b.gvk()) {
+        let batch: Vec<&Object> = batch.iter().collect();
+        leased
+            .put_all(&batch, &Unchanged::default(), |_| Conflicts::Force, decide)
+            .await?;
     }
-
-    /// Puts everything back, and removes what only the new version had.
-    pub(crate) async fn restore(
-        self,
-        leased: &mut Leased<'_>,
-        (solution, namespace): (&SolutionName, &Namespace),
-        carried: &CarriedRecord,
-        (replaced, wait): (&[Object], Duration),
-    ) -> Result<(), Error> {
-        for object in &self.0 {
-            let mut replaced = replaced.iter();
-            let is_it = |it: &&Object| it.reference().is_same_object(object.reference());
-            if let Some(former) = replaced.find(is_it) {
-                make_room(leased, former, solution, wait).await?;
-            }
-            let decide = |live: Option<&Object>| match live.map(|live| owner_of(live, solution)) {
-                Some(Err(obstacle)) => Err(Error::Refused(obstacle)),
-                Some(Ok(())) | None => Ok(Some(object.clone())),
-            };
-            leased.put(object.reference(), decide).await?;
-        }
-        let keep: Vec<ObjectRef> = self.0.iter().map(|it| it.reference().clone()).collect();
-        for new in carried.objects.iter().rev() {
-            let object = new.reference();
-            if !keep.iter().any(|keep| keep.is_same_object(&object)) {
-                let ours = |live: &Object| owner_of(live, solution);
-                leased.remove(&object, ours).await?;
-            }
-        }
-        leased.prune(solution, namespace, &keep).await
-    }
+    Ok(())
 }

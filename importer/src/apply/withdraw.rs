@@ -47,13 +47,24 @@ impl Withdrawal {
         sets: RemoveSets,
     ) -> Result<Self, Error> {
         let recorded = CarriedRecord::look(cluster, solution, namespace).await?;
+        let mut withdrawal = Self::of(cluster, solution, recorded, |_, _| true).await?;
+        withdrawal
+            .find_cleanup(cluster, solution, namespace, sets)
+            .await?;
+        Ok(withdrawal)
+    }
+
+    /// What would be taken back of what is recorded, as far as it goes.
+    pub(crate) async fn of(
+        cluster: &Cluster,
+        solution: &SolutionName,
+        recorded: CarriedRecord,
+        goes: impl Fn(&RecordedObject, &Object) -> bool,
+    ) -> Result<Self, Error> {
         let mut withdrawal = Self {
             recorded: recorded.clone(),
             ..Self::default()
         };
-        withdrawal
-            .find_cleanup(cluster, solution, namespace, sets)
-            .await?;
         let references: Vec<ObjectRef> = recorded
             .objects
             .iter()
@@ -71,7 +82,7 @@ impl Withdrawal {
                 }
                 other => other?,
             };
-            let Some(live) = live else {
+            let Some(live) = live.filter(|live| goes(&object, live)) else {
                 continue;
             };
             if object.check(&live, solution).is_err() {
@@ -188,12 +199,30 @@ impl Withdrawal {
             return Err(obstacle.clone().into());
         }
         self.clean_up(leased, (solution, namespace), wait).await?;
+        self.take(leased, solution, wait).await?;
+        if self.recorded.is_empty() {
+            return Ok(());
+        }
+        if !self.recorded.cleanup.is_empty() {
+            let kept = cleanup::reference(solution, namespace);
+            leased.forget(&kept).await?;
+        }
+        leased
+            .forget(&carried::reference(solution, namespace))
+            .await
+    }
+
+    /// The same without what is applied before, and without the record.
+    pub(crate) async fn take(
+        &mut self,
+        leased: &mut Leased<'_>,
+        solution: &SolutionName,
+        wait: Duration,
+    ) -> Result<(), Error> {
         self.silence(leased).await?;
         let turns: BTreeSet<Turn> = self.objects.iter().map(Turn::of).collect();
         for turn in turns {
-            let objects = self.objects.iter().filter(|it| Turn::of(it) == turn);
-            let recorded: BTreeMap<ObjectRef, RecordedObject> =
-                objects.map(|it| (it.reference(), it.clone())).collect();
+            let recorded = self.of_turn(turn);
             let mut objects: Vec<ObjectRef> = recorded.keys().cloned().collect();
             if turn == Turn::Space {
                 objects = self.unoccupied(objects, leased.cluster).await?;
@@ -205,17 +234,26 @@ impl Withdrawal {
             leased.cluster.wait_removed(&gone, wait, &|_| ()).await?;
         }
         // What ran may have made them anew before it went.
+        self.silence(leased).await
+    }
+
+    /// Removes what could refuse something.
+    pub(crate) async fn disarm(
+        &self,
+        leased: &mut Leased<'_>,
+        solution: &SolutionName,
+    ) -> Result<(), Error> {
         self.silence(leased).await?;
-        if self.recorded.is_empty() {
-            return Ok(());
-        }
-        if !self.recorded.cleanup.is_empty() {
-            let kept = cleanup::reference(solution, namespace);
-            leased.forget(&kept).await?;
-        }
-        leased
-            .forget(&carried::reference(solution, namespace))
-            .await
+        let recorded = self.of_turn(Turn::Interceptor);
+        let objects: Vec<ObjectRef> = recorded.keys().cloned().collect();
+        let may = |wanted: &ObjectRef, live: &Object| recorded[wanted].check(live, solution);
+        leased.remove_all(&objects, propagation, may).await
+    }
+
+    /// The objects of a turn.
+    fn of_turn(&self, turn: Turn) -> BTreeMap<ObjectRef, RecordedObject> {
+        let objects = self.objects.iter().filter(|it| Turn::of(it) == turn);
+        objects.map(|it| (it.reference(), it.clone())).collect()
     }
 
     /// The namespaces that nobody needs; the others stay, and are noted.

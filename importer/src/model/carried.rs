@@ -88,6 +88,11 @@ impl RecordedObject {
         }
     }
 
+    /// Whether it has to become something before what needs it is applied.
+    pub(crate) fn is_awaited(&self) -> bool {
+        matches!(self.stage, Stage::Workload | Stage::Resource)
+    }
+
     pub(crate) fn is(&self, object: &ObjectRef) -> bool {
         let (group, kind) = (object.gvk.group.as_str(), object.gvk.kind.as_str());
         self.identity() == (group, kind, object.namespace.as_deref(), &object.name)
@@ -161,6 +166,31 @@ impl CarriedRecord {
             }
         }
         seen
+    }
+
+    /// What this version brought that the one before did not have: other objects, and what runs once and was made of
+    /// something else. But for what keeps data.
+    pub(crate) fn brought_after(&self, before: &Self) -> Self {
+        let made = before.objects.iter().map(|it| (it.identity(), &it.inputs));
+        let made: BTreeMap<_, _> = made.collect();
+        let is_new = |new: &&RecordedObject| match made.get(&new.identity()) {
+            None => !new.keeps_data(),
+            Some(inputs) => **inputs != new.inputs,
+        };
+        Self {
+            objects: self.objects.iter().filter(is_new).cloned().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The record once a newer version is taken back: with what stays of it.
+    pub(crate) fn after(&self, newer: &Self) -> Self {
+        let stays = |new: &&RecordedObject| new.keeps_data() || new.stage == Stage::Definition;
+        let kept = newer.beyond(self).filter(stays);
+        Self {
+            objects: self.objects.iter().chain(kept).cloned().collect(),
+            cleanup: self.cleanup.clone(),
+        }
     }
 
     /// The objects that another record does not have.
@@ -279,6 +309,37 @@ mod tests {
         };
         assert_eq!(made_of("new").with(&made_of("old")), made_of("old"));
         assert_eq!(made_of("new").with(&of(&[])), of(&["job"]));
+    }
+
+    #[test]
+    fn of_a_version_that_is_taken_back_only_data_stays() {
+        let of = |objects: &[(&str, &str)]| CarriedRecord {
+            objects: objects
+                .iter()
+                .map(|(kind, name)| recorded(kind, name))
+                .collect(),
+        };
+        let job = |mut record: CarriedRecord, inputs: &str| {
+            record.objects[0].inputs = Some(inputs.to_owned());
+            record
+        };
+        let before = of(&[("Job", "setup"), ("Service", "a")]);
+        let new = of(&[
+            ("Job", "setup"),
+            ("Service", "a"),
+            ("Service", "b"),
+            ("PersistentVolumeClaim", "c"),
+        ]);
+        let brought = |made: [&str; 2]| {
+            let [old, new] = [job(before.clone(), made[0]), job(new.clone(), made[1])];
+            let brought = new.brought_after(&old).objects.into_iter();
+            brought.map(|it| it.name).collect::<Vec<_>>()
+        };
+        assert_eq!(brought(["one", "one"]), ["b"]);
+        assert_eq!(brought(["one", "two"]), ["setup", "b"]);
+        let after = before.after(&new).objects;
+        let names: Vec<&str> = after.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["setup", "a", "c"]);
     }
 
     #[test]

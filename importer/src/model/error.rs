@@ -79,7 +79,7 @@ pub enum Error {
         /// The version that runs.
         previous: schemas::Version,
         /// Why it failed.
-        source: Box<deployer::Error>,
+        source: Box<Error>,
     },
     /// The new version did not become ready, and what ran before could not be put back.
     #[error(
@@ -93,7 +93,7 @@ pub enum Error {
         /// Why it could not be put back.
         restoring: Box<Error>,
         /// Why the new version failed.
-        source: Box<deployer::Error>,
+        source: Box<Error>,
     },
     /// Nodes cannot pull the operator's image, or the pod that was to find out could not be made. Nothing of the operator
     /// was changed.

@@ -683,7 +683,7 @@ fn stale(mut live: Vec<Object>, objects: &[Object], carried: &Planned) -> Vec<Ob
 }
 
 /// Those that are none of these others.
-fn without(mut objects: Vec<Object>, others: &[Object]) -> Vec<Object> {
+pub(crate) fn without(mut objects: Vec<Object>, others: &[Object]) -> Vec<Object> {
     let identity = |object: &Object| {
         let ObjectRef {
             gvk,

@@ -1,0 +1,59 @@
+//! A release of many objects: how many requests each of them takes.
+
+use std::collections::BTreeMap;
+
+use crate::carried::{OWN, pack};
+use crate::common::Answer;
+use crate::site::{Site, variable};
+
+const OBJECTS: usize = 60;
+
+/// What was asked for about the objects of the release: the method with what is special about it, and how often.
+fn asked(answer: &Answer) -> BTreeMap<String, usize> {
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let lines = answer.stderr.lines().filter(|line| line.ends_with(" ms"));
+    let mut asked = BTreeMap::new();
+    for line in lines {
+        let (method, url) = line.trim().split_once(' ').unwrap();
+        let one = url.contains("/configmaps/many-");
+        let new = method == "POST" && url.contains("/namespaces/prod/configmaps?");
+        if !one && !new {
+            continue;
+        }
+        let tried = if url.contains("dryRun=All") {
+            " dry"
+        } else {
+            ""
+        };
+        *asked.entry(format!("{method}{tried}")).or_default() += 1;
+    }
+    asked
+}
+
+fn counted(requests: &[&str]) -> BTreeMap<String, usize> {
+    let counted = requests.iter().map(|it| ((*it).to_owned(), OBJECTS));
+    counted.collect()
+}
+
+#[test]
+fn each_of_many_objects_takes_three_requests_to_come_one_to_stay_and_one_to_go() {
+    let site = Site::new("many");
+    site.environment("prod");
+    let object = |number: usize| {
+        format!(
+            "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: many-{number}, namespace: shop-system}}\n"
+        )
+    };
+    let objects: String = (0..OBJECTS).map(object).collect();
+    let archive = pack(&site, "1.0.0", OWN, &objects);
+    let all = variable("KUBECONFIG");
+    let whole = ["-v", "--kubeconfig", &all];
+    let into = [&["-e", "prod"][..], &whole].concat();
+    let first = asked(&site.import(&archive, &into));
+    assert_eq!(first, counted(&["PATCH dry", "POST", "PATCH"]));
+    let again = asked(&site.import(&archive, &into));
+    assert_eq!(again, counted(&["PATCH dry"]));
+    let undeploy = ["undeploy", "shop", "-e", "prod"];
+    let undone = asked(&site.solution(&[&undeploy[..], &whole].concat()));
+    assert_eq!(undone, counted(&["DELETE"]));
+}
