@@ -8,6 +8,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use importer::Run;
 use schemas::{is_unprintable, printable};
@@ -27,8 +28,24 @@ macro_rules! formatted_note {
 }
 pub(crate) use {formatted_line as line, formatted_note as note};
 
+/// Whether standard output is kept for what another program reads.
+static ASIDE: AtomicBool = AtomicBool::new(false);
+
+/// From now on only [`result_line`] and JSON go to standard output: all else is talk.
+pub(crate) fn set_aside() {
+    ASIDE.store(true, Ordering::Relaxed);
+}
+
 /// A line of the result. A reader that has gone away is not an error.
 pub(crate) fn line(text: impl AsRef<str>) {
+    if ASIDE.load(Ordering::Relaxed) {
+        return note(text);
+    }
+    result_line(text);
+}
+
+/// A line of what was asked for on its own.
+pub(crate) fn result_line(text: impl AsRef<str>) {
     let _ = writeln!(io::stdout().lock(), "{}", printable(text.as_ref()));
 }
 
@@ -40,7 +57,10 @@ pub(crate) fn diff_line(text: &str) {
         Some(b'@') => "36",
         _ => return line(text),
     };
-    if !is_terminal() || environment::variable("NO_COLOR").is_some() {
+    if ASIDE.load(Ordering::Relaxed)
+        || !is_terminal()
+        || environment::variable("NO_COLOR").is_some()
+    {
         return line(text);
     }
     let text = printable(text);

@@ -70,7 +70,7 @@ impl KeptArguments {
         request.allowed.conflicts = self.planning.conflicts();
         let reached = (&kept.client, cluster);
         let choices = self.planning.choices();
-        import::carry_out(&kept.accepted, request, reached, choices, output).await
+        import::carry_out(&kept.accepted, request, reached, (choices, None), output).await
     }
 }
 

@@ -10,6 +10,7 @@ use serde::Serialize;
 use validator::Depth;
 
 use super::give;
+use super::image_map::LayoutArguments;
 use super::validate::{check, words};
 use crate::args::{Output, ReadArguments, RegistryArguments, TrustArguments};
 use crate::failure::{Failure, Outcome};
@@ -17,7 +18,9 @@ use crate::{cluster, registries, render};
 
 /// Print what nodes need to pull images from the site's registry by the names that workloads ask for
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(
+    mut_arg("repository_layout", |argument| argument.requires("archive")),
+    after_help = "\
 For images whose `ref` names another registry. An import pushes each also to
 `<registry>/<prefix>/mirror/<host of ref>/<path of ref>`, so what nodes are told stays the same from
 version to version. Where the registry wants a login, nodes send that of the pod's pull secret for
@@ -27,7 +30,8 @@ Examples:
   solution mirrors
   solution mirrors example 1.0.0 --format crio
   solution mirrors --format openshift | oc apply -f -
-  solution mirrors --archive app.iso --key publisher.pub --registry registry.nodes/apps --ca-file ca.pem")]
+  solution mirrors --archive app.iso --key publisher.pub --registry registry.nodes/apps --ca-file ca.pem"
+)]
 pub(crate) struct Arguments {
     /// The Solution's name [default: all that are imported]
     #[arg(conflicts_with = "archive")]
@@ -47,6 +51,9 @@ pub(crate) struct Arguments {
     /// Where nodes will pull its images from
     #[arg(long, value_name = "HOST[/PREFIX]", requires = "archive")]
     registry: Option<RegistryAddress>,
+
+    #[command(flatten)]
+    layout: LayoutArguments,
 
     #[command(flatten)]
     reach: RegistryArguments,
@@ -128,7 +135,16 @@ fn mirrors(arguments: &Arguments, output: Output) -> Result<Option<Mirrors>, Fai
         let report = check::check(archive, signatures, Depth::Documents, output)?;
         words::talk_of(&report, output);
         return Ok(match report.accept() {
-            Ok(accepted) => Some(Mirrors::of_archive(&accepted, registry)?),
+            Ok(accepted) => {
+                let id = &accepted.statement().predicate.id;
+                let images = importer::recorded(&accepted);
+                Some(Mirrors::of(
+                    id,
+                    &images,
+                    registry,
+                    arguments.layout.layout(),
+                )?)
+            }
             Err(report) => {
                 render::result(output, &report, |_| {
                     render::note!("error: `{}` is not accepted", archive.display());

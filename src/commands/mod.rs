@@ -13,6 +13,7 @@ mod environment;
 #[cfg(test)]
 mod flags_tests;
 mod history;
+mod image_map;
 mod import;
 mod init;
 mod inspect;

@@ -1,6 +1,6 @@
 //! What to do about each thing that is in the way of a change to a cluster.
 
-use importer::{Above, Obstacle as O, Recreate, Unfit};
+use importer::{Above, Misplaced, Obstacle as O, Recreate, Unfit};
 use schemas::{EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionName};
 
 use super::registry::MAY_NOT_PUSH;
@@ -34,6 +34,8 @@ const NO_CRDS: &str =
     "deploy it in an environment with `solution deploy`: it does not need to be active";
 const ONLY_NEWER: &str = "an older version can be deployed with newer CRDs that serve what it needs; `solution deactivate` removes them once nothing uses them";
 const SAME: &str = "ask the publisher for an archive in which each has its own";
+const BY_SOLUTION: &str = "`--repository-layout solution` gives each image a place of its own, and `solution mirrors` tells nodes of them";
+const BY_HAND: &str = "`--image-map table` and `--image-map helm` have all images";
 const OLDER: &str = "operators rarely understand newer data: `--allow-downgrade` deploys it anyway";
 const NOT_OURS: &str = "choose another namespace with `--namespace`, or remove the object if nobody needs it; `--adopt objects` takes over one that the archive carries as it is";
 const ELSEWHERE: &str = "only one environment can have objects of these names: deploy there, or undeploy it there first";
@@ -91,7 +93,7 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::OtherSigners(..) => OTHER_SIGNERS,
         O::PushDenied(_) => MAY_NOT_PUSH,
         O::OtherTag(..) => OTHER_TAG,
-        O::SeveralPrefixes(..) => ONE_PREFIX,
+        O::Misplaced(misplaced) => placing(misplaced),
         O::SameName(_) | O::SameReference(_) => SAME,
         O::NotKept(..) | O::ImagesGone(..) => FROM_MEDIUM,
         O::CrdTooNew { .. } => "import a version whose API the cluster still serves",
@@ -135,6 +137,15 @@ pub(crate) fn fix(obstacle: &O) -> String {
         O::LoginUsed(..) => OWN_LOGIN,
     };
     words.to_owned()
+}
+
+/// How images come to a place that can be told.
+fn placing(misplaced: &Misplaced) -> &'static str {
+    match misplaced {
+        Misplaced::SeveralPrefixes(..) => ONE_PREFIX,
+        Misplaced::SamePath(..) | Misplaced::ReservedPath(_) => BY_SOLUTION,
+        Misplaced::SameImageName(_) => BY_HAND,
+    }
 }
 
 /// How objects that are carried as they are come to fit.

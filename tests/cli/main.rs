@@ -12,6 +12,7 @@ mod developers;
 mod earlier;
 mod future;
 mod help;
+mod image_map;
 mod input;
 mod installed;
 mod keys;

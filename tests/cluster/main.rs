@@ -30,6 +30,7 @@ mod future;
 mod gate;
 mod handover;
 mod history;
+mod image_map;
 mod judgement;
 mod kept;
 mod least;

@@ -9,10 +9,10 @@ use crate::site::{Site, eventually, variable};
 use crate::told::Told;
 
 /// The registry that the example's `ref`s name. There is none.
-const SOURCE: &str = "registry.example.test";
+pub(crate) const SOURCE: &str = "registry.example.test";
 
 /// The nodes' login, as a Secret for images of [`SOURCE`].
-fn login_for_source(site: &Site, namespace: &str) {
+pub(crate) fn login_for_source(site: &Site, namespace: &str) {
     let file = fs::read_to_string(variable("SOLUTION_TEST_PULL_SECRET")).unwrap();
     let host = variable("SOLUTION_TEST_PULL_REGISTRY");
     site.desk.write("source.json", file.replace(&host, SOURCE));
@@ -27,7 +27,7 @@ fn login_for_source(site: &Site, namespace: &str) {
     site.kubectl(namespace, &secret).success();
 }
 
-fn start(site: &Site, namespace: &str, name: &str, image: &str) -> Answer {
+pub(crate) fn start(site: &Site, namespace: &str, name: &str, image: &str) -> Answer {
     let pod = json!({
         "apiVersion": "v1",
         "kind": "Pod",
@@ -44,9 +44,9 @@ fn start(site: &Site, namespace: &str, name: &str, image: &str) -> Answer {
 }
 
 /// What the node says of a pod's container once it is neither started nor pulling.
-fn state(site: &Site, pod: &str) -> Option<String> {
+pub(crate) fn state(site: &Site, namespace: &str, pod: &str) -> Option<String> {
     let state = "{.status.containerStatuses[0].state}";
-    let state = site.field("mirrors", &format!("pod/{pod}"), state);
+    let state = site.field(namespace, &format!("pod/{pod}"), state);
     let decided = !state.is_empty() && !state.contains("ContainerCreating");
     decided.then_some(state)
 }
@@ -59,7 +59,9 @@ fn a_pod_starts_from_the_name_that_the_archive_says_workloads_ask_for() {
     site.import("1.0.0.iso", &[]).success();
     let image = format!("{SOURCE}/example/server:1.0.0");
     start(&site, "mirrors", "untold", &image).success();
-    let refused = eventually("the node was not told", || state(&site, "untold"));
+    let refused = eventually("the node was not told", || {
+        state(&site, "mirrors", "untold")
+    });
     assert!(refused.contains("ErrImagePull"), "{refused}");
 
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
@@ -80,7 +82,7 @@ fn a_pod_starts_from_the_name_that_the_archive_says_workloads_ask_for() {
     let pinned = format!("{SOURCE}/example/server@{}", digest.unwrap());
     start(&site, "mirrors", "by-digest", &pinned).success();
     for pod in ["by-tag", "by-digest"] {
-        let started = eventually(pod, || state(&site, pod));
+        let started = eventually(pod, || state(&site, "mirrors", pod));
         assert!(started.contains("startedAt"), "{pod}: {started}");
     }
     drop(told);

@@ -10,7 +10,7 @@ use crate::server::eventually;
 use crate::setup::{image, pack, validate, write_layout, write_source};
 
 /// A podman of the test's own, with its API socket `podman.sock` on the desk; ended with the value.
-struct Podman<'a> {
+pub(crate) struct Podman<'a> {
     desk: &'a Desk,
     service: Child,
 }
@@ -29,7 +29,7 @@ impl<'a> Podman<'a> {
         Self { desk, service }
     }
 
-    fn command(desk: &Desk) -> Command {
+    pub(crate) fn command(desk: &Desk) -> Command {
         let mut command = Command::new("podman");
         let global = [
             ("--root", "storage"),

@@ -22,3 +22,4 @@ mod registries;
 mod setup;
 #[path = "../common/terminal.rs"]
 mod terminal;
+mod without_cluster;

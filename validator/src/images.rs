@@ -24,6 +24,7 @@ use crate::finding::Findings;
 use crate::limits::{CONTENTS_PER_FILE, IMAGE_CONTENTS};
 use derived::Derivable;
 use documents::Documents;
+pub use index::{PATH as IMAGE_INDEX, parse as image_references};
 
 pub(crate) const PREFIX: &str = "images/";
 const ROOT: &str = "/manifest.json";

@@ -28,6 +28,7 @@ pub use accepted::Accepted;
 pub use catalogue::{FINDINGS, FindingInfo, Severity};
 pub use check::{check, check_accepted, check_draft};
 pub use finding::Finding;
+pub use images::{IMAGE_INDEX, image_references};
 pub use operator::Definition;
 pub use options::{AcceptedBefore, AllowUnsigned, Depth, Options, Signatures, Trusting};
 pub use refusal::is_finding;

@@ -188,7 +188,7 @@ impl fmt::Display for Repository {
 }
 
 /// The registry of references that name none.
-pub(crate) const DOCKER_HUB: &str = "docker.io";
+pub const DOCKER_HUB: &str = "docker.io";
 
 /// Where a registry has an image.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -44,7 +44,9 @@ mod upload;
 mod wire;
 mod writer;
 
-pub use address::{AddressError, ImageLocation, Reference, RegistryAddress, Repository};
+pub use address::{
+    AddressError, DOCKER_HUB, ImageLocation, Reference, RegistryAddress, Repository,
+};
 pub use client::{Client, Options, PlainHttp, Proxies};
 pub use credentials::{Credentials, CredentialsError, Secret, Username, UsernameError};
 pub use engine::{Engine, EngineError, EngineImage};

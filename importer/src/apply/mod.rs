@@ -16,6 +16,7 @@ pub(crate) mod lifecycle;
 mod lock;
 mod migrate;
 mod proof;
+pub(crate) mod push;
 mod rollback;
 mod several;
 pub(crate) mod site;
@@ -24,7 +25,7 @@ pub(crate) mod uninstall;
 mod withdraw;
 
 use deployer::{Cluster, Object};
-use registry::{Client, ManifestOutcome, ManifestPush, PushReport, Tally};
+use registry::{Client, PushReport, Tally};
 use serde::Serialize;
 use validator::Finding;
 use watch::Tell;
@@ -32,7 +33,7 @@ use watch::Tell;
 use crate::apply::leased::{Done, Leased};
 use crate::apply::migrate::migrate;
 use crate::model::authority::Authority;
-use crate::model::error::{Error, PushFailure};
+use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
 use crate::model::receipt::{ChangeSubject, Passage, Ran, Revision};
@@ -124,17 +125,8 @@ impl Ready<'_> {
     }
 
     async fn push(&self, client: &Client, tell: Tell<'_, Event>) -> Result<PushReport, Error> {
-        let job = self.images.job.clone();
-        let manifests = job.manifests.clone();
-        let report = registry::push(client, job, &|event| tell(Event::Push(event))).await;
-        if report.is_complete() {
-            return Ok(report);
-        }
-        Err(Error::Push(Box::new(PushFailure {
-            images: failed_images(&manifests, &report.manifests),
-            errors: report.errors(),
-            uploaded: report.uploaded,
-        })))
+        let tell: Tell<'_, registry::Event> = &|event| tell(Event::Push(event));
+        push::push(client, &self.images.job, tell).await
     }
 
     /// What the receipt says that it is about.
@@ -243,16 +235,4 @@ impl Ready<'_> {
             findings: self.summary.findings.clone(),
         }
     }
-}
-
-fn failed_images(manifests: &[ManifestPush], outcomes: &[ManifestOutcome]) -> Vec<String> {
-    manifests
-        .iter()
-        .zip(outcomes)
-        .filter(|(manifest, outcome)| {
-            matches!(manifest.reference, registry::Reference::Tag(_))
-                && !matches!(outcome, ManifestOutcome::Pushed | ManifestOutcome::Present)
-        })
-        .map(|(manifest, _)| format!("{}:{}", manifest.repository, manifest.reference))
-        .collect()
 }

@@ -9,7 +9,7 @@ use schemas::{Digest, ImageDocument};
 
 use crate::kept::fetch::only_layer;
 use crate::kept::place;
-use crate::mirrors;
+use crate::mirrors::{self, Layout};
 use crate::model::carried;
 use crate::model::error::Error;
 use crate::model::record::Record;
@@ -185,7 +185,8 @@ fn referred_to(client: &Client, records: &[&Record]) -> Result<Vec<Referred>, Er
     for (record, image) in images {
         let (registry, digest) = (client.address(), image.digest);
         if let Some(reference) = &image.reference {
-            let (repository, reference) = mirrors::place(registry, reference, digest)?;
+            let (repository, reference) =
+                mirrors::place(registry, Layout::Solution, reference, digest)?;
             all.push(((repository, digest), reference));
         }
         if !record.manifest.spec.manifests.is_empty() {

@@ -9,8 +9,8 @@ use schemas::yaml;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::below;
-use crate::model::obstacle::Obstacle;
+use super::Layout;
+use crate::model::obstacle::{Misplaced, Obstacle};
 
 /// What nodes run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,7 @@ impl NodeFile {
 /// What nodes are told.
 pub(super) struct Nodes<'a> {
     pub(super) sources: &'a BTreeMap<String, BTreeSet<RegistryAddress>>,
+    pub(super) layout: Layout,
     pub(super) plain: PlainHttp,
     pub(super) ca: Option<&'a str>,
 }
@@ -79,10 +80,11 @@ impl Nodes<'_> {
             let mut text = String::new();
             for registry in registries {
                 let url = self.url(registry);
-                let path = repository(registry, source);
+                let path = self.repository(registry, source);
+                let path = path.map(|path| format!("/{path}")).unwrap_or_default();
                 let _ = write!(
                     text,
-                    "[host.\"{url}/v2/{path}\"]\n  capabilities = [\"pull\", \"resolve\"]\n  override_path = true\n"
+                    "[host.\"{url}/v2{path}\"]\n  capabilities = [\"pull\", \"resolve\"]\n  override_path = true\n"
                 );
                 if self.ca.is_some() {
                     // Beside this file.
@@ -101,15 +103,19 @@ impl Nodes<'_> {
         const CA: &str = "/etc/rancher/k3s/site-ca.crt";
         let mut mirrors = serde_json::Map::new();
         for (source, registries) in self.sources {
-            let paths: BTreeSet<String> =
-                registries.iter().map(|it| repository(it, source)).collect();
+            let paths: BTreeSet<Option<String>> = registries
+                .iter()
+                .map(|it| self.repository(it, source))
+                .collect();
             let (Some(path), 1) = (paths.first(), paths.len()) else {
                 let all: Vec<String> = registries.iter().map(ToString::to_string).collect();
-                return Err(Obstacle::SeveralPrefixes(source.clone(), all.join(", ")));
+                return Err(Misplaced::SeveralPrefixes(source.clone(), all.join(", ")).into());
             };
             let endpoints: Vec<String> = registries.iter().map(|it| self.url(it)).collect();
-            let mirror =
-                json!({ "endpoint": endpoints, "rewrite": { "^(.*)$": format!("{path}/$1") } });
+            let mut mirror = json!({ "endpoint": endpoints });
+            if let Some(path) = path {
+                mirror["rewrite"] = json!({ "^(.*)$": format!("{path}/$1") });
+            }
             mirrors.insert(source.clone(), mirror);
         }
         let mut document = json!({ "mirrors": mirrors });
@@ -133,7 +139,7 @@ impl Nodes<'_> {
                 "[[registry]]\nprefix = \"{source}\"\nlocation = \"{source}\"\n"
             );
             for registry in registries {
-                let location = location(registry, source);
+                let location = self.location(registry, source);
                 let _ = write!(text, "[[registry.mirror]]\nlocation = \"{location}\"\n");
                 if self.is_plain(registry) {
                     text.push_str("insecure = true\n");
@@ -161,7 +167,7 @@ impl Nodes<'_> {
             .sources
             .iter()
             .map(|(source, registries)| {
-                let mirrors = registries.iter().map(|it| location(it, source));
+                let mirrors = registries.iter().map(|it| self.location(it, source));
                 json!({ "source": source, "mirrors": mirrors.collect::<Vec<_>>() })
             })
             .collect();
@@ -208,19 +214,22 @@ impl Nodes<'_> {
             PlainHttp::Never => false,
         }
     }
-}
 
-/// The path at the site's registry of all that another one is asked for.
-fn repository(registry: &RegistryAddress, source: &str) -> String {
-    let below = below(source);
-    match registry.prefix() {
-        Some(prefix) => format!("{prefix}/{below}"),
-        None => below,
+    /// The path at the site's registry of all that another one is asked for, if it is not the registry's own root.
+    fn repository(&self, registry: &RegistryAddress, source: &str) -> Option<String> {
+        let parts = [
+            registry.prefix().map(ToString::to_string),
+            self.layout.below(source),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("/"))
     }
-}
 
-fn location(registry: &RegistryAddress, source: &str) -> String {
-    format!("{}/{}", registry.host(), repository(registry, source))
+    fn location(&self, registry: &RegistryAddress, source: &str) -> String {
+        let host = registry.host();
+        let path = self.repository(registry, source);
+        path.map_or_else(|| host.to_owned(), |path| format!("{host}/{path}"))
+    }
 }
 
 #[cfg(test)]
@@ -237,6 +246,7 @@ mod tests {
     fn files(format: Format, ca: Option<&str>) -> Vec<NodeFile> {
         let nodes = Nodes {
             sources: &sources(&[("quay.io", &["r.test:5000/apps"])]),
+            layout: Layout::Solution,
             plain: PlainHttp::Never,
             ca,
         };
@@ -274,6 +284,7 @@ mod tests {
     fn k3s_cannot_rewrite_one_name_in_two_ways() {
         let nodes = |registries| Nodes {
             sources: registries,
+            layout: Layout::Solution,
             plain: PlainHttp::Never,
             ca: None,
         };
@@ -284,7 +295,7 @@ mod tests {
         let all = "a.test/apps, a.test/more".to_owned();
         assert_eq!(
             refused,
-            Obstacle::SeveralPrefixes("quay.io".to_owned(), all)
+            Misplaced::SeveralPrefixes("quay.io".to_owned(), all).into()
         );
         for format in [Format::Containerd, Format::Crio, Format::Openshift] {
             assert!(nodes(&other).files(format).is_ok(), "{format:?}");
@@ -318,6 +329,7 @@ mod tests {
         let of = |plain| {
             let nodes = Nodes {
                 sources: &sources,
+                layout: Layout::Solution,
                 plain,
                 ca: None,
             };

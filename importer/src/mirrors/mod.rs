@@ -3,20 +3,24 @@
 //! has to change: containerd can change nothing else. Here are the places, and what nodes must be told of them.
 
 mod format;
+mod layout;
+mod map;
 mod node;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::Cluster;
 use registry::{ImageLocation, PlainHttp, Reference, RegistryAddress, Repository};
-use schemas::{Digest, ImagePlace, ImageReference, SolutionName, Version};
+use schemas::{Digest, ImagePlace, ImageReference, SolutionId, SolutionName, Version};
 use serde::Serialize;
-use validator::Accepted;
 
 pub use self::format::{Format, NodeFile};
+pub use self::layout::Layout;
+pub(crate) use self::map::main_place;
+pub use self::map::{ImageMap, MappedImage};
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
-use crate::model::record::Record;
+use crate::model::record::{Record, RecordedImage};
 use crate::model::state::ClusterState;
 
 /// No Solution id is this component, since each has a version with dots: no reference can name a place of its images.
@@ -25,22 +29,20 @@ const BELOW: &str = "mirror";
 /// Where the registry has an image under the name that workloads ask for.
 pub(crate) fn place(
     registry: &RegistryAddress,
+    layout: Layout,
     reference: &ImageReference,
     digest: Digest,
 ) -> Result<(Repository, Reference), Error> {
     let asked = ImageLocation::of(reference)?;
-    let below = below(asked.registry().host());
-    let repository = registry.repository(&format!("{below}/{}", asked.repository()))?;
+    let path = match layout.below(asked.registry().host()) {
+        Some(below) => format!("{below}/{}", asked.repository()),
+        None => asked.repository().to_string(),
+    };
     let reference = match asked.reference() {
         Reference::Digest(_) => Reference::Digest(digest),
         tag @ Reference::Tag(_) => tag.clone(),
     };
-    Ok((repository, reference))
-}
-
-/// The part of the path that all images of another registry share. No host has an underscore.
-fn below(host: &str) -> String {
-    format!("{BELOW}/{}", host.replace(':', "_"))
+    Ok((registry.repository(&path)?, reference))
 }
 
 /// An image that workloads ask for by a name of another registry.
@@ -65,6 +67,7 @@ pub struct Mirrors {
     pub images: Vec<MirroredImage>,
     /// For each registry of these names, where nodes find what it is asked for.
     sources: BTreeMap<String, BTreeSet<RegistryAddress>>,
+    layout: Layout,
 }
 
 impl Mirrors {
@@ -91,20 +94,25 @@ impl Mirrors {
         for record in records {
             let registry = record.pull_registry()?;
             for image in &record.images {
-                let asked = image.reference.as_ref();
-                mirrors.add(&registry, record.id(), &image.image, asked, image.digest)?;
+                mirrors.add(&registry, record.id(), image)?;
             }
         }
         Ok(mirrors)
     }
 
     /// What importing an archive brings to a registry, as nodes know it.
-    pub fn of_archive(accepted: &Accepted, registry: &RegistryAddress) -> Result<Self, Error> {
-        let id = accepted.statement().predicate.id.to_string();
-        let mut mirrors = Self::default();
-        for image in accepted.images() {
-            let asked = image.reference.as_ref();
-            mirrors.add(registry, id.clone(), &image.place, asked, image.root.digest)?;
+    pub fn of(
+        id: &SolutionId,
+        images: &[RecordedImage],
+        registry: &RegistryAddress,
+        layout: Layout,
+    ) -> Result<Self, Error> {
+        let mut mirrors = Self {
+            layout,
+            ..Self::default()
+        };
+        for image in images {
+            mirrors.add(registry, id.to_string(), image)?;
         }
         Ok(mirrors)
     }
@@ -113,12 +121,12 @@ impl Mirrors {
         &mut self,
         registry: &RegistryAddress,
         solution: String,
-        image: &ImagePlace,
-        asked: Option<&ImageReference>,
-        digest: Digest,
+        image: &RecordedImage,
     ) -> Result<(), Error> {
-        let Some(asked) = asked else { return Ok(()) };
-        let (repository, reference) = place(registry, asked, digest)?;
+        let Some(asked) = &image.reference else {
+            return Ok(());
+        };
+        let (repository, reference) = place(registry, self.layout, asked, image.digest)?;
         let separator = match reference {
             Reference::Digest(_) => '@',
             Reference::Tag(_) => ':',
@@ -126,7 +134,7 @@ impl Mirrors {
         self.images.push(MirroredImage {
             reference: asked.clone(),
             solution,
-            image: image.clone(),
+            image: image.image.clone(),
             address: format!("{}/{repository}{separator}{reference}", registry.host()),
         });
         let host = ImageLocation::of(asked)?.registry().host().to_owned();
@@ -147,6 +155,7 @@ impl Mirrors {
     ) -> Result<Vec<NodeFile>, Obstacle> {
         let nodes = format::Nodes {
             sources: &self.sources,
+            layout: self.layout,
             plain,
             ca,
         };
@@ -178,7 +187,8 @@ mod tests {
             ),
         ] {
             let reference = reference.parse().unwrap();
-            let (repository, reference) = place(&registry, &reference, digest).unwrap();
+            let (repository, reference) =
+                place(&registry, Layout::Solution, &reference, digest).unwrap();
             assert_eq!(format!("{repository} {reference}"), expected);
         }
     }

@@ -49,9 +49,9 @@ pub enum Obstacle {
     /// A version was imported from the first archive, and this is the second.
     #[error("{0} was already imported from a different archive, {1}; this one is {2}")]
     OtherArchive(String, Digest, Digest),
-    /// Images of a registry lie below several prefixes, and its names can only be rewritten in one way.
-    #[error("images of {0} are in several places, and k3s rewrites a name in one way only: {1}")]
-    SeveralPrefixes(String, String),
+    /// Images have no place under the names that are to be told.
+    #[error(transparent)]
+    Misplaced(#[from] Misplaced),
     /// Nobody signed an archive of a Solution that was imported signed, by keys of these short ids.
     #[error("earlier archives of {0} were signed by {1}, but this one is not signed")]
     NoSigners(SolutionName, String),
@@ -275,6 +275,27 @@ pub enum Obstacle {
     /// Somebody made an object anew while it was to be deleted.
     #[error("{0} was deleted and created again by someone else in the meantime")]
     MadeAnew(String),
+}
+
+/// Why images have no place under the names that are to be told.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misplaced {
+    /// Images of a registry lie below several prefixes, and its names can only be rewritten in one way.
+    #[error("images of {0} are in several places, and k3s rewrites a name in one way only: {1}")]
+    SeveralPrefixes(String, String),
+    /// Two registries have images of one path, which would lie in one repository.
+    #[error(
+        "`{0}` and `{1}` have the same path at two registries, and would lie in one repository"
+    )]
+    SamePath(ImageReference, ImageReference),
+    /// The path of a reference is one that images of Solutions have.
+    #[error("the path of the reference `{0}` is one below which images of Solutions lie")]
+    ReservedPath(ImageReference),
+    /// Kustomize knows images by their names alone.
+    #[error(
+        "two different images of the archive have the name `{0}`, and Kustomize tells none by its tag"
+    )]
+    SameImageName(String),
 }
 
 /// What keeps objects that are carried as they are from an environment.

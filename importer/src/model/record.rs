@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use deployer::{Object, ObjectRef};
 use registry::RegistryAddress;
 use schemas::{
-    Digest, ImagePlace, ImageReference, KeyId, OperatorConfig, Repository, Solution, SolutionName,
-    StatementTime, Version,
+    Digest, Image, ImagePlace, ImageReference, KeyId, OperatorConfig, Repository, Solution,
+    SolutionName, StatementTime, Version,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -53,6 +53,16 @@ pub struct RecordedImage {
     /// The reference that workloads ask for.
     #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<ImageReference>,
+}
+
+impl From<&Image> for RecordedImage {
+    fn from(image: &Image) -> Self {
+        Self {
+            image: image.place.clone(),
+            digest: image.root.digest,
+            reference: image.reference.clone(),
+        }
+    }
 }
 
 impl Record {

@@ -14,7 +14,7 @@ use schemas::{Digest, Image, ImagePlace, SolutionId};
 use validator::Accepted;
 
 use crate::kept::Artifact;
-use crate::mirrors;
+use crate::mirrors::{self, ImageMap, Layout, main_place};
 use crate::model::blob::ArchiveBlob;
 use crate::model::carried;
 use crate::model::error::Error;
@@ -37,9 +37,43 @@ struct Named<'a> {
 }
 
 impl<'a> Named<'a> {
+    fn all(
+        accepted: &'a Accepted,
+        registry: &RegistryAddress,
+        layout: Layout,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Vec<Self>, Error> {
+        match layout {
+            Layout::Solution => Self::by_solution(accepted, registry, obstacles),
+            Layout::Ref => Self::by_reference(accepted, registry, obstacles),
+        }
+    }
+
+    /// Every image once, under the path of its reference where it has one.
+    fn by_reference(
+        accepted: &'a Accepted,
+        registry: &RegistryAddress,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Vec<Self>, Error> {
+        let (id, layout) = (&accepted.statement().predicate.id, Layout::Ref);
+        let recorded = recorded(accepted);
+        obstacles.extend(ImageMap::of(id, &recorded, registry, layout)?.collisions()?);
+        let mut all = BTreeMap::new();
+        for (image, recorded) in accepted.images().iter().zip(&recorded) {
+            let place = main_place(registry, layout, id, recorded)?;
+            all.entry(place).or_insert(image);
+        }
+        let named = |((repository, reference), image)| Self {
+            image,
+            repository,
+            reference,
+        };
+        Ok(all.into_iter().map(named).collect())
+    }
+
     /// Every image under its own name, and under the one that workloads ask for where it has one. Without a medium
     /// nothing can be pushed, and what runs needs no more than the first.
-    fn all(
+    fn by_solution(
         accepted: &'a Accepted,
         registry: &RegistryAddress,
         obstacles: &mut Vec<Obstacle>,
@@ -68,7 +102,8 @@ impl<'a> Named<'a> {
             let Some(asked) = asked.filter(|_| accepted.listed().has_blobs()) else {
                 continue;
             };
-            let (repository, reference) = mirrors::place(registry, asked, image.root.digest)?;
+            let (repository, reference) =
+                mirrors::place(registry, Layout::Solution, asked, image.root.digest)?;
             let same = (repository.clone(), reference.clone());
             match asked_for.insert(same, image.root.digest) {
                 None => all.push(Self {
@@ -98,18 +133,29 @@ pub(crate) struct PlannedImages {
     pub(crate) job: PushJob,
 }
 
-/// Asks the registry what it has. Writes nothing.
+/// The images of an archive as they are recorded.
+#[must_use]
+pub fn recorded(accepted: &Accepted) -> Vec<RecordedImage> {
+    accepted.images().iter().map(RecordedImage::from).collect()
+}
+
+/// Asks the registry what it has. Writes nothing. The head of the archive goes where versions are known by their records.
 pub(crate) async fn plan(
     accepted: &Accepted,
     client: &Client,
-    replace: Replace,
+    (layout, replace): (Layout, Replace),
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<PlannedImages, Error> {
     client.ping().await?;
-    let named = Named::all(accepted, client.address(), obstacles)?;
-    let artifact = Artifact::of(accepted, client.address())?;
+    let named = Named::all(accepted, client.address(), layout, obstacles)?;
+    let artifact = match layout {
+        Layout::Solution => Some(Artifact::of(accepted, client.address())?),
+        Layout::Ref => None,
+    };
     let mut all = job(accepted, &named);
-    artifact.add_to(&mut all);
+    if let Some(artifact) = &artifact {
+        artifact.add_to(&mut all);
+    }
     let known = client.survey(&all).await?;
     let mut missing = Vec::new();
     for named in named {
@@ -130,7 +176,7 @@ pub(crate) async fn plan(
         obstacles.push(Obstacle::ImagesGone(host.to_owned(), images.join(", ")));
     }
     let mut job = job(accepted, &missing);
-    if !artifact.is_whole(&known) {
+    if let Some(artifact) = artifact.filter(|artifact| !artifact.is_whole(&known)) {
         artifact.add_to(&mut job);
     }
     job.known = known;

@@ -16,7 +16,7 @@ mod expand;
 pub(crate) mod file;
 pub(crate) mod handover;
 mod hidden;
-mod images;
+pub(crate) mod images;
 pub(crate) mod login;
 mod losses;
 mod metrics;
@@ -28,6 +28,7 @@ pub(crate) mod parameters;
 mod patches;
 pub(crate) mod place;
 pub(crate) mod proof;
+pub(crate) mod push;
 pub(crate) mod rights;
 mod schema;
 pub(crate) mod summary;
@@ -42,10 +43,11 @@ use registry::{Client, RegistryAddress};
 use schemas::SolutionId;
 use validator::{Accepted, Finding};
 
+use crate::mirrors::Layout;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, named};
-use crate::model::record::{Record, RecordedImage};
+use crate::model::record::Record;
 use crate::model::request::{Asked, Goal, LeftOpen, PullLogin, Request};
 use crate::model::sight::Sight;
 use crate::model::state::ClusterState;
@@ -132,7 +134,13 @@ impl<'a> Plan<'a> {
         let mut obstacles = Vec::new();
         let id = accepted.statement().predicate.id.clone();
         let replace = request.allowed.replace;
-        let images = images::plan(accepted, client, replace, &mut obstacles).await?;
+        let images = images::plan(
+            accepted,
+            client,
+            (Layout::Solution, replace),
+            &mut obstacles,
+        )
+        .await?;
         let mut unreadable = Vec::new();
         check_version(cluster, &mut unreadable);
         rights::check_reading(cluster, accepted, &request, &mut unreadable).await?;
@@ -384,11 +392,6 @@ fn record_of(
     pull_registry: &RegistryAddress,
     id: &SolutionId,
 ) -> Record {
-    let recorded = |image: &schemas::Image| RecordedImage {
-        image: image.place.clone(),
-        digest: image.root.digest,
-        reference: image.reference.clone(),
-    };
     let signers = accepted.signers().map(|signers| signers.trusted.clone());
     Record {
         name: id.name().clone(),
@@ -397,7 +400,7 @@ fn record_of(
         signers: signers.unwrap_or_default(),
         pushed_to: images::endpoint(&request.registry, id),
         endpoint: images::endpoint(pull_registry, id),
-        images: accepted.images().iter().map(recorded).collect(),
+        images: images::recorded(accepted),
         imported: request.now,
         manifest: accepted.manifest().clone(),
     }

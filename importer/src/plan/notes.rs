@@ -42,14 +42,19 @@ pub(crate) async fn notes(
                 platforms.join(", ")
             )
         });
-    let token_server = client
-        .token_server()
-        .map(|host| format!("the registry delegates logins to {host}: the login is sent there"));
-    Ok(token_server
+    Ok(delegated(client)
         .into_iter()
         .chain(newer)
         .chain(homeless)
         .collect())
+}
+
+/// Who else than the registry gets the login.
+pub(crate) fn delegated(client: &Client) -> Option<String> {
+    let host = client.token_server()?;
+    Some(format!(
+        "the registry delegates logins to {host}: the login is sent there"
+    ))
 }
 
 /// That nothing is known to collect an operator's metrics.

@@ -47,7 +47,14 @@ pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<
         };
         check_place(&plan.file, &archive, &cluster).await?;
         let choices = (Then::Follow(&plan.file, arguments.run()), Shown::Plain);
-        import::carry_out(&archive, request, (&client, &cluster), choices, output).await
+        import::carry_out(
+            &archive,
+            request,
+            (&client, &cluster),
+            (choices, None),
+            output,
+        )
+        .await
     })
 }
 

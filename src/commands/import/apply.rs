@@ -11,7 +11,7 @@ use schemas::Digest;
 
 use crate::args::Output;
 use crate::commands::watch::watch;
-use crate::progress;
+use crate::progress::{self, Bar};
 
 /// Applies a plan. `waited` becomes true when another writer was waited for.
 pub(super) async fn apply(
@@ -21,25 +21,45 @@ pub(super) async fn apply(
     output: Output,
     waited: &AtomicBool,
 ) -> Result<Receipt, importer::Error> {
-    let bar = progress::bytes(output, "push", ready.summary().bytes_to_push);
-    let sent = Mutex::new(Sent::default());
+    let pushing = Pushing::new(output, ready.summary().bytes_to_push);
     let objects = watch(output);
     let tell = |event| {
         match &event {
-            Event::Push(event) => {
-                let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
-                sent.take(event);
-                bar.set_position(sent.total());
-            }
-            Event::Pushed => bar.finish_and_clear(),
+            Event::Push(event) => pushing.take(event),
+            Event::Pushed => pushing.finish(),
             Event::Waiting(_) => waited.store(true, Ordering::Relaxed),
             _ => {}
         }
         objects(event);
     };
     let receipt = ready.apply(client, cluster, &tell).await;
-    bar.finish_and_clear();
+    pushing.finish();
     receipt
+}
+
+/// How far a push has come, as a bar.
+pub(super) struct Pushing {
+    bar: Bar,
+    sent: Mutex<Sent>,
+}
+
+impl Pushing {
+    pub(super) fn new(output: Output, bytes: u64) -> Self {
+        Self {
+            bar: progress::bytes(output, "push", bytes),
+            sent: Mutex::default(),
+        }
+    }
+
+    pub(super) fn take(&self, event: &registry::Event) {
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.take(event);
+        self.bar.set_position(sent.total());
+    }
+
+    pub(super) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
 }
 
 /// How far each blob has come. A blob that begins again never takes the bar back.

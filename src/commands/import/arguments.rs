@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use deployer::Conflicts;
-use importer::{Allowed, ChangeSigners, ForgetSigners, Recreate, Unproved};
+use importer::{Allowed, ChangeSigners, ForgetSigners, Recreate, Replace, Unproved};
 use registry::RegistryAddress;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
 
+use super::super::image_map::{LayoutArguments, MapArguments};
 use super::super::parameters::ParameterArguments;
 use super::then::Then;
 use crate::args::{ChangeArguments, ClusterArguments, RegistryArguments, TrustArguments, choose};
@@ -20,6 +21,7 @@ use crate::args::{ChangeArguments, ClusterArguments, RegistryArguments, TrustArg
     mut_arg("set", |argument| argument.requires("environment")),
     mut_arg("values", |argument| argument.requires("environment")),
     mut_arg("unset", |argument| argument.requires("environment")),
+    mut_arg("image_map", |argument| argument.conflicts_with("plan_out")),
     after_help = "\
 Whatever can be checked is checked before anything changes: signatures, the registry and its
 login, your rights in the cluster. Images are verified while they are pushed; the cluster is
@@ -28,11 +30,18 @@ touched only when all are in place. Running it a second time pushes and changes 
 Without --environment the version only becomes available. The login to the registry is that of
 `solution login`, docker or podman.
 
+With --no-cluster the registry gets the images, and no cluster is asked or told. An archive of images
+needs no more; an operator or objects are deployed by importing it again with a cluster, which
+pushes nothing twice.
+
 Examples:
   solution import app.iso --key publisher.pub --registry registry.site/apps
   solution import app.iso --key publisher.pub --registry registry.site -e prod --dry-run
   solution import app.iso --key a.pub --key b.pub --threshold 2 --registry push.site:5000 \\
-      --pull-registry pull.site:5000 --ca-file site-ca.pem -e prod --pull-login nodes.json"
+      --pull-registry pull.site:5000 --ca-file site-ca.pem -e prod --pull-login nodes.json
+  solution import images.iso --no-cluster --registry registry.site/apps
+  solution import images.iso --no-cluster --registry registry.site/apps --image-map kustomize \
+      > images.yaml"
 )]
 pub(crate) struct Arguments {
     /// The archive: a file, or the device of a disc
@@ -43,6 +52,21 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     pub(super) registries: Registries,
+
+    #[command(flatten)]
+    pub(super) layout: LayoutArguments,
+
+    /// Push the images only: no cluster is asked, nothing is recorded and nothing is deployed
+    #[arg(
+        long,
+        help_heading = "Registry",
+        requires = "registry",
+        conflicts_with_all = OF_CLUSTERS
+    )]
+    pub(super) no_cluster: bool,
+
+    #[command(flatten)]
+    pub(super) map: MapArguments,
 
     #[command(flatten)]
     pub(super) place: Place,
@@ -56,6 +80,32 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) turn: ChangeArguments,
 }
+
+/// What says something only where there is a cluster. What needs an environment is refused with it.
+const OF_CLUSTERS: [&str; 22] = [
+    "environment",
+    "namespace",
+    "create_environment",
+    "pull_secret",
+    "pull_login",
+    "no_pull_secret",
+    "no_pull_proof",
+    "adopt",
+    "recreate",
+    "accept",
+    "allow_downgrade",
+    "change_signers",
+    "forget_signers",
+    "plan_out",
+    "diff",
+    "force_conflicts",
+    "kubeconfig",
+    "context",
+    "wait",
+    "timeout",
+    "receipt_key",
+    "passphrase_file",
+];
 
 /// Whose archive is taken.
 #[derive(Args, Debug)]
@@ -104,10 +154,17 @@ pub(crate) struct Registries {
 
     /// Replace a version that was imported from another archive, and move its tags
     #[arg(long)]
-    pub(super) replace: bool,
+    replace: bool,
 
     #[command(flatten)]
     pub(crate) reach: RegistryArguments,
+}
+
+impl Registries {
+    /// Whether tags that point elsewhere are moved.
+    pub(super) fn replace(&self) -> Replace {
+        choose(self.replace, Replace::Allow, Replace::Refuse)
+    }
 }
 
 /// Where the operator runs, and what may happen there.

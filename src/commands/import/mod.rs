@@ -9,12 +9,14 @@ pub(super) mod plan;
 mod request;
 pub(super) mod show;
 mod then;
+mod without_cluster;
 
 use std::sync::atomic::AtomicBool;
 
 use deployer::Cluster;
-use importer::{Plan, Request};
+use importer::{Layout, Plan, Request};
 use registry::Client;
+use serde::Serialize;
 use validator::{Accepted, Finding};
 
 pub(crate) use self::arguments::{
@@ -25,23 +27,55 @@ pub(crate) use self::plan::{diff_of, warnings};
 pub(crate) use self::request::{Chosen, accept, allow, client, judge, of_goal, of_place};
 pub(crate) use self::then::Then;
 use super::give;
+use super::image_map::{Mapping, ShownMap};
 use crate::args::Output;
 use crate::cluster;
 use crate::failure::{Failure, Outcome};
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let layout = arguments.layout.layout();
+    if layout == Layout::Ref && !arguments.no_cluster {
+        return Err(Failure::usage(
+            "`--repository-layout ref` is for `--no-cluster` only: operators, and records of what is whose, know images by their Solution",
+        ));
+    }
+    arguments.map.set_aside(output);
     let (archive, signers) = (&arguments.archive, &arguments.signers);
-    let Some(accepted) = accept(archive, signers, "nothing was imported", output)? else {
+    let Some(found) = accept(archive, signers, "nothing was imported", output)? else {
         return Ok(Outcome::No);
     };
+    if let (true, Some(registry)) = (arguments.no_cluster, &arguments.registries.registry) {
+        return without_cluster::run(arguments, registry, found, output);
+    }
     let choices = arguments.planning.choices();
     cluster::block_on(async {
         let cluster = cluster::connect(&arguments.cluster).await?;
         let site = importer::site(&cluster).await?;
         let request = request::request(arguments, &site)?;
+        let reach = request::reach(&arguments.registries.reach, &site)?;
         let client = request::client(&request.registry, &arguments.registries.reach, &site)?;
-        carry_out(&accepted, request, (&client, &cluster), choices, output).await
+        let mapping = without_cluster::mapping(&found.0, arguments, &reach, layout);
+        let mapping = arguments.map.image_map.map(|_| &mapping);
+        let reached = (&client, &cluster);
+        carry_out(&found, request, reached, (choices, mapping), output).await
     })
+}
+
+/// A result, and where nodes find the images if that was asked for.
+#[derive(Serialize)]
+struct Mapped<'a, T> {
+    #[serde(flatten)]
+    result: &'a T,
+    #[serde(flatten)]
+    map: Option<&'a ShownMap>,
+}
+
+impl<T> Mapped<'_, T> {
+    fn show_map(&self) {
+        if let Some(map) = self.map {
+            map.show();
+        }
+    }
 }
 
 /// Plans, asks for consent where somebody can give it, and applies the plan.
@@ -49,7 +83,7 @@ pub(crate) async fn carry_out(
     (accepted, findings): &(Accepted, Vec<Finding>),
     request: Request,
     (client, cluster): (&Client, &Cluster),
-    (then, shown): (Then<'_>, Shown),
+    ((then, shown), mapping): ((Then<'_>, Shown), Option<&Mapping<'_>>),
     output: Output,
 ) -> Result<Outcome, Failure> {
     loop {
@@ -73,7 +107,15 @@ pub(crate) async fn carry_out(
                 return Ok(show::refusal(output, &plan, shown));
             }
         };
-        let instead = then.instead(&ready, cluster, shown, output).await;
+        let map = match mapping.map(|mapping| mapping.of(&ready.summary().pull_registry)) {
+            Some(Err(failure)) => {
+                ready.give_up(client).await;
+                return Err(failure);
+            }
+            map => map.transpose()?,
+        };
+        let map = map.as_ref();
+        let instead = then.instead(&ready, (cluster, map), shown, output).await;
         if let Some(instead) = instead.transpose() {
             ready.give_up(client).await;
             return instead;
@@ -85,6 +127,13 @@ pub(crate) async fn carry_out(
             Err(importer::Error::Refused(_)) if waited.into_inner() => continue,
             receipt => receipt?,
         };
-        return Ok(give(output, &receipt, show::receipt));
+        let mapped = Mapped {
+            result: &receipt,
+            map,
+        };
+        return Ok(give(output, &mapped, |mapped| {
+            show::receipt(mapped.result);
+            mapped.show_map();
+        }));
     }
 }

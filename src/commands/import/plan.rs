@@ -15,15 +15,11 @@ pub(crate) fn show(plan: &PlanSummary) {
     let (server, kubernetes) = (&plan.server, &plan.kubernetes);
     render::line!("cluster   {context} at {server} (Kubernetes {kubernetes})");
     render::line!("solution  {}, archive {}", plan.solution, plan.archive_id);
-    let images = render::count(plan.images, "image");
-    let [missing, all] = [plan.bytes_to_push, plan.bytes].map(render::bytes);
-    render::line!(
-        "registry  {}: {images}, {missing} of {all} to push",
-        plan.registry
+    registry(
+        [&plan.registry, &plan.pull_registry],
+        plan.images,
+        [plan.bytes_to_push, plan.bytes],
     );
-    if plan.pull_registry != plan.registry {
-        render::line!("          nodes pull from {}", plan.pull_registry);
-    }
     for crd in &plan.crds {
         render::line!("crd       {} {}", crd.action, crd.object);
         for change in &crd.changes {
@@ -57,6 +53,16 @@ pub(crate) fn diff(plan: &PlanSummary) {
 pub(crate) fn diff_of(object: &PlannedObject) {
     render::line!("diff      {} {}", object.action, object.object);
     object.diff.lines().for_each(render::diff_line);
+}
+
+/// Where images are pushed, and where nodes pull them from; how many, and how many bytes of all are missing there.
+pub(super) fn registry([pushed, pulled]: [&str; 2], images: usize, bytes: [u64; 2]) {
+    let images = render::count(images, "image");
+    let [missing, all] = bytes.map(render::bytes);
+    render::line!("registry  {pushed}: {images}, {missing} of {all} to push");
+    if pulled != pushed {
+        render::line!("          nodes pull from {pulled}");
+    }
 }
 
 /// What is stored anew, what goes, and what that costs.

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use importer::{
     Adopt, Adoption, Allowed, Authority, CreateEnvironment, Downgrade, Goal, HeldSite, LeftOpen,
-    Replace, Request, Target, Verb,
+    Request, Target, Verb,
 };
-use registry::{Client, RegistryAddress};
+use registry::{Client, Options, RegistryAddress};
 use validator::{Accepted, Depth, Finding, Report};
 
 use super::arguments::{Adopted, Arguments, Place, Registries, SignerArguments};
@@ -73,6 +73,13 @@ pub(crate) fn client(
     reach: &RegistryArguments,
     site: &HeldSite,
 ) -> Result<Client, Failure> {
+    let mut options = self::reach(reach, site)?;
+    options.credentials = registries::login(registry)?;
+    Ok(Client::new(registry, options)?)
+}
+
+/// How registries are reached, with the site's authority if no other is named, and without a login.
+pub(super) fn reach(reach: &RegistryArguments, site: &HeldSite) -> Result<Options, Failure> {
     let mut options = registries::options(reach)?;
     if options.ca.is_empty() {
         let authority = site.certificate_authority().into_iter();
@@ -80,8 +87,7 @@ pub(crate) fn client(
             .ca
             .extend(authority.map(|pem| pem.as_bytes().to_vec()));
     }
-    options.credentials = registries::login(registry)?;
-    Ok(Client::new(registry, options)?)
+    Ok(options)
 }
 
 /// The request, with every choice that was made here or in the site's file.
@@ -142,7 +148,7 @@ pub(crate) fn allow(
     signers: &SignerArguments,
 ) -> Request {
     let allowed = &mut request.allowed;
-    allowed.replace = choose(registries.replace, Replace::Allow, Replace::Refuse);
+    allowed.replace = registries.replace();
     let Allowed {
         signers, forget, ..
     } = signers.allowed();

@@ -1,6 +1,6 @@
 //! How a plan, its progress, its obstacles and its receipt are shown.
 
-use importer::{LeftOpen, Plan, PlanSummary, PlannedDefault, Receipt, Unseen};
+use importer::{Count, LeftOpen, Plan, PlanSummary, PlannedDefault, Receipt, Unseen};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -53,11 +53,16 @@ pub(super) fn flag(chosen: LeftOpen) -> &'static str {
     }
 }
 
+/// What was sent.
+pub(super) fn sent(count: Count) -> String {
+    let blobs = usize::try_from(count.blobs).unwrap_or(usize::MAX);
+    let blobs = render::count(blobs, "blob");
+    format!("{blobs} sent ({})", render::bytes(count.bytes))
+}
+
 /// What was done, for people.
 pub(super) fn receipt(receipt: &Receipt) {
-    let sent = receipt.uploaded;
-    let blobs = render::count(usize::try_from(sent.blobs).unwrap_or(usize::MAX), "blob");
-    let blobs = format!("{blobs} sent ({})", render::bytes(sent.bytes));
+    let blobs = sent(receipt.uploaded);
     let changed = render::count(receipt.objects.len(), "object");
     let (solution, removed) = (&receipt.solution, receipt.removed.len());
     render::line!("{solution} is imported: {blobs}, {changed} changed, {removed} removed");

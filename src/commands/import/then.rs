@@ -7,10 +7,12 @@ use importer::{Moved, PlanFile, Ready, Run};
 use schemas::Digest;
 use serde::Serialize;
 
+use super::Mapped;
 use super::arguments::Shown;
 use super::show::{self, Planned};
 use crate::args::Output;
 use crate::commands::give;
+use crate::commands::image_map::ShownMap;
 use crate::commands::refusal::{InTheWay, refuse};
 use crate::failure::{self, Failure, Outcome};
 use crate::{plans, render};
@@ -52,14 +54,23 @@ impl Then<'_> {
     pub(super) async fn instead(
         self,
         ready: &Ready<'_>,
-        cluster: &Cluster,
+        (cluster, map): (&Cluster, Option<&ShownMap>),
         shown: Shown,
         output: Output,
     ) -> Result<Option<Outcome>, Failure> {
         let planned = show::planned(ready.summary(), shown);
         match self {
             Then::Apply => Ok(None),
-            Then::Stop => Ok(Some(give(output, &planned, |_| render::dry(Run::Dry)))),
+            Then::Stop => {
+                let mapped = Mapped {
+                    result: &planned,
+                    map,
+                };
+                Ok(Some(give(output, &mapped, |mapped| {
+                    mapped.show_map();
+                    render::dry(Run::Dry);
+                })))
+            }
             Then::Write(path) => {
                 let file = ready.file(cluster).await?;
                 plans::write_new(path, &file)?;

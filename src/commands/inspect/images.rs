@@ -1,8 +1,13 @@
 //! What the images of an archive are, as far as it can be shown.
 
+use std::path::Path;
+
+use anyhow::anyhow;
 use archive::{Listed, Roots};
+use importer::RecordedImage;
 use schemas::{Digest, ImageDocument, ImagePlace, limits};
 use serde::Serialize;
+use validator::IMAGE_INDEX;
 
 use crate::failure::{self, Failure};
 
@@ -64,6 +69,28 @@ pub(super) fn images(listed: &Listed, places: &[ImagePlace]) -> Result<Vec<Image
         })
     };
     places.iter().map(line).collect()
+}
+
+/// The images that the archive has, each with the name that workloads ask for.
+pub(super) fn recorded(
+    archive: &Path,
+    listed: &Listed,
+    lines: &[ImageLine],
+) -> Result<Vec<RecordedImage>, Failure> {
+    let index = listed.read(IMAGE_INDEX, validator::limits::INDEX_SIZE);
+    let index = index.map_err(|error| failure::reading(archive, error))?;
+    let mut references = validator::image_references(&index).map_err(|error| {
+        let at = format!("`{}`: {IMAGE_INDEX}", archive.display());
+        Failure::no(anyhow!(error)).context(at)
+    })?;
+    let recorded = |line: &ImageLine| {
+        Some(RecordedImage {
+            image: line.image.clone(),
+            digest: line.digest?,
+            reference: references.remove(&line.image),
+        })
+    };
+    Ok(lines.iter().filter_map(recorded).collect())
 }
 
 fn root(document: &ImageDocument) -> Root {

@@ -7,8 +7,9 @@ pub(super) mod words;
 
 use std::path::PathBuf;
 
-use archive::Opened;
+use archive::{Listed, Opened};
 use clap::Args;
+use registry::RegistryAddress;
 use schemas::{
     ContentsEntry, Digest, KeyId, Solution, SolutionName, StatementTime, Version, limits,
 };
@@ -18,13 +19,19 @@ use serde::Serialize;
 use self::images::ImageLine;
 use self::sets::SetLine;
 use super::give;
-use crate::args::Output;
+use super::image_map::{LayoutArguments, MapArguments, Mapping, ShownMap};
+use crate::args::{Output, RegistryArguments};
 use crate::failure::{self, Failure, Outcome};
-use crate::plans;
+use crate::{plans, registries, render};
 
 /// Show what is in an archive or a plan file, verifying only that what is read is intact
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(
+    mut_arg("repository_layout", |argument| argument.requires("registry")),
+    mut_arg("image_map", |argument| argument.requires("registry")),
+    mut_arg("ca_file", |argument| argument.requires("registry")),
+    mut_arg("plain_http", |argument| argument.requires("registry")),
+    after_help = "\
 `solution validate` says whether to trust an archive; `solution cat` writes one of the files.
 A plan is shown as it was when it was made, with what changes in each object.
 
@@ -32,7 +39,10 @@ Examples:
   solution inspect app.iso
   solution inspect app.iso --files
   solution inspect app.iso --output json
-  solution inspect plan.json")]
+  solution inspect app.iso --registry registry.site/apps
+  solution inspect app.iso --registry registry.site/apps --image-map kustomize
+  solution inspect plan.json"
+)]
 pub(crate) struct Arguments {
     /// The archive, a file or the device of a disc; or a plan file
     archive: PathBuf,
@@ -40,6 +50,19 @@ pub(crate) struct Arguments {
     /// Show every file with its size and digest
     #[arg(long)]
     files: bool,
+
+    /// Where nodes will pull its images from
+    #[arg(long, value_name = "HOST[/PREFIX]", help_heading = "Registry")]
+    registry: Option<RegistryAddress>,
+
+    #[command(flatten)]
+    layout: LayoutArguments,
+
+    #[command(flatten)]
+    map: MapArguments,
+
+    #[command(flatten)]
+    reach: RegistryArguments,
 }
 
 /// What whoever reads an archive without its signatures must know.
@@ -56,6 +79,8 @@ struct Inspected {
     signatures: Vec<KeyId>,
     manifest: Solution,
     images: Vec<ImageLine>,
+    #[serde(flatten)]
+    map: Option<ShownMap>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sets: Vec<SetLine>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -67,7 +92,13 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         return Ok(plan::show(&plan, output));
     }
     let inspected = inspect(arguments)?;
-    Ok(give(output, &inspected, words::show))
+    Ok(give(output, &inspected, |inspected| {
+        match (&inspected.map, arguments.map.image_map) {
+            (Some(map), Some(_)) => map.show(),
+            _ => words::show(inspected),
+        }
+        render::note(NOT_VERIFIED);
+    }))
 }
 
 fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
@@ -91,6 +122,7 @@ fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
     let images = images::images(&listed, &manifest.spec.images).map_err(|failure| {
         failure.context(format!("cannot show `{}`", arguments.archive.display()))
     })?;
+    let map = map(arguments, &listed, &images)?;
     let sets = sets::sets(&arguments.archive, &listed, &manifest.spec.manifests)?;
     let mut files = Vec::new();
     if arguments.files {
@@ -104,8 +136,28 @@ fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
         size: listed.image_size(),
         signatures,
         images,
+        map,
         sets,
         manifest,
         files,
     })
+}
+
+/// Where nodes will find the images that the archive has.
+fn map(
+    arguments: &Arguments,
+    listed: &Listed,
+    images: &[ImageLine],
+) -> Result<Option<ShownMap>, Failure> {
+    let Some(registry) = &arguments.registry else {
+        return Ok(None);
+    };
+    let mapping = Mapping {
+        id: &listed.statement().predicate.id,
+        images: images::recorded(&arguments.archive, listed, images)?,
+        layout: arguments.layout.layout(),
+        format: arguments.map.image_map.unwrap_or_default(),
+        reach: &registries::options(&arguments.reach)?,
+    };
+    mapping.at(registry).map(Some)
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use schemas::{ContentsEntry, OperatorTemplate, listed};
 
-use super::{Inspected, NOT_VERIFIED, sets};
+use super::{Inspected, sets};
 use crate::render;
 
 /// What an image is: an artifact's type, or what it runs on.
@@ -66,5 +66,7 @@ pub(super) fn show(inspected: &Inspected) {
         sets::show_parameter(name, parameter);
     }
     show_files(&inspected.files);
-    render::note(NOT_VERIFIED);
+    if let Some(map) = &inspected.map {
+        map.show();
+    }
 }

@@ -11,7 +11,9 @@ use crate::files::Files;
 use crate::finding::Findings;
 use crate::limits::INDEX_SIZE;
 
-const PATH: &str = "index.json";
+/// Where it lies in an archive.
+pub const PATH: &str = "index.json";
+
 #[derive(Deserialize)]
 struct Index {
     manifests: Vec<Entry>,
@@ -55,7 +57,8 @@ pub(super) fn references(
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<BTreeMap<ImagePlace, ImageReference>, String> {
+/// The `ref` of each image, from the bytes of an archive's `index.json`; or what is wrong with them, in words.
+pub fn parse(bytes: &[u8]) -> Result<BTreeMap<ImagePlace, ImageReference>, String> {
     let index: Index = json::from_slice_of(bytes, known_keys::IMAGE_DOCUMENT)
         .map_err(|error| error.to_string())?;
     let mut references = BTreeMap::new();

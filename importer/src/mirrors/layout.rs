@@ -1,0 +1,26 @@
+//! Under which paths a registry has the images of a Solution.
+
+use serde::Serialize;
+
+use super::BELOW;
+
+/// Under which paths a registry has the images of a Solution.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Layout {
+    /// Below the Solution's id, as operators are told; an image with a `ref` a second time, below `mirror/<host>`.
+    #[default]
+    Solution,
+    /// Under the path that its `ref` has at its own registry, without the host. Nothing is there a second time.
+    Ref,
+}
+
+impl Layout {
+    /// The part of the path that all images of another registry share. No host has an underscore.
+    pub(super) fn below(self, host: &str) -> Option<String> {
+        match self {
+            Self::Solution => Some(format!("{BELOW}/{}", host.replace(':', "_"))),
+            Self::Ref => None,
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Where a site has each image of a Solution, also in the forms that Kustomize and Helm read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use registry::{DOCKER_HUB, ImageLocation, Reference, RegistryAddress, Repository};
+use schemas::{Digest, ImageName, ImagePlace, ImageReference, SolutionId, Tag, yaml};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{BELOW, Layout, place};
+use crate::model::error::Error;
+use crate::model::obstacle::{Misplaced, Obstacle};
+use crate::model::record::RecordedImage;
+
+/// An image, and where the site's registry has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MappedImage {
+    /// Its place in the Solution.
+    pub image: ImagePlace,
+    /// The name that workloads ask for.
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ImageReference>,
+    /// Where nodes find it, by digest.
+    pub address: String,
+    /// The host of the registry, as nodes know it.
+    pub registry: String,
+    /// The repository there.
+    pub repository: String,
+    /// The tag there; none for what is pushed by its digest alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<Tag>,
+    /// The digest of its manifest or index.
+    pub digest: Digest,
+}
+
+/// Where a site has each image of a Solution.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct ImageMap {
+    /// The images.
+    pub images: Vec<MappedImage>,
+    #[serde(skip)]
+    layout: Layout,
+}
+
+/// The first place of an image: the only one by its `ref`, and that which operators are told else.
+pub(crate) fn main_place(
+    registry: &RegistryAddress,
+    layout: Layout,
+    id: &SolutionId,
+    RecordedImage {
+        image,
+        digest,
+        reference,
+    }: &RecordedImage,
+) -> Result<(Repository, Reference), Error> {
+    match (layout, reference) {
+        (Layout::Ref, Some(asked)) => place(registry, layout, asked, *digest),
+        (Layout::Ref, None) | (Layout::Solution, _) => {
+            let ImagePlace { name, tag } = image;
+            let repository = registry.repository(&format!("{id}/{name}"))?;
+            Ok((repository, Reference::Tag(tag.clone())))
+        }
+    }
+}
+
+impl ImageMap {
+    /// Where a registry has these images of a Solution, as nodes know it.
+    pub fn of(
+        id: &SolutionId,
+        images: &[RecordedImage],
+        registry: &RegistryAddress,
+        layout: Layout,
+    ) -> Result<Self, Error> {
+        let mapped = |image: &RecordedImage| {
+            let (repository, reference) = main_place(registry, layout, id, image)?;
+            let (host, digest) = (registry.host(), image.digest);
+            Ok::<_, Error>(MappedImage {
+                image: image.image.clone(),
+                reference: image.reference.clone(),
+                address: format!("{host}/{repository}@{digest}"),
+                registry: host.to_owned(),
+                repository: repository.to_string(),
+                tag: match reference {
+                    Reference::Tag(tag) => Some(tag),
+                    Reference::Digest(_) => None,
+                },
+                digest,
+            })
+        };
+        let images = images.iter().map(mapped).collect::<Result<_, _>>()?;
+        Ok(Self { images, layout })
+    }
+
+    /// What cannot lie under its `ref`: where another image of the archive has the same name, where another registry's
+    /// has the same path, so that nodes would get one for the other, or where Solutions have their own images.
+    pub fn collisions(&self) -> Result<Vec<Obstacle>, Error> {
+        let mut found = Vec::new();
+        if self.layout == Layout::Solution {
+            return Ok(found);
+        }
+        let (mut tags, mut paths) = (BTreeMap::new(), BTreeMap::new());
+        for image in &self.images {
+            let Some(asked) = &image.reference else {
+                continue;
+            };
+            let location = ImageLocation::of(asked)?;
+            if is_reserved(location.repository()) {
+                found.push(Misplaced::ReservedPath(asked.clone()).into());
+            }
+            let path = location.repository().clone();
+            let host = location.registry().host().to_owned();
+            let (first, of) = paths.entry(path).or_insert((host, asked));
+            if *first != location.registry().host() {
+                found.push(Misplaced::SamePath((*of).clone(), asked.clone()).into());
+                continue;
+            }
+            let tag = (&image.repository, &image.tag);
+            if image.tag.is_some() && *tags.entry(tag).or_insert(image.digest) != image.digest {
+                found.push(Obstacle::SameReference(asked.clone()));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The list `images` of a `kustomization.yaml` (kubectl.docs.kubernetes.io, "images"). It knows an image by its name
+    /// without a tag, as it is written, so two of one name are refused.
+    pub fn kustomize(&self) -> Result<String, Error> {
+        let mut entries: BTreeMap<String, &MappedImage> = BTreeMap::new();
+        for image in &self.images {
+            let Some(asked) = &image.reference else {
+                continue;
+            };
+            for name in spellings(asked)? {
+                let other = entries.insert(name, image);
+                if other.is_some_and(|other| other.digest != image.digest) {
+                    let same = Misplaced::SameImageName(name_of(asked).to_owned());
+                    return Err(Obstacle::from(same).into());
+                }
+            }
+        }
+        let entry = |(name, image): (String, &MappedImage)| {
+            let new = format!("{}/{}", image.registry, image.repository);
+            json!({ "name": name, "newName": new, "digest": image.digest })
+        };
+        let entries: Vec<Value> = entries.into_iter().map(entry).collect();
+        Ok(yaml::to_string(&json!({ "images": entries })))
+    }
+
+    /// Values for Helm: a map by the names that images have in the Solution, with the tag where a name has several.
+    #[must_use]
+    pub fn helm(&self) -> String {
+        let mut names: BTreeMap<&ImageName, usize> = BTreeMap::new();
+        for image in &self.images {
+            *names.entry(&image.image.name).or_default() += 1;
+        }
+        let entry = |image: &MappedImage| {
+            let name = &image.image.name;
+            let key = match names[name] {
+                1 => name.to_string(),
+                _ => image.image.to_string(),
+            };
+            let mut value = json!({
+                "registry": image.registry,
+                "repository": image.repository,
+                "digest": image.digest,
+            });
+            if let Some(tag) = &image.tag {
+                value["tag"] = json!(tag);
+            }
+            if let Some(asked) = &image.reference {
+                value["ref"] = json!(asked);
+            }
+            (key, value)
+        };
+        let images: BTreeMap<String, Value> = self.images.iter().map(entry).collect();
+        yaml::to_string(&json!({ "images": images }))
+    }
+}
+
+/// Whether places of Solutions begin like this.
+fn is_reserved(repository: &Repository) -> bool {
+    let first = repository.as_str().split('/').next().unwrap_or_default();
+    first == BELOW || first.parse::<SolutionId>().is_ok()
+}
+
+/// A reference without tag and digest, as it is written.
+fn name_of(reference: &ImageReference) -> &str {
+    let name = reference.as_str().split('@').next().unwrap_or_default();
+    let tag = reference.tag().map(|tag| format!(":{tag}"));
+    tag.and_then(|tag| name.strip_suffix(&tag)).unwrap_or(name)
+}
+
+/// The names by which workloads may ask for the same: those of Docker Hub are written in several ways.
+fn spellings(reference: &ImageReference) -> Result<BTreeSet<String>, Error> {
+    let mut all = BTreeSet::from([name_of(reference).to_owned()]);
+    let location = ImageLocation::of(reference)?;
+    if location.registry().host() == DOCKER_HUB {
+        let path = location.repository().as_str();
+        let short = path.strip_prefix("library/").unwrap_or(path);
+        for path in [path, short] {
+            all.extend([path.to_owned(), format!("{DOCKER_HUB}/{path}")]);
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(layout: Layout, images: &[(&str, &str)]) -> ImageMap {
+        let image = |(number, (place, asked)): (u8, &(&str, &str))| RecordedImage {
+            image: place.parse().unwrap(),
+            digest: Digest::new([number; 32]),
+            reference: (!asked.is_empty()).then(|| asked.parse().unwrap()),
+        };
+        let images: Vec<_> = (1..).zip(images).map(image).collect();
+        let (id, registry) = ("shop-1.0.0".parse().unwrap(), "r.test:5000/apps");
+        ImageMap::of(&id, &images, &registry.parse().unwrap(), layout).unwrap()
+    }
+
+    fn places(map: &ImageMap) -> Vec<String> {
+        let tag = |image: &MappedImage| image.tag.as_ref().map_or("-", Tag::as_str).to_owned();
+        let images = map.images.iter();
+        images
+            .map(|image| format!("{} {}", image.repository, tag(image)))
+            .collect()
+    }
+
+    #[test]
+    fn an_image_lies_below_its_solution_or_under_the_path_of_its_ref() {
+        let pinned = format!("quay.io/org/db@{}", Digest::new([8; 32]));
+        let images = [
+            ("app:1", "quay.io/org/app:1.2"),
+            ("db:2", &pinned),
+            ("own:3", ""),
+        ];
+        let of = |layout| places(&map(layout, &images));
+        let solution = ["app 1", "db 2", "own 3"].map(|it| format!("apps/shop-1.0.0/{it}"));
+        assert_eq!(of(Layout::Solution), solution);
+        let expected = ["org/app 1.2", "org/db -", "shop-1.0.0/own 3"];
+        assert_eq!(of(Layout::Ref), expected.map(|it| format!("apps/{it}")));
+        let address = &map(Layout::Ref, &images).images[1].address;
+        let digest = Digest::new([2; 32]);
+        assert_eq!(*address, format!("r.test:5000/apps/org/db@{digest}"));
+    }
+
+    #[test]
+    fn what_nodes_would_get_one_for_the_other_is_refused_by_name() {
+        let collisions = |layout, asked: &[&str]| {
+            let names = ["a:1", "b:1", "c:1"];
+            let images: Vec<_> = names.into_iter().zip(asked.iter().copied()).collect();
+            let found = map(layout, &images).collisions().unwrap();
+            found.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let hosts = ["quay.io/org/app:1", "ghcr.io/org/app:2"];
+        let [found] = &collisions(Layout::Ref, &hosts)[..] else {
+            panic!("not one")
+        };
+        assert!(hosts.iter().all(|host| found.contains(host)), "{found}");
+        let same = ["quay.io/org/app:1", "quay.io/org/app:1"];
+        assert_eq!(collisions(Layout::Ref, &same).len(), 1);
+        for reserved in ["quay.io/shop-2.0.0/web:7", "quay.io/mirror/quay.io/app:1"] {
+            assert_eq!(collisions(Layout::Ref, &[reserved]).len(), 1, "{reserved}");
+        }
+        let fine = ["quay.io/org/app:1", "quay.io/org/app:2", "nginx"];
+        assert_eq!(collisions(Layout::Ref, &fine), [""; 0]);
+        assert_eq!(collisions(Layout::Solution, &hosts), [""; 0]);
+    }
+
+    #[test]
+    fn kustomize_knows_an_image_by_each_way_its_name_is_written() {
+        let images = [
+            ("app:1", "quay.io:443/org/app:1.2"),
+            ("own:3", ""),
+            ("web:1", "nginx"),
+        ];
+        let text = map(Layout::Solution, &images).kustomize().unwrap();
+        let read: Value = yaml::from_slice(text.as_bytes()).unwrap();
+        let entry = |name: &str, image: &str, number| {
+            let new = format!("r.test:5000/apps/shop-1.0.0/{image}");
+            json!({ "name": name, "newName": new, "digest": Digest::new([number; 32]) })
+        };
+        let expected = [
+            entry("docker.io/library/nginx", "web", 3),
+            entry("docker.io/nginx", "web", 3),
+            entry("library/nginx", "web", 3),
+            entry("nginx", "web", 3),
+            entry("quay.io:443/org/app", "app", 1),
+        ];
+        assert_eq!(read, json!({ "images": expected }));
+        let two = [("a:1", "quay.io/app:1"), ("a:2", "quay.io/app:2")];
+        let refused = map(Layout::Solution, &two).kustomize().unwrap_err();
+        assert!(refused.to_string().contains("`quay.io/app`"), "{refused}");
+    }
+
+    #[test]
+    fn values_name_an_image_by_its_name_and_its_tag_only_if_it_must() {
+        let images = [("a:1", ""), ("a:2", "nginx:1.10"), ("db:1.10", "")];
+        let text = map(Layout::Solution, &images).helm();
+        let read: Value = yaml::from_slice(text.as_bytes()).unwrap();
+        let entry = |name: &str, tag: &str, number| {
+            json!({
+                "registry": "r.test:5000",
+                "repository": format!("apps/shop-1.0.0/{name}"),
+                "tag": tag,
+                "digest": Digest::new([number; 32]),
+            })
+        };
+        let mut second = entry("a", "2", 2);
+        second["ref"] = json!("nginx:1.10");
+        let expected =
+            json!({ "a:1": entry("a", "1", 1), "a:2": second, "db": entry("db", "1.10", 3) });
+        assert_eq!(read, json!({ "images": expected }));
+    }
+}

@@ -1,0 +1,162 @@
+//! Where a site has each image: as a table, or as what other tools read.
+
+use clap::{Args, ValueEnum};
+use importer::{Error, Format, ImageMap, Layout, Mirrors, NodeFile, RecordedImage};
+use registry::{Options, RegistryAddress};
+use schemas::SolutionId;
+use serde::Serialize;
+
+use crate::args::Output;
+use crate::failure::Failure;
+use crate::render;
+
+/// Under which paths images lie.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Registry")]
+pub(crate) struct LayoutArguments {
+    /// Under which paths the registry has the images
+    #[arg(long, value_name = "LAYOUT", value_enum, default_value_t)]
+    repository_layout: RepositoryLayout,
+}
+
+/// Under which paths images lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum RepositoryLayout {
+    /// `<name>-<version>/<image>`, and a second time `mirror/<host of ref>/<path of ref>`
+    #[default]
+    Solution,
+    /// `<path of ref>`, without the host, and nowhere else
+    Ref,
+}
+
+impl LayoutArguments {
+    pub(crate) fn layout(self) -> Layout {
+        match self.repository_layout {
+            RepositoryLayout::Solution => Layout::Solution,
+            RepositoryLayout::Ref => Layout::Ref,
+        }
+    }
+}
+
+/// How the addresses of images are shown.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Image map")]
+pub(crate) struct MapArguments {
+    /// Print where nodes find each image, and nothing else, on standard output
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(crate) image_map: Option<MapFormat>,
+}
+
+/// What reads the addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MapFormat {
+    /// Place in the Solution, `ref` and address of each image
+    #[default]
+    Table,
+    /// hosts.toml for each registry that a `ref` names
+    Containerd,
+    /// Values by image name: `{{ with index .Values.images "app" }}{{ .registry }}/{{ .repository }}@{{ .digest }}{{ end }}`
+    Helm,
+    /// The list `images` of a kustomization.yaml
+    Kustomize,
+}
+
+impl MapArguments {
+    /// Keeps standard output for the addresses, if they are asked for on their own.
+    pub(crate) fn set_aside(self, output: Output) {
+        if self.image_map.is_some() && output == Output::Human {
+            render::set_aside();
+        }
+    }
+}
+
+/// The images of an archive, and how their addresses are shown.
+pub(crate) struct Mapping<'a> {
+    pub(crate) id: &'a SolutionId,
+    pub(crate) images: Vec<RecordedImage>,
+    pub(crate) layout: Layout,
+    pub(crate) format: MapFormat,
+    pub(crate) reach: &'a Options,
+}
+
+/// Where a site has each image.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ShownMap {
+    image_map: ImageMap,
+    /// The same in another form.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    image_map_files: Vec<NodeFile>,
+    #[serde(skip)]
+    format: MapFormat,
+}
+
+impl Mapping<'_> {
+    /// The addresses at a registry, by the name that nodes know.
+    pub(crate) fn at(&self, registry: &RegistryAddress) -> Result<ShownMap, Failure> {
+        let image_map = ImageMap::of(self.id, &self.images, registry, self.layout)?;
+        if let Some(collision) = image_map.collisions()?.into_iter().next() {
+            return Err(Error::Refused(collision).into());
+        }
+        let file = |text| vec![NodeFile { path: None, text }];
+        let image_map_files = match self.format {
+            MapFormat::Table => Vec::new(),
+            MapFormat::Containerd => self.hosts(registry)?,
+            MapFormat::Helm => file(image_map.helm()),
+            MapFormat::Kustomize => file(image_map.kustomize()?),
+        };
+        Ok(ShownMap {
+            image_map,
+            image_map_files,
+            format: self.format,
+        })
+    }
+
+    /// The same, of an address that is a text.
+    pub(crate) fn of(&self, registry: &str) -> Result<ShownMap, Failure> {
+        self.at(&registry.parse().map_err(Failure::no)?)
+    }
+
+    fn hosts(&self, registry: &RegistryAddress) -> Result<Vec<NodeFile>, Failure> {
+        let mirrors = Mirrors::of(self.id, &self.images, registry, self.layout)?;
+        let authorities = self.reach.ca.join(&b'\n');
+        let authorities = String::from_utf8_lossy(&authorities);
+        let ca = (!authorities.is_empty()).then_some(authorities.as_ref());
+        let files = mirrors.files(Format::Containerd, self.reach.plain_http, ca);
+        Ok(files.map_err(Error::Refused)?)
+    }
+}
+
+impl ShownMap {
+    /// The addresses, for people or for what reads them.
+    pub(crate) fn show(&self) {
+        if self.format == MapFormat::Table {
+            return self.table();
+        }
+        let lines = self.image_map_files.iter().flat_map(NodeFile::lines);
+        lines.for_each(render::result_line);
+        let without = self.image_map.images.iter();
+        let without = without.filter(|image| image.reference.is_none());
+        let without: Vec<String> = without.map(|image| image.image.to_string()).collect();
+        if self.format != MapFormat::Helm && !without.is_empty() {
+            let images = render::list(without);
+            render::note!("warning: {images}: no `ref`, so no name by which this can be told");
+        }
+    }
+
+    fn table(&self) {
+        let row = |image: &importer::MappedImage| {
+            let asked = image.reference.as_ref();
+            let asked = asked.map_or_else(|| "-".to_owned(), ToString::to_string);
+            [image.image.to_string(), asked, image.address.clone()]
+        };
+        let titles = ["IMAGE", "REF", "ADDRESS"].map(str::to_owned);
+        let rows = [titles].into_iter();
+        let rows: Vec<_> = rows.chain(self.image_map.images.iter().map(row)).collect();
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+        let [first, second] = [0, 1].map(|column| width(column).unwrap_or_default());
+        for [image, asked, address] in &rows {
+            render::result_line(format!("{image:first$}  {asked:second$}  {address}"));
+        }
+    }
+}

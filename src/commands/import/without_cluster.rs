@@ -1,0 +1,132 @@
+//! `solution import --no-cluster`: the registry gets the images of an archive, and no cluster is asked or told.
+
+use importer::{Layout, PushPlan, PushReceipt, PushRequest, PushSummary, Run};
+use registry::{Client, Options, RegistryAddress};
+use validator::{Accepted, Finding};
+
+use super::Mapped;
+use super::apply::Pushing;
+use super::arguments::Arguments;
+use super::then::Then;
+use crate::args::{Output, choose};
+use crate::cluster;
+use crate::commands::give;
+use crate::commands::image_map::{Mapping, ShownMap};
+use crate::commands::refusal::refuse;
+use crate::failure::{Failure, Outcome};
+use crate::{registries, render};
+
+/// Plans and pushes. The registry is named on the command line: the site's file lies in a cluster.
+pub(super) fn run(
+    arguments: &Arguments,
+    registry: &RegistryAddress,
+    (accepted, findings): (Accepted, Vec<Finding>),
+    output: Output,
+) -> Result<Outcome, Failure> {
+    let registries = &arguments.registries;
+    let request = PushRequest {
+        pull_registry: registries.pull_registry.clone(),
+        layout: arguments.layout.layout(),
+        replace: registries.replace(),
+    };
+    let mut reach = registries::options(&registries.reach)?;
+    let map = mapping(&accepted, arguments, &reach, request.layout)
+        .at(registries.pull_registry.as_ref().unwrap_or(registry));
+    reach.credentials = registries::login(registry)?;
+    let client = Client::new(registry, reach)?;
+    let (then, _) = arguments.planning.choices();
+    cluster::block_on(async {
+        let plan = PushPlan::make(&accepted, findings, &client, &request).await?;
+        carry_out(plan, &client, (then, map), output).await
+    })
+}
+
+/// How the addresses of an archive's images are shown.
+pub(super) fn mapping<'a>(
+    accepted: &'a Accepted,
+    arguments: &Arguments,
+    reach: &'a Options,
+    layout: Layout,
+) -> Mapping<'a> {
+    Mapping {
+        id: &accepted.statement().predicate.id,
+        images: importer::recorded(accepted),
+        layout,
+        format: arguments.map.image_map.unwrap_or_default(),
+        reach,
+    }
+}
+
+async fn carry_out(
+    plan: PushPlan,
+    client: &Client,
+    (then, map): (Then<'_>, Result<ShownMap, Failure>),
+    output: Output,
+) -> Result<Outcome, Failure> {
+    if output == Output::Human {
+        show(plan.summary());
+    }
+    let ready = match plan.ready() {
+        Ok(ready) => ready,
+        Err(plan) => {
+            plan.give_up(client).await;
+            return Ok(refuse(output, plan.summary(), plan.obstacles()));
+        }
+    };
+    let (Ok(map), Then::Apply) = (&map, then) else {
+        ready.give_up(client).await;
+        let mapped = Mapped {
+            result: ready.summary(),
+            map: Some(&map?),
+        };
+        return Ok(give(output, &mapped, |mapped| {
+            mapped.show_map();
+            render::dry(Run::Dry);
+        }));
+    };
+    let pushing = Pushing::new(output, ready.summary().bytes_to_push);
+    let receipt = ready.apply(client, &|event| pushing.take(&event)).await;
+    pushing.finish();
+    let mapped = Mapped {
+        result: &receipt?,
+        map: Some(map),
+    };
+    Ok(give(output, &mapped, |mapped| {
+        done(mapped.result);
+        mapped.show_map();
+    }))
+}
+
+/// The plan, for people.
+fn show(plan: &PushSummary) {
+    render::line("cluster   none: nothing is recorded or deployed");
+    render::line!("solution  {}, archive {}", plan.solution, plan.archive_id);
+    super::plan::registry(
+        [&plan.registry, &plan.pull_registry],
+        plan.images,
+        [plan.bytes_to_push, plan.bytes],
+    );
+    for note in &plan.notes {
+        render::line!("note      {note}");
+    }
+}
+
+/// What was done, for people.
+fn done(PushReceipt { plan, uploaded, .. }: &PushReceipt) {
+    let sent = super::show::sent(*uploaded);
+    let (solution, registry) = (&plan.solution, &plan.registry);
+    render::line!("the images of {solution} are in {registry}: {sent}");
+    if plan.needs_cluster.is_empty() {
+        return;
+    }
+    let waiting = render::list(&plan.needs_cluster);
+    render::line!("nothing was deployed; what needs a cluster: {waiting}");
+    let again = choose(
+        plan.repository_layout == Layout::Solution,
+        ", and pushes nothing twice",
+        "",
+    );
+    render::note!(
+        "hint: `solution import ARCHIVE --registry {registry} --environment ENV` deploys it{again}"
+    );
+}

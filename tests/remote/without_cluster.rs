@@ -1,0 +1,207 @@
+//! `solution import --no-cluster` and the map of images, at a real registry; and other programs that follow the map.
+
+use std::net::TcpListener;
+
+use serde_json::Value;
+
+use crate::common::{Answer, Desk};
+use crate::engine::Podman;
+use crate::server::{Protection, Server};
+use crate::setup::{image, index, pack, write_layout, write_source};
+
+/// A desk with `images.iso`, which holds the index as `app-0:1` with a `ref`, and one of its images as `app-1:1` without.
+fn desk() -> (Desk, Server) {
+    let desk = Desk::with_key();
+    write_layout(&desk, "source", &index());
+    write_layout(&desk, "source/one", &image("amd64").into());
+    write_source(
+        &desk,
+        "source",
+        &[
+            "source: 'oci:layout:1', ref: 'quay.example/org/app:1.2'",
+            "source: 'oci:one/layout:1'",
+        ],
+    );
+    desk.solution(&pack("source", "images.iso")).success();
+    (desk, Server::start(&Protection::None))
+}
+
+/// Imports an archive without a cluster.
+fn import(desk: &Desk, archive: &str, registry: &str, more: &[&str]) -> Answer {
+    let always = ["import", archive, "--no-cluster", "--key", "publisher.pub"];
+    let to = ["--registry", registry];
+    desk.solution(&[&always[..], &to, more].concat())
+}
+
+/// The raw document of an image, as skopeo gets it.
+fn raw(desk: &Desk, address: &str) -> Answer {
+    let address = format!("docker://{address}");
+    desk.run(
+        "skopeo",
+        &["inspect", "--raw", "--tls-verify=false", &address],
+    )
+}
+
+/// Everything of an image, pulled by skopeo, which compares each digest.
+fn pulled(desk: &Desk, address: &str) -> String {
+    let (from, to) = (format!("docker://{address}"), "dir:pulled");
+    let flags = ["copy", "--all", "--quiet", "--src-tls-verify=false"];
+    desk.run("skopeo", &[&flags[..], &[&from, to]].concat())
+        .success();
+    let manifest = desk.path("pulled/manifest.json");
+    let hash = desk.run("sha256sum", &[manifest.to_str().unwrap()]);
+    let hash = hash.success();
+    format!("sha256:{}", &hash[..64])
+}
+
+#[test]
+fn images_reach_the_registry_and_no_cluster_is_asked() {
+    let (desk, server) = desk();
+    let cluster = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = cluster.local_addr().unwrap();
+    desk.write(
+        "kubeconfig",
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{{name: c, cluster: {{server: 'http://{at}'}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\nusers: [{{name: u, user: {{}}}}]\n"
+        ),
+    );
+    let registry = format!("{}/apps", server.host());
+    let flags = ["import", "images.iso", "--no-cluster", "--output", "json"];
+    let mut command = desk.command();
+    command.env("KUBECONFIG", "kubeconfig").args(flags);
+    command.args(["--verbose", "--key", "publisher.pub"]);
+    let answer = Answer::of(command.args(["--registry", &registry]));
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let receipt = answer.json();
+    assert_eq!(receipt["needsCluster"], serde_json::json!([]));
+    assert_eq!(receipt["uploaded"]["bytes"], receipt["bytes"]);
+    let requests = answer.stderr.lines().filter(|line| line.contains("http"));
+    let host = format!("://{}/", server.host());
+    let requests: Vec<&str> = requests.collect();
+    assert!(requests.len() > 5, "{answer:?}");
+    assert!(requests.iter().all(|it| it.contains(&host)), "{answer:?}");
+    cluster.set_nonblocking(true).unwrap();
+    let nobody = cluster.accept().unwrap_err();
+    assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
+
+    let map = receipt["imageMap"].as_array().unwrap();
+    let digests = [
+        index().descriptor().digest.clone(),
+        image("amd64").descriptor().digest.clone(),
+    ];
+    for (image, digest) in map.iter().zip(&digests) {
+        assert_eq!(image["digest"], digest.as_str());
+        assert_eq!(pulled(&desk, image["address"].as_str().unwrap()), *digest);
+    }
+    let place = |image: &Value| format!("{} {}", image["repository"], image["tag"]);
+    let places: Vec<String> = map.iter().map(place).collect();
+    let expected = ["app-0", "app-1"].map(|name| format!("\"apps/shop-1.0.0/{name}\" \"1\""));
+    assert_eq!(places, expected);
+
+    // Again, by way of nothing else than a look.
+    let again = import(&desk, "images.iso", &registry, &[]).success();
+    assert!(again.contains("0 bytes of"), "{again}");
+    assert!(again.contains("0 blobs sent"), "{again}");
+    assert!(!again.contains("was deployed"), "{again}");
+}
+
+#[test]
+fn a_dry_run_pushes_nothing() {
+    let (desk, server) = desk();
+    let text = import(&desk, "images.iso", &server.host(), &["--dry-run"]).success();
+    assert!(text.contains("nothing was changed"), "{text}");
+    assert!(text.contains("quay.example/org/app:1.2"), "{text}");
+    assert_eq!(server.stored("/blobs/sha256/").len(), 0);
+    assert_eq!(server.stored("/_manifests/").len(), 0);
+}
+
+#[test]
+fn a_tag_of_another_image_is_moved_only_when_that_is_said() {
+    let (desk, server) = desk();
+    crate::setup::push(&server, &desk.path("source/one/layout"), "shop-1.0.0/app-0");
+    let refused = import(&desk, "images.iso", &server.host(), &["--output", "json"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    let obstacle = refused.json()["obstacles"][0].clone();
+    let words = "shop-1.0.0/app-0:1 already exists with a different digest";
+    assert!(obstacle["message"].as_str().unwrap().contains(words));
+    assert!(obstacle["fix"].as_str().unwrap().contains("--replace"));
+    let at = format!("{}/shop-1.0.0/app-0:1", server.host());
+    let before = raw(&desk, &at).success();
+    import(&desk, "images.iso", &server.host(), &["--replace"]).success();
+    assert_ne!(raw(&desk, &at).success(), before);
+}
+
+#[test]
+fn an_archive_that_is_not_trusted_brings_nothing() {
+    let (desk, server) = desk();
+    desk.solution(&["keygen", "other"]).success();
+    let registry = server.host();
+    let flags = [
+        "import",
+        "images.iso",
+        "--no-cluster",
+        "--registry",
+        &registry,
+    ];
+    let text = desk
+        .solution(&[&flags[..], &["--key", "other.pub"]].concat())
+        .failure(1);
+    assert!(text.contains("nothing was imported"), "{text}");
+    let text = desk.solution(&flags).failure(2);
+    assert!(text.contains("no public key is given or trusted"), "{text}");
+    assert_eq!(server.stored("/_manifests/").len(), 0);
+}
+
+#[test]
+fn by_their_refs_images_lie_where_mirrors_have_them() {
+    let (desk, server) = desk();
+    let registry = format!("{}/site", server.host());
+    let layout = ["--repository-layout", "ref"];
+    let flags = [&layout[..], &["--output", "json"]].concat();
+    let receipt = import(&desk, "images.iso", &registry, &flags);
+    assert_eq!(receipt.code, 0, "{receipt:?}");
+    let receipt = receipt.json();
+    let map = receipt["imageMap"].as_array().unwrap();
+    assert_eq!(map[0]["repository"], "site/org/app");
+    assert_eq!(map[0]["tag"], "1.2");
+    assert_eq!(map[1]["repository"], "site/shop-1.0.0/app-1");
+    let mut repositories = server.stored("/_manifests/tags/");
+    repositories.retain(|path| path.ends_with("current/link"));
+    assert_eq!(repositories.len(), 2, "{repositories:?}");
+
+    // A program that is told of the mirror alone finds it by its own name.
+    let flags = ["mirrors", "--archive", "images.iso", "--format", "crio"];
+    let trust = ["--key", "publisher.pub", "--registry", &registry];
+    let told = desk.solution(&[&flags[..], &trust, &layout].concat());
+    desk.write("registries.conf", told.success());
+    let mut pull = Podman::command(&desk);
+    pull.env("CONTAINERS_REGISTRIES_CONF", desk.path("registries.conf"));
+    Answer::of(pull.args(["pull", "--quiet", "quay.example/org/app:1.2"])).success();
+    let mut inspect = Podman::command(&desk);
+    inspect.args(["image", "inspect", "--format", "{{.RepoDigests}}"]);
+    let known = Answer::of(inspect.arg("quay.example/org/app:1.2")).success();
+    let digest = index().descriptor().digest.clone();
+    assert!(known.contains(digest.as_str()), "{known}");
+}
+
+#[test]
+fn two_refs_of_one_path_are_refused_before_a_byte_is_pushed() {
+    let (desk, server) = desk();
+    let refs = ["quay.example/org/app:1", "ghcr.example/org/app:2"];
+    let images = refs.map(|asked| format!("source: 'oci:layout:1', ref: '{asked}'"));
+    write_source(&desk, "source", &images.each_ref().map(String::as_str));
+    desk.solution(&pack("source", "both.iso")).success();
+    let registry = server.host();
+    let text = import(
+        &desk,
+        "both.iso",
+        &registry,
+        &["--repository-layout", "ref"],
+    )
+    .failure(1);
+    for words in [refs[0], refs[1], "--repository-layout solution"] {
+        assert!(text.contains(words), "{text}");
+    }
+    assert_eq!(server.stored("/_manifests/").len(), 0);
+    import(&desk, "both.iso", &registry, &[]).success();
+}
