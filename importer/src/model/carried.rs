@@ -318,6 +318,7 @@ mod tests {
                 .iter()
                 .map(|(kind, name)| recorded(kind, name))
                 .collect(),
+            ..CarriedRecord::default()
         };
         let job = |mut record: CarriedRecord, inputs: &str| {
             record.objects[0].inputs = Some(inputs.to_owned());

@@ -269,6 +269,29 @@ impl Planner<'_> {
         Ok(resolving.resolve(obstacles))
     }
 
+    /// What is not carried: the operator's objects, with what says that it is deployed where no record does.
+    async fn own(
+        &self,
+        target: &Target,
+        (place, site): (&NamespaceRecord, &HeldSite),
+        (deployed, standing): (&Deployed, Option<&Deployed>),
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<Vec<Object>, Error> {
+        let operator = self.asked.accepted.manifest().spec.operator.as_ref();
+        let choices = site.choices(self.asked.id.name(), OPERATOR);
+        if let Some(operator) = operator {
+            check_variables(operator, &choices, obstacles);
+        }
+        let objects = self.objects(operator, target, place, deployed, &choices);
+        let mut objects = objects.await?;
+        if let Authority::Namespace(_) = &self.asked.request.authority {
+            let wide = objects.extract_if(.., |object| object.namespace().is_none());
+            obstacles.extend(wide.map(|it| Above::Wide(it.reference().to_string()).into()));
+            self.add_own(deployed, &place.namespace, standing, &mut objects)?;
+        }
+        Ok(objects)
+    }
+
     /// The objects of a deployment, compared with what is there.
     async fn compose(
         &self,
@@ -280,18 +303,9 @@ impl Planner<'_> {
         let Asked { accepted, id, .. } = self.asked;
         let operator = accepted.manifest().spec.operator.as_ref();
         let namespace = place.namespace.clone();
-        let choices = site.choices(id.name(), OPERATOR);
-        if let Some(operator) = operator {
-            check_variables(operator, &choices, obstacles);
-        }
-        let mut objects = self
-            .objects(operator, target, &place, &deployed, &choices)
-            .await?;
-        if let Authority::Namespace(_) = &self.asked.request.authority {
-            let wide = objects.extract_if(.., |object| object.namespace().is_none());
-            obstacles.extend(wide.map(|it| Above::Wide(it.reference().to_string()).into()));
-            self.add_own(&deployed, &namespace, standing.as_ref(), &mut objects)?;
-        }
+        let running = (&deployed, standing.as_ref());
+        let own = self.own(target, (&place, &site), running, obstacles);
+        let mut objects = own.await?;
         let behind = objects.len();
         let (mut uids, image_before) = self.check_owners(&objects, obstacles).await?;
         self.check_own(&namespace, &uids, obstacles);

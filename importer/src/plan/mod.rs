@@ -225,7 +225,7 @@ impl<'a> Plan<'a> {
         let about = about.chain(deployment.and_then(uncollected));
         self.summary.notes.extend(about);
         let stopped = deployment.iter().flat_map(|it| &it.stopped);
-        let stopped = stopped.map(|it| it.reference());
+        let stopped = stopped.map(deployer::Object::reference);
         let stopped = stopped.map(|it| format!("{it} stops before what takes its place starts"));
         self.summary.notes.extend(stopped);
         let last = deployment.iter().flat_map(|it| &it.cleanup.steps);
