@@ -155,7 +155,7 @@ fn an_operator_comes_back_when_the_release_does_not_come_up() {
         planned.contains("replace Deployment prod/shop-operator"),
         "{planned}"
     );
-    let failed = import(&site, &second, &["--wait", "20s"]);
+    let failed = import(&site, &second, &["--timeout", "20"]);
     let failed = failed.failure(1);
     assert!(failed.contains("1.0.0"), "{failed}");
     assert_eq!(deployments(&site), ["shop-operator 1"]);

@@ -58,13 +58,13 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// Which objects those are that are there and stay what they are.
-    fn standing(&self) -> BTreeMap<ObjectRef, String> {
-        let mut uids = self.uids.clone();
+    /// Records which objects those are that are there and stay what they are.
+    pub(crate) fn know(&mut self, uids: &BTreeMap<ObjectRef, String>) {
+        let mut standing = uids.clone();
         for replaced in &self.replaced {
-            uids.remove(replaced.reference());
+            standing.remove(replaced.reference());
         }
-        uids
+        self.record = self.record.seen(&standing);
     }
 }
 
@@ -331,7 +331,6 @@ impl Carrying<'_> {
             let solution = self.asked.id.name().clone();
             obstacles.push(Unfit::OwnedElsewhere(solution, environment, named(objects)).into());
         }
-        planned.record = planned.record.seen(&planned.standing());
         let gone = planned.before.beyond(&planned.record);
         // Where no set is installed anew, nothing brings the Secret along, and what it holds is nowhere else.
         let secret = parameters::reference(self.asked.id.name(), &self.place.namespace);

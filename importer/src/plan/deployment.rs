@@ -269,29 +269,6 @@ impl Planner<'_> {
         Ok(resolving.resolve(obstacles))
     }
 
-    /// What is not carried: the operator's objects, with what says that it is deployed where no record does.
-    async fn own(
-        &self,
-        target: &Target,
-        (place, site): (&NamespaceRecord, &HeldSite),
-        (deployed, standing): (&Deployed, Option<&Deployed>),
-        obstacles: &mut Vec<Obstacle>,
-    ) -> Result<Vec<Object>, Error> {
-        let operator = self.asked.accepted.manifest().spec.operator.as_ref();
-        let choices = site.choices(self.asked.id.name(), OPERATOR);
-        if let Some(operator) = operator {
-            check_variables(operator, &choices, obstacles);
-        }
-        let objects = self.objects(operator, target, place, deployed, &choices);
-        let mut objects = objects.await?;
-        if let Authority::Namespace(_) = &self.asked.request.authority {
-            let wide = objects.extract_if(.., |object| object.namespace().is_none());
-            obstacles.extend(wide.map(|it| Above::Wide(it.reference().to_string()).into()));
-            self.add_own(deployed, &place.namespace, standing, &mut objects)?;
-        }
-        Ok(objects)
-    }
-
     /// The objects of a deployment, compared with what is there.
     async fn compose(
         &self,
@@ -303,9 +280,17 @@ impl Planner<'_> {
         let Asked { accepted, id, .. } = self.asked;
         let operator = accepted.manifest().spec.operator.as_ref();
         let namespace = place.namespace.clone();
-        let running = (&deployed, standing.as_ref());
-        let own = self.own(target, (&place, &site), running, obstacles);
-        let mut objects = own.await?;
+        let choices = site.choices(id.name(), OPERATOR);
+        if let Some(operator) = operator {
+            check_variables(operator, &choices, obstacles);
+        }
+        let mut objects = self
+            .objects(operator, target, &place, &deployed, &choices)
+            .await?;
+        if let Authority::Namespace(_) = &self.asked.request.authority {
+            let standing = standing.as_ref();
+            self.keep_within(&namespace, (&deployed, standing), &mut objects, obstacles)?;
+        }
         let behind = objects.len();
         let (mut uids, image_before) = self.check_owners(&objects, obstacles).await?;
         self.check_own(&namespace, &uids, obstacles);
@@ -314,33 +299,23 @@ impl Planner<'_> {
             .carrying(target, &place, &deployed, (&parameters, &patches))
             .plan(obstacles)
             .await?;
-        let secret = parameters::reference(id.name(), &namespace);
-        if carried.record.find(&secret).is_none() {
-            // No set is installed, so nothing is kept.
-            deployed.sensitive.clear();
-        }
-        deployed.labels = std::mem::take(&mut carried.labels);
-        let unfit = space::check(&place, space.as_ref(), (id.name(), &deployed.labels));
-        obstacles.extend(unfit.into_iter().map(Obstacle::from));
+        let place_now = (&place, space.as_ref());
+        self.note_carried(place_now, &mut carried, &mut deployed, obstacles);
         let needed = carried::needed(operator, accepted.sets());
         let waves = carried::waves(&carried.objects, behind, &needed);
         objects.extend(carried.objects.drain(..).map(|carried| carried.object));
         uids.append(&mut carried.uids);
         let live = self.live(&namespace, &mut carried).await?;
-        let behind_all = objects.len();
-        objects.extend(carried.cleanup.objects()?);
-        objects.push(labelled(&namespace, &deployed)?);
-        check_distinct(&objects, obstacles);
-        let beyond = Beyond::of(
-            (id, &target.environment, &namespace),
-            objects.split_at(behind),
-        )?;
-        objects.truncate(behind_all);
+        // Also of what is only applied when it is removed.
+        let mut all = [&objects[..], &carried.cleanup.objects()?].concat();
+        check_distinct(&all, obstacles);
+        all.push(labelled(&namespace, &deployed)?);
+        let beyond = Beyond::of((id, &target.environment, &namespace), all.split_at(behind))?;
         let rights = consent::compare(&live, &objects)?;
         let stopped = handover::stopping(&live, &objects, (id.name(), &namespace));
-        carried
-            .replaced
-            .extend(handover::unfit(&stopped, &objects).cloned());
+        let unfit = handover::unfit(&stopped, &objects);
+        carried.replaced.extend(unfit.cloned());
+        carried.know(&uids);
         let mut deployment = Deployment {
             rights,
             beyond,
@@ -369,6 +344,39 @@ impl Planner<'_> {
         };
         deployment.judge(&self.asked.request);
         Ok(deployment)
+    }
+
+    /// What of the sets is recorded with the environment.
+    fn note_carried(
+        &self,
+        (place, space): (&NamespaceRecord, Option<&Object>),
+        carried: &mut Planned,
+        deployed: &mut Deployed,
+        obstacles: &mut Vec<Obstacle>,
+    ) {
+        let solution = self.asked.id.name();
+        let secret = parameters::reference(solution, &place.namespace);
+        if carried.record.find(&secret).is_none() {
+            // No set is installed, so nothing is kept.
+            deployed.sensitive.clear();
+        }
+        deployed.labels = std::mem::take(&mut carried.labels);
+        let unfit = space::check(place, space, (solution, &deployed.labels));
+        obstacles.extend(unfit.into_iter().map(Obstacle::from));
+    }
+
+    /// Leaves out what is the whole cluster's, which is in the way of who administers only the namespace, and adds their
+    /// record.
+    fn keep_within(
+        &self,
+        namespace: &Namespace,
+        (deployed, standing): (&Deployed, Option<&Deployed>),
+        objects: &mut Vec<Object>,
+        obstacles: &mut Vec<Obstacle>,
+    ) -> Result<(), Error> {
+        let wide = objects.extract_if(.., |object| object.namespace().is_none());
+        obstacles.extend(wide.map(|it| Above::Wide(it.reference().to_string()).into()));
+        self.add_own(deployed, namespace, standing, objects)
     }
 
     /// The record of who administers only the namespace, as one of the objects: the first one, so that there is an undo

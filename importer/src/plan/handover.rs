@@ -120,7 +120,7 @@ mod tests {
         let carried = |name: &str| workload("Deployment", name, &json!({}));
         let daemon = workload("DaemonSet", "agent", &json!({}));
         let both = [operator.clone(), carried("web")];
-        assert_eq!(stopping(&both, std::slice::from_ref(&operator)), [""; 0]);
+        assert_eq!(stopping(&both, &both[..1]), [""; 0]);
         assert_eq!(
             stopping(&[carried("web"), daemon.clone()], &[carried("api")]),
             [""; 0]

@@ -46,7 +46,7 @@ use validator::{Accepted, Finding};
 use crate::mirrors::Layout;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
-use crate::model::obstacle::{Obstacle, named};
+use crate::model::obstacle::Obstacle;
 use crate::model::record::Record;
 use crate::model::request::{Asked, Goal, LeftOpen, PullLogin, Request};
 use crate::model::sight::Sight;
@@ -55,7 +55,7 @@ use crate::plan::crd::CrdChange;
 use crate::plan::decision::Decision;
 use crate::plan::deployment::Deployment;
 use crate::plan::images::PlannedImages;
-use crate::plan::notes::{asked_about_everything, notes, uncollected};
+use crate::plan::notes::{asked_about_everything, notes, of_changes, uncollected};
 use crate::plan::proof::Proof;
 use crate::plan::summary::{
     PlanSummary, PlannedDefault, kept, planned_beyond, planned_target, replaced, summary,
@@ -224,22 +224,8 @@ impl<'a> Plan<'a> {
         let about = deployment.iter().flat_map(|it| asked_about_everything(it));
         let about = about.chain(deployment.and_then(uncollected));
         self.summary.notes.extend(about);
-        let stopped = deployment.iter().flat_map(|it| &it.stopped);
-        let stopped = stopped.map(deployer::Object::reference);
-        let stopped = stopped.map(|it| format!("{it} stops before what takes its place starts"));
-        self.summary.notes.extend(stopped);
-        let last = deployment.iter().flat_map(|it| &it.cleanup.steps);
-        let last: Vec<String> = last.map(|it| it.recorded.reference().to_string()).collect();
-        if !last.is_empty() {
-            let note = format!(
-                "applied first when it is removed, and awaited: {}",
-                named(last)
-            );
-            self.summary.notes.push(note);
-        }
-        let left = deployment.iter().flat_map(|it| &it.left);
-        let left = left.map(|it| format!("{it} stays: it is not what was applied"));
-        self.summary.notes.extend(left);
+        let changes = deployment.iter().flat_map(|it| of_changes(it));
+        self.summary.notes.extend(changes);
         let unknown = deployment.iter().flat_map(|it| &it.parameters.notes);
         self.summary.notes.extend(unknown.cloned());
         let version = (id.name(), id.version());

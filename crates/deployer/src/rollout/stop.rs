@@ -118,7 +118,7 @@ mod tests {
         })
         .await;
         let app = ObjectRef::namespaced("apps/v1", "Deployment", "n", "app");
-        let minute = Duration::from_secs(60);
+        let minute = Duration::from_mins(1);
         cluster.wait_stopped(&app, minute).await.unwrap();
         let seen = seen.lock().unwrap();
         let pods = seen.iter().filter(|it| it.path.ends_with("/pods/ours"));
