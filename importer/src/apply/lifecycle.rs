@@ -322,6 +322,10 @@ pub(crate) async fn remove_operators(
     spaces: &mut Spaces,
     deadline: Duration,
 ) -> Result<(), Error> {
+    for leave in spaces.iter_mut() {
+        let place = (solution, &leave.space.namespace);
+        leave.carried.clean_up(leased, place, deadline).await?;
+    }
     for leave in spaces {
         let namespace = leave.space.namespace.clone();
         leave

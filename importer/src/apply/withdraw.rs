@@ -125,7 +125,7 @@ impl Withdrawal {
     ) -> Result<(), Error> {
         let names: Vec<&str> = self.recorded.cleanup.iter().map(SetName::as_str).collect();
         let names = names.join(", ");
-        if names.is_empty() {
+        if names.is_empty() || self.recorded.cleaned {
             return Ok(());
         }
         if sets == RemoveSets::Skip {
@@ -152,31 +152,36 @@ impl Withdrawal {
     }
 
     /// Applies what is to be applied before, and counts it to what goes.
-    async fn clean_up(
+    pub(crate) async fn clean_up(
         &mut self,
         leased: &mut Leased<'_>,
         (solution, namespace): (&SolutionName, &Namespace),
         wait: Duration,
     ) -> Result<(), Error> {
+        if let Some(obstacle) = self.obstacles.first() {
+            return Err(obstacle.clone().into());
+        }
         let steps = self.cleanup.steps.iter();
-        let steps: Vec<RecordedObject> = steps.map(|it| it.recorded.clone()).collect();
+        let steps = CarriedRecord {
+            objects: steps.map(|it| it.recorded.clone()).collect(),
+            ..CarriedRecord::default()
+        };
         if steps.is_empty() {
             return Ok(());
         }
-        let before = std::mem::take(&mut self.recorded);
-        let both = CarriedRecord {
-            objects: steps,
-            cleanup: before.cleanup.clone(),
-        };
         // Recorded before it is there, so that it is found again whatever happens.
-        self.recorded = both.with(&before);
-        let record = self.recorded.to_object(solution, namespace);
-        leased.keep(record).await?;
+        let recorded = &mut self.recorded;
+        let other = |it: &RecordedObject| steps.find(&it.reference()).is_none();
+        recorded.objects.retain(other);
+        recorded.objects.extend(steps.objects.clone());
+        leased.keep(recorded.to_object(solution, namespace)).await?;
         self.cleanup.carry_out(leased, solution, wait).await?;
-        let applied = both.seen(leased.uids());
-        self.objects
-            .retain(|it| applied.find(&it.reference()).is_none());
-        self.objects.extend(applied.objects);
+        // What is removed next may be what it needs, so that it is not done again.
+        *recorded = recorded.seen(leased.uids());
+        recorded.cleaned = true;
+        leased.keep(recorded.to_object(solution, namespace)).await?;
+        self.objects.retain(other);
+        self.objects.extend(steps.seen(leased.uids()).objects);
         self.objects.sort_by_key(Turn::of);
         Ok(())
     }
@@ -195,10 +200,6 @@ impl Withdrawal {
         namespace: &Namespace,
         wait: Duration,
     ) -> Result<(), Error> {
-        if let Some(obstacle) = self.obstacles.first() {
-            return Err(obstacle.clone().into());
-        }
-        self.clean_up(leased, (solution, namespace), wait).await?;
         self.take(leased, solution, wait).await?;
         if self.recorded.is_empty() {
             return Ok(());
@@ -468,7 +469,7 @@ mod tests {
         let withdrawal = Withdrawal {
             recorded: CarriedRecord {
                 objects: vec![recorded(Stage::Data, "v1", "Service", "web")],
-                cleanup: Vec::new(),
+                ..CarriedRecord::default()
             },
             ..Withdrawal::default()
         };

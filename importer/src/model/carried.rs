@@ -30,6 +30,9 @@ pub(crate) struct CarriedRecord {
     /// [`Cleanup`]: crate::model::cleanup::Cleanup
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) cleanup: Vec<SetName>,
+    /// That they are done, and a removal has begun.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) cleaned: bool,
 }
 
 /// An object, as it is found again.
@@ -149,6 +152,7 @@ impl CarriedRecord {
             objects: unmade.chain(older.beyond(self).cloned()).collect(),
             // It changes with the last write.
             cleanup: older.cleanup.clone(),
+            cleaned: older.cleaned,
         }
     }
 
@@ -189,7 +193,7 @@ impl CarriedRecord {
         let kept = newer.beyond(self).filter(stays);
         Self {
             objects: self.objects.iter().chain(kept).cloned().collect(),
-            cleanup: self.cleanup.clone(),
+            ..self.clone()
         }
     }
 
@@ -284,7 +288,7 @@ mod tests {
         let uids = [(service.reference(), "1".to_owned())].into();
         let record = CarriedRecord {
             objects: vec![service],
-            cleanup: Vec::new(),
+            ..CarriedRecord::default()
         };
         service = record.seen(&uids).objects.remove(0);
         assert_eq!(service.check(&live("1", ours.clone()), &shop), Ok(()));
@@ -298,7 +302,7 @@ mod tests {
     fn old_and_new_objects_are_recorded_together() {
         let of = |names: &[&str]| CarriedRecord {
             objects: names.iter().map(|name| recorded("Service", name)).collect(),
-            cleanup: Vec::new(),
+            ..CarriedRecord::default()
         };
         let both = of(&["b", "c"]).with(&of(&["a", "b"]));
         assert_eq!(both, of(&["b", "c", "a"]));
@@ -351,6 +355,7 @@ mod tests {
         let record = CarriedRecord {
             objects: vec![recorded("Service", "s"), job],
             cleanup: vec!["last".parse().unwrap()],
+            cleaned: true,
         };
         let (solution, namespace) = ("shop".parse().unwrap(), "prod".parse().unwrap());
         let map = Object::new(record.to_object(&solution, &namespace)).unwrap();

@@ -480,7 +480,7 @@ pub(crate) fn record(objects: &[Carried], definitions: &[Value]) -> CarriedRecor
     };
     CarriedRecord {
         objects: objects.iter().map(recorded).collect(),
-        cleanup: Vec::new(),
+        ..CarriedRecord::default()
     }
 }
 

@@ -234,7 +234,8 @@ impl Planner<'_> {
             .await?;
         let chosen = (standing, site, parameters);
         let placed = (place, space, deployed);
-        let deployment = self.compose(target, placed, chosen, obstacles);
+        // On the heap: it holds all that is compared.
+        let deployment = Box::pin(self.compose(target, placed, chosen, obstacles));
         Ok(Some(deployment.await?))
     }
 
