@@ -95,7 +95,7 @@ fn an_upgrade_that_never_becomes_ready_is_taken_back_and_unchanged_pods_stay() {
 }
 
 /// Refuses an object when it is really written: what a plan tries is taken.
-const REFUSES: &str = r#"
+const REFUSES: &str = "
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: refuses}
@@ -112,7 +112,7 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: refuses}
 spec: {policyName: refuses, validationActions: [Deny]}
-"#;
+";
 
 fn refusing(site: &Site) -> Admission {
     let admission = Admission::of(site, REFUSES);
