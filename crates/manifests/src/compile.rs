@@ -299,13 +299,21 @@ mod tests {
         assert_eq!(runner["spec"], spec);
         let mut map = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"},
-            "data": {"config.yaml": "image: quay.io/org/controller:v1.0\nhost: web.org-system.svc\n"},
+            "data": {
+                "config.yaml": "image: quay.io/org/controller:v1.0\nhost: web.org-system.svc\n",
+                "short": "nginx:1.27 library/nginx:1.27 nginx nginx:1.28",
+                "schemes": "docker://quay.io/org/db:16 oci://nginx:1.27",
+            },
         });
         assert_eq!(compile(&mut map), []);
         assert_eq!(
             map["data"]["config.yaml"],
             "image: $(image:controller)\nhost: web.$(namespace:org-system).svc\n"
         );
+        let short = "$(image:nginx) $(image:nginx) nginx nginx:1.28";
+        assert_eq!(map["data"]["short"], short);
+        let schemes = "docker://$(image:db:16) oci://$(image:nginx)";
+        assert_eq!(map["data"]["schemes"], schemes);
     }
 
     #[test]
@@ -314,7 +322,8 @@ mod tests {
             "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"},
             "spec": {"template": {"spec": {"containers": [{
                 "image": "quay.io/org/other:1",
-                "args": ["--sidecar=quay.io/org/proxy:2", "--repository", "quay.io/org/db", "--at=web.org-system:80"],
+                "args": ["--sidecar=quay.io/org/proxy:2", "--repository", "quay.io/org/db", "--at=web.org-system:80",
+                    "--template=quay.io/org/controller:$TAG quay.io/org/controller:{{ .Tag }}", "oci://quay.io/org/chart:1"],
                 "env": [{"name": "A", "value": "$(image.host:db)"}],
             }]}}},
         });
@@ -337,6 +346,18 @@ mod tests {
                 (
                     of("args/3"),
                     Unsettled::Namespace("org-system".parse().unwrap())
+                ),
+                (
+                    of("args/4"),
+                    Unsettled::Repository("$(image.repository:controller)".to_owned())
+                ),
+                (
+                    of("args/4"),
+                    Unsettled::Repository("$(image.repository:controller)".to_owned())
+                ),
+                (
+                    of("args/5"),
+                    Unsettled::Mentioned(reference("quay.io/org/chart:1"))
                 ),
                 (of("env/0/value"), Unsettled::Placeholder(malformed)),
                 (

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemas::{ImagePlace, ImageReference};
 
-use crate::reference::{Hint, host, normal, path, references, tokens};
+use crate::reference::{Hint, host, is_pinned, is_reference, normal, path, tokens};
 
 /// The images of a Solution, by the references that manifests know them by.
 #[derive(Debug, Default)]
@@ -60,10 +60,14 @@ impl KnownImages {
         })
     }
 
-    /// The placeholder to propose for a repository that a text names without a tag.
+    /// The placeholder to propose for a repository that a text names without a tag, or with one that a program fills in.
     pub(crate) fn repository(&self, written: &str) -> Option<&str> {
         host(written)?;
-        self.repositories.get(written).map(String::as_str)
+        let (repository, _) = written
+            .rsplit_once(':')
+            .filter(|(_, tag)| tag.is_empty() || tag.starts_with(['$', '%']))
+            .unwrap_or((written, ""));
+        self.repositories.get(repository).map(String::as_str)
     }
 }
 
@@ -89,15 +93,21 @@ pub(crate) fn rewrite(text: &str, hint: Hint, images: &KnownImages) -> Rewritten
         ..Rewritten::default()
     };
     let mut end = 0;
-    for range in references(text, hint) {
-        match images.find(&text[range.clone()]) {
+    for range in tokens(text) {
+        let token = &text[range.clone()];
+        let said = is_reference(token, hint);
+        // One that the Solution has is told by itself, though it names no registry.
+        if !said && !is_pinned(token) {
+            continue;
+        }
+        match images.find(token) {
             Some(Named::Known(image)) => {
                 rewritten.text.push_str(&text[end..range.start]);
                 rewritten.text.push_str(&image);
                 end = range.end;
             }
-            Some(Named::Unknown(reference)) => rewritten.unknown.push(reference),
-            None => {}
+            Some(Named::Unknown(reference)) if said => rewritten.unknown.push(reference),
+            Some(Named::Unknown(_)) | None => {}
         }
     }
     let proposed = tokens(&text[end..]).filter_map(|range| images.repository(&text[end..][range]));

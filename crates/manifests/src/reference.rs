@@ -9,6 +9,9 @@ const DEFAULT_REGISTRY: &str = "docker.io";
 /// What stands around references in arguments, variables and files.
 const SEPARATORS: &[char] = &[',', '=', ';', '"', '\'', '(', ')', '[', ']', '{', '}', '|'];
 
+/// What stands before references that name how they are pulled.
+const SCHEMES: [&str; 2] = ["docker://", "oci://"];
+
 /// How a text is known to be about images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
@@ -44,12 +47,13 @@ pub fn references(text: &str, hint: Hint) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// What stands between white space and separators.
+/// What stands between white space and separators, without the scheme of a reference.
 pub(crate) fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut begin = 0;
     let tokens = text.split(|c: char| c.is_whitespace() || SEPARATORS.contains(&c));
     tokens.map(move |token| {
-        let range = begin..begin + token.len();
+        let scheme = SCHEMES.iter().find(|scheme| token.starts_with(**scheme));
+        let range = begin + scheme.map_or(0, |it| it.len())..begin + token.len();
         // Every separator in the list has one byte; white space may have more.
         let separator = text[range.end..].chars().next().map_or(0, char::len_utf8);
         begin = range.end + separator;
@@ -57,16 +61,22 @@ pub(crate) fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-fn is_reference(token: &str, hint: Hint) -> bool {
-    let Ok(reference) = token.parse::<ImageReference>() else {
-        return false;
-    };
-    let pinned = reference.tag().is_some() || token.contains('@');
+/// Whether a token is a reference, as far as the hint says.
+pub(crate) fn is_reference(token: &str, hint: Hint) -> bool {
     match hint {
-        Hint::Image => true,
-        Hint::Named => pinned || token.contains('/'),
-        Hint::None => pinned && host(token).is_some(),
+        Hint::Image => token.parse::<ImageReference>().is_ok(),
+        Hint::Named => {
+            let parsed = token.parse::<ImageReference>().is_ok();
+            is_pinned(token) || (parsed && token.contains('/'))
+        }
+        Hint::None => is_pinned(token) && host(token).is_some(),
     }
+}
+
+/// Whether a token may be a reference with a tag or a digest; with neither it is any word.
+pub(crate) fn is_pinned(token: &str) -> bool {
+    let reference = token.parse::<ImageReference>();
+    reference.is_ok_and(|reference| reference.tag().is_some() || token.contains('@'))
 }
 
 /// The registry's host, as container engines tell it from a path.
@@ -79,7 +89,7 @@ pub fn host(reference: &str) -> Option<&str> {
 /// A reference with registry and tag or digest, as container engines complete it.
 #[must_use]
 pub fn normal(written: &str) -> Option<ImageReference> {
-    let reference: ImageReference = written.parse().ok()?;
+    written.parse::<ImageReference>().ok()?;
     let (host, path) = match host(written) {
         Some(host) => (host, &written[host.len() + 1..]),
         None => (DEFAULT_REGISTRY, written),
@@ -93,8 +103,7 @@ pub fn normal(written: &str) -> Option<ImageReference> {
     } else {
         ""
     };
-    let pinned = reference.tag().is_some() || written.contains('@');
-    let tag = if pinned { "" } else { ":latest" };
+    let tag = if is_pinned(written) { "" } else { ":latest" };
     format!("{host}/{library}{path}{tag}").parse().ok()
 }
 
