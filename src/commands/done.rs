@@ -27,7 +27,7 @@ enum Stage {
     Before,
     Pushing,
     Pushed,
-    /// A pod pulls the operator's image.
+    /// A pod pulls an image.
     Proof,
     /// The operator is awaited.
     Rollout,
@@ -83,7 +83,7 @@ impl State {
             }
             Stage::Before => "",
             Stage::Pushed => " after all images were pushed",
-            Stage::Proof => " while a pod was pulling the operator's image",
+            Stage::Proof => " while a pod was pulling an image",
             Stage::Rollout => " while waiting for the operator",
             Stage::Settling => " while waiting for what was applied",
             Stage::Restoring => " while restoring the previous version",

@@ -1,4 +1,4 @@
-//! What to do about nodes that cannot pull an operator's image: the file to write, the Secret to make.
+//! What to do about nodes that cannot pull an image: the file to write, the Secret to make.
 
 use deployer::{Error, PullProblem, Stuck};
 use importer::Unpulled;

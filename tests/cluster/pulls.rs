@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::carried::{OWN, pack, release};
 use crate::common::Answer;
 use crate::gate::Gate;
 use crate::judgement::Running;
-use crate::site::{Site, eventually, variable};
+use crate::site::{Site, difference, eventually, variable};
 use crate::told::Told;
 
 /// Imports 1.0.0 for nodes that know the registry by another name.
@@ -235,7 +236,7 @@ fn a_failed_proof_leaves_what_runs_as_it_is() {
     let refused = site.solution(&deploy);
     assert_eq!((refused.code, site.snapshot()), (1, before), "{refused:?}");
     let words = "the registry does not have it";
-    let said = "so nothing of the operator was changed";
+    let said = "so nothing of the deployment was changed";
     says(&refused, &["no pod could pull", said, words]);
     site.solution(&["status"]).success();
 }
@@ -296,7 +297,7 @@ fn whoever_is_ended_takes_the_pod_along() {
         "{said}"
     );
     assert!(took < Duration::from_secs(1), "{took:?}: {said}");
-    let words = "interrupted while a pod was pulling the operator's image: ";
+    let words = "interrupted while a pod was pulling an image: ";
     assert!(said.contains(words), "{said}");
 }
 
@@ -343,4 +344,90 @@ fn who_may_make_no_pods_is_told_so_and_can_go_without() {
     let words = "this user may not create pods in namespace pulls, so no pod can pull";
     says(&refused, &[words, "--no-pull-proof"]);
     import(&["--no-pull-proof"]).success();
+}
+
+/// The command that imports what a release carries, for nodes that know the registry by another name.
+fn import_carried(site: &Site, archive: &str, pull_registry: &str, more: &[&str]) -> Command {
+    site.grant(archive);
+    let mut command = site.command();
+    command.args(["import", archive, "--key", "publisher.pub"]);
+    command.args(["--registry", &site.registry()]);
+    command.args(["--ca-file", &variable("SOLUTION_TEST_REGISTRY_CA")]);
+    command.args(["--pull-registry", pull_registry]);
+    command.args(["-e", "pulls", "--pull-secret", "login"]);
+    command.args(more);
+    command
+}
+
+#[test]
+fn a_release_is_deployed_once_a_pod_has_pulled_one_of_its_images() {
+    let site = Site::new("pulls-carried");
+    site.environment("pulls");
+    let first = pack(&site, "1.0.0", OWN, &release("hello", "one"));
+    let import = |archive: &str, pull_registry: &str, more: &[&str]| {
+        Answer::of(&mut import_carried(&site, archive, pull_registry, more))
+    };
+    let registry = site.pull_registry();
+    let plan = |archive: &str, more: &[&str]| {
+        let dry = [more, &["--dry-run", "--output", "json"]].concat();
+        import(archive, &registry, &dry).json()["target"]["pullProof"].clone()
+    };
+    let proof = plan(&first, &[]);
+    let image = format!("{registry}/shop/server:1.0.0@sha256:");
+    let proven = proof["image"].as_str().unwrap();
+    assert!(proven.starts_with(&image), "{proof}");
+    assert_eq!(proof["architectures"], json!(["amd64"]));
+    assert_eq!(plan(&first, &["--no-pull-proof"]), Value::Null);
+
+    let before = site.everything("pulls");
+    let elsewhere = import(&first, &format!("{registry}-not"), &[]);
+    assert_eq!(elsewhere.code, 1, "{elsewhere:?}");
+    let said = "so nothing of the deployment was changed";
+    says(
+        &elsewhere,
+        &[said, " on amd64", "the registry does not have it"],
+    );
+    let left = site.everything("pulls");
+    assert_eq!(difference(&before, &left), "");
+    let status = site.solution(&["status", "--output", "json"]).json();
+    assert_eq!(status["operators"], json!([]), "{status:#}");
+    let records = ["get", "configmaps", "--output=name"];
+    let records = site.kubectl("metalk8s-solutions", &records).success();
+    assert!(!records.contains("carried."), "{records}");
+
+    let imported = import(&first, &registry, &[]);
+    assert_eq!(imported.code, 0, "{imported:?}");
+    says(&imported, &[&format!("a pod to pull {proven} on amd64: ")]);
+    let left = pods(&site, "pulls");
+    assert!(!left.contains("-pull-"), "{left}");
+    // Neither what runs nor another version with the same image proves anything anew.
+    assert_eq!(plan(&first, &[]), Value::Null);
+    let second = pack(&site, "1.1.0", OWN, &release("good day", "one"));
+    assert_eq!(plan(&second, &[]), Value::Null);
+}
+
+#[test]
+fn what_a_killed_proof_of_a_release_leaves_goes_with_the_next_run_or_with_undeploy() {
+    let site = Site::new("pulls-left");
+    site.environment("pulls");
+    let archive = pack(&site, "1.0.0", OWN, &release("hello", "one"));
+    let registry = site.pull_registry();
+    let left = "pod/shop-carried-pull-amd64";
+    let kill = || {
+        let held = "DELETE /api/v1/namespaces/pulls/pods/shop-carried-pull-amd64";
+        let gate = Gate::before(&site, held);
+        gate.kill(&site, &import_carried(&site, &archive, &registry, &[]));
+        assert_eq!(pods(&site, "pulls").trim(), left);
+    };
+    kill();
+    Answer::of(&mut import_carried(&site, &archive, &registry, &["--wait"])).success();
+    assert!(!pods(&site, "pulls").contains(left));
+    let undeploy = ["undeploy", "shop", "-e", "pulls", "--wait"];
+    site.solution(&undeploy).success();
+    let gone = || pods(&site, "pulls").is_empty().then_some(());
+    eventually("the release's pods are gone", gone);
+
+    kill();
+    site.solution(&undeploy).success();
+    eventually("the proof's pod is gone", gone);
 }

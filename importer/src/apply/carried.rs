@@ -34,7 +34,8 @@ impl Ready<'_> {
         if !carried.is_empty() {
             return leased.keep(carried.to_object(solution, namespace)).await;
         }
-        if deployment.carried_before.is_empty() {
+        let (new, before) = (&deployment.carried, &deployment.carried_before);
+        if new.is_empty() && before.is_empty() {
             return Ok(());
         }
         let reference = carried::reference(solution, namespace);

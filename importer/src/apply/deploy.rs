@@ -35,19 +35,27 @@ impl Ready<'_> {
         }
         place.write(leased).await?;
         let (new, before) = (&deployment.carried, &deployment.carried_before);
-        self.record_carried(deployment, &new.with(before), leased)
+        let proving = self.proof.as_ref().map(|proof| proof.recorded(solution));
+        let known = proving.unwrap_or_default().with(before);
+        self.record_carried(deployment, &new.with(&known), leased)
             .await?;
         if let Err(error) = self.replace(deployment, leased).await {
-            if let (Error::Unpulled(_), None) = (&error, &deployment.standing) {
-                // Nothing of it is there that would have to be undone.
-                place.solutions.remove(solution);
-                place.write_space(leased).await?;
-                place.write(leased).await?;
-            }
-            if let Error::RolledBack { .. } = error {
-                place.write_space(leased).await?;
-                let restored = before.after(new).seen(leased.uids());
-                self.record_carried(deployment, &restored, leased).await?;
+            match &error {
+                Error::Unpulled(_) => {
+                    self.record_carried(deployment, before, leased).await?;
+                    if deployment.standing.is_none() {
+                        // Nothing of it is there that would have to be undone.
+                        place.solutions.remove(solution);
+                        place.write(leased).await?;
+                    }
+                    place.write_space(leased).await?;
+                }
+                Error::RolledBack { .. } => {
+                    place.write_space(leased).await?;
+                    let restored = before.after(new).seen(leased.uids());
+                    self.record_carried(deployment, &restored, leased).await?;
+                }
+                _ => {}
             }
             return Err(error);
         }

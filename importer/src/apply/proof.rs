@@ -1,6 +1,6 @@
-//! Proves that nodes can pull an operator's image before anything of the operator is changed: a pod on each architecture
-//! pulls it by digest, from the registry, with what the Deployment's own pods would have. The operator is not run: the pod
-//! asks for a program that no image has. docs/decisions/0015-pull-proof.md says why it is so.
+//! Proves that nodes can pull an image before anything of a deployment is changed: a pod on each architecture pulls it by
+//! digest, from the registry, with what the deployment's own pods would have. What the image is for is not run: the pod asks
+//! for a program that no image has. docs/decisions/0015-pull-proof.md says why it is so.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -17,25 +17,14 @@ use crate::model::owner::{check_owner, owner_of};
 use crate::model::vocabulary as v;
 use crate::plan::Ready;
 use crate::plan::deployment::{Deployment, is_default_account};
-use crate::plan::proof::Proof;
+use crate::plan::proof::{ANY, Proof};
 
-/// What stands for the architecture where any node counts.
-const ANY: &str = "any";
 /// The program that the pod asks for. No image has it.
 const NO_PROGRAM: &str = "/solution-pull-proof";
-/// What decides about the node of the Deployment's pods, and about what they pull with.
-const LIKE_ITS_PODS: [&str; 5] = [
-    "serviceAccountName",
-    "nodeSelector",
-    "tolerations",
-    "affinity",
-    "priorityClassName",
-];
-
 /// What pods pull with, and what it was before.
 struct Logins {
-    /// The operator's account, with whose pull secrets they pull.
-    account: Object,
+    /// The operator's account, with whose pull secrets they pull; carried pods name theirs themselves.
+    account: Option<Object>,
     /// What was written, each as it was; none if it was not there.
     before: Vec<(ObjectRef, Option<Object>)>,
 }
@@ -44,16 +33,16 @@ struct Logins {
 struct Proving<'a> {
     proof: &'a Proof,
     deployment: &'a Deployment,
-    /// When it goes, the pods do.
-    account: &'a Object,
+    /// When it goes, the pods do. Those of carried images are recorded instead.
+    account: Option<&'a Object>,
     /// How long nothing may be seen to happen.
     wait: Duration,
     leases: &'a Leases,
 }
 
 impl Ready<'_> {
-    /// Has pods pull the image, where that is to be proven, with what they pull with and nothing else of the operator in
-    /// place. That is put back if they cannot.
+    /// Has pods pull the image, where that is to be proven, with what they pull with and nothing else of the deployment
+    /// in place. That is put back if they cannot.
     pub(crate) async fn prove(
         &self,
         deployment: &Deployment,
@@ -67,7 +56,7 @@ impl Ready<'_> {
         let proving = Proving {
             proof,
             deployment,
-            account: &account,
+            account: account.as_ref(),
             wait: request.wait,
             leases: &request.writer.leases,
         };
@@ -107,10 +96,7 @@ impl Ready<'_> {
             before.push((reference.clone(), was.transpose()?));
             account = written.filter(|_| is_account).or(account);
         }
-        match account {
-            Some(account) => Ok(Logins { account, before }),
-            None => unreachable!("an operator has an account"),
-        }
+        Ok(Logins { account, before })
     }
 }
 
@@ -266,34 +252,33 @@ impl Proving<'_> {
                 },
             }],
         });
-        let template = deployment.of_kind("Deployment").map(Object::as_value);
-        let template = template.and_then(|it| it.pointer("/spec/template/spec"));
-        for field in LIKE_ITS_PODS {
-            if let Some(value) = template.and_then(|template| template.get(field)) {
-                spec[field] = value.clone();
-            }
+        for (field, value) in &self.proof.like {
+            spec[field] = value.clone();
         }
         if let Some(architecture) = architecture {
             spec["nodeSelector"]["kubernetes.io/arch"] = json!(architecture);
         }
+        // A killed run leaves it; what it was for takes it along.
+        let owner = self.account.map(|account| {
+            json!({
+                "apiVersion": "v1",
+                "kind": "ServiceAccount",
+                "name": account.name(),
+                "uid": account.uid(),
+            })
+        });
         json!({
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {
-                "name": format!("{}-pull-{place}", self.account.name()),
+                "name": self.proof.pod(&deployment.solution, architecture),
                 "namespace": deployment.namespace,
                 "labels": {
                     v::SOLUTION: deployment.solution,
                     v::PULL_PROOF: place,
                     v::MANAGED_BY: v::MANAGER,
                 },
-                // A killed run leaves it; what it was for takes it along.
-                "ownerReferences": [{
-                    "apiVersion": "v1",
-                    "kind": "ServiceAccount",
-                    "name": self.account.name(),
-                    "uid": self.account.uid(),
-                }],
+                "ownerReferences": Vec::from_iter(owner),
             },
             "spec": spec,
         })

@@ -95,8 +95,8 @@ pub enum Error {
         /// Why the new version failed.
         source: Box<Error>,
     },
-    /// Nodes cannot pull the operator's image, or the pod that was to find out could not be made. Nothing of the operator
-    /// was changed.
+    /// Nodes cannot pull an image, or the pod that was to find out could not be made. Nothing of the deployment was
+    /// changed.
     #[error(transparent)]
     Unpulled(Box<Unpulled>),
     /// A placeholder of an object that the archive carries stands for nothing.
@@ -165,7 +165,7 @@ impl std::fmt::Display for Unpulled {
         if let Some(architecture) = &self.architecture {
             write!(f, " on {architecture}")?;
         }
-        f.write_str(", so nothing of the operator was changed")
+        f.write_str(", so nothing of the deployment was changed")
     }
 }
 
@@ -175,14 +175,14 @@ impl std::error::Error for Unpulled {
     }
 }
 
-/// A pod that did not come to the operator's image.
+/// A pod that did not come to its image.
 #[derive(Debug)]
 pub struct Unpulled {
     /// The image, as nodes know it.
     pub image: String,
     /// The architecture of the node; none where nodes cannot be seen.
     pub architecture: Option<String>,
-    /// Where the operator was to run.
+    /// Where it was to be deployed.
     pub namespace: schemas::Namespace,
     /// What it was to pull with.
     pub secret: Option<schemas::KubernetesName>,

@@ -38,7 +38,7 @@ pub enum Event {
         /// Whether we may.
         restart: Restart,
     },
-    /// A pod pulls the operator's image, before anything of the operator is changed.
+    /// A pod pulls an image, before anything of the deployment is changed.
     Pulling {
         /// The image.
         image: String,

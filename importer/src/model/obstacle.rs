@@ -37,8 +37,8 @@ pub enum Obstacle {
     /// This user lacks a right.
     #[error("this user may not {0}")]
     Denied(String),
-    /// This user lacks a right that it takes to have a pod pull the operator's image.
-    #[error("this user may not {0}, so no pod can pull the operator's image beforehand")]
+    /// This user lacks a right that it takes to have a pod pull an image beforehand.
+    #[error("this user may not {0}, so no pod can pull an image beforehand")]
     NoProof(String),
     /// A role gives the operator a right that this user lacks.
     #[error("{0} gives the operator the right to {1}, which this user does not hold")]

@@ -30,7 +30,7 @@ pub(crate) const VERSION: &str = "solutions.metalk8s.scality.com/version";
 pub(crate) const NAMESPACE: &str = "solutions.metalk8s.scality.com/namespace";
 /// On pods: the hash of the configuration, so that a change restarts them.
 pub(crate) const CONFIG_HASH: &str = "solutions.metalk8s.scality.com/config-hash";
-/// On pods that prove that the operator's image can be pulled: the image's architecture, or `any`.
+/// On pods that prove that an image can be pulled: the image's architecture, or `any`.
 pub(crate) const PULL_PROOF: &str = "solutions.metalk8s.scality.com/pull-proof";
 /// On records.
 pub(crate) const RECORD: &str = "solutions.metalk8s.scality.com/record";

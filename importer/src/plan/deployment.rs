@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Cluster, Object, ObjectRef, Scope};
+use manifests::pod_specs;
 use schemas::{
     Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, ParameterName,
     Patch, SolutionName, Version,
@@ -38,6 +39,7 @@ use crate::plan::operator::{Rendering, operator_name};
 use crate::plan::parameters::{self, Parameters, Resolving};
 use crate::plan::patches::Patched;
 use crate::plan::place;
+use crate::plan::proof::images_of;
 
 /// Changes of a letter between a name and the one that may have been meant.
 const NEAR: usize = 3;
@@ -75,8 +77,8 @@ pub(crate) struct Deployment {
     pub(crate) carried: CarriedRecord,
     /// What it has recorded before.
     pub(crate) carried_before: CarriedRecord,
-    /// The image that its Deployment has now.
-    pub(crate) image_before: Option<String>,
+    /// The images that its workloads have now.
+    pub(crate) images_before: BTreeSet<String>,
     pub(crate) solution: SolutionName,
     /// What the site chose for the environment.
     pub(crate) site: HeldSite,
@@ -293,7 +295,7 @@ impl Planner<'_> {
             self.keep_within(&namespace, (&deployed, standing), &mut objects, obstacles)?;
         }
         let behind = objects.len();
-        let (mut uids, image_before) = self.check_owners(&objects, obstacles).await?;
+        let (mut uids, mut images_before) = self.check_owners(&objects, obstacles).await?;
         self.check_own(&namespace, &uids, obstacles);
         let patches = site.patches(id.name());
         let mut carried = self
@@ -306,6 +308,7 @@ impl Planner<'_> {
         let waves = carried::waves(&carried.objects, behind, &needed);
         objects.extend(carried.objects.drain(..).map(|carried| carried.object));
         uids.append(&mut carried.uids);
+        images_before.extend(images_run_by(&carried.live));
         let live = self.live(&namespace, &mut carried).await?;
         // Also of what is only applied when it is removed.
         let mut all = [&objects[..], &carried.cleanup.objects()?].concat();
@@ -318,6 +321,7 @@ impl Planner<'_> {
         carried.replaced.extend(unfit.cloned());
         carried.know(&uids);
         let mut deployment = Deployment {
+            images_before,
             rights,
             beyond,
             cleanup: std::mem::take(&mut carried.cleanup),
@@ -334,7 +338,6 @@ impl Planner<'_> {
             patched: carried.patched,
             carried: carried.record,
             carried_before: carried.before,
-            image_before,
             solution: id.name().clone(),
             site,
             parameters,
@@ -621,13 +624,13 @@ impl Planner<'_> {
     }
 
     /// Names are the archive's: an object of that name may be somebody else's, and is not taken from him. Returns the
-    /// uids of what is there, and the image of the Deployment.
+    /// uids of what is there, and the images that it runs.
     async fn check_owners(
         &self,
         objects: &[Object],
         obstacles: &mut Vec<Obstacle>,
-    ) -> Result<(BTreeMap<ObjectRef, String>, Option<String>), Error> {
-        let (mut uids, mut image) = (BTreeMap::new(), None);
+    ) -> Result<(BTreeMap<ObjectRef, String>, BTreeSet<String>), Error> {
+        let (mut uids, mut images) = (BTreeMap::new(), BTreeSet::new());
         // The default account comes some time after its namespace; that changes nothing of a plan.
         let ours = |object: &&Object| !is_default_account(object.reference());
         for object in objects.iter().filter(ours) {
@@ -637,9 +640,9 @@ impl Planner<'_> {
             obstacles.extend(check_owner(object, Some(&live), self.asked.id.name()).err());
             let uid = live.uid().unwrap_or_default().to_owned();
             uids.insert(object.reference().clone(), uid);
-            image = image.or_else(|| image_of(&live).map(str::to_owned));
+            images.extend(image_of(&live).map(str::to_owned));
         }
-        Ok((uids, image))
+        Ok((uids, images))
     }
 
     /// A pull secret is the site's: it must be there, or no pod will start.
@@ -724,6 +727,17 @@ pub(crate) fn without(mut objects: Vec<Object>, others: &[Object]) -> Vec<Object
 pub(crate) fn image_of(deployment: &Object) -> Option<&str> {
     let image = "/spec/template/spec/containers/0/image";
     deployment.as_value().pointer(image)?.as_str()
+}
+
+/// The images of the pods of these objects.
+fn images_run_by(objects: &[Object]) -> impl Iterator<Item = String> {
+    let of = |object: &Object| {
+        let pods = pod_specs(object.as_value()).into_iter();
+        let pods = pods.filter_map(|pod| object.as_value().pointer(&pod));
+        let images = pods.flat_map(images_of).map(str::to_owned);
+        images.collect::<Vec<_>>()
+    };
+    objects.iter().flat_map(of)
 }
 
 /// That an operator which works in the whole cluster would not be the only one: two would work on the same objects.

@@ -1,23 +1,51 @@
-//! Which image short-lived pods pull, and on which architectures, before anything of an operator is changed. An image that
-//! its Deployment has already proves nothing anew.
+//! Which image short-lived pods pull, and on which architectures, before anything of a deployment is changed: the
+//! operator's, else one that is carried. An image that pods of the deployment have already proves nothing anew.
 
 use std::collections::BTreeSet;
 
 use deployer::{Cluster, Node};
+use manifests::pod_specs;
 use registry::Client;
-use schemas::{Namespace, Platform};
-use serde_json::{Map, Value};
+use schemas::{Image, Namespace, Platform, SetName, SolutionName};
+use serde_json::{Map, Value, json};
 
+use crate::model::carried::{CarriedRecord, RecordedObject};
 use crate::model::error::Error;
 use crate::model::request::{Asked, Unproved};
+use crate::model::stage::Stage;
 use crate::plan::deployment::{Deployment, image_of};
+use crate::plan::operator::operator_name;
 use crate::plan::summary::PlannedProof;
+
+/// What stands for the architecture where any node counts.
+pub(crate) const ANY: &str = "any";
+/// What decides about the node of the operator's pods, and about what they pull with.
+const LIKE_THE_OPERATORS: [&str; 5] = [
+    "serviceAccountName",
+    "nodeSelector",
+    "tolerations",
+    "affinity",
+    "priorityClassName",
+];
+/// What of a carried pod decides about its node. Its account and its priority class may come only with it, and so may the
+/// pods that it is to be near.
+const LIKE_A_CARRIED_ONE: [&str; 2] = ["nodeSelector", "tolerations"];
+
+/// Whose pods are to run the image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Runner {
+    /// The operator.
+    Operator,
+    /// A workload of this set.
+    Set(SetName),
+}
 
 /// What is to be pulled.
 #[derive(Debug)]
 pub(crate) struct Proof {
+    pub(crate) runner: Runner,
     pub(crate) namespace: Namespace,
-    /// The image, as the Deployment names it.
+    /// The image, as the workload names it.
     pub(crate) image: String,
     /// The registry, as nodes know it.
     pub(crate) host: String,
@@ -25,42 +53,62 @@ pub(crate) struct Proof {
     pub(crate) authorities: Option<String>,
     /// Those that the image and nodes have; none where that cannot be told, and any node counts.
     pub(crate) architectures: BTreeSet<String>,
+    /// What the pod has of the specification of those that are to run the image.
+    pub(crate) like: Map<String, Value>,
+}
+
+/// An image that no pod of the deployment has yet.
+struct Unproven<'a> {
+    runner: Runner,
+    image: &'a str,
+    platforms: Option<&'a BTreeSet<Platform>>,
+    like: Map<String, Value>,
+}
+
+impl Unproven<'_> {
+    /// The architectures on which it can be pulled; none where that cannot be told.
+    fn on(&self, nodes: &[Node]) -> BTreeSet<String> {
+        let selector = self.like.get("nodeSelector").and_then(Value::as_object);
+        let platforms = self.platforms;
+        platforms
+            .map(|platforms| shared(platforms, nodes, selector))
+            .unwrap_or_default()
+    }
 }
 
 impl Proof {
-    /// What is to be pulled; nothing if the image stays, or this is not wanted.
+    /// What is to be pulled; nothing if no image is new, or this is not wanted.
     pub(crate) async fn wanted(
         asked: &Asked<'_>,
         deployment: &Deployment,
         client: &Client,
         cluster: &Cluster,
     ) -> Result<Option<Self>, Error> {
-        let workload = deployment.of_kind("Deployment");
-        let Some((workload, image)) = workload.and_then(|it| Some((it, image_of(it)?))) else {
-            return Ok(None);
-        };
-        let stays = deployment.image_before.as_deref() == Some(image);
-        if stays || asked.request.allowed.unproved == Unproved::Allow {
+        if asked.request.allowed.unproved == Unproved::Allow {
             return Ok(None);
         }
         let nodes = match cluster.nodes().await {
             Err(deployer::Error::Forbidden { .. }) => Vec::new(),
             nodes => nodes?,
         };
-        let operator = asked.accepted.manifest().spec.operator.as_ref();
-        let place = operator.map(|operator| operator.image.place());
-        let mut images = asked.accepted.images().iter();
-        let packed = images.find(|image| Some(&image.place) == place.as_ref());
-        let selector = &workload.as_value()["spec"]["template"]["spec"]["nodeSelector"];
-        let on = |platforms| shared(platforms, &nodes, selector.as_object());
+        let carried = || {
+            let mut unproven = of_sets(asked, deployment).into_iter();
+            // A DaemonSet may be for nodes that this cluster does not have.
+            unproven.find(|it| nodes.is_empty() || !it.on(&nodes).is_empty())
+        };
+        let Some(unproven) = of_operator(asked, deployment).or_else(carried) else {
+            return Ok(None);
+        };
         let authorities = client.authorities().join(&b'\n');
         let authorities = String::from_utf8_lossy(&authorities).into_owned();
         Ok(Some(Self {
             namespace: deployment.namespace.clone(),
-            image: image.to_owned(),
+            image: unproven.image.to_owned(),
             host: asked.record.pull_host().to_owned(),
             authorities: Some(authorities).filter(|pem| !pem.is_empty()),
-            architectures: packed.map(|it| on(&it.platforms)).unwrap_or_default(),
+            architectures: unproven.on(&nodes),
+            runner: unproven.runner,
+            like: unproven.like,
         }))
     }
 
@@ -71,6 +119,37 @@ impl Proof {
         each.chain(any)
     }
 
+    /// The name of the pod for an architecture.
+    pub(crate) fn pod(&self, solution: &SolutionName, place: Option<&str>) -> String {
+        let place = place.unwrap_or(ANY);
+        match self.runner {
+            Runner::Operator => format!("{}-pull-{place}", operator_name(solution.as_str())),
+            Runner::Set(_) => format!("{solution}-carried-pull-{place}"),
+        }
+    }
+
+    /// The pods, as the site records them: what a killed run leaves is found by it. An operator's pods go with its account.
+    pub(crate) fn recorded(&self, solution: &SolutionName) -> CarriedRecord {
+        let Runner::Set(set) = &self.runner else {
+            return CarriedRecord::default();
+        };
+        let pod = |place| RecordedObject {
+            set: set.clone(),
+            stage: Stage::Data,
+            api_version: "v1".to_owned(),
+            kind: "Pod".to_owned(),
+            resource: "pods".to_owned(),
+            namespace: Some(self.namespace.to_string()),
+            name: self.pod(solution, place),
+            inputs: None,
+            uid: None,
+        };
+        CarriedRecord {
+            objects: self.places().map(pod).collect(),
+            ..CarriedRecord::default()
+        }
+    }
+
     /// The same in words.
     pub(crate) fn planned(&self) -> PlannedProof {
         PlannedProof {
@@ -78,6 +157,80 @@ impl Proof {
             architectures: self.architectures.iter().cloned().collect(),
         }
     }
+}
+
+/// The operator's image, if it is another one than before.
+fn of_operator<'a>(asked: &'a Asked<'_>, deployment: &'a Deployment) -> Option<Unproven<'a>> {
+    let workload = deployment.of_kind("Deployment")?;
+    let image = image_of(workload)?;
+    if deployment.images_before.contains(image) {
+        return None;
+    }
+    let operator = asked.accepted.manifest().spec.operator.as_ref();
+    let place = operator.map(|operator| operator.image.place());
+    let mut images = asked.accepted.images().iter();
+    let packed = images.find(|image| Some(&image.place) == place.as_ref());
+    Some(Unproven {
+        runner: Runner::Operator,
+        image,
+        platforms: packed.map(|image| &image.platforms),
+        like: taken(
+            &workload.as_value()["spec"]["template"]["spec"],
+            &LIKE_THE_OPERATORS,
+        ),
+    })
+}
+
+/// The first new image of each carried workload that has one.
+fn of_sets<'a>(asked: &'a Asked<'_>, deployment: &'a Deployment) -> Vec<Unproven<'a>> {
+    let host = asked.record.pull_host();
+    let carried = &deployment.objects[deployment.own().len()..];
+    let workload = |object: &'a deployer::Object| {
+        let set = &deployment.carried.find(object.reference())?.set;
+        let pod = pod_specs(object.as_value()).into_iter().next()?;
+        let pod = object.as_value().pointer(&pod)?;
+        let is_new = |image: &&str| {
+            image.starts_with(&format!("{host}/")) && !deployment.images_before.contains(*image)
+        };
+        let (image, packed) = images_of(pod)
+            .filter(is_new)
+            .find_map(|image| Some((image, packed(image, asked.accepted.images())?)))?;
+        let mut like = taken(pod, &LIKE_A_CARRIED_ONE);
+        if let Some(nodes) = pod.pointer("/affinity/nodeAffinity") {
+            like.insert("affinity".to_owned(), json!({ "nodeAffinity": nodes }));
+        }
+        if let Some(secret) = &deployment.deployed.pull_secret {
+            let secrets = json!([{ "name": secret }]);
+            like.insert("imagePullSecrets".to_owned(), secrets);
+        }
+        Some(Unproven {
+            runner: Runner::Set(set.clone()),
+            image,
+            platforms: Some(&packed.platforms),
+            like,
+        })
+    };
+    carried.iter().filter_map(workload).collect()
+}
+
+/// These fields of a pod's specification, as far as it has them.
+fn taken(pod: &Value, fields: &[&str]) -> Map<String, Value> {
+    let field = |name: &&str| Some(((*name).to_owned(), pod.get(*name)?.clone()));
+    fields.iter().filter_map(field).collect()
+}
+
+/// The images of a pod's containers, in the order in which they start.
+pub(crate) fn images_of(pod: &Value) -> impl Iterator<Item = &str> {
+    let containers = |kind: &str| pod[kind].as_array().into_iter().flatten();
+    let all = containers("initContainers").chain(containers("containers"));
+    all.filter_map(|container| container["image"].as_str())
+}
+
+/// The packed image that a pod asks for.
+fn packed<'a>(image: &str, images: &'a [Image]) -> Option<&'a Image> {
+    let (_, digest) = image.rsplit_once('@')?;
+    let mut images = images.iter();
+    images.find(|packed| packed.root.digest.to_string() == digest)
 }
 
 /// The architectures that an image has and nodes which take the pod.

@@ -124,7 +124,7 @@ pub(crate) async fn check_writing(
     }
 }
 
-/// What having a pod pull the operator's image takes.
+/// What having a pod pull an image takes.
 pub(crate) async fn check_proving(
     cluster: &Cluster,
     namespace: &str,

@@ -224,7 +224,7 @@ pub(crate) struct Place {
 /// What is proven beforehand.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ProofArguments {
-    /// Do not have a pod pull the operator's image first, where no pod can be made for that
+    /// Do not have a pod pull an image of the deployment first, where no pod can be made for that
     #[arg(long)]
     no_pull_proof: bool,
 }

@@ -377,7 +377,7 @@ impl Needs {
         self.here(&["get"], CORE, "secrets", None);
     }
 
-    /// Having a pod pull an operator's image beforehand. Whoever may not leaves it out.
+    /// Having a pod pull an image beforehand. Whoever may not leaves it out.
     pub(crate) fn proof(&mut self) {
         self.here(&["get", "create", "delete"], CORE, "pods", None);
     }
