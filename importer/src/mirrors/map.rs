@@ -94,7 +94,7 @@ impl ImageMap {
     }
 
     /// What cannot lie under its `ref`: where another image of the archive has the same name, where another registry's
-    /// has the same path, so that nodes would get one for the other, or where Solutions have their own images.
+    /// has the same path, so that nodes would get one for the other, or where Solutions may have their own images.
     pub fn collisions(&self) -> Result<Vec<Obstacle>, Error> {
         let mut found = Vec::new();
         if self.layout == Layout::Solution {
@@ -179,10 +179,10 @@ impl ImageMap {
     }
 }
 
-/// Whether places of Solutions begin like this.
+/// Whether images of Solutions may lie there, below whatever prefix.
 fn is_reserved(repository: &Repository) -> bool {
-    let first = repository.as_str().split('/').next().unwrap_or_default();
-    first == BELOW || first.parse::<SolutionId>().is_ok()
+    let mut components = repository.as_str().split('/');
+    components.any(|it| it == BELOW || it.parse::<SolutionId>().is_ok())
 }
 
 /// A reference without tag and digest, as it is written.
@@ -262,7 +262,11 @@ mod tests {
         assert!(hosts.iter().all(|host| found.contains(host)), "{found}");
         let same = ["quay.io/org/app:1", "quay.io/org/app:1"];
         assert_eq!(collisions(Layout::Ref, &same).len(), 1);
-        for reserved in ["quay.io/shop-2.0.0/web:7", "quay.io/mirror/quay.io/app:1"] {
+        for reserved in [
+            "quay.io/shop-2.0.0/web:7",
+            "quay.io/apps/shop-2.0.0/web:7",
+            "quay.io/mirror/quay.io/app:1",
+        ] {
             assert_eq!(collisions(Layout::Ref, &[reserved]).len(), 1, "{reserved}");
         }
         let fine = ["quay.io/org/app:1", "quay.io/org/app:2", "nginx"];

@@ -107,6 +107,10 @@ impl Mirrors {
         registry: &RegistryAddress,
         layout: Layout,
     ) -> Result<Self, Error> {
+        let map = ImageMap::of(id, images, registry, layout)?;
+        if let Some(collision) = map.collisions()?.into_iter().next() {
+            return Err(collision.into());
+        }
         let mut mirrors = Self {
             layout,
             ..Self::default()

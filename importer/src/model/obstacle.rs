@@ -289,7 +289,7 @@ pub enum Misplaced {
     )]
     SamePath(ImageReference, ImageReference),
     /// The path of a reference is one that images of Solutions have.
-    #[error("the path of the reference `{0}` is one below which images of Solutions lie")]
+    #[error("the path of the reference `{0}` is one that images of Solutions have")]
     ReservedPath(ImageReference),
     /// Kustomize knows images by their names alone.
     #[error(
