@@ -19,6 +19,12 @@ pub(crate) fn options(arguments: &RegistryArguments) -> Result<Options, Failure>
     })
 }
 
+/// The certificate authorities that were named, as one text; none if nodes need to know none.
+pub(crate) fn authorities(options: &Options) -> Option<String> {
+    let all = options.ca.join(&b'\n');
+    (!all.is_empty()).then(|| String::from_utf8_lossy(&all).into_owned())
+}
+
 /// The login that docker or podman would use: the first file that has one for the registry, in podman's order.
 pub(crate) fn login(address: &RegistryAddress) -> Result<Credentials, Failure> {
     let files = environment::logins().into_iter();

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::args::Output;
 use crate::failure::Failure;
-use crate::render;
+use crate::{registries, render};
 
 /// Under which paths images lie.
 #[derive(Args, Clone, Copy, Debug)]
@@ -119,10 +119,8 @@ impl Mapping<'_> {
 
     fn hosts(&self, registry: &RegistryAddress) -> Result<Vec<NodeFile>, Failure> {
         let mirrors = Mirrors::of(self.id, &self.images, registry, self.layout)?;
-        let authorities = self.reach.ca.join(&b'\n');
-        let authorities = String::from_utf8_lossy(&authorities);
-        let ca = (!authorities.is_empty()).then_some(authorities.as_ref());
-        let files = mirrors.files(Format::Containerd, self.reach.plain_http, ca);
+        let ca = registries::authorities(self.reach);
+        let files = mirrors.files(Format::Containerd, self.reach.plain_http, ca.as_deref());
         Ok(files.map_err(Error::Refused)?)
     }
 }

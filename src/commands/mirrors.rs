@@ -117,10 +117,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         return Ok(Outcome::No);
     };
     let options = registries::options(&arguments.reach)?;
-    let authorities = options.ca.join(&b'\n');
-    let authorities = String::from_utf8_lossy(&authorities);
-    let ca = (!authorities.is_empty()).then_some(authorities.as_ref());
-    let files = mirrors.files(arguments.format.format(), options.plain_http, ca);
+    let ca = registries::authorities(&options);
+    let files = mirrors.files(arguments.format.format(), options.plain_http, ca.as_deref());
     let shown = Shown {
         images: &mirrors.images,
         files: files.map_err(importer::Error::Refused)?,
