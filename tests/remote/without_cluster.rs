@@ -185,6 +185,33 @@ fn by_their_refs_images_lie_where_mirrors_have_them() {
 }
 
 #[test]
+fn what_waits_for_a_cluster_is_said_beside_what_other_tools_read() {
+    let desk = Desk::with_archive();
+    let server = Server::start(&Protection::None);
+    let registry = server.host();
+    let first = import(&desk, "example.iso", &registry, &[]).success();
+    let words = "nothing was deployed; what needs a cluster: CRDs, operator";
+    assert!(first.contains(words), "{first}");
+    let list = ["--image-map", "kustomize"];
+    let again = import(&desk, "example.iso", &registry, &list);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert!(again.stdout.starts_with("images:\n- digest:"), "{again:?}");
+    let beside = [
+        words,
+        "0 blobs sent",
+        "--environment ENV",
+        "pushes nothing twice",
+    ];
+    for said in beside {
+        assert!(again.stderr.contains(said), "{again:?}");
+        assert!(!again.stdout.contains(said), "{again:?}");
+    }
+    let inspect = ["inspect", "example.iso", "--registry", &registry];
+    let before = desk.solution(&[&inspect[..], &list].concat());
+    assert_eq!(before.success(), again.stdout);
+}
+
+#[test]
 fn two_refs_of_one_path_are_refused_before_a_byte_is_pushed() {
     let (desk, server) = desk();
     let refs = ["quay.example/org/app:1", "ghcr.example/org/app:2"];
