@@ -173,7 +173,8 @@ impl<'a> Plan<'a> {
             summary,
         };
         if let Some(state) = state {
-            plan.decide(state, client, (cluster, &mut sight)).await?;
+            // On the heap: it holds everything that is decided while the server tries it.
+            Box::pin(plan.decide(state, client, (cluster, &mut sight))).await?;
         }
         plan.summary.unseen = sight.unseen();
         // Last, so that nothing fails between opening uploads and whoever uses them or gives them back.
