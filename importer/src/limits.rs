@@ -11,7 +11,7 @@ pub const HEAD: u64 = 8 * schemas::limits::CONTENTS_SIZE;
 pub const RECEIPTS: usize = 200;
 
 /// Objects that are written or removed at the same time, as many as are looked at: an API server with etcd on a disk takes
-/// half the time for each as for one alone, and hardly less with more of them.
+/// half the time for each as for one alone.
 pub const SIDE_BY_SIDE: usize = deployer::limits::PARALLEL;
 
 /// The pause between two looks at whether a webhook is served: what is looked at costs the API server little.
