@@ -458,7 +458,8 @@ fn believes_no_other_secret(site: &Site, archive: &str) {
     let change = |arguments: &[&str]| site.kubectl("prod", arguments);
     let token = "--from-literal=token=\"forged\"";
     let patch = ["patch", "secret", "shop-parameters", "--patch"];
-    let refused = change(&[&patch[..], &["{data: {token: ImZvcmdlZCI=}}"]].concat()).failure(1);
+    let refused =
+        change(&[&patch[..], &[r#"{"data": {"token": "ImZvcmdlZCI="}}"#]].concat()).failure(1);
     assert!(refused.contains("immutable"), "{refused}");
     change(&["delete", "secret", "shop-parameters"]).success();
     asks();

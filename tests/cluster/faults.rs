@@ -90,6 +90,15 @@ fn without_identity(mut object: Value) -> Value {
     let metadata = object["metadata"].as_object_mut().unwrap();
     metadata.remove("uid");
     metadata.remove("creationTimestamp");
+    // The list of what is carried has it too.
+    if let Some(list) = object.pointer_mut("/data/objects.json") {
+        let mut objects: Value = serde_json::from_str(list.as_str().unwrap()).unwrap();
+        for recorded in objects["objects"].as_array_mut().unwrap() {
+            let uid = recorded.get_mut("uid").map(Value::take);
+            assert!(uid.is_none_or(|uid| uid.is_string()), "{recorded}");
+        }
+        *list = objects.to_string().into();
+    }
     object
 }
 

@@ -1,6 +1,8 @@
 //! A Solution that was an operator becomes a release that is carried as it is, and an operator again: the one stops before
 //! the other starts, and what both have is handed over.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::carried::{import, pack};
@@ -63,9 +65,10 @@ fn uids(site: &Site) -> Vec<String> {
 }
 
 /// The names of all pods, also of those on their way out.
-fn pods(site: &Site) -> String {
+fn pods(site: &Site) -> BTreeSet<String> {
     let get = ["get", "pods", "--output=name"];
-    site.kubectl("prod", &get).success()
+    let pods = site.kubectl("prod", &get).success();
+    pods.lines().map(str::to_owned).collect()
 }
 
 fn deployments(site: &Site) -> Vec<String> {
@@ -82,12 +85,19 @@ fn deployments(site: &Site) -> Vec<String> {
     .collect()
 }
 
-/// Runs a command, and says which pods there were right before a request.
-fn pods_before(site: &Site, request: &'static str, command: &mut std::process::Command) -> String {
+/// Runs a command, and says which of the pods before it were still there right before a request.
+fn left_before(
+    site: &Site,
+    request: &'static str,
+    command: &mut std::process::Command,
+) -> Vec<String> {
+    let former = pods(site);
+    assert!(!former.is_empty());
     let gate = Gate::before(site, request);
     let mut seen = None;
     gate.during(command, || seen = Some(pods(site))).success();
-    seen.expect("the request was made")
+    let seen = seen.expect("the request was made");
+    former.intersection(&seen).cloned().collect()
 }
 
 #[test]
@@ -106,8 +116,8 @@ fn an_operator_becomes_a_release_and_an_operator_again() {
     assert!(planned.contains(words), "{planned}");
     let into = ["-e", "prod", "--pull-secret", "login"];
     let made = "POST /apis/apps/v1/namespaces/prod/deployments?";
-    let before = pods_before(&site, made, &mut site.import_command(&second, &into));
-    assert_eq!(before, "", "the operator ran beside the release");
+    let left = left_before(&site, made, &mut site.import_command(&second, &into));
+    assert_eq!(left, [""; 0], "the operator ran beside the release");
     assert_eq!(uids(&site), shared);
     assert_eq!(deployments(&site), ["page 1", "shop-operator 1"]);
     let left = site.everything("prod");
@@ -125,8 +135,8 @@ fn an_operator_becomes_a_release_and_an_operator_again() {
     rollback.args(["--ca-file", &ca]);
     let applied =
         "deployments/shop-operator?fieldManager=solution&fieldValidation=Strict&force=false HTTP";
-    let before = pods_before(&site, applied, &mut rollback);
-    assert_eq!(before, "", "the release ran beside the operator");
+    let left = left_before(&site, applied, &mut rollback);
+    assert_eq!(left, [""; 0], "the release ran beside the operator");
     assert_eq!(uids(&site), shared);
     assert_eq!(deployments(&site), ["shop-operator 1"]);
 

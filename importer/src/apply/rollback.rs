@@ -63,7 +63,13 @@ impl Before {
         new: &CarriedRecord,
         (replaced, wait): (&[Object], Duration),
     ) -> Result<(), Error> {
-        let brought = new.brought_after(&self.record);
+        let mut brought = new.brought_after(&self.record);
+        // What the operator had was handed over.
+        let of_operator = |it: &RecordedObject| {
+            let mut operator = self.operator.iter();
+            operator.any(|own| it.is(own.reference()))
+        };
+        brought.objects.retain(|it| !of_operator(it));
         // What runs once may be that of the version before still.
         let is_new = |recorded: &RecordedObject, live: &Object| {
             let made = live.annotations().get(v::INPUTS).copied();
