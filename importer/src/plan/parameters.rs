@@ -514,7 +514,7 @@ token: {type: string, sensitive: true}
     #[test]
     fn a_value_that_only_the_secret_had_is_missed() {
         let mut case = Case::whole().standing(&json!({}), &["password", "token"]);
-        let lost = "the value of the parameter `password` was kept in a Secret of the environment, and is gone";
+        let lost = "the value of the parameter `password` was kept in a Secret of the environment, which is gone or made anew by others";
         assert_eq!(case.refused(), [lost]);
         case.asked.unset.insert("password".parse().unwrap());
         assert_eq!(case.found("password").0, json!("chance"));
