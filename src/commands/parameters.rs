@@ -18,7 +18,7 @@ pub(crate) struct ParameterArguments {
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     set: Vec<(ParameterName, String)>,
 
-    /// Choose the values that a YAML file has, as a map by name; those of --set count before
+    /// Choose the values that a YAML file has, as a map by name; `--set` takes precedence
     #[arg(long, value_name = "FILE")]
     values: Vec<PathBuf>,
 

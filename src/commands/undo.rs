@@ -69,7 +69,7 @@ pub(crate) struct Deactivate {
 /// What a Solution has applied before it is removed.
 #[derive(Args, Debug)]
 pub(super) struct RemoveSetsArguments {
-    /// Remove it without applying the sets that it has for its removal: what they would clean up stays
+    /// Skip the sets with `phase: remove`: what they would clean up stays
     #[arg(long)]
     skip_remove_sets: bool,
 }

@@ -330,7 +330,7 @@ fn what_cannot_be_changed_in_place_is_made_anew_only_when_asked() {
     let first = pack(&site, "1.0.0", OWN, &stateful("OrderedReady"));
     import(&site, &first, &[]).success();
     let running = pods(&site, "prod");
-    let before = site.snapshot();
+    let before = (site.snapshot(), site.everything("prod"));
 
     let second = pack(&site, "1.1.0", OWN, &stateful("Parallel"));
     let refused = import(&site, &second, &[]).failure(1);
@@ -342,7 +342,7 @@ fn what_cannot_be_changed_in_place_is_made_anew_only_when_asked() {
         refused.contains("`--recreate StatefulSet/db` removes it"),
         "{refused}"
     );
-    assert_eq!(site.snapshot(), before);
+    assert_eq!((site.snapshot(), site.everything("prod")), before);
 
     let anew = ["--recreate", "StatefulSet/db"];
     let planned = import(&site, &second, &[&anew[..], &["--dry-run"]].concat()).success();

@@ -21,6 +21,7 @@ use crate::model::vocabulary as v;
 use crate::plan::Ready;
 use crate::plan::carried::Turn;
 use crate::plan::deployment::Deployment;
+use crate::plan::parameters;
 
 impl Ready<'_> {
     /// Writes down what is carried, so that it is found again whatever happens.
@@ -104,7 +105,26 @@ impl Ready<'_> {
         let conflicts = |object: &Object| self.asked.conflicts(object);
         leased
             .put_all(objects, &self.unchanged, conflicts, decide)
-            .await
+            .await?;
+        self.know_secret(deployment, objects, leased).await
+    }
+
+    /// Writes down at once which Secret of parameters it is that was made: by nothing else is it believed.
+    async fn know_secret(
+        &self,
+        deployment: &Deployment,
+        objects: &[&Object],
+        leased: &mut Leased<'_>,
+    ) -> Result<(), Error> {
+        let secret = parameters::reference(&deployment.solution, &deployment.namespace);
+        let (new, before) = (&deployment.carried, &deployment.carried_before);
+        let recorded = new.find(&secret);
+        let is_new = recorded.is_some_and(|recorded| recorded.uid.is_none());
+        if !is_new || !objects.iter().any(|object| *object.reference() == secret) {
+            return Ok(());
+        }
+        let both = new.with(before).seen(leased.uids());
+        self.record_carried(deployment, &both, leased).await
     }
 
     /// Removes an object that is to be made anew.

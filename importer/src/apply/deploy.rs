@@ -28,6 +28,14 @@ impl Ready<'_> {
             place.solutions.insert(solution.clone(), deployed);
         };
         let mut place = deployment.place.clone();
+        let labels = deployment.labels();
+        if let Some(standing) = place.solutions.get_mut(solution)
+            && standing.labels != labels
+        {
+            // Known before they are given, so that they can be taken back whatever happens.
+            standing.labels = labels;
+            place.write(leased).await?;
+        }
         place.write_space_as(deployment.space(), leased).await?;
         if deployment.standing.is_none() {
             // Noted before the first object, so that there is an undo whatever happens.
@@ -40,22 +48,25 @@ impl Ready<'_> {
         self.record_carried(deployment, &new.with(&known), leased)
             .await?;
         if let Err(error) = self.replace(deployment, leased).await {
+            let place = &mut deployment.place.clone();
             match &error {
                 Error::Unpulled(_) => {
+                    // Nothing of it is there that would have to be undone.
                     self.record_carried(deployment, before, leased).await?;
-                    if deployment.standing.is_none() {
-                        // Nothing of it is there that would have to be undone.
-                        place.solutions.remove(solution);
-                        place.write(leased).await?;
-                    }
                     place.write_space(leased).await?;
+                    place.write(leased).await?;
                 }
                 Error::RolledBack { .. } => {
                     place.write_space(leased).await?;
                     let restored = before.after(new).seen(leased.uids());
                     self.record_carried(deployment, &restored, leased).await?;
+                    place.write(leased).await?;
                 }
-                _ => {}
+                _ => {
+                    // Which objects those are that are there already. What went wrong first is what counts.
+                    let so_far = new.with(&known).seen(leased.uids());
+                    self.record_carried(deployment, &so_far, leased).await.ok();
+                }
             }
             return Err(error);
         }
@@ -159,19 +170,15 @@ impl Ready<'_> {
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let (solution, namespace) = (self.asked.id.name(), &deployment.namespace);
-        let (carried, wait) = (&deployment.carried, self.asked.request.wait);
+        let (solution, wait) = (self.asked.id.name(), self.asked.request.wait);
         let changes_form = !deployment.stopped.is_empty();
         if changes_form {
             self.stop_successor(deployment, leased).await?;
         }
-        let replaced = (&deployment.replaced[..], wait);
-        before
-            .restore(leased, (solution, namespace), carried, replaced)
-            .await?;
+        before.restore(leased, deployment, wait).await?;
         if changes_form {
             self.start_former(deployment, leased).await?;
-        } else {
+        } else if before.has_operator() {
             self.come_up(deployment, leased).await?;
         }
         let tell = |standing| (leased.tell)(Event::Standing(standing));

@@ -15,7 +15,7 @@ use crate::model::error::Error;
 use crate::model::inventory::inventory;
 use crate::model::owner::{look_all, owner_of};
 use crate::model::vocabulary as v;
-use crate::plan::deployment::without;
+use crate::plan::deployment::{Deployment, without};
 use crate::plan::handover::started;
 use crate::plan::trial::Unchanged;
 
@@ -38,10 +38,16 @@ impl Before {
         record: &CarriedRecord,
     ) -> Result<Self, Error> {
         let recorded = record.objects.iter().filter(|it| it.inputs.is_none());
-        let recorded: Vec<ObjectRef> = recorded.map(RecordedObject::reference).collect();
-        let recorded: Vec<&ObjectRef> = recorded.iter().collect();
-        let live = look_all(cluster, &recorded).await?;
-        let live: Vec<Object> = live.into_iter().flatten().collect();
+        let recorded: Vec<&RecordedObject> = recorded.collect();
+        let references: Vec<ObjectRef> = recorded.iter().map(|it| it.reference()).collect();
+        let references: Vec<&ObjectRef> = references.iter().collect();
+        let found = look_all(cluster, &references).await?;
+        // What somebody made anew is not ours to put back.
+        let ours = |(recorded, live): (&RecordedObject, Option<Object>)| {
+            live.filter(|live| recorded.check(live, solution).is_ok())
+        };
+        let found = recorded.into_iter().zip(found);
+        let live: Vec<Object> = found.filter_map(ours).collect();
         let mut operator = Vec::new();
         for scope in inventory(solution, namespace, authority) {
             operator.extend(cluster.stale(&scope, &[]).await?);
@@ -59,17 +65,16 @@ impl Before {
     pub(crate) async fn restore(
         &self,
         leased: &mut Leased<'_>,
-        (solution, namespace): (&SolutionName, &Namespace),
-        new: &CarriedRecord,
-        (replaced, wait): (&[Object], Duration),
+        deployment: &Deployment,
+        wait: Duration,
     ) -> Result<(), Error> {
-        let mut brought = new.brought_after(&self.record);
-        // What the operator had was handed over.
-        let of_operator = |it: &RecordedObject| {
-            let mut operator = self.operator.iter();
-            operator.any(|own| it.is(own.reference()))
-        };
-        brought.objects.retain(|it| !of_operator(it));
+        let (solution, namespace) = (&deployment.solution, &deployment.namespace);
+        let mut brought = deployment.carried.brought_after(&self.record);
+        // What was there was taken over, from the operator or from others.
+        let was_there = |it: &RecordedObject| deployment.was_there(&it.reference());
+        let runs_once = |it: &RecordedObject| it.inputs.is_some();
+        let goes = |it: &RecordedObject| runs_once(it) || !was_there(it);
+        brought.objects.retain(goes);
         // What runs once may be that of the version before still.
         let is_new = |recorded: &RecordedObject, live: &Object| {
             let made = live.annotations().get(v::INPUTS).copied();
@@ -80,7 +85,7 @@ impl Before {
         brought.disarm(leased, solution).await?;
         let webhooks = self.webhooks().map(|webhooks| disarmed(webhooks, None));
         let webhooks = webhooks.collect::<Result<Vec<_>, _>>()?;
-        for former in replaced {
+        for former in &deployment.replaced {
             make_room(leased, former, solution, wait).await?;
         }
         put_back(leased, solution, &webhooks).await?;
@@ -92,6 +97,12 @@ impl Before {
         let kept = self.operator.iter().chain(&self.carried);
         let kept: Vec<ObjectRef> = kept.map(|it| it.reference().clone()).collect();
         leased.prune(solution, namespace, &kept).await
+    }
+
+    /// Whether an operator ran.
+    pub(crate) fn has_operator(&self) -> bool {
+        let mut operator = self.operator.iter();
+        operator.any(|it| it.gvk().kind == "Deployment")
     }
 
     /// What is waited for of what was carried.

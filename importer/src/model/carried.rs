@@ -57,6 +57,9 @@ pub(crate) struct RecordedObject {
     pub(crate) uid: Option<String>,
 }
 
+/// The bytes that a uid takes in the record.
+const UID: usize = r#","uid":"00000000-0000-0000-0000-000000000000""#.len();
+
 impl RecordedObject {
     pub(crate) fn reference(&self) -> ObjectRef {
         ObjectRef {
@@ -81,6 +84,11 @@ impl RecordedObject {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether it is known to have been written. What runs once may have been removed since, by itself.
+    pub(crate) fn was_applied(&self) -> bool {
+        self.uid.is_some() || self.inputs.is_some()
     }
 
     /// The very object, to wait until it is gone.
@@ -208,13 +216,22 @@ impl CarriedRecord {
         objects.filter(move |it| !others.contains(&it.identity()))
     }
 
+    /// Counts these to it too, as far as it has no others of their names.
+    pub(crate) fn keep(&mut self, kept: &[RecordedObject]) {
+        let own: BTreeSet<_> = self.objects.iter().map(RecordedObject::identity).collect();
+        let other = kept.iter().filter(|it| !own.contains(&it.identity()));
+        let other: Vec<RecordedObject> = other.cloned().collect();
+        self.objects.extend(other);
+    }
+
     pub(crate) fn find(&self, object: &ObjectRef) -> Option<&RecordedObject> {
         self.objects.iter().find(|recorded| recorded.is(object))
     }
 
     /// The bytes that it takes in its `ConfigMap`.
     pub(crate) fn size(&self) -> usize {
-        serde_json::to_string(self).map_or(usize::MAX, |text| text.len())
+        let unknown = self.objects.iter().filter(|it| it.uid.is_none()).count();
+        serde_json::to_string(self).map_or(usize::MAX, |text| text.len() + unknown * UID)
     }
 
     /// The record as its ConfigMap.

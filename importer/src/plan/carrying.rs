@@ -20,6 +20,7 @@ use crate::model::parameters::ParameterValues;
 use crate::model::record::RecordedImage;
 use crate::model::request::{Asked, Login};
 use crate::model::space::Labels;
+use crate::model::stage::Stage;
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::plan::carried::{
@@ -96,7 +97,7 @@ impl Carrying<'_> {
             return Ok(Planned::default());
         }
         let before = CarriedRecord::look(self.cluster, solution, namespace).await?;
-        if sets.is_empty() && before.objects.is_empty() {
+        if sets.is_empty() && before.is_empty() {
             let (_, unfit) = Patches::new(self.patches).end(sets);
             obstacles.extend(unfit.into_iter().map(Obstacle::from));
             return Ok(Planned::default());
@@ -141,7 +142,7 @@ impl Carrying<'_> {
         self.check_neighbours(objects.iter().chain(&cleanup), obstacles);
         let mut record = record(&objects, &rendering.definitions);
         record.cleanup = last.iter().map(|it| it.set.name.clone()).collect();
-        record.objects.extend(kept.iter().cloned());
+        record.keep(&kept);
         let planned = Planned {
             objects,
             labels,
@@ -174,15 +175,13 @@ impl Carrying<'_> {
         if set.phase == Phase::Remove {
             return Ok(Fate::Last);
         }
-        let mut standing = before
-            .objects
-            .iter()
-            .filter(|it| it.set == set.name)
-            .peekable();
-        if set.strategy == Strategy::BootstrapOnly && standing.peek().is_some() {
-            return Ok(Fate::Kept(standing.cloned().collect()));
-        }
-        Ok(Fate::Installed)
+        let standing = before.objects.iter().filter(|it| it.set == set.name);
+        let standing: Vec<RecordedObject> = standing.cloned().collect();
+        let is_there = !standing.is_empty() && standing.iter().all(RecordedObject::was_applied);
+        Ok(match set.strategy {
+            Strategy::BootstrapOnly if is_there => Fate::Kept(standing),
+            Strategy::BootstrapOnly | Strategy::Managed => Fate::Installed,
+        })
     }
 
     async fn is_served(&self, api: &ApiName) -> Result<bool, Error> {
@@ -334,7 +333,10 @@ impl Carrying<'_> {
         let gone = planned.before.beyond(&planned.record);
         // Where no set is installed anew, nothing brings the Secret along, and what it holds is nowhere else.
         let secret = parameters::reference(self.asked.id.name(), &self.place.namespace);
-        let stays = |old: &RecordedObject| old.keeps_data() || old.is(&secret);
+        let stays = |old: &RecordedObject| {
+            old.keeps_data() || old.stage == Stage::Definition || old.is(&secret)
+        };
+        let gone = gone.filter(|old| !self.becomes_the_clusters(old));
         let (stay, gone): (Vec<_>, Vec<_>) = gone.cloned().partition(stays);
         planned.record.objects.extend(stay);
         let references: Vec<ObjectRef> = gone.iter().map(RecordedObject::reference).collect();
@@ -350,6 +352,13 @@ impl Carrying<'_> {
             }
         }
         Ok(planned)
+    }
+
+    /// Whether a definition belonged to the environment before, and is the whole cluster's in this version.
+    fn becomes_the_clusters(&self, old: &RecordedObject) -> bool {
+        let mut crds = self.asked.accepted.crds().iter();
+        old.stage == Stage::Definition
+            && crds.any(|crd| crd.document["metadata"]["name"] == old.name)
     }
 
     /// Whether an object is the Secret of the parameters, and what is there holds other values: it cannot be changed.

@@ -23,7 +23,7 @@ use crate::model::owner::{check_distinct, check_owner, look};
 use crate::model::record::{self, Record};
 use crate::model::request::{Asked, CreateEnvironment, Downgrade, PullLogin, Request, Target};
 use crate::model::site::{HeldSite, OPERATOR};
-use crate::model::space;
+use crate::model::space::{self, Labels};
 use crate::model::stage::{Stage, intercepts};
 use crate::model::state::ClusterState;
 use crate::plan::carried::{self, Turn, Wave};
@@ -98,6 +98,10 @@ pub(crate) struct Deployment {
 impl PartialEq for Deployment {
     fn eq(&self, other: &Self) -> bool {
         let written = |object: &&Object| !is_default_account(object.reference());
+        let same = |one: &[Object], other: &[Object]| {
+            let other = other.iter().map(Object::reference);
+            one.iter().map(Object::reference).eq(other)
+        };
         let mine = self.objects.iter().filter(written);
         self.place == other.place
             && self.deployed.version == other.deployed.version
@@ -112,6 +116,8 @@ impl PartialEq for Deployment {
             && self.uids == other.uids
             && self.standing == other.standing
             && self.beyond == other.beyond
+            && same(&self.replaced, &other.replaced)
+            && same(&self.stopped, &other.stopped)
     }
 }
 
@@ -133,13 +139,17 @@ impl Deployment {
         own.split_at(pods.unwrap_or(own.len()))
     }
 
+    /// The labels of the namespace that this version needs, and what stands there before.
+    pub(crate) fn labels(&self) -> Labels {
+        let standing = self.standing.iter().map(|it| &it.labels);
+        space::joined(standing.chain([&self.deployed.labels]))
+    }
+
     /// The namespace while this version comes: what it needs, and what stands there before.
     pub(crate) fn space(&self) -> Value {
         let mut place = self.place.clone();
-        let standing = self.standing.iter().map(|it| &it.labels);
-        let labels = space::joined(standing.chain([&self.deployed.labels]));
         let coming = Deployed {
-            labels,
+            labels: self.labels(),
             ..self.deployed.clone()
         };
         place.solutions.insert(self.solution.clone(), coming);
@@ -266,7 +276,7 @@ impl Planner<'_> {
             asked: &target.parameters,
             standing,
             site: &site.parameters(id.name()),
-            kept: &kept,
+            kept: kept.as_ref(),
             generated,
         };
         Ok(resolving.resolve(obstacles))

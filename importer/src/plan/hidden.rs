@@ -3,6 +3,7 @@
 //! Only what the site chose or chance made is hidden, never a value that the archive has: else a publisher could have
 //! whatever he likes left out of what an administrator reads.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -49,7 +50,10 @@ impl Hidden {
     /// A message without them.
     pub(crate) fn say(&self, message: &str) -> String {
         let long = self.0.iter().filter(|text| text.len() >= WITHIN);
-        long.fold(message.to_owned(), |message, text| {
+        let mut long: Vec<&String> = long.collect();
+        // One may be the beginning of another.
+        long.sort_by_key(|text| Reverse(text.len()));
+        long.into_iter().fold(message.to_owned(), |message, text| {
             message.replace(text.as_str(), SHOWN)
         })
     }

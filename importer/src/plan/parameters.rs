@@ -36,8 +36,8 @@ pub(crate) struct Resolving<'a> {
     pub(crate) standing: Option<&'a Deployed>,
     /// What the site's files say, the stronger last.
     pub(crate) site: &'a [(String, ParameterValues)],
-    /// What the Secret holds.
-    pub(crate) kept: &'a ParameterValues,
+    /// What the Secret holds; none if none was ever applied.
+    pub(crate) kept: Option<&'a ParameterValues>,
     /// A value for each parameter that would be generated.
     pub(crate) generated: &'a ParameterValues,
 }
@@ -77,7 +77,7 @@ impl Resolving<'_> {
     pub(crate) fn resolve(&self, obstacles: &mut Vec<Obstacle>) -> Parameters {
         self.check_names(obstacles);
         let mut parameters = Parameters {
-            secret: self.kept.clone(),
+            secret: self.kept.cloned().unwrap_or_default(),
             notes: self.notes(),
             ..Parameters::default()
         };
@@ -87,7 +87,8 @@ impl Resolving<'_> {
                 Err(unfit) => obstacles.push(unfit.into()),
             }
         }
-        let hidden = self.kept.values().chain(parameters.secret.values());
+        let kept = self.kept.into_iter().flat_map(BTreeMap::values);
+        let hidden = kept.chain(parameters.secret.values());
         parameters.hidden = Hidden::of(hidden);
         for (what, values) in [
             ("the chosen values of parameters", &parameters.chosen),
@@ -165,13 +166,14 @@ impl Resolving<'_> {
             None => {}
         }
         if !self.asked.unset.contains(name) {
-            let kept = self.kept.get(name).filter(|_| parameter.sensitive);
-            if let Some(value) = kept {
-                return Ok((value.clone(), ValueSource::Kept));
-            }
-            let standing = self.standing.filter(|_| parameter.sensitive);
-            if standing.is_some_and(|standing| standing.sensitive.contains(name)) {
-                return Err(Unfit::Lost(name.clone()));
+            if let Some(kept) = self.kept.filter(|_| parameter.sensitive) {
+                if let Some(value) = kept.get(name) {
+                    return Ok((value.clone(), ValueSource::Kept));
+                }
+                let mut standing = self.standing.iter();
+                if standing.any(|standing| standing.sensitive.contains(name)) {
+                    return Err(Unfit::Lost(name.clone()));
+                }
             }
             if let Some(value) = self.before().and_then(|before| before.get(name)) {
                 return Ok((value.clone(), ValueSource::Before));
@@ -277,27 +279,29 @@ pub(crate) fn secret(
     })
 }
 
-/// What the Secret of a Solution holds for these parameters, if it is the very one that was applied. Whoever may write in
+/// What the Secret of a Solution holds for these parameters, if it is the very one that was applied; none if none is known
+/// to have been. Whoever may write in
 /// the namespace may have made another one, or put more into it.
 pub(crate) async fn kept(
     cluster: &Cluster,
     solution: &SolutionName,
     namespace: &Namespace,
     names: &BTreeSet<&ParameterName>,
-) -> Result<ParameterValues, Error> {
+) -> Result<Option<ParameterValues>, Error> {
     if names.is_empty() {
-        return Ok(ParameterValues::new());
+        return Ok(None);
     }
     let reference = reference(solution, namespace);
     let record = CarriedRecord::look(cluster, solution, namespace).await?;
-    let Some(applied) = record.find(&reference) else {
-        return Ok(ParameterValues::new());
+    let applied = record.find(&reference).filter(|it| it.uid.is_some());
+    let Some(applied) = applied else {
+        return Ok(None);
     };
     let live = look(cluster, &reference).await?;
     let ours = live.filter(|live| applied.check(live, solution).is_ok());
     let mut kept = ours.as_ref().map(values).unwrap_or_default();
     kept.retain(|name, _| names.contains(name));
-    Ok(kept)
+    Ok(Some(kept))
 }
 
 /// The values in a Secret. What cannot be read is as good as gone.
@@ -330,14 +334,14 @@ token: {type: string, sensitive: true}
         asked: AskedParameters,
         standing: Option<Deployed>,
         site: Vec<(String, ParameterValues)>,
-        kept: ParameterValues,
+        kept: Option<ParameterValues>,
     }
 
     impl Case {
         /// With all that is needed, each from a place of its own.
         fn whole() -> Self {
             Self {
-                kept: values(&json!({ "token": "t0ken" })),
+                kept: Some(values(&json!({ "token": "t0ken" }))),
                 site: vec![
                     (
                         "all".to_owned(),
@@ -380,7 +384,7 @@ token: {type: string, sensitive: true}
                 asked: &self.asked,
                 standing: self.standing.as_ref(),
                 site: &self.site,
-                kept: &self.kept,
+                kept: self.kept.as_ref(),
                 generated: &values(&json!({ "password": "chance" })),
             };
             let parameters = resolving.resolve(&mut obstacles);
@@ -472,7 +476,7 @@ token: {type: string, sensitive: true}
         assert_eq!(read, parameters.secret);
         // A value that was made once stays.
         let mut again = Case::whole();
-        again.kept = values(&json!({ "password": "first", "token": "t0ken" }));
+        again.kept = Some(values(&json!({ "password": "first", "token": "t0ken" })));
         assert_eq!(again.found("password").0, json!("first"));
         again.asked.unset.insert("password".parse().unwrap());
         assert_eq!(again.found("password").0, json!("chance"));
@@ -505,7 +509,7 @@ token: {type: string, sensitive: true}
         let mut case = Case::whole();
         case.site[0].1.extend(values(&json!({ "token": "x" })));
         assert_eq!(case.refused(), [""; 0], "the Secret counts before");
-        case.kept.clear();
+        case.kept = Some(ParameterValues::new());
         let expected =
             "the parameter `token` is sensitive, and others can read a value that is there: all";
         assert_eq!(case.refused(), [expected]);
@@ -524,7 +528,7 @@ token: {type: string, sensitive: true}
     fn values_for_other_versions_are_noted() {
         let mut case = Case::whole().standing(&json!({ "old": 1 }), &[]);
         let old = "old-secret".parse().unwrap();
-        case.kept.insert(old, json!("x"));
+        case.kept.get_or_insert_default().insert(old, json!("x"));
         case.site[0].1.extend(values(&json!({ "new": 1 })));
         let (parameters, obstacles) = case.resolve();
         assert_eq!(obstacles, [""; 0]);

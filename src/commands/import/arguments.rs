@@ -30,9 +30,9 @@ touched only when all are in place. Running it a second time pushes and changes 
 Without --environment the version only becomes available. The login to the registry is that of
 `solution login`, docker or podman.
 
-With --no-cluster the registry gets the images, and no cluster is asked or told. An archive of images
-needs no more; an operator or objects are deployed by importing it again with a cluster, which
-pushes nothing twice.
+With --no-cluster the registry gets the images, and no cluster is asked or told. An archive of
+images needs no more; an operator or objects are deployed by importing it again with a cluster,
+which pushes nothing twice.
 
 Examples:
   solution import app.iso --key publisher.pub --registry registry.site/apps
@@ -40,7 +40,7 @@ Examples:
   solution import app.iso --key a.pub --key b.pub --threshold 2 --registry push.site:5000 \\
       --pull-registry pull.site:5000 --ca-file site-ca.pem -e prod --pull-login nodes.json
   solution import images.iso --no-cluster --registry registry.site/apps
-  solution import images.iso --no-cluster --registry registry.site/apps --image-map kustomize \
+  solution import images.iso --no-cluster --registry registry.site/apps --image-map kustomize \\
       > images.yaml"
 )]
 pub(crate) struct Arguments {
@@ -81,8 +81,9 @@ pub(crate) struct Arguments {
     pub(super) turn: ChangeArguments,
 }
 
-/// What says something only where there is a cluster. What needs an environment is refused with it.
-const OF_CLUSTERS: [&str; 22] = [
+/// What says something only where there is a cluster. Also what needs an environment: clap asks for nothing that conflicts
+/// with another flag.
+const OF_CLUSTERS: [&str; 25] = [
     "environment",
     "namespace",
     "create_environment",
@@ -90,6 +91,9 @@ const OF_CLUSTERS: [&str; 22] = [
     "pull_login",
     "no_pull_secret",
     "no_pull_proof",
+    "set",
+    "values",
+    "unset",
     "adopt",
     "recreate",
     "accept",

@@ -1,7 +1,9 @@
 //! `spec.operator.template`: it may say everything about the operator's pods but what an import sets, and what it says is
 //! found nowhere else.
 
-use schemas::{ObjectSet, Operator, OperatorTemplate, Phase, Piece, split_expansions};
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemas::{ObjectSet, Operator, OperatorTemplate, Phase, Piece, SetName, split_expansions};
 use serde_json::Value;
 
 use super::metadata::is_ours;
@@ -157,10 +159,10 @@ impl Judge {
                 .into_iter()
                 .flatten()
         };
-        for variable in list("env").filter_map(|variable| text(variable, "/name")) {
-            if operator.env.iter().any(|own| own.name == variable) {
-                self.0.push(Problem::VariableTwice(variable.to_owned()));
-            }
+        let known: BTreeSet<&str> = operator.env.iter().map(|own| own.name.as_str()).collect();
+        let variables = list("env").filter_map(|variable| text(variable, "/name"));
+        for variable in variables.filter(|variable| known.contains(variable)) {
+            self.0.push(Problem::VariableTwice(variable.to_owned()));
         }
         for path in list("volumeMounts").filter_map(|mount| text(mount, "/mountPath")) {
             if path.trim_end_matches('/') == CONFIG.1 {
@@ -174,9 +176,10 @@ impl Judge {
 /// Sets that the operator waits for in vain.
 pub(crate) fn template_needs(operator: &Operator, sets: &[ObjectSet]) -> Vec<Problem> {
     let mut judge = Judge(Vec::new());
+    let by_name: BTreeMap<&SetName, &ObjectSet> = sets.iter().map(|set| (&set.name, set)).collect();
     let template = operator.template.iter();
     for needed in template.flat_map(|template| &template.needs) {
-        match sets.iter().find(|set| set.name == *needed) {
+        match by_name.get(needed) {
             None => judge.add("needs", &format!("`{needed}` is no set")),
             Some(set) if set.phase == Phase::Remove => {
                 let what = format!("`{needed}` is only applied when the Solution is removed");
@@ -188,13 +191,15 @@ pub(crate) fn template_needs(operator: &Operator, sets: &[ObjectSet]) -> Vec<Pro
     judge.0
 }
 
-/// Roles whose names Kubernetes has for its own, of an operator whose roles keep their names.
+/// ClusterRoles whose names Kubernetes has for its own, of an operator whose roles keep their names.
 pub(crate) fn kept_names<'a>(
     operator: Option<&Operator>,
     roles: &'a [Value],
 ) -> impl Iterator<Item = Problem> + use<'a> {
     let kept = operator.is_some_and(Operator::keeps_role_names);
-    let roles = roles.iter().enumerate().filter(move |_| kept);
+    let wide = |role: &Value| text(role, "/kind") == Some("ClusterRole");
+    let roles = roles.iter().enumerate();
+    let roles = roles.filter(move |(_, role)| kept && wide(role));
     roles.filter_map(|(index, role)| {
         let name = text(role, "/metadata/name").filter(|name| is_kubernetes_role(name))?;
         Some(Problem::RoleName(index + 1, name.to_owned()))
@@ -290,5 +295,21 @@ mod tests {
                 "{field}"
             );
         }
+    }
+
+    #[test]
+    fn names_of_kubernetes_are_refused_where_they_are_kept() {
+        let operator = |template: Value| {
+            let operator = json!({"image": {"name": "a", "tag": "1"}, "scope": "Cluster", "template": template});
+            serde_json::from_value::<Operator>(operator).unwrap()
+        };
+        let roles = ["Role", "ClusterRole"];
+        let roles = roles.map(|kind| json!({"kind": kind, "metadata": {"name": "view"}}));
+        let found = |operator: &Operator| -> Vec<String> {
+            let found = kept_names(Some(operator), &roles);
+            found.map(|problem| format!("{problem:?}")).collect()
+        };
+        assert_eq!(found(&operator(json!({}))), [r#"RoleName(2, "view")"#]);
+        assert_eq!(found(&operator(Value::Null)), [""; 0]);
     }
 }
