@@ -9,7 +9,7 @@ use crate::admission::Admission;
 use crate::carried::{OWN, import, pack, pack_as, pods, release};
 use crate::common::Answer;
 use crate::faults::{everywhere, run};
-use crate::site::{Site, difference, eventually};
+use crate::site::{Site, consent_id, difference, eventually};
 
 /// How long a version may take that never becomes ready.
 const SHORT: [&str; 2] = ["--timeout", "8"];
@@ -47,12 +47,6 @@ fn assert_runs(site: &Site, version: &str) {
     let told = [&operator["version"], &operator["condition"]];
     assert_eq!(told, [version, "ready"], "{status:#}");
     assert!(status["incomplete"].is_null(), "{status:#}");
-}
-
-/// The id of what reaches beyond the environment, as the refusal names it.
-fn id(refused: &str) -> String {
-    let id = refused.split("--accept ").nth(1).unwrap();
-    id.split('`').next().unwrap().to_owned()
 }
 
 #[test]
@@ -222,8 +216,7 @@ fn webhooks_that_are_never_served_lock_nothing_and_an_upgrade_to_them_is_taken_b
     let own = OWN;
     let unserved = pack(&site, "2.0.0", own, &format!("{text}{WEBHOOK}{MORE}"));
     let refused = import(&site, &unserved, &[]).failure(1);
-    let id = id(&refused);
-    let accepted = [&["--accept", &id][..], &SHORT].concat();
+    let accepted = [&["--accept", consent_id(&refused)][..], &SHORT].concat();
 
     // A first install has nothing to return to.
     let failed = import(&site, &unserved, &accepted);

@@ -256,8 +256,8 @@ fn admission_that_refuses_is_an_obstacle_and_later_an_incomplete_change() {
         (REFUSES, "no change on fridays", 1),
         (UNREACHABLE, "outage.example.test", 3),
     ] {
-        let before = site.snapshot();
         let refused = in_force(&site, objects);
+        let before = site.snapshot();
         let answer = Answer::of(&mut upgrade(&site, &[]));
         let text = answer.failure(code);
         says(&text, &[words]);

@@ -25,7 +25,7 @@ const LEFT: &str =
     "namespaces,customresourcedefinitions,clusterroles,clusterrolebindings,serviceaccounts";
 
 /// Every kind of which the program writes objects.
-const WRITTEN: &str = "configmaps,services,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,deployments,namespaces,customresourcedefinitions";
+const WRITTEN: &str = "configmaps,secrets,services,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,deployments,statefulsets,daemonsets,jobs,cronjobs,namespaces,customresourcedefinitions,validatingwebhookconfigurations,mutatingwebhookconfigurations,priorityclasses";
 
 /// The ServiceAccount of the namespace `default` that the program works as.
 const USER: &str = "importer";
@@ -393,6 +393,12 @@ fn as_asked_for(mut object: Value) -> Value {
         annotations.remove("deployment.kubernetes.io/revision");
     }
     object
+}
+
+/// The id of what reaches beyond the environment, as the refusal names it.
+pub(crate) fn consent_id(refused: &str) -> &str {
+    let id = refused.split("--accept ").nth(1).unwrap();
+    id.split('`').next().unwrap()
 }
 
 /// A variable of the sandbox.

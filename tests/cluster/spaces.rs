@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::carried::import;
 use crate::common::Answer;
-use crate::site::{Site, eventually};
+use crate::site::{Site, consent_id, eventually};
 
 const ENFORCE: &str = "{.metadata.labels.pod-security\\.kubernetes\\.io/enforce}";
 
@@ -57,9 +57,7 @@ spec:
 }
 
 fn accepted(site: &Site, archive: &str, refused: &str) -> Answer {
-    let id = refused.split("--accept ").nth(1).unwrap();
-    let id = id.split('`').next().unwrap();
-    import(site, archive, &["--accept", id])
+    import(site, archive, &["--accept", consent_id(refused)])
 }
 
 #[test]

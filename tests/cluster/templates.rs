@@ -1,8 +1,11 @@
 //! The template of an operator: its pods are what the publisher says, and what they mount may come with it.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
-use crate::site::Site;
+use crate::common::Answer;
+use crate::site::{Site, consent_id};
 
 /// The example's server as an operator, since it answers probes; the operator proper beside it.
 const OPERATOR: &str = "  operator:
@@ -45,7 +48,7 @@ fn pack(site: &Site, operator: &str) -> String {
     "template.iso".to_owned()
 }
 
-fn import(site: &Site, archive: &str, more: &[&str]) -> crate::common::Answer {
+fn import(site: &Site, archive: &str, more: &[&str]) -> Answer {
     let into = ["-e", "prod", "--pull-secret", "login", "--replace"];
     site.import(archive, &[&into[..], more].concat())
 }
@@ -106,9 +109,7 @@ fn a_pod_that_reaches_its_node_has_to_be_accepted() {
     let line = "the pods of Deployment prod/example-operator take port 18080 of their node";
     assert!(refused.contains(line), "{refused}");
     assert_eq!(site.snapshot(), before);
-    let id = refused.split("--accept ").nth(1).unwrap();
-    let id = id.split('`').next().unwrap();
-    import(&site, &archive, &["--accept", id]).success();
+    import(&site, &archive, &["--accept", consent_id(&refused)]).success();
 }
 
 #[test]
@@ -141,6 +142,92 @@ fn what_an_operator_mounts_may_come_with_it_before() {
     assert_ne!(gone.code, 0, "{gone:?}");
 }
 
+/// The example's operator with its webhook, which needs what the site mounts.
+const JUDGE: &str = "  operator:
+    image: {name: example-operator, tag: 1.0.0}
+    securityContext: {runAsNonRoot: true, readOnlyRootFilesystem: true}
+    template:
+      spec:
+        containers:
+          - name: manager
+            env:
+              - {name: WATCH_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
+              - {name: WEBHOOK_CERTIFICATES, value: /cert}
+            ports: [{name: webhook, containerPort: 9443}]
+            readinessProbe: {tcpSocket: {port: webhook}, periodSeconds: 1}
+            volumeMounts: [{name: cert, mountPath: /cert, readOnly: true}]
+        volumes: [{name: cert, secret: {secretName: example-operator-cert}}]
+  manifests: [{name: webhooks, files: [webhooks.yaml], namespaces: [{name: example-system, fixed: false}]}]
+";
+
+/// What has the API server ask it.
+const ASKS: &str = "
+apiVersion: v1
+kind: Service
+metadata: {name: example-operator-webhook, namespace: example-system}
+spec: {selector: {app: example-operator}, ports: [{port: 443, targetPort: webhook}]}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: example-operator}
+webhooks:
+  - name: versionservers.example.metalk8s.test
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    failurePolicy: Fail
+    clientConfig: {service: {name: example-operator-webhook, namespace: example-system}, caBundle: AUTHORITY}
+    rules: [{apiGroups: [example.metalk8s.test], apiVersions: ['*'], resources: [versionservers], operations: [CREATE, UPDATE]}]
+";
+
+/// Makes the certificate of the webhook's Service, has the namespace mount it, and returns it in base64.
+fn certificate(site: &Site) -> String {
+    let arguments = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout tls.key -out tls.crt -days 2 -subj /CN=webhook -addext subjectAltName=DNS:example-operator-webhook.prod.svc";
+    let mut openssl = Command::new("openssl");
+    openssl.args(arguments.split(' '));
+    Answer::of(openssl.current_dir(site.desk.path("."))).success();
+    let create = ["create", "secret", "tls", "example-operator-cert"];
+    let files = ["--cert=tls.crt", "--key=tls.key"];
+    site.kubectl("prod", &[&create[..], &files].concat())
+        .success();
+    let path = "{.data.tls\\.crt}";
+    site.field("prod", "secret/example-operator-cert", path)
+}
+
+#[test]
+fn an_operators_webhook_refuses_while_it_is_served_and_goes_with_it() {
+    let site = Site::new("webhook");
+    site.environment("prod");
+    let asks = ASKS.replace("AUTHORITY", &certificate(&site));
+    site.desk.write("1.0.0/webhooks.yaml", asks);
+    let archive = pack(&site, JUDGE);
+    let refused = import(&site, &archive, &[]).failure(1);
+    let words = "ValidatingWebhookConfiguration example-operator is made";
+    assert!(refused.contains(words), "{refused}");
+    import(&site, &archive, &["--accept", consent_id(&refused)]).success();
+    let webhook = "validatingwebhookconfiguration/example-operator";
+    let policy = site.field("default", webhook, "{.webhooks[0].failurePolicy}");
+    assert_eq!(policy, "Fail");
+
+    let server = |name: &str, version: &str| {
+        let text = format!(
+            "{{apiVersion: example.metalk8s.test/v1alpha1, kind: VersionServer, metadata: {{name: {name}}}, spec: {{replicas: 0, version: {version}}}}}"
+        );
+        site.desk.write("server.yaml", text);
+        site.kubectl("prod", &["apply", "--filename", "server.yaml"])
+    };
+    let refused = server("wrong", "9.9.9").failure(1);
+    let words = "this site does not have version 9.9.9 of the example";
+    assert!(refused.contains(words), "{refused}");
+    server("right", "1.0.0").success();
+
+    // What the API server asks is not in the way of what goes.
+    let undeploy = ["undeploy", "example", "-e", "prod", "--output", "json"];
+    let undone = site.solution(&undeploy).json();
+    let first = "ValidatingWebhookConfiguration example-operator";
+    assert_eq!(undone["removed"][0], first, "{undone:#}");
+    server("wrong", "9.9.9").success();
+}
+
 /// The names of the ClusterRoles of the Solution.
 fn cluster_roles(site: &Site) -> Vec<String> {
     let ours = "--selector=solutions.metalk8s.scality.com/solution=example";
@@ -158,9 +245,7 @@ fn roles_get_the_names_that_the_release_has_for_them() {
     site.environment("prod");
     let accept = |archive: &str| {
         let refused = import(&site, archive, &[]).failure(1);
-        let id = refused.split("--accept ").nth(1).unwrap();
-        let id = id.split('`').next().unwrap().to_owned();
-        import(&site, archive, &["--accept", &id]).success();
+        import(&site, archive, &["--accept", consent_id(&refused)]).success();
     };
     crate::consent::pack(&site, "nodes", "", "Cluster", "wide.iso");
     accept("wide.iso");
