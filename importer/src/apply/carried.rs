@@ -19,7 +19,7 @@ use crate::model::owner::check_carried;
 use crate::model::stage::{Stage, batches, intercepts};
 use crate::model::vocabulary as v;
 use crate::plan::Ready;
-use crate::plan::carried::Turn;
+use crate::plan::carried::Precedence;
 use crate::plan::deployment::Deployment;
 use crate::plan::parameters;
 
@@ -64,16 +64,16 @@ impl Ready<'_> {
         Ok(())
     }
 
-    /// Brings what is carried and has its turn, in its order.
+    /// Brings what is carried and has this precedence, in its order.
     pub(crate) async fn bring(
         &self,
         deployment: &Deployment,
-        turn: Turn,
+        precedence: Precedence,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let first = deployment.first_workloads();
         let waves = deployment.waves.iter().enumerate();
-        for (index, wave) in waves.filter(|(_, wave)| wave.turn == turn) {
+        for (index, wave) in waves.filter(|(_, wave)| wave.precedence == precedence) {
             if first == Some(index) {
                 self.stop_former(deployment, leased).await?;
             }
@@ -96,7 +96,7 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         for object in objects {
-            self.make_room(deployment, object, leased).await?;
+            self.remove_replaced(deployment, object, leased).await?;
         }
         let decide = |object: &Object, live: Option<&Object>| {
             self.check_carried(deployment, object, live)?;
@@ -128,7 +128,7 @@ impl Ready<'_> {
     }
 
     /// Removes an object that is to be made anew.
-    pub(crate) async fn make_room(
+    pub(crate) async fn remove_replaced(
         &self,
         deployment: &Deployment,
         object: &Object,

@@ -12,7 +12,7 @@ use crate::model::event::Event;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::owner::check_owner;
 use crate::plan::Ready;
-use crate::plan::carried::Turn;
+use crate::plan::carried::Precedence;
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::deployment::{Deployment, is_default_account};
 
@@ -196,7 +196,7 @@ impl Ready<'_> {
         for object in before {
             self.put(deployment, object, leased).await?;
         }
-        self.bring(deployment, Turn::First, leased).await?;
+        self.bring(deployment, Precedence::First, leased).await?;
         if deployment.operator.is_some() && deployment.first_workloads().is_none() {
             self.stop_former(deployment, leased).await?;
         }
@@ -204,7 +204,7 @@ impl Ready<'_> {
             self.put(deployment, object, leased).await?;
         }
         self.come_up(deployment, leased).await?;
-        self.bring(deployment, Turn::Behind, leased).await
+        self.bring(deployment, Precedence::Behind, leased).await
     }
 
     /// Waits for the operator. Its pods that wait for an image are started anew before: what was applied may be what
@@ -237,7 +237,7 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let solution = self.asked.id.name();
-        self.make_room(deployment, object, leased).await?;
+        self.remove_replaced(deployment, object, leased).await?;
         let decide = |live: Option<&Object>| {
             if is_default_account(object.reference()) {
                 let secret = deployment.deployed.pull_secret.as_ref();

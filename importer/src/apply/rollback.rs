@@ -86,7 +86,7 @@ impl Before {
         let webhooks = self.webhooks().map(|webhooks| disarmed(webhooks, None));
         let webhooks = webhooks.collect::<Result<Vec<_>, _>>()?;
         for former in &deployment.replaced {
-            make_room(leased, former, solution, wait).await?;
+            remove_successor(leased, former, solution, wait).await?;
         }
         put_back(leased, solution, &webhooks).await?;
         put_back(leased, solution, &self.operator).await?;
@@ -139,7 +139,7 @@ fn as_asked_for(live: Vec<Object>) -> Result<Vec<Object>, Error> {
 }
 
 /// Removes what was made anew in the place of this object, which could not become it.
-async fn make_room(
+async fn remove_successor(
     leased: &mut Leased<'_>,
     former: &Object,
     solution: &SolutionName,

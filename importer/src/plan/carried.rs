@@ -33,7 +33,7 @@ pub(crate) struct Carried {
 
 /// Whether a set is there before the operator's pods start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum Precedence {
     /// They need it.
     First,
     /// It may need them.
@@ -44,7 +44,7 @@ pub(crate) enum Turn {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wave {
     pub(crate) stage: Stage,
-    pub(crate) turn: Turn,
+    pub(crate) precedence: Precedence,
     /// Where they stand among the objects of the deployment.
     pub(crate) objects: Range<usize>,
 }
@@ -76,10 +76,10 @@ pub(crate) fn waves(carried: &[Carried], behind: usize, needed: &BTreeSet<&SetNa
         begin = end;
         Wave {
             stage: wave[0].stage,
-            turn: if needed.contains(&wave[0].set) {
-                Turn::First
+            precedence: if needed.contains(&wave[0].set) {
+                Precedence::First
             } else {
-                Turn::Behind
+                Precedence::Behind
             },
             objects,
         }
@@ -243,7 +243,7 @@ impl Rendering<'_> {
             let inside = object["metadata"]["namespace"] == self.namespace.as_str();
             self.log_in(object.pointer_mut(&pod), inside);
         }
-        settle(&mut object);
+        normalize(&mut object);
         if object["apiVersion"] == "batch/v1" && object["kind"] == "Job" {
             let inputs = Digest::new(Sha256::digest(object.to_string()).into()).hex();
             object["metadata"]["annotations"][v::INPUTS] = json!(inputs);
@@ -314,13 +314,13 @@ fn texts(given: Value) -> BTreeMap<String, Value> {
 
 /// Leaves out what the cluster says, and what others fill in; and writes what Kubernetes stores in another form in that
 /// form, so that applying it again changes nothing.
-fn settle(object: &mut Value) {
+fn normalize(object: &mut Value) {
     if let Value::Object(fields) = object {
         fields.remove("status");
     }
     let kind = object["kind"].as_str().unwrap_or_default().to_owned();
     match kind.as_str() {
-        "Secret" => settle_secret(object),
+        "Secret" => normalize_secret(object),
         "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
             let webhooks = object["webhooks"].as_array_mut();
             for webhook in webhooks.into_iter().flatten() {
@@ -336,7 +336,7 @@ fn settle(object: &mut Value) {
 }
 
 /// Kubernetes stores only `data`.
-fn settle_secret(object: &mut Value) {
+fn normalize_secret(object: &mut Value) {
     let Value::Object(fields) = object else {
         return;
     };
@@ -859,16 +859,16 @@ mod tests {
         assert!(needed(None, &sets).is_empty());
         let needed = needed(Some(&operator), &sets);
         let carried = ["issuer", "certificate", "web"].map(config_map);
-        let turns: Vec<_> = waves(&carried, 5, &needed)
+        let ranked: Vec<_> = waves(&carried, 5, &needed)
             .into_iter()
-            .map(|wave| (wave.objects, wave.turn))
+            .map(|wave| (wave.objects, wave.precedence))
             .collect();
         assert_eq!(
-            turns,
+            ranked,
             [
-                (5..6, Turn::First),
-                (6..7, Turn::First),
-                (7..8, Turn::Behind)
+                (5..6, Precedence::First),
+                (6..7, Precedence::First),
+                (7..8, Precedence::Behind)
             ]
         );
     }

@@ -26,7 +26,7 @@ use crate::model::site::{HeldSite, OPERATOR};
 use crate::model::space::{self, Labels};
 use crate::model::stage::{Stage, intercepts};
 use crate::model::state::ClusterState;
-use crate::plan::carried::{self, Turn, Wave};
+use crate::plan::carried::{self, Precedence, Wave};
 use crate::plan::carrying::{Carrying, Planned};
 use crate::plan::choices;
 use crate::plan::consent::{self, Beyond};
@@ -166,7 +166,8 @@ impl Deployment {
     pub(crate) fn first_workloads(&self) -> Option<usize> {
         let mut waves = self.waves.iter();
         waves.position(|wave| {
-            wave.stage == Stage::Workload && (self.operator.is_none() || wave.turn == Turn::First)
+            wave.stage == Stage::Workload
+                && (self.operator.is_none() || wave.precedence == Precedence::First)
         })
     }
 
