@@ -124,7 +124,8 @@ impl Ready<'_> {
     async fn remove_stale(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
         let shown = self.decision.deployment.iter();
         for object in shown.flat_map(|deployment| &deployment.stale) {
-            self.remove_former(object.reference(), leased).await?;
+            self.remove_former(object.reference(), object.uid(), leased)
+                .await?;
         }
         Ok(())
     }

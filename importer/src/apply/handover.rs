@@ -1,13 +1,13 @@
 //! Carries the change between an operator and what is carried as it is: stops what ran before what takes its place
 //! starts, and the other way round where that does not come up.
 
-use deployer::{Conflicts, Object, ObjectRef};
+use deployer::{Conflicts, Leaving, Object, ObjectRef};
 
 use crate::apply::leased::Leased;
 use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
-use crate::model::owner::owner_of;
+use crate::model::owner::is_that;
 use crate::model::stage::intercepts;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
@@ -26,7 +26,8 @@ impl Ready<'_> {
         // Nothing may refuse what follows while nobody answers.
         let calling = deployment.stale.iter();
         for object in calling.filter(|it| intercepts(it.reference())) {
-            self.remove_former(object.reference(), leased).await?;
+            self.remove_former(object.reference(), object.uid(), leased)
+                .await?;
         }
         self.stop(&deployment.stopped, leased).await
     }
@@ -41,12 +42,18 @@ impl Ready<'_> {
             object.gvk().group == "apps" && !deployment.was_there(object.reference())
         };
         let new = deployment.objects.iter().filter(is_new);
-        let new: Vec<ObjectRef> = new.map(|it| it.reference().clone()).collect();
-        for object in &new {
-            self.remove_former(object, leased).await?;
+        // What this change did not write is not known to be ours.
+        let written = |object: &Object| {
+            let (object, uid) = leased.uids().get_key_value(object.reference())?;
+            let (object, uid) = (object.clone(), Some(uid.clone()));
+            Some(Leaving { object, uid })
+        };
+        let new: Vec<Leaving> = new.filter_map(written).collect();
+        for Leaving { object, uid } in &new {
+            self.remove_former(object, uid.as_deref(), leased).await?;
         }
         let wait = self.asked.request.wait;
-        leased.cluster.wait_gone(&new, wait).await?;
+        leased.cluster.wait_removed(&new, wait, &|_| ()).await?;
         self.stop(&deployment.stopped, leased).await
     }
 
@@ -65,42 +72,53 @@ impl Ready<'_> {
 
     async fn stop(&self, workloads: &[Object], leased: &mut Leased<'_>) -> Result<(), Error> {
         let solution = self.asked.id.name();
+        let mut stopping = Vec::new();
         for workload in workloads {
             let reference = workload.reference();
+            // It may have been made anew by this change.
+            let written = leased.uids().get(reference).map(String::as_str);
+            let uid = written.or(workload.uid()).map(str::to_owned);
+            let leaving = Leaving {
+                object: reference.clone(),
+                uid: uid.clone(),
+            };
+            stopping.push(leaving);
             if reference.gvk.kind == "DaemonSet" {
-                self.remove_former(reference, leased).await?;
+                self.remove_former(reference, uid.as_deref(), leased)
+                    .await?;
                 continue;
             }
             let decide = |live: Option<&Object>| {
-                let ours = live.filter(|live| owner_of(live, solution).is_ok());
+                let ours =
+                    live.filter(|live| is_that(live, uid.as_deref(), solution).is_ok());
                 ours.map(stopped).transpose()
             };
             leased.put_with(Conflicts::Force, reference, decide).await?;
         }
         let wait = self.asked.request.wait;
-        for workload in workloads {
-            let reference = workload.reference();
+        for leaving in &stopping {
             leased.lock.check()?;
-            if reference.gvk.kind == "DaemonSet" {
-                let gone = std::slice::from_ref(reference);
-                leased.cluster.wait_gone(gone, wait).await?;
+            if leaving.object.gvk.kind == "DaemonSet" {
+                let gone = std::slice::from_ref(leaving);
+                leased.cluster.wait_removed(gone, wait, &|_| ()).await?;
             } else {
-                leased.cluster.wait_stopped(reference, wait).await?;
+                leased.cluster.wait_stopped(&leaving.object, wait).await?;
             }
         }
         Ok(())
     }
 
-    /// Removes an object if it is still the Solution's.
+    /// Removes an object if it is still the Solution's, and the very one that has this uid.
     pub(crate) async fn remove_former(
         &self,
         object: &ObjectRef,
+        uid: Option<&str>,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let solution = self.asked.id.name();
-        let removed = leased.remove(object, |live| owner_of(live, solution));
+        let removed = leased.remove(object, |live| is_that(live, uid, solution));
         match removed.await {
-            Err(Error::Refused(Obstacle::Owned(..))) => Ok(()),
+            Err(Error::Refused(Obstacle::Owned(..) | Obstacle::MadeAnew(_))) => Ok(()),
             other => other,
         }
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
-use crate::model::owner::{look, owner_of};
+use crate::model::owner::{is_that, look};
 use crate::model::stage::Stage;
 use crate::model::vocabulary as v;
 
@@ -77,13 +77,7 @@ impl RecordedObject {
     /// Whether what is there is what was applied, and not another object that somebody made under its name; and whether
     /// it still has the mark by which people see that.
     pub(crate) fn check(&self, live: &Object, solution: &SolutionName) -> Result<(), Obstacle> {
-        owner_of(live, solution)?;
-        match &self.uid {
-            Some(uid) if live.uid() != Some(uid) => {
-                Err(Obstacle::MadeAnew(live.reference().to_string()))
-            }
-            _ => Ok(()),
-        }
+        is_that(live, self.uid.as_deref(), solution)
     }
 
     /// Whether it is known to have been written. What runs once may have been removed since, by itself.

@@ -91,6 +91,20 @@ pub(crate) fn owner_of(live: &Object, solution: &SolutionName) -> Result<(), Obs
     ))
 }
 
+/// Whether an object is one of the Solution's and the very one of this uid, if that is known: another one may have been made
+/// under its name.
+pub(crate) fn is_that(
+    live: &Object,
+    uid: Option<&str>,
+    solution: &SolutionName,
+) -> Result<(), Obstacle> {
+    owner_of(live, solution)?;
+    if uid.is_some_and(|uid| live.uid() != Some(uid)) {
+        return Err(Obstacle::MadeAnew(live.reference().to_string()));
+    }
+    Ok(())
+}
+
 /// Names of an archive may come to the same name of an object; then the last one would be all there is.
 pub(crate) fn check_distinct(objects: &[Object], obstacles: &mut Vec<Obstacle>) {
     let mut seen = BTreeSet::new();
