@@ -297,6 +297,108 @@ fn what_a_release_has_in_the_whole_cluster_is_accepted_owned_and_taken_back() {
     assert_eq!(left, expected);
 }
 
+/// What a later version has no more: something that has to let go what it was asked for, with what it reads and is reached by.
+const DROPPED: &str = "
+---
+apiVersion: v1
+kind: Service
+metadata: {name: extra, namespace: shop-system}
+spec: {selector: {app: extra}, ports: [{port: 8080}]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: extra, namespace: shop-system}
+rules: [{apiGroups: [''], resources: [configmaps], verbs: [get]}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: extra, namespace: shop-system}
+spec:
+  selector: {matchLabels: {app: extra}}
+  template:
+    metadata: {labels: {app: extra}}
+    spec:
+      containers:
+        - name: extra
+          image: registry.example.test/example/server:1.0.0
+          readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+---
+apiVersion: shop.test/v1
+kind: Basket
+metadata: {name: last, namespace: shop-system}
+";
+
+/// The kind of what it was asked for, which stays.
+const BASKETS: &str = "
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: baskets.shop.test}
+spec:
+  group: shop.test
+  scope: Namespaced
+  names: {kind: Basket, listKind: BasketList, plural: baskets, singular: basket}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+";
+
+/// A webhook of somebody else that calls the Service which goes.
+const CALLER: &str = "
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: extra-caller}
+webhooks:
+  - name: extra.shop.test
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    failurePolicy: Fail
+    clientConfig: {service: {name: extra, namespace: prod, port: 8080}}
+    objectSelector: {matchLabels: {judged: by-extra}}
+    rules: [{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE]}]
+";
+
+#[test]
+fn what_an_upgrade_drops_goes_in_the_order_of_a_removal() {
+    let site = Site::new("dropped");
+    site.environment("prod");
+    let text = format!("{}{BASKETS}", release("hello", "one"));
+    let first = pack(&site, "1.0.0", OWN, &format!("{text}{DROPPED}"));
+    import(&site, &first, &[]).success();
+    let held = |finalizers: &str| {
+        let held = format!(r#"{{"metadata": {{"finalizers": {finalizers}}}}}"#);
+        let patch = ["patch", "basket", "last", "--type=merge", "--patch", &held];
+        site.kubectl("prod", &patch).success();
+    };
+    held(r#"["shop.test/held"]"#);
+    site.apply(CALLER).success();
+
+    let second = pack(&site, "2.0.0", OWN, &text);
+    let plan = import(&site, &second, &["--dry-run", "--output", "json"]).json();
+    let removed = plan["target"]["removed"].to_string();
+    let caller = "ValidatingWebhookConfiguration extra-caller";
+    assert!(removed.contains(caller), "{removed}");
+
+    // As long as it is held, what may have to let it go runs.
+    let failed = import(&site, &second, &["--timeout", "8"]);
+    assert_ne!(failed.code, 0, "{failed:?}");
+    assert!(failed.stderr.contains("Basket prod/last"), "{failed:?}");
+    let ready = site.field("prod", "deployment/extra", "{.status.readyReplicas}");
+    assert_eq!(ready, "1");
+    let webhooks = ["get", "validatingwebhookconfigurations", "--output=name"];
+    let webhooks = site.kubectl("default", &webhooks).success();
+    assert!(!webhooks.contains("extra-caller"), "{webhooks}");
+
+    held("null");
+    let done = import(&site, &second, &["--output", "json"]).json();
+    let removed = done["removed"].as_array().unwrap();
+    let at = |object: &str| removed.iter().position(|it| *it == *object).unwrap();
+    let workload = at("Deployment prod/extra");
+    for data in ["Service prod/extra", "Role prod/extra"] {
+        assert!(workload < at(data), "{removed:?}");
+    }
+    let again = import(&site, &second, &["--output", "json"]).json();
+    assert_eq!(again["removed"], serde_json::json!([]), "{again}");
+}
+
 /// A database that keeps its pod by name.
 const STATEFUL: &str = "
 apiVersion: apps/v1

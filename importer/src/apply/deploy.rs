@@ -1,6 +1,8 @@
 //! Brings an operator to an environment: its objects, the wait until it is ready, and the way back when it does not
 //! become so.
 
+use std::collections::BTreeSet;
+
 use deployer::{Cluster, Object, ObjectRef};
 use schemas::{KubernetesName, Version};
 
@@ -120,10 +122,17 @@ impl Ready<'_> {
         Ok(Some((version.clone(), before)))
     }
 
-    /// Removes what the plan showed, as far as it is still the Solution's.
+    /// Removes what the plan showed, as far as it is still the Solution's: first what was carried, as a removal does.
     async fn remove_stale(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
-        let shown = self.decision.deployment.iter();
-        for object in shown.flat_map(|deployment| &deployment.stale) {
+        let Some(shown) = &self.decision.deployment else {
+            return Ok(());
+        };
+        let (solution, wait) = (self.asked.id.name(), self.asked.request.wait);
+        let mut going = shown.going.clone();
+        going.take(leased, solution, wait).await?;
+        let taken: BTreeSet<ObjectRef> = going.references().collect();
+        let others = shown.stale.iter();
+        for object in others.filter(|it| !taken.contains(it.reference())) {
             self.remove_former(object.reference(), object.uid(), leased)
                 .await?;
         }

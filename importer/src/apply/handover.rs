@@ -8,7 +8,6 @@ use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::is_that;
-use crate::model::stage::intercepts;
 use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
 use crate::plan::handover::stopped;
@@ -24,10 +23,8 @@ impl Ready<'_> {
             return Ok(());
         }
         // Nothing may refuse what follows while nobody answers.
-        let calling = deployment.stale.iter();
-        for object in calling.filter(|it| intercepts(it.reference())) {
-            self.remove_former(object.reference(), object.uid(), leased)
-                .await?;
+        if let Some(shown) = &self.decision.deployment {
+            shown.going.disarm(leased, self.asked.id.name()).await?;
         }
         self.stop(&deployment.stopped, leased).await
     }

@@ -11,7 +11,6 @@ use serde::Serialize;
 use crate::apply::change::{Change, Run};
 use crate::apply::definitions::Definitions;
 use crate::apply::leased::{Done, Leased};
-use crate::apply::withdraw::Withdrawal;
 use crate::model::authority::Authority;
 use crate::model::cleanup::RemoveSets;
 use crate::model::error::Error;
@@ -31,6 +30,7 @@ use crate::plan::rights::{
     check_cleaning, check_labels, check_removing, check_withdrawing, of_change,
 };
 use crate::plan::uses::{Images, workloads};
+use crate::plan::withdrawal::Withdrawal;
 
 /// What an undo removed and what it left, for people and programs. Of a dry run: what it would.
 #[derive(Clone, Debug, Default, Serialize)]

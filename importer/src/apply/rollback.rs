@@ -7,7 +7,6 @@ use schemas::{Namespace, SolutionName};
 
 use crate::apply::carried::{asks_nobody, disarmed, without_injected};
 use crate::apply::leased::Leased;
-use crate::apply::withdraw::Withdrawal;
 use crate::model::applied::without_server_fields;
 use crate::model::authority::Authority;
 use crate::model::carried::{CarriedRecord, RecordedObject};
@@ -18,6 +17,7 @@ use crate::model::vocabulary as v;
 use crate::plan::deployment::{Deployment, without};
 use crate::plan::handover::started;
 use crate::plan::trial::Unchanged;
+use crate::plan::withdrawal::Withdrawal;
 
 /// What ran before an upgrade.
 #[derive(Debug)]

@@ -67,6 +67,20 @@ impl Planned {
         }
         self.record = self.record.seen(&standing);
     }
+
+    /// What goes of what was carried before, among these objects as they were seen.
+    pub(crate) fn going(&self, stale: &[Object]) -> CarriedRecord {
+        let uid = |object: &Object| Some((object.reference().clone(), object.uid()?.to_owned()));
+        let uids: BTreeMap<ObjectRef, String> = stale.iter().filter_map(uid).collect();
+        let gone = self.before.beyond(&self.record).cloned();
+        let gone = CarriedRecord {
+            objects: gone
+                .filter(|it| uids.contains_key(&it.reference()))
+                .collect(),
+            ..CarriedRecord::default()
+        };
+        gone.seen(&uids)
+    }
 }
 
 /// Everything that it is planned from.

@@ -40,6 +40,7 @@ use crate::plan::parameters::{self, Parameters, Resolving};
 use crate::plan::patches::Patched;
 use crate::plan::place;
 use crate::plan::proof::images_of;
+use crate::plan::withdrawal::Withdrawal;
 
 /// Changes of a letter between a name and the one that may have been meant.
 const NEAR: usize = 3;
@@ -57,6 +58,8 @@ pub(crate) struct Deployment {
     /// What goes once it is ready, as it was seen. Only what a plan showed is removed: whoever may write in the
     /// namespace can make more that looks like ours at any time.
     pub(crate) stale: Vec<Object>,
+    /// Those of these that were carried, and what calls them, as they are taken back.
+    pub(crate) going: Withdrawal,
     /// What has the name of something that would go, and is not what was applied.
     pub(crate) left: Vec<ObjectRef>,
     /// The uids of those that are there.
@@ -331,6 +334,9 @@ impl Planner<'_> {
         let unfit = handover::unfit(&stopped, &objects);
         carried.replaced.extend(unfit.cloned());
         carried.know(&uids);
+        let stale = stale(live, &objects, &carried);
+        let going = carried.going(&stale);
+        let going = Withdrawal::of(self.cluster, id.name(), going, |_, _| true).await?;
         let mut deployment = Deployment {
             images_before,
             rights,
@@ -338,7 +344,8 @@ impl Planner<'_> {
             cleanup: std::mem::take(&mut carried.cleanup),
             namespace,
             deployed,
-            stale: stale(live, &objects, &carried),
+            stale: going.callers.iter().cloned().chain(stale).collect(),
+            going,
             left: carried.left,
             objects,
             uids,

@@ -35,6 +35,7 @@ pub(crate) mod summary;
 mod template;
 pub(crate) mod trial;
 pub(crate) mod uses;
+pub(crate) mod withdrawal;
 
 use std::borrow::Cow;
 

@@ -100,6 +100,9 @@ pub(crate) async fn check_writing(
             needs.carried(carried.objects.iter());
             needs.served();
         }
+        if deployment.going.has_services() {
+            needs.callers();
+        }
         if !deployment.carried.cleanup.is_empty() || !carried.cleanup.is_empty() {
             let (solution, namespace) = (&deployment.solution, &deployment.namespace);
             needs.cleanup(Some(&cleanup::reference(solution, namespace)));
@@ -108,7 +111,8 @@ pub(crate) async fn check_writing(
             needs.stopped();
         }
         for object in &deployment.stale {
-            if carried.find(object.reference()).is_none() {
+            let is_known = carried.find(object.reference()).is_some();
+            if !is_known && !deployment.going.callers.contains(object) {
                 needs.removed(object.reference());
                 needs.put_back(object.reference());
             }

@@ -313,6 +313,8 @@ impl<'a> Wanted<'a> {
         if !recorded.is_empty() && self.verbs.contains(&Verb::Deploy) {
             needs.carried(recorded.iter());
             needs.served();
+            // An upgrade may drop a Service.
+            needs.callers();
         }
         if !recorded.is_empty() && self.verbs.contains(&Verb::Undeploy) {
             needs.withdrawn(recorded.iter());

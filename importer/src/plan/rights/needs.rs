@@ -207,6 +207,12 @@ impl Needs {
         for object in objects {
             self.recorded(&REMOVE, object);
         }
+        self.callers();
+        self.of_records(&REMOVE, CORE, "configmaps");
+    }
+
+    /// Looking for what calls Services that go, and removing it.
+    pub(crate) fn callers(&mut self) {
         let admission = "admissionregistration.k8s.io";
         for (group, resource) in [
             (admission, "validatingwebhookconfigurations"),
@@ -215,7 +221,6 @@ impl Needs {
         ] {
             self.everywhere(&FIND, group, resource, None);
         }
-        self.of_records(&REMOVE, CORE, "configmaps");
     }
 
     /// Looking whether a namespace has what somebody may need. Where this user may not, it stays.

@@ -1,0 +1,347 @@
+//! What goes when a deployment is taken back that carries objects as they are, and when of several: what could refuse the
+//! rest first, then what its workloads have to let go, then the workloads, then what they read.
+
+use std::collections::BTreeMap;
+
+use deployer::{Cluster, Gvk, Object, ObjectRef};
+use schemas::{Namespace, SetName, SolutionName};
+
+use crate::model::carried::{CarriedRecord, RecordedObject};
+use crate::model::cleanup::{self, Cleanup, RemoveSets};
+use crate::model::error::Error;
+use crate::model::inventory::custom_resources;
+use crate::model::obstacle::{Obstacle, Unfit};
+use crate::model::owner::{check_carried, look};
+use crate::model::request::Adopt;
+use crate::model::stage::{Stage, intercepts};
+use crate::model::vocabulary as v;
+
+/// What a deployment carries, as it is taken back.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Withdrawal {
+    /// What the site has recorded.
+    pub(crate) recorded: CarriedRecord,
+    /// What is applied before anything goes.
+    pub(crate) cleanup: Cleanup,
+    /// What is in the way of that.
+    pub(crate) obstacles: Vec<Obstacle>,
+    /// Those of the objects that are there and go, in their order.
+    pub(crate) objects: Vec<RecordedObject>,
+    /// What has the name of one of them, and is not what was applied.
+    pub(crate) left: Vec<ObjectRef>,
+    /// What calls one of its Services whenever something is written, whoever made it.
+    pub(crate) callers: Vec<Object>,
+    /// What stays.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Withdrawal {
+    /// What would be taken back of a Solution in a namespace.
+    pub(crate) async fn plan(
+        cluster: &Cluster,
+        solution: &SolutionName,
+        namespace: &Namespace,
+        sets: RemoveSets,
+    ) -> Result<Self, Error> {
+        let recorded = CarriedRecord::look(cluster, solution, namespace).await?;
+        let mut withdrawal = Self::of(cluster, solution, recorded, |_, _| true).await?;
+        withdrawal
+            .find_cleanup(cluster, solution, namespace, sets)
+            .await?;
+        Ok(withdrawal)
+    }
+
+    /// What would be taken back of what is recorded, as far as it goes.
+    pub(crate) async fn of(
+        cluster: &Cluster,
+        solution: &SolutionName,
+        recorded: CarriedRecord,
+        goes: impl Fn(&RecordedObject, &Object) -> bool,
+    ) -> Result<Self, Error> {
+        let mut withdrawal = Self {
+            recorded: recorded.clone(),
+            ..Self::default()
+        };
+        let references: Vec<ObjectRef> = recorded
+            .objects
+            .iter()
+            .map(RecordedObject::reference)
+            .collect();
+        let wanted: Vec<&ObjectRef> = references.iter().collect();
+        let found = cluster.get_each(&wanted).await?;
+        for ((object, reference), live) in recorded.objects.into_iter().zip(references).zip(found) {
+            let live = match live {
+                Err(deployer::Error::NoSuchKind(_)) => None,
+                Err(deployer::Error::Forbidden { .. }) => {
+                    // It goes as far as can be told; that this user may look is asked with all other rights.
+                    withdrawal.objects.push(object);
+                    continue;
+                }
+                other => other?,
+            };
+            let Some(live) = live.filter(|live| goes(&object, live)) else {
+                continue;
+            };
+            if object.check(&live, solution).is_err() {
+                withdrawal.left.push(reference);
+                continue;
+            }
+            match stays(cluster, &object, &live).await? {
+                Some(note) => withdrawal.notes.push(note),
+                None => withdrawal.objects.push(object),
+            }
+        }
+        withdrawal.objects.sort_by_key(Departure::of);
+        let mut callers = withdrawal.find_callers(cluster).await?;
+        let goes = |caller: &Object| {
+            let mut objects = withdrawal.objects.iter();
+            objects.any(|it| it.is(caller.reference()))
+        };
+        callers.retain(|caller| !goes(caller));
+        withdrawal.callers = callers;
+        let left = withdrawal.left.iter();
+        let calls = |left: &ObjectRef| {
+            let mut callers = withdrawal.callers.iter();
+            callers.any(|caller| caller.reference() == left)
+        };
+        let left = left.filter(|left| !calls(left));
+        let left = left.map(|left| format!("{left} stays: it is not what was applied"));
+        withdrawal.notes.extend(left);
+        Ok(withdrawal)
+    }
+
+    /// Whether the site has kept something that is applied before.
+    pub(crate) fn cleans_up(&self) -> bool {
+        !self.recorded.cleanup.is_empty()
+    }
+
+    /// What is applied before anything goes.
+    pub(crate) fn applied(&self) -> impl Iterator<Item = ObjectRef> {
+        self.cleanup.steps.iter().map(|it| it.recorded.reference())
+    }
+
+    /// What is to be applied before anything goes.
+    async fn find_cleanup(
+        &mut self,
+        cluster: &Cluster,
+        solution: &SolutionName,
+        namespace: &Namespace,
+        sets: RemoveSets,
+    ) -> Result<(), Error> {
+        let names: Vec<&str> = self.recorded.cleanup.iter().map(SetName::as_str).collect();
+        let names = names.join(", ");
+        if names.is_empty() || self.recorded.cleaned {
+            return Ok(());
+        }
+        if sets == RemoveSets::Skip {
+            let note = format!("what {solution} applies before it is removed is left out: {names}");
+            self.notes.push(note);
+            return Ok(());
+        }
+        let Some(cleanup) = Cleanup::look(cluster, solution, namespace).await? else {
+            let kept = cleanup::reference(solution, namespace).to_string();
+            self.obstacles.push(Unfit::CleanupLost(kept, names).into());
+            return Ok(());
+        };
+        for object in cleanup.objects()? {
+            let live = match look(cluster, object.reference()).await {
+                // Its definition comes before it.
+                Err(Error::Cluster(deployer::Error::NoSuchKind(_))) => None,
+                other => other?,
+            };
+            let checked = check_carried(&object, live.as_ref(), solution, Adopt::Refuse);
+            self.obstacles.extend(checked.err());
+        }
+        self.cleanup = cleanup;
+        Ok(())
+    }
+
+    /// Everything that goes, in its order.
+    pub(crate) fn references(&self) -> impl Iterator<Item = ObjectRef> {
+        let objects = self.objects.iter().map(RecordedObject::reference);
+        let callers = self.callers.iter().map(Object::reference);
+        callers.cloned().chain(objects)
+    }
+
+    /// The objects that go at the same time.
+    pub(crate) fn at(&self, departure: Departure) -> BTreeMap<ObjectRef, RecordedObject> {
+        let objects = self.objects.iter().filter(|it| Departure::of(it) == departure);
+        objects.map(|it| (it.reference(), it.clone())).collect()
+    }
+
+    /// Whether Services go, so that something may call them.
+    pub(crate) fn has_services(&self) -> bool {
+        self.recorded.objects.iter().any(is_service)
+    }
+
+    /// What calls one of the Services that go, whoever made it.
+    pub(crate) async fn find_callers(&self, cluster: &Cluster) -> Result<Vec<Object>, Error> {
+        if !self.has_services() {
+            return Ok(Vec::new());
+        }
+        let mut callers = Vec::new();
+        for kind in callers_kinds() {
+            let all = match cluster.list(&kind, None, None).await {
+                Err(deployer::Error::Forbidden { .. }) => continue,
+                other => other?,
+            };
+            callers.extend(all.into_iter().filter(|live| self.is_called_by(live)));
+        }
+        Ok(callers)
+    }
+
+    /// Whether an object calls one of the Services that go.
+    pub(crate) fn is_called_by(&self, live: &Object) -> bool {
+        let value = live.as_value();
+        let webhooks = value["webhooks"].as_array().into_iter().flatten();
+        let services = webhooks.map(|webhook| &webhook["clientConfig"]["service"]);
+        let mut called = services.chain([&value["spec"]["service"]]);
+        called.any(|service| {
+            let mut recorded = self.recorded.objects.iter();
+            recorded.any(|object| {
+                is_service(object)
+                    && service["name"] == object.name.as_str()
+                    && object.namespace.as_deref() == service["namespace"].as_str()
+            })
+        })
+    }
+}
+
+/// When an object is taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Departure {
+    /// It could refuse what follows.
+    Interceptor,
+    /// Its workloads may have to let it go.
+    Resource,
+    Workload,
+    Data,
+    Definition,
+    Space,
+}
+
+impl Departure {
+    pub(crate) fn of(object: &RecordedObject) -> Self {
+        match object.stage {
+            _ if intercepts(&object.reference()) => Self::Interceptor,
+            Stage::Resource => Self::Resource,
+            Stage::Workload => Self::Workload,
+            Stage::Data => Self::Data,
+            Stage::Definition => Self::Definition,
+            Stage::Space => Self::Space,
+        }
+    }
+}
+
+fn is_service(object: &RecordedObject) -> bool {
+    (object.api_version.as_str(), object.kind.as_str()) == ("v1", "Service")
+}
+
+/// The kinds whose objects have the API server call a Service.
+pub(crate) fn callers_kinds() -> [Gvk; 3] {
+    let admission = "admissionregistration.k8s.io/v1";
+    [
+        Gvk::new(admission, "ValidatingWebhookConfiguration"),
+        Gvk::new(admission, "MutatingWebhookConfiguration"),
+        Gvk::new("apiregistration.k8s.io/v1", "APIService"),
+    ]
+}
+
+/// Why an object stays, if it does.
+async fn stays(
+    cluster: &Cluster,
+    object: &RecordedObject,
+    live: &Object,
+) -> Result<Option<String>, Error> {
+    let what = live.reference();
+    Ok(match object.stage {
+        Stage::Space if !live.annotations().contains_key(v::CREATED) => {
+            Some(format!("{what} was there before, and stays"))
+        }
+        Stage::Definition if !custom_resources(cluster, live).await?.is_empty() => {
+            Some(format!("{what} stays, since objects of it exist"))
+        }
+        Stage::Data if object.kind == "PersistentVolumeClaim" => {
+            Some(format!("{what} stays, with its data"))
+        }
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn recorded(stage: Stage, api_version: &str, kind: &str, name: &str) -> RecordedObject {
+        RecordedObject {
+            set: "main".parse().unwrap(),
+            stage,
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            resource: String::new(),
+            namespace: Some("own".to_owned()),
+            name: name.to_owned(),
+            inputs: None,
+            uid: None,
+        }
+    }
+
+    #[test]
+    fn what_could_refuse_goes_first_and_namespaces_last() {
+        let webhook = "admissionregistration.k8s.io/v1";
+        let mut objects = [
+            recorded(Stage::Space, "v1", "Namespace", "a"),
+            recorded(
+                Stage::Definition,
+                "apiextensions.k8s.io/v1",
+                "CustomResourceDefinition",
+                "b",
+            ),
+            recorded(Stage::Data, "v1", "Service", "c"),
+            recorded(Stage::Workload, "apps/v1", "Deployment", "d"),
+            recorded(
+                Stage::Workload,
+                webhook,
+                "ValidatingWebhookConfiguration",
+                "e",
+            ),
+            recorded(Stage::Resource, "shop.test/v1", "Cart", "f"),
+        ];
+        objects.sort_by_key(Departure::of);
+        let names: Vec<&str> = objects.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["e", "f", "d", "c", "b", "a"]);
+    }
+
+    #[test]
+    fn whoever_made_it_what_calls_a_service_that_goes_is_found() {
+        let withdrawal = Withdrawal {
+            recorded: CarriedRecord {
+                objects: vec![recorded(Stage::Data, "v1", "Service", "web")],
+                ..CarriedRecord::default()
+            },
+            ..Withdrawal::default()
+        };
+        let called = |value: serde_json::Value| {
+            let mut object =
+                json!({ "apiVersion": "v1", "kind": "K", "metadata": { "name": "x" } });
+            object
+                .as_object_mut()
+                .unwrap()
+                .extend(value.as_object().unwrap().clone());
+            withdrawal.is_called_by(&Object::new(object).unwrap())
+        };
+        let webhook = |namespace: &str, name: &str| {
+            let service = json!({ "namespace": namespace, "name": name });
+            json!({ "webhooks": [{}, { "clientConfig": { "service": service } }] })
+        };
+        assert!(called(webhook("own", "web")));
+        assert!(called(
+            json!({ "spec": { "service": { "namespace": "own", "name": "web" } } })
+        ));
+        assert!(!called(webhook("own", "other")));
+        assert!(!called(webhook("other", "web")));
+        assert!(!called(json!({ "spec": { "service": null } })));
+    }
+}
