@@ -41,5 +41,9 @@ pub const NARROWINGS: usize = 1000;
 /// other Solutions, and twice in a receipt. 256 parameters have 250 bytes each.
 pub const PARAMETERS_SIZE: usize = 64 * 1024;
 
+/// How far what goes with an object is followed: to what belongs to it, what belongs to that, and so on. Programs make four
+/// generations; whoever makes more is told that they stay.
+pub const GENERATIONS: usize = 8;
+
 /// Seconds that a plan may have an operator waited for: a day, as on the command line.
 pub const WAIT: u64 = 86_400;

@@ -62,6 +62,8 @@ const SEEN: &str =
 const LOST: &str = "give the same value again with `--values FILE`; `--unset NAME` does without it, and generates another one where the archive asks for that";
 const SITE_FILE: &str =
     "change the site's file (`solution site set`), or have the cluster get what it names";
+const CONVERTED: &str =
+    "delete these objects first, while their webhook is there: without it nobody could read them";
 const PLAN_AGAIN: &str =
     "run the same command again: it makes a new plan, and nothing has to be pushed twice";
 
@@ -164,6 +166,7 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::LabelGiven(..) => "deploy one of them in another environment",
         Unfit::LabelSet(..) => LABELS,
         Unfit::CleanupLost(..) => SKIP_REMOVE_SETS,
+        Unfit::Converted(..) => CONVERTED,
     };
     words.to_owned()
 }

@@ -399,6 +399,59 @@ fn what_an_upgrade_drops_goes_in_the_order_of_a_removal() {
     assert_eq!(again["removed"], serde_json::json!([]), "{again}");
 }
 
+/// A kind whose objects a webhook of the release would convert, with an object of it.
+const CONVERTED: &str = "
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: crates.shop.test}
+spec:
+  group: shop.test
+  scope: Namespaced
+  names: {kind: Crate, listKind: CrateList, plural: crates, singular: crate}
+  conversion:
+    strategy: Webhook
+    webhook:
+      conversionReviewVersions: [v1]
+      clientConfig: {service: {name: shop, namespace: shop-system, port: 8080}}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+---
+apiVersion: shop.test/v1
+kind: Crate
+metadata: {name: first, namespace: shop-system}
+";
+
+#[test]
+fn a_definition_goes_with_its_objects_and_no_object_loses_its_webhook() {
+    let site = Site::new("converted");
+    site.environment("prod");
+    let text = format!("{}{CONVERTED}", release("hello", "one"));
+    let archive = pack(&site, "1.0.0", OWN, &text);
+    let refused = import(&site, &archive, &[]).failure(1);
+    let id = refused.split("--accept ").nth(1).unwrap();
+    let id = id.split('`').next().unwrap();
+    import(&site, &archive, &["--accept", id]).success();
+
+    let others = "{apiVersion: shop.test/v1, kind: Crate, metadata: {name: of-a-user, namespace: default}}";
+    site.apply(others).success();
+    let before = site.snapshot();
+    let undeploy = ["undeploy", "shop", "-e", "prod"];
+    let refused = site.solution(&undeploy).failure(1);
+    let words = "CustomResourceDefinition crates.shop.test has its objects converted by a webhook that would go, and 1 of them would stay: Crate default/of-a-user";
+    assert!(refused.contains(words), "{refused}");
+    let refused = site.solution(&["delete", "shop", "--yes"]).failure(1);
+    assert!(refused.contains(words), "{refused}");
+    assert_eq!(site.snapshot(), before, "nothing is written");
+
+    let delete = ["delete", "crate", "of-a-user"];
+    site.kubectl("default", &delete).success();
+    let undone = site.solution(&undeploy).success();
+    assert!(!undone.contains("stays, since objects"), "{undone}");
+    let left = wide(&site);
+    let definition = "customresourcedefinition.apiextensions.k8s.io/crates.shop.test";
+    assert!(!left.iter().any(|it| it == definition), "{left:?}");
+}
+
 /// A database that keeps its pod by name.
 const STATEFUL: &str = "
 apiVersion: apps/v1

@@ -153,7 +153,10 @@ impl Deletion {
             let (obstacles, uses) = going
                 .obstacles(cluster, solution, self.even_if_used)
                 .await?;
-            if let Some(obstacle) = added.into_iter().chain(obstacles).next() {
+            let carried = going.spaces.iter();
+            let carried = carried.flat_map(|leave| leave.carried.obstacles.clone());
+            let mut obstacles = added.into_iter().chain(obstacles).chain(carried);
+            if let Some(obstacle) = obstacles.next() {
                 return Err(obstacle.into());
             }
             Ok(Decided {

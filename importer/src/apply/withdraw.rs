@@ -11,7 +11,7 @@ use crate::apply::leased::Leased;
 use crate::model::carried::{self, CarriedRecord, RecordedObject};
 use crate::model::cleanup;
 use crate::model::error::Error;
-use crate::model::inventory::NEEDED;
+use crate::model::inventory::{NEEDED, custom_resources};
 use crate::model::obstacle::Obstacle;
 use crate::plan::withdrawal::{Departure, Withdrawal};
 
@@ -84,6 +84,9 @@ impl Withdrawal {
         for departure in departures {
             let recorded = self.at(departure);
             let mut objects: Vec<ObjectRef> = recorded.keys().cloned().collect();
+            if departure == Departure::Definition {
+                objects = self.unused(objects, leased.cluster, wait).await?;
+            }
             if departure == Departure::Space {
                 objects = self.unoccupied(objects, leased.cluster).await?;
             }
@@ -110,6 +113,39 @@ impl Withdrawal {
         leased.remove_all(&objects, propagation, may).await
     }
 
+    /// The definitions that have no objects, once those are gone that go with others; the others stay, and are noted.
+    async fn unused(
+        &mut self,
+        definitions: Vec<ObjectRef>,
+        cluster: &Cluster,
+        wait: Duration,
+    ) -> Result<Vec<ObjectRef>, Error> {
+        let mut unused = Vec::new();
+        for definition in definitions {
+            let Some(live) = cluster.get(&definition).await? else {
+                continue;
+            };
+            let is_used = self.used.contains(&definition);
+            // One that goes already takes its objects with it.
+            let resources = if is_used || live.is_being_deleted() {
+                Vec::new()
+            } else {
+                custom_resources(cluster, &live).await?
+            };
+            let (leaving, staying): (Vec<Object>, Vec<Object>) =
+                resources.into_iter().partition(|it| self.goes(it));
+            if is_used || !staying.is_empty() {
+                let note = format!("{definition} stays, since objects of it exist");
+                self.notes.push(note);
+                continue;
+            }
+            let leaving: Vec<Leaving> = leaving.iter().map(of_object).collect();
+            cluster.wait_removed(&leaving, wait, &|_| ()).await?;
+            unused.push(definition);
+        }
+        Ok(unused)
+    }
+
     /// The namespaces that nobody needs; the others stay, and are noted.
     async fn unoccupied(
         &mut self,
@@ -132,13 +168,21 @@ impl Withdrawal {
     /// Removes what calls the Services that go.
     async fn silence(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
         for caller in self.find_callers(leased.cluster).await? {
-            let may = |live: &Object| match self.is_called_by(live) {
-                true => Ok(()),
-                false => Err(Obstacle::Changed),
+            let may = |live: &Object| {
+                let calls = self.is_called_by(live);
+                calls.then_some(()).ok_or(Obstacle::Changed)
             };
             leased.remove(caller.reference(), may).await?;
         }
         Ok(())
+    }
+}
+
+/// The very object, to wait until it is gone.
+fn of_object(live: &Object) -> Leaving {
+    Leaving {
+        object: live.reference().clone(),
+        uid: live.uid().map(str::to_owned),
     }
 }
 

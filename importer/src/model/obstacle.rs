@@ -342,6 +342,9 @@ pub enum Unfit {
     /// What sets come to that are applied before a removal, in an object that is not there.
     #[error("what is applied before the removal ({1}) was kept in {0}, and is gone")]
     CleanupLost(String, String),
+    /// So many objects of a definition would stay, and the webhook goes that converts them.
+    #[error("{0} has its objects converted by a webhook that would go, and {1} of them would stay: {2}")]
+    Converted(String, usize, String),
 }
 
 /// What only who administers the cluster can do for who administers a namespace.

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use manifests::{Address, Expansion};
-use schemas::{ApiName, Condition, ImagePlace, KubernetesName, Patch, Phase, Strategy};
+use schemas::{
+    ApiName, Condition, ImagePlace, KubernetesName, Patch, Phase, SolutionName, Strategy,
+};
 use serde_json::{Value, json};
 use validator::CarriedSet;
 
@@ -30,6 +32,7 @@ use crate::plan::login;
 use crate::plan::parameters::{self, Parameters};
 use crate::plan::patches::{Patched, Patches};
 use crate::plan::place::check_reserved;
+use crate::plan::withdrawal::Withdrawal;
 
 /// What a deployment carries.
 #[derive(Debug, Default)]
@@ -69,7 +72,12 @@ impl Planned {
     }
 
     /// What goes of what was carried before, among these objects as they were seen.
-    pub(crate) fn going(&self, stale: &[Object]) -> CarriedRecord {
+    pub(crate) async fn going(
+        &self,
+        cluster: &Cluster,
+        solution: &SolutionName,
+        stale: &[Object],
+    ) -> Result<Withdrawal, Error> {
         let uid = |object: &Object| Some((object.reference().clone(), object.uid()?.to_owned()));
         let uids: BTreeMap<ObjectRef, String> = stale.iter().filter_map(uid).collect();
         let gone = self.before.beyond(&self.record).cloned();
@@ -79,7 +87,7 @@ impl Planned {
                 .collect(),
             ..CarriedRecord::default()
         };
-        gone.seen(&uids)
+        Withdrawal::of(cluster, solution, gone.seen(&uids), |_, _| true).await
     }
 }
 

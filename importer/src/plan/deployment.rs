@@ -316,8 +316,7 @@ impl Planner<'_> {
             .carrying(target, &place, &deployed, (&parameters, &patches))
             .plan(obstacles)
             .await?;
-        let place_now = (&place, space.as_ref());
-        self.note_carried(place_now, &mut carried, &mut deployed, obstacles);
+        self.note_carried((&place, space.as_ref()), &mut carried, &mut deployed, obstacles);
         let needed = carried::needed(operator, accepted.sets());
         let waves = carried::waves(&carried.objects, behind, &needed);
         objects.extend(carried.objects.drain(..).map(|carried| carried.object));
@@ -331,12 +330,10 @@ impl Planner<'_> {
         let beyond = Beyond::of((id, &target.environment, &namespace), all.split_at(behind))?;
         let rights = consent::compare(&live, &objects)?;
         let stopped = handover::stopping(&live, &objects, (id.name(), &namespace));
-        let unfit = handover::unfit(&stopped, &objects);
-        carried.replaced.extend(unfit.cloned());
+        carried.replaced.extend(handover::unfit(&stopped, &objects).cloned());
         carried.know(&uids);
         let stale = stale(live, &objects, &carried);
-        let going = carried.going(&stale);
-        let going = Withdrawal::of(self.cluster, id.name(), going, |_, _| true).await?;
+        let going = carried.going(self.cluster, id.name(), &stale).await?;
         let mut deployment = Deployment {
             images_before,
             rights,

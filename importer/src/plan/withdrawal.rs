@@ -1,20 +1,23 @@
 //! What goes when a deployment is taken back that carries objects as they are, and when of several: what could refuse the
 //! rest first, then what its workloads have to let go, then the workloads, then what they read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use schemas::{Namespace, SetName, SolutionName};
+use serde_json::Value;
 
+use crate::limits;
 use crate::model::carried::{CarriedRecord, RecordedObject};
 use crate::model::cleanup::{self, Cleanup, RemoveSets};
 use crate::model::error::Error;
 use crate::model::inventory::custom_resources;
-use crate::model::obstacle::{Obstacle, Unfit};
+use crate::model::obstacle::{Obstacle, Unfit, named};
 use crate::model::owner::{check_carried, look};
 use crate::model::request::Adopt;
 use crate::model::stage::{Stage, intercepts};
 use crate::model::vocabulary as v;
+use crate::plan::rights::check_resources;
 
 /// What a deployment carries, as it is taken back.
 #[derive(Clone, Debug, Default)]
@@ -23,10 +26,14 @@ pub(crate) struct Withdrawal {
     pub(crate) recorded: CarriedRecord,
     /// What is applied before anything goes.
     pub(crate) cleanup: Cleanup,
-    /// What is in the way of that.
+    /// What is in the way.
     pub(crate) obstacles: Vec<Obstacle>,
     /// Those of the objects that are there and go, in their order.
     pub(crate) objects: Vec<RecordedObject>,
+    /// The definitions that others' objects keep, and that cannot be judged once their webhook is gone.
+    pub(crate) used: Vec<ObjectRef>,
+    /// The uids of what goes, with those of what belongs to it and goes with it.
+    pub(crate) uids: BTreeSet<String>,
     /// What has the name of one of them, and is not what was applied.
     pub(crate) left: Vec<ObjectRef>,
     /// What calls one of its Services whenever something is written, whoever made it.
@@ -69,6 +76,7 @@ impl Withdrawal {
             .collect();
         let wanted: Vec<&ObjectRef> = references.iter().collect();
         let found = cluster.get_each(&wanted).await?;
+        let mut definitions = Vec::new();
         for ((object, reference), live) in recorded.objects.into_iter().zip(references).zip(found) {
             let live = match live {
                 Err(deployer::Error::NoSuchKind(_)) => None,
@@ -86,12 +94,18 @@ impl Withdrawal {
                 withdrawal.left.push(reference);
                 continue;
             }
-            match stays(cluster, &object, &live).await? {
-                Some(note) => withdrawal.notes.push(note),
-                None => withdrawal.objects.push(object),
+            if let Some(note) = stays(&object, &live) {
+                withdrawal.notes.push(note);
+                continue;
             }
+            withdrawal.uids.extend(live.uid().map(str::to_owned));
+            if object.stage == Stage::Definition {
+                definitions.push(live);
+            }
+            withdrawal.objects.push(object);
         }
         withdrawal.objects.sort_by_key(Departure::of);
+        withdrawal.judge(cluster, &definitions).await?;
         let mut callers = withdrawal.find_callers(cluster).await?;
         let goes = |caller: &Object| {
             let mut objects = withdrawal.objects.iter();
@@ -108,6 +122,42 @@ impl Withdrawal {
         let left = left.map(|left| format!("{left} stays: it is not what was applied"));
         withdrawal.notes.extend(left);
         Ok(withdrawal)
+    }
+
+    /// Finds out which resources of these definitions go with what goes. Others that need the webhook which converts them
+    /// are in the way: without it, nobody could read them any more. A definition that has others for any other reason is
+    /// found to have them when it is to go.
+    async fn judge(&mut self, cluster: &Cluster, definitions: &[Object]) -> Result<(), Error> {
+        if check_resources(cluster, definitions.iter(), &mut self.obstacles).await? {
+            return Ok(());
+        }
+        let mut resources = Vec::new();
+        for definition in definitions {
+            resources.push(custom_resources(cluster, definition).await?);
+        }
+        for _ in 0..limits::GENERATIONS {
+            let all = resources.iter().flatten();
+            let belonging = all.filter(|it| belongs(it, &self.uids));
+            let uids = belonging.filter_map(Object::uid).map(str::to_owned);
+            let uids: Vec<String> = uids.collect();
+            self.uids.extend(uids);
+        }
+        for (definition, resources) in definitions.iter().zip(&resources) {
+            let staying = resources.iter().filter(|it| !self.goes(it));
+            let staying: Vec<String> = staying.map(|it| it.reference().to_string()).collect();
+            if !staying.is_empty() && is_converted(definition) {
+                self.used.push(definition.reference().clone());
+                let (what, count) = (definition.reference().to_string(), staying.len());
+                self.obstacles
+                    .push(Unfit::Converted(what, count, named(staying)).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an object is one that goes, or goes with one.
+    pub(crate) fn goes(&self, live: &Object) -> bool {
+        live.uid().is_some_and(|uid| self.uids.contains(uid))
     }
 
     /// Whether the site has kept something that is applied before.
@@ -247,25 +297,31 @@ pub(crate) fn callers_kinds() -> [Gvk; 3] {
     ]
 }
 
-/// Why an object stays, if it does.
-async fn stays(
-    cluster: &Cluster,
-    object: &RecordedObject,
-    live: &Object,
-) -> Result<Option<String>, Error> {
+/// Whether all that an object belongs to goes, so that the garbage collector takes it as well.
+fn belongs(object: &Object, going: &BTreeSet<String>) -> bool {
+    let owners = object.as_value()["metadata"]["ownerReferences"].as_array();
+    let mut owners = owners.into_iter().flatten().peekable();
+    let goes = |owner: &Value| owner["uid"].as_str().is_some_and(|uid| going.contains(uid));
+    owners.peek().is_some() && owners.all(goes)
+}
+
+/// Whether a webhook converts the objects of a definition.
+fn is_converted(definition: &Object) -> bool {
+    definition.as_value()["spec"]["conversion"]["strategy"] == "Webhook"
+}
+
+/// Why an object stays, if that is known before anything goes.
+fn stays(object: &RecordedObject, live: &Object) -> Option<String> {
     let what = live.reference();
-    Ok(match object.stage {
+    match object.stage {
         Stage::Space if !live.annotations().contains_key(v::CREATED) => {
             Some(format!("{what} was there before, and stays"))
-        }
-        Stage::Definition if !custom_resources(cluster, live).await?.is_empty() => {
-            Some(format!("{what} stays, since objects of it exist"))
         }
         Stage::Data if object.kind == "PersistentVolumeClaim" => {
             Some(format!("{what} stays, with its data"))
         }
         _ => None,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -312,6 +368,23 @@ mod tests {
         objects.sort_by_key(Departure::of);
         let names: Vec<&str> = objects.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["e", "f", "d", "c", "b", "a"]);
+    }
+
+    #[test]
+    fn what_belongs_to_what_goes_goes_with_it() {
+        let owned_by = |owners: &[&str]| {
+            let owners: Vec<Value> = owners.iter().map(|uid| json!({ "uid": uid })).collect();
+            let object = json!({
+                "apiVersion": "shop.test/v1", "kind": "Cart",
+                "metadata": { "name": "c", "ownerReferences": owners },
+            });
+            Object::new(object).unwrap()
+        };
+        let going = ["a".to_owned(), "b".to_owned()].into();
+        assert!(belongs(&owned_by(&["a"]), &going));
+        assert!(belongs(&owned_by(&["a", "b"]), &going));
+        assert!(!belongs(&owned_by(&["a", "c"]), &going), "it stays for c");
+        assert!(!belongs(&owned_by(&[]), &going));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::model::carried::RecordedObject;
 use crate::model::cleanup;
 use crate::model::error::Error;
 use crate::model::request::{Goal, Target};
+use crate::model::stage::Stage;
 use crate::model::vocabulary as v;
 use crate::model::{namespace_record, record, site};
 use crate::plan::carried::{self, Carried};
@@ -319,6 +320,12 @@ impl<'a> Wanted<'a> {
         if !recorded.is_empty() && self.verbs.contains(&Verb::Undeploy) {
             needs.withdrawn(recorded.iter());
             needs.space();
+        }
+        if self.verbs.contains(&Verb::Deploy) || self.verbs.contains(&Verb::Undeploy) {
+            // Those that belong to an environment go with it, once they have no objects.
+            let carried = self.carried()?;
+            let definitions = carried.iter().filter(|it| it.stage == Stage::Definition);
+            needs.resources(definitions.map(|it| it.object.as_value()));
         }
         self.add_cleanup(&recorded, &mut needs);
         Ok(needs)
