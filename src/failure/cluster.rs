@@ -185,6 +185,20 @@ impl From<importer::Error> for Failure {
                 E::Cluster(cause) => Self::new(cause.answer().0, error),
                 _ => Self::unknown(error),
             },
+            E::Mixed {
+                previous, source, ..
+            } => {
+                let whole = format!(
+                    "`solution deploy NAME {previous} --environment ENV` brings version {previous} back as a whole; the same command goes on with the new one"
+                );
+                match source.as_ref() {
+                    E::Cluster(cause) => {
+                        let outcome = cause.answer().0;
+                        quoting(log_of(cause), Self::new(outcome, error)).hint(whole)
+                    }
+                    _ => Self::unknown(error).hint(whole),
+                }
+            }
             E::Unserved { .. } => Self::unknown(error).hint(UNSERVED),
             E::Object(_)
             | E::Placeholder(_)

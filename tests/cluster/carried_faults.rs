@@ -165,6 +165,52 @@ fn an_upgrade_that_is_refused_half_way_is_told_and_completes_when_it_is_run_agai
     assert_eq!(pods(&site, "prod"), running);
 }
 
+#[test]
+fn what_an_interruption_left_is_never_called_the_version_before() {
+    let site = Site::new("carried-mixed");
+    site.environment("prod");
+    let first = pack(&site, "1.0.0", OWN, &release("hello", "one"));
+    import(&site, &first, &[]).success();
+    let (before, running) = (everything(&site), pods(&site, "prod"));
+    let second = format!("{}{MORE}", release("good day", "one"));
+    let second = pack(&site, "2.0.0", OWN, &broken(&second));
+    let policy = refusing(&site);
+    assert_ne!(import(&site, &second, &SHORT).code, 0);
+    drop(policy);
+
+    // The texts may be those of the new version already.
+    let mut failed = import(&site, &second, &SHORT);
+    eventually("the object is taken", || {
+        let refused = failed.stderr.contains("refused by the test");
+        if refused {
+            failed = import(&site, &second, &SHORT);
+        }
+        (!refused).then_some(())
+    });
+    let words = "version 1.0.0 was not put back: an earlier change to version 2.0.0 did not end";
+    assert!(failed.stderr.contains(words), "{failed:?}");
+    let hint = "`solution deploy NAME 1.0.0 --environment ENV` brings version 1.0.0 back";
+    assert!(failed.stderr.contains(hint), "{failed:?}");
+    assert!(!failed.stderr.contains("running again"), "{failed:?}");
+    let told = status(&site);
+    assert_eq!(told["incomplete"][0]["verb"], "import", "{told:#}");
+
+    // As a whole it comes back, and then it is something to go back to.
+    import(&site, &first, &[]).success();
+    assert_runs(&site, "1.0.0");
+    eventually("everything is as before", || {
+        difference(&before, &everything(&site))
+            .is_empty()
+            .then_some(())
+    });
+    eventually("only the pods that were there are", || {
+        (pods(&site, "prod") == running).then_some(())
+    });
+    let failed = import(&site, &second, &SHORT);
+    let words = "version 1.0.0 is running again";
+    assert!(failed.stderr.contains(words), "{failed:?}");
+}
+
 /// A webhook that would refuse pods in every namespace, and whose Service has no pods and nobody to write its certificate
 /// authority.
 const WEBHOOK: &str = "

@@ -28,20 +28,24 @@ impl Ready<'_> {
         let note = |place: &mut NamespaceRecord| {
             let deployed = deployment.deployed.clone();
             place.solutions.insert(solution.clone(), deployed);
+            place.coming.remove(solution);
         };
         let mut place = deployment.place.clone();
-        let labels = deployment.labels();
         if let Some(standing) = place.solutions.get_mut(solution)
-            && standing.labels != labels
+            && *standing != deployment.deployed
         {
             // Known before they are given, so that they can be taken back whatever happens.
-            standing.labels = labels;
+            standing.labels = deployment.labels();
+            let coming = self.asked.id.version().clone();
+            place.coming.insert(solution.clone(), coming);
             place.write(leased).await?;
         }
         place.write_space_as(deployment.space(), leased).await?;
         if deployment.standing.is_none() {
             // Noted before the first object, so that there is an undo whatever happens.
             note(&mut place);
+            let coming = self.asked.id.version().clone();
+            place.coming.insert(solution.clone(), coming);
         }
         place.write(leased).await?;
         let (new, before) = (&deployment.carried, &deployment.carried_before);
@@ -106,20 +110,29 @@ impl Ready<'_> {
         Ok(())
     }
 
-    /// The other version that ran, with its objects: what an upgrade returns to that does not become ready.
+    /// The other version that ran, with its objects: what an upgrade returns to that does not become ready. What an earlier
+    /// change left half done is no version.
     async fn before(
         &self,
         deployment: &Deployment,
         place: (&Cluster, &Authority),
     ) -> Result<Option<(Version, Before)>, Error> {
-        let standing = deployment.standing.as_ref().map(|it| &it.version);
-        let Some(version) = standing.filter(|version| *version != self.asked.id.version()) else {
+        let Some(version) = self.former(deployment) else {
             return Ok(None);
         };
+        if deployment.coming().is_some() {
+            return Ok(None);
+        }
         let (solution, namespace) = (self.asked.id.name(), &deployment.namespace);
         let carried = &deployment.carried_before;
         let before = Before::read(place, solution, namespace, carried).await?;
         Ok(Some((version.clone(), before)))
+    }
+
+    /// The other version that ran, as the site recorded it.
+    fn former<'d>(&self, deployment: &'d Deployment) -> Option<&'d Version> {
+        let standing = deployment.standing.as_ref().map(|it| &it.version);
+        standing.filter(|version| *version != self.asked.id.version())
     }
 
     /// Removes what the plan showed, as far as it is still the Solution's: first what was carried, as a removal does.
@@ -148,14 +161,22 @@ impl Ready<'_> {
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Error {
-        let version = self.asked.id.version().clone();
-        let Some((previous, before)) = before else {
-            return error;
-        };
         if !is_for_good(&error) {
             return error;
         }
-        let source = Box::new(error);
+        let (version, source) = (self.asked.id.version().clone(), Box::new(error));
+        let Some((previous, before)) = before else {
+            let unfinished = self.former(deployment).zip(deployment.coming());
+            return match unfinished {
+                Some((previous, coming)) => Error::Mixed {
+                    version,
+                    previous: previous.clone(),
+                    coming: Box::new(coming.clone()),
+                    source,
+                },
+                None => *source,
+            };
+        };
         (leased.tell)(Event::RollingBack(previous.clone()));
         let restored = self.return_to(&before, deployment, leased);
         match restored.await {

@@ -359,6 +359,7 @@ async fn remove_operator(
     let keep = [last.as_slice(), &carried.left].concat();
     leased.prune(solution, &namespace, &keep).await?;
     let deployed = space.solutions.remove(solution);
+    space.coming.remove(solution);
     let gave_labels = deployed.as_ref().is_some_and(|it| !it.labels.is_empty());
     if let Some(secret) = deployed.and_then(|deployed| deployed.pull_secret) {
         leased.remove_login(solution, &namespace, &secret).await?;

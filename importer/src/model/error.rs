@@ -95,6 +95,21 @@ pub enum Error {
         /// Why the new version failed.
         source: Box<Error>,
     },
+    /// The new version did not become ready, and what ran before was not put back: an earlier change left a mixture of two
+    /// versions.
+    #[error(
+        "version {version} did not become ready, and version {previous} was not put back: an earlier change to version {coming} did not end, so that parts of both were there"
+    )]
+    Mixed {
+        /// The version that failed.
+        version: schemas::Version,
+        /// The version that ran before the earlier change.
+        previous: schemas::Version,
+        /// The version that the earlier change was to bring.
+        coming: Box<schemas::Version>,
+        /// Why the new version failed.
+        source: Box<Error>,
+    },
     /// Nodes cannot pull an image, or the pod that was to find out could not be made. Nothing of the deployment was
     /// changed.
     #[error(transparent)]

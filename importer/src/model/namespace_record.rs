@@ -37,6 +37,10 @@ pub(crate) struct NamespaceRecord {
     pub(crate) origin: Origin,
     #[serde(default)]
     pub(crate) solutions: BTreeMap<SolutionName, Deployed>,
+    /// The versions that have begun to come and are neither whole nor taken back: what is there is a mixture of one of these
+    /// and of what is deployed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) coming: BTreeMap<SolutionName, Version>,
 }
 
 /// A Solution that is deployed in a namespace, and what was chosen for it: it stays until something else is chosen.
@@ -111,6 +115,7 @@ impl NamespaceRecord {
             description: String::new(),
             origin: Origin::Adopted,
             solutions: BTreeMap::new(),
+            coming: BTreeMap::new(),
         }
     }
 
@@ -244,6 +249,8 @@ pub(crate) mod tests {
             };
             record.solutions.insert("shop".parse().unwrap(), deployed);
             record.uid = Some("u".to_owned());
+            let coming = ("shop".parse().unwrap(), "1.1.0".parse().unwrap());
+            record.coming.extend([coming]);
             let object = Object::new(record.to_object()).unwrap();
             assert_eq!(object.reference(), &reference(&record.namespace));
             assert_eq!(NamespaceRecord::from_object(&object).unwrap(), record);

@@ -159,6 +159,11 @@ impl Deployment {
         place.space()
     }
 
+    /// The version that an earlier change began to bring and neither completed nor took back.
+    pub(crate) fn coming(&self) -> Option<&Version> {
+        self.place.coming.get(&self.solution)
+    }
+
     /// Whether an object was there when this was planned.
     pub(crate) fn was_there(&self, object: &ObjectRef) -> bool {
         self.uids.keys().any(|known| known.is_same_object(object))
