@@ -39,6 +39,8 @@ const BY_HAND: &str = "`--image-map table` and `--image-map helm` have all image
 const OLDER: &str = "operators rarely understand newer data: `--allow-downgrade` deploys it anyway";
 const NOT_OURS: &str = "choose another namespace with `--namespace`, or remove the object if nobody needs it; `--adopt objects` takes over one that the archive carries as it is";
 const ELSEWHERE: &str = "only one environment can have objects of these names: deploy there, or undeploy it there first";
+const LEFT_BEHIND: &str =
+    "find out whether anybody needs it there; `--adopt objects` takes it over, with its data";
 const HELM: &str =
     "remove the release with `helm uninstall` first; its pods and data may go with it";
 const FIELDS_OWNED: &str =
@@ -156,6 +158,7 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::Immutable(_, recreate, _) => return recreated(recreate),
         Unfit::NoParameter(_, near) => return no_parameter(near.as_ref()),
         Unfit::OwnedElsewhere(..) => ELSEWHERE,
+        Unfit::LeftBehind(..) => LEFT_BEHIND,
         Unfit::OwnedByHelm(..) => HELM,
         Unfit::NoValue(_) => NO_VALUE,
         Unfit::Value(..) => ALL_PARAMETERS,

@@ -151,7 +151,8 @@ impl Ready<'_> {
         live: Option<&Object>,
     ) -> Result<(), crate::Obstacle> {
         let adopt = self.asked.request.allowed.adopt.objects;
-        check_carried(object, live, &deployment.solution, adopt)
+        let state = Some(&self.decision.state);
+        check_carried(object, live, &deployment.solution, (adopt, state))
     }
 
     /// Lets a webhook refuse what it is to refuse, once it is served.

@@ -48,7 +48,7 @@ async fn apply(
     wait: Duration,
 ) -> Result<(), Error> {
     let reference: &ObjectRef = object.reference();
-    let may = |live: &Object| check_carried(object, Some(live), solution, Adopt::Refuse);
+    let may = |live: &Object| check_carried(object, Some(live), solution, (Adopt::Refuse, None));
     let live = leased.cluster.get(reference).await?;
     if live.is_some_and(|live| must_run_anew(object, &live)) {
         leased.make_room(reference, wait, may).await?;

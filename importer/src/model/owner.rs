@@ -8,6 +8,7 @@ use schemas::SolutionName;
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::request::Adopt;
+use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 
 /// An object as it is; nothing where this user may not look. That he may is asked with all other rights.
@@ -46,12 +47,13 @@ pub(crate) fn check_owner(
 }
 
 /// Whether an object that is there, if any, may be written as one that the Solution carries: names are the release's own,
-/// so that another environment may have it already.
+/// so that another environment may have it already. What the records say, if they are known, is believed and not what
+/// labels say: what stayed at a removal is nobody's.
 pub(crate) fn check_carried(
     object: &Object,
     live: Option<&Object>,
     solution: &SolutionName,
-    adopt: Adopt,
+    (adopt, records): (Adopt, Option<&ClusterState>),
 ) -> Result<(), Obstacle> {
     let Some(live) = live else {
         return Ok(());
@@ -64,7 +66,13 @@ pub(crate) fn check_carried(
             }
             let environment = there.get(v::ENVIRONMENT).copied().unwrap_or_default();
             let (environment, what) = (environment.to_owned(), live.reference().to_string());
-            Err(Unfit::OwnedElsewhere(solution.clone(), environment, what).into())
+            if !records.is_some_and(|records| was_left(live, solution, records)) {
+                Err(Unfit::OwnedElsewhere(solution.clone(), environment, what).into())
+            } else if adopt == Adopt::Allow {
+                Ok(())
+            } else {
+                Err(Unfit::LeftBehind(solution.clone(), environment, what).into())
+            }
         }
         Some(_) => owner_of(live, solution),
         None => match live.annotations().get("meta.helm.sh/release-name") {
@@ -76,6 +84,14 @@ pub(crate) fn check_carried(
             None => owner_of(live, solution),
         },
     }
+}
+
+/// Whether the Solution is not deployed where an object says that it belongs.
+fn was_left(live: &Object, solution: &SolutionName, records: &ClusterState) -> bool {
+    let labels = live.labels();
+    let place = labels.get(v::NAMESPACE).copied().or(live.namespace());
+    let place = place.and_then(|place| place.parse().ok());
+    place.is_some_and(|place| records.deployed(&place, solution).is_none())
 }
 
 /// Whether an object is one of the Solution's.
@@ -125,6 +141,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::namespace_record::tests::namespace_record;
 
     fn role(name: &str, solution: Option<&str>) -> Object {
         let mut value = json!({
@@ -135,6 +152,45 @@ mod tests {
             value["metadata"]["labels"] = json!({ v::SOLUTION: solution });
         }
         Object::new(value).unwrap()
+    }
+
+    #[test]
+    fn what_another_environment_left_is_nobodys() {
+        let shop: SolutionName = "shop".parse().unwrap();
+        let mut live = role("a", Some("shop")).into_value();
+        live["metadata"]["labels"][v::ENVIRONMENT] = json!("prod");
+        live["metadata"]["labels"][v::NAMESPACE] = json!("shop-prod");
+        let live = Object::new(live).unwrap();
+        let check = |records: &ClusterState, adopt| {
+            let wanted = role("a", Some("shop"));
+            check_carried(&wanted, Some(&live), &shop, (adopt, Some(records)))
+        };
+        let mut records = ClusterState {
+            namespaces: vec![namespace_record("prod", "shop-prod")],
+            ..ClusterState::default()
+        };
+        let left = check(&records, Adopt::Refuse).unwrap_err();
+        assert!(
+            matches!(left, Obstacle::Unfit(Unfit::LeftBehind(..))),
+            "{left:?}"
+        );
+        assert_eq!(check(&records, Adopt::Allow), Ok(()));
+        let deployed = json!({ "version": "1.0.0" });
+        let deployed = serde_json::from_value(deployed).unwrap();
+        records.namespaces[0]
+            .solutions
+            .insert(shop.clone(), deployed);
+        for adopt in [Adopt::Refuse, Adopt::Allow] {
+            let owned = check(&records, adopt).unwrap_err();
+            let elsewhere = matches!(owned, Obstacle::Unfit(Unfit::OwnedElsewhere(..)));
+            assert!(elsewhere, "{owned:?}");
+        }
+        // The same environment takes back what is its own.
+        let own = check_carried(&live, Some(&live), &shop, (Adopt::Refuse, Some(&records)));
+        assert_eq!(own, Ok(()));
+        records.namespaces.clear();
+        let own = check_carried(&live, Some(&live), &shop, (Adopt::Refuse, Some(&records)));
+        assert_eq!(own, Ok(()));
     }
 
     #[test]

@@ -398,7 +398,8 @@ impl Carrying<'_> {
 
     fn check(&self, object: &Object, live: Option<&Object>) -> Result<(), Obstacle> {
         let adopt = self.asked.request.allowed.adopt.objects;
-        check_carried(object, live, self.asked.id.name(), adopt)
+        let state = Some(self.state);
+        check_carried(object, live, self.asked.id.name(), (adopt, state))
     }
 }
 

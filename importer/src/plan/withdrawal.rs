@@ -199,7 +199,7 @@ impl Withdrawal {
                 Err(Error::Cluster(deployer::Error::NoSuchKind(_))) => None,
                 other => other?,
             };
-            let checked = check_carried(&object, live.as_ref(), solution, Adopt::Refuse);
+            let checked = check_carried(&object, live.as_ref(), solution, (Adopt::Refuse, None));
             self.obstacles.extend(checked.err());
         }
         self.cleanup = cleanup;
