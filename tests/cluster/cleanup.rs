@@ -69,7 +69,7 @@ fn what_cleans_up_is_done_before_anything_goes() {
     let broken = cleaning(&site, "1.0.0", "serve");
     let planned = import(&site, &broken, &["--dry-run"]).success();
     let words =
-        "applied first when it is removed, and awaited: ConfigMap prod/farewell, Job prod/clean-up";
+        "cleanup   applied first when it is removed, and awaited: ConfigMap prod/farewell, Job prod/clean-up";
     assert!(planned.contains(words), "{planned}");
     import(&site, &broken, &["--set", "farewell=so long"]).success();
     let running = site.everything("prod");
@@ -108,6 +108,66 @@ fn what_cleans_up_is_done_before_anything_goes() {
             .is_empty()
             .then_some(())
     });
+    let kept = ["get", "configmaps,secrets", "--output=name"];
+    let kept = site.kubectl("metalk8s-solutions", &kept).success();
+    assert!(!kept.contains("carried"), "{kept}");
+}
+
+/// Has the cluster keep a site's file that changes what is applied before the removal.
+fn patched(site: &Site, text: &str) {
+    let target = serde_json::json!({ "kind": "ConfigMap", "name": "farewell" });
+    let patch = serde_json::json!({ "target": target, "merge": { "data": { "text": text } } });
+    let document = serde_json::json!({
+        "apiVersion": "solutions.metalk8s.scality.com/v1alpha1",
+        "kind": "Site",
+        "spec": { "patches": { "shop": [patch] } },
+    });
+    site.desk.write("site.yaml", document.to_string());
+    site.solution(&["site", "set", "site.yaml"]).success();
+}
+
+#[test]
+fn a_plan_that_was_approved_stands_for_what_cleans_up() {
+    let site = Site::new("cleanup-approved");
+    site.environment("prod");
+    let archive = cleaning(&site, "1.0.0", "--version");
+    site.import(&archive, &[]).success();
+    let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
+    let plan = |file: &str| {
+        let deploy = ["deploy", "shop", "1.0.0", "-e", "prod"];
+        let more = ["--pull-secret", "login", "--ca-file", &ca];
+        let planned = [&deploy[..], &more, &["--plan-out", file]].concat();
+        let planned = site.solution(&planned).success();
+        let words = "applied first when it is removed, and awaited: ConfigMap prod/farewell";
+        assert!(planned.contains(words), "{planned}");
+        let sign = ["sign", file, "--key", "publisher.key"];
+        site.desk.solution(&sign).success();
+    };
+    let apply = |file: &str| {
+        let by = ["--approved-by", "publisher.pub", "--ca-file", &ca];
+        site.solution(&[&["apply", "--plan", file][..], &by].concat())
+    };
+    patched(&site, "so long");
+    plan("first.json");
+
+    // The same names, and another content.
+    patched(&site, "never");
+    let refused = apply("first.json").failure(1);
+    let words = "what is planned now is not what the file shows";
+    assert!(refused.contains(words), "{refused}");
+    plan("second.json");
+    apply("second.json").success();
+    let again = apply("second.json").success();
+    assert!(again.contains("nothing of it is left to do"), "{again}");
+
+    // What cleans up is all that differs.
+    patched(&site, "so long");
+    plan("third.json");
+    let done = apply("third.json").success();
+    assert!(!done.contains("nothing of it is left"), "{done}");
+    let again = apply("third.json").success();
+    assert!(again.contains("nothing of it is left to do"), "{again}");
+    undeploy(&site, &[]).success();
     let kept = ["get", "configmaps,secrets", "--output=name"];
     let kept = site.kubectl("metalk8s-solutions", &kept).success();
     assert!(!kept.contains("carried"), "{kept}");

@@ -86,6 +86,12 @@ impl Cleanup {
         })
     }
 
+    /// The names of all objects.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let references = self.steps.iter().map(|it| it.recorded.reference());
+        references.map(|it| it.to_string()).collect()
+    }
+
     /// All objects.
     pub(crate) fn objects(&self) -> Result<Vec<Object>, Error> {
         self.steps.iter().map(Step::object).collect()

@@ -43,6 +43,8 @@ pub(crate) struct Planned {
     pub(crate) labels: Labels,
     /// What is applied before it is removed.
     pub(crate) cleanup: Cleanup,
+    /// Whether the site keeps another one.
+    pub(crate) changes_cleanup: bool,
     /// What the site will record of it.
     pub(crate) record: CarriedRecord,
     /// What it has recorded before.
@@ -162,13 +164,15 @@ impl Carrying<'_> {
         let (changed, unfit) = patches.end(sets);
         obstacles.extend(unfit.into_iter().map(Obstacle::from));
         self.check_neighbours(objects.iter().chain(&cleanup), obstacles);
+        let cleanup = cleanup_of(cleanup, &rendering.definitions);
         let mut record = record(&objects, &rendering.definitions);
         record.cleanup = last.iter().map(|it| it.set.name.clone()).collect();
         record.keep(&kept);
         let planned = Planned {
             objects,
             labels,
-            cleanup: cleanup_of(cleanup, &rendering.definitions),
+            changes_cleanup: self.changes(&cleanup, &before).await?,
+            cleanup,
             record,
             before,
             patched: changed,
@@ -176,6 +180,19 @@ impl Carrying<'_> {
             ..Planned::default()
         };
         self.compare(planned, obstacles).await
+    }
+
+    /// Whether what the site keeps to be applied before a removal is not this.
+    async fn changes(&self, cleanup: &Cleanup, before: &CarriedRecord) -> Result<bool, Error> {
+        if cleanup.steps.is_empty() || before.cleanup.is_empty() {
+            return Ok(cleanup.steps.is_empty() != before.cleanup.is_empty());
+        }
+        let (solution, namespace) = (self.asked.id.name(), &self.place.namespace);
+        match Cleanup::look(self.cluster, solution, namespace).await {
+            // One that cannot be read is written anew.
+            Err(Error::Record { .. }) => Ok(true),
+            kept => Ok(kept?.as_ref() != Some(cleanup)),
+        }
     }
 
     /// What becomes of a set.

@@ -76,6 +76,8 @@ pub(crate) struct Deployment {
     pub(crate) patched: Vec<Patched>,
     /// What is applied before it is removed.
     pub(crate) cleanup: Cleanup,
+    /// Whether the site keeps another one.
+    pub(crate) changes_cleanup: bool,
     /// What the site will record of it.
     pub(crate) carried: CarriedRecord,
     /// What it has recorded before.
@@ -344,6 +346,7 @@ impl Planner<'_> {
             rights,
             beyond,
             cleanup: std::mem::take(&mut carried.cleanup),
+            changes_cleanup: carried.changes_cleanup,
             namespace,
             deployed,
             stale: going.callers.iter().cloned().chain(stale).collect(),

@@ -7,7 +7,6 @@ use serde_json::Value;
 use validator::Accepted;
 
 use crate::model::error::Error;
-use crate::model::obstacle::named;
 use crate::model::sight::{Hidden, Sight};
 use crate::model::state::ClusterState;
 use crate::plan::deployment::Deployment;
@@ -69,19 +68,13 @@ pub(crate) fn uncollected(deployment: &Deployment) -> Option<String> {
     })
 }
 
-/// What stops meanwhile, what has yet to come when it is removed, and what stays though it has the name of what goes.
+/// What stops meanwhile, and what stays though it has the name of what goes.
 pub(crate) fn of_changes(deployment: &Deployment) -> Vec<String> {
     let stopped = deployment.stopped.iter().map(Object::reference);
     let stopped = stopped.map(|it| format!("{it} stops before what takes its place starts"));
-    let last = deployment.cleanup.steps.iter();
-    let last: Vec<String> = last.map(|it| it.recorded.reference().to_string()).collect();
-    let last = (!last.is_empty()).then(|| {
-        let names = named(last);
-        format!("applied first when it is removed, and awaited: {names}")
-    });
     let left = deployment.left.iter();
     let left = left.map(|it| format!("{it} stays: it is not what was applied"));
-    stopped.chain(last).chain(left).collect()
+    stopped.chain(left).collect()
 }
 
 /// The webhooks that are asked about everything, and refuse it while they do not answer: then nobody can change anything.

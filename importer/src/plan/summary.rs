@@ -241,6 +241,9 @@ pub struct PlannedTarget {
     /// What the site's files change about objects that are carried as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub patches: Vec<PlannedPatch>,
+    /// What is applied when it is removed, and awaited before anything goes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cleanup: Vec<String>,
     /// The objects of the operator.
     pub objects: Vec<PlannedObject>,
     /// Objects of the running version that this one does not have.
@@ -452,6 +455,7 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
             .collect(),
         parameters: parameters.all.iter().map(planned_parameter).collect(),
         patches: deployment.patched.iter().map(planned_patch).collect(),
+        cleanup: deployment.cleanup.names(),
     }
 }
 

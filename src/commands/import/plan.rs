@@ -126,6 +126,10 @@ fn target(target: &PlannedTarget) {
     for PlannedPatch { object, from } in &target.patches {
         render::line!("patch     {object} ({from})");
     }
+    if !target.cleanup.is_empty() {
+        let cleanup = render::list(&target.cleanup);
+        render::line!("cleanup   applied first when it is removed, and awaited: {cleanup}");
+    }
     rights("gained", &target.rights_gained);
     rights("lost", &target.rights_lost);
     if let Some(beyond) = &target.beyond {

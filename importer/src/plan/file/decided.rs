@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::model::applied::without_server_fields;
+use crate::model::error::Error;
 use crate::model::record::Record;
 use crate::model::request::Asked;
 use crate::model::vocabulary as v;
@@ -27,7 +28,7 @@ pub(super) struct Decided {
 }
 
 impl Decided {
-    pub(super) fn of(asked: &Asked<'_>, decision: &Decision) -> Self {
+    pub(super) fn of(asked: &Asked<'_>, decision: &Decision) -> Result<Self, Error> {
         let deployment = decision.deployment.as_ref();
         let namespace = deployment.map(|it| &it.namespace);
         let record = Record {
@@ -37,26 +38,30 @@ impl Decided {
         let before = decision.state.concerning(asked.id.name(), namespace);
         let crds = decision.crds.iter().map(|crd| crd.object.as_value());
         let crds: Vec<&Value> = crds.collect();
-        Self {
+        let deployment = deployment.map(written).transpose()?;
+        Ok(Self {
             records: digest(&json!({ "record": record, "before": before })),
-            objects: digest(&json!({ "crds": crds, "deployment": deployment.map(written) })),
-        }
+            objects: digest(&json!({ "crds": crds, "deployment": deployment })),
+        })
     }
 }
 
-/// What a deployment writes. The default account's content is left out, as where two decisions are compared.
-fn written(deployment: &Deployment) -> Value {
+/// What a deployment writes, and keeps to be written when it is removed. The default account's content is left out, as where two decisions are compared.
+fn written(deployment: &Deployment) -> Result<Value, Error> {
     let hidden = &deployment.parameters.hidden;
     let objects = deployment.objects.iter();
     let objects = objects.filter(|object| !is_default_account(object.reference()));
     let objects = objects.map(|object| masked(object, hidden));
     let objects: Vec<Value> = objects.collect();
-    json!({
+    let cleanup = deployment.cleanup.objects()?;
+    let cleanup: Vec<Value> = cleanup.iter().map(|it| masked(it, hidden)).collect();
+    Ok(json!({
         "place": deployment.place,
         "pullSecret": deployment.deployed.pull_secret,
         "objects": objects,
+        "cleanup": cleanup,
         "beyond": deployment.beyond.lines,
-    })
+    }))
 }
 
 /// Without secrets: who knows all else that a digest is of would find a short one out. What is generated is another one

@@ -126,7 +126,7 @@ impl Ready<'_> {
             archive_id: self.asked.record.archive_id,
             summary: self.summary.clone(),
             request: FiledRequest::of(request)?,
-            decided: Decided::of(&self.asked, &self.decision),
+            decided: Decided::of(&self.asked, &self.decision)?,
         })
     }
 
@@ -148,7 +148,7 @@ impl Ready<'_> {
         self.summary.bytes_to_push == 0
             && earlier.is_some_and(|earlier| earlier.is_same_import(record))
             && !objects.any(PlannedObject::differs)
-            && deployments.all(|it| it.standing.as_ref() == Some(&it.deployed))
+            && deployments.all(|it| it.standing.as_ref() == Some(&it.deployed) && !it.changes_cleanup)
     }
 }
 

@@ -43,6 +43,7 @@ fn summary() -> PlanSummary {
             site: Vec::new(),
             parameters: Vec::new(),
             patches: Vec::new(),
+            cleanup: vec!["Job prod/farewell".to_owned()],
             objects: vec![object("Deployment prod/shop", "change", "-a\n+b\n")],
             removed: vec![object("ConfigMap prod/former", "remove", "-a\n")],
         }),
