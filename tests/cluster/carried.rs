@@ -114,6 +114,21 @@ fn a_release_runs_in_the_environments_namespace_and_goes_without_a_rest() {
     site.environment("prod");
     let before = site.everything("prod");
     let first = pack(&site, "1.0.0", OWN, &release("hello", "one"));
+
+    // All that is in the way is said at once.
+    let taken = ["configmap", "shop"];
+    site.kubectl("prod", &[&["create"][..], &taken].concat())
+        .success();
+    let into = ["-e", "prod", "--pull-secret", "missing"];
+    let refused = site.import(&first, &into).failure(1);
+    for words in [
+        "Secret `missing` does not exist",
+        "ConfigMap prod/shop already exists and belongs to no Solution",
+    ] {
+        assert!(refused.contains(words), "{words}: {refused}");
+    }
+    site.kubectl("prod", &[&["delete"][..], &taken].concat())
+        .success();
     import(&site, &first, &[]).success();
 
     let address = site.field(

@@ -127,26 +127,19 @@ impl Carrying<'_> {
             return Ok(Planned::default());
         }
         let parameters = self.parameters.values();
-        let mut installed = Vec::new();
-        let (mut kept, mut last, mut standing) = (Vec::new(), Vec::new(), Vec::new());
-        for carried in sets {
-            match self.fate(carried, &before, &parameters).await? {
-                Fate::Installed => installed.push(carried),
-                Fate::Last => last.push(carried),
-                Fate::Kept(objects) => {
-                    kept.extend(objects);
-                    standing.push(carried);
-                }
-                Fate::LeftOut => {}
-            }
-        }
+        let Fates {
+            mut installed,
+            last,
+            mut standing,
+            kept,
+        } = self.fates(&before, &parameters).await?;
         let operator = self.asked.accepted.manifest().spec.operator.as_ref();
         let first = needed(operator, sets);
         installed.sort_by_key(|carried| !first.contains(&carried.set.name));
         let all = [&installed[..], &last, &standing].concat();
         Self::check_namespaces(&all, obstacles);
-        if !obstacles.is_empty() {
-            // Without a value nothing can be expanded.
+        if !self.has_all(&parameters) {
+            // Without a value nothing can be expanded, and that it is missing is in the way already.
             return Ok(Planned::default());
         }
         let login = self.login().await?;
@@ -193,6 +186,33 @@ impl Carrying<'_> {
             Err(Error::Record { .. }) => Ok(true),
             kept => Ok(kept?.as_ref() != Some(cleanup)),
         }
+    }
+
+    /// Whether every parameter of the version has a value.
+    fn has_all(&self, parameters: &ParameterValues) -> bool {
+        let mut declared = self.asked.accepted.manifest().spec.parameters.keys();
+        declared.all(|name| parameters.contains_key(name))
+    }
+
+    /// What becomes of the sets.
+    async fn fates(
+        &self,
+        before: &CarriedRecord,
+        parameters: &ParameterValues,
+    ) -> Result<Fates<'_>, Error> {
+        let mut fates = Fates::default();
+        for carried in self.asked.accepted.sets() {
+            match self.fate(carried, before, parameters).await? {
+                Fate::Installed => fates.installed.push(carried),
+                Fate::Last => fates.last.push(carried),
+                Fate::Kept(objects) => {
+                    fates.kept.extend(objects);
+                    fates.standing.push(carried);
+                }
+                Fate::LeftOut => {}
+            }
+        }
+        Ok(fates)
     }
 
     /// What becomes of a set.
@@ -497,6 +517,18 @@ impl Runs {
             }
         }
     }
+}
+
+/// What becomes of all sets.
+#[derive(Default)]
+struct Fates<'a> {
+    installed: Vec<&'a CarriedSet>,
+    /// Those that are applied before the Solution is removed.
+    last: Vec<&'a CarriedSet>,
+    /// Those that are left alone.
+    standing: Vec<&'a CarriedSet>,
+    /// The objects of these.
+    kept: Vec<RecordedObject>,
 }
 
 /// What becomes of a set in an environment.
