@@ -447,7 +447,8 @@ fn a_definition_goes_with_its_objects_and_no_object_loses_its_webhook() {
     let id = id.split('`').next().unwrap();
     import(&site, &archive, &["--accept", id]).success();
 
-    let others = "{apiVersion: shop.test/v1, kind: Crate, metadata: {name: of-a-user, namespace: default}}";
+    let others =
+        "{apiVersion: shop.test/v1, kind: Crate, metadata: {name: of-a-user, namespace: default}}";
     site.apply(others).success();
     let before = site.snapshot();
     let undeploy = ["undeploy", "shop", "-e", "prod"];

@@ -68,8 +68,7 @@ fn what_cleans_up_is_done_before_anything_goes() {
     let empty = site.everything("prod");
     let broken = cleaning(&site, "1.0.0", "serve");
     let planned = import(&site, &broken, &["--dry-run"]).success();
-    let words =
-        "cleanup   applied first when it is removed, and awaited: ConfigMap prod/farewell, Job prod/clean-up";
+    let words = "cleanup   applied first when it is removed, and awaited: ConfigMap prod/farewell, Job prod/clean-up";
     assert!(planned.contains(words), "{planned}");
     import(&site, &broken, &["--set", "farewell=so long"]).success();
     let running = site.everything("prod");

@@ -20,6 +20,7 @@ use crate::model::stage::{Stage, batches, intercepts};
 use crate::model::vocabulary as v;
 use crate::plan::Ready;
 use crate::plan::carried::Precedence;
+use crate::plan::carrying::scaled;
 use crate::plan::deployment::Deployment;
 use crate::plan::parameters;
 
@@ -100,7 +101,7 @@ impl Ready<'_> {
         }
         let decide = |object: &Object, live: Option<&Object>| {
             self.check_carried(deployment, object, live)?;
-            Ok(Some(disarmed(object, live)?))
+            Ok(Some(disarmed(&scaled(object, live)?, live)?))
         };
         let conflicts = |object: &Object| self.asked.conflicts(object);
         leased

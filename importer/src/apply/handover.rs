@@ -86,8 +86,7 @@ impl Ready<'_> {
                 continue;
             }
             let decide = |live: Option<&Object>| {
-                let ours =
-                    live.filter(|live| is_that(live, uid.as_deref(), solution).is_ok());
+                let ours = live.filter(|live| is_that(live, uid.as_deref(), solution).is_ok());
                 ours.map(stopped).transpose()
             };
             leased.put_with(Conflicts::Force, reference, decide).await?;

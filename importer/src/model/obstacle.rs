@@ -346,7 +346,9 @@ pub enum Unfit {
     #[error("what is applied before the removal ({1}) was kept in {0}, and is gone")]
     CleanupLost(String, String),
     /// So many objects of a definition would stay, and the webhook goes that converts them.
-    #[error("{0} has its objects converted by a webhook that would go, and {1} of them would stay: {2}")]
+    #[error(
+        "{0} has its objects converted by a webhook that would go, and {1} of them would stay: {2}"
+    )]
     Converted(String, usize, String),
 }
 

@@ -55,6 +55,8 @@ pub(crate) struct Planned {
     pub(crate) uids: BTreeMap<ObjectRef, String>,
     /// Jobs that were made of something else before, and are made anew.
     pub(crate) replaced: Vec<Object>,
+    /// Those of the objects whose number of pods somebody else has set, with that number.
+    pub(crate) scaled: BTreeMap<ObjectRef, Object>,
     /// What the site changed about them.
     pub(crate) patched: Vec<Patched>,
     /// What stays as it is: it was installed once, and is left alone.
@@ -370,7 +372,10 @@ impl Carrying<'_> {
                 }
             }
             carried.object = marked(&carried.object, live.as_ref())?;
-            keep_scale(&mut carried, live.as_ref())?;
+            let kept = scaled(&carried.object, live.as_ref())?;
+            if kept != carried.object {
+                planned.scaled.insert(kept.reference().clone(), kept);
+            }
             match self.check(&carried.object, live.as_ref()) {
                 Ok(()) => {}
                 Err(Obstacle::Unfit(Unfit::OwnedElsewhere(_, environment, object))) => {
@@ -468,17 +473,17 @@ fn cleanup_of(carried: Vec<Carried>, definitions: &[Value]) -> Cleanup {
     }
 }
 
-/// Leaves the number of pods to whoever else has set it: an autoscaler, or a person.
-fn keep_scale(carried: &mut Carried, live: Option<&Object>) -> Result<(), Error> {
+/// An object with the number of pods that it has, if somebody else has set it: an autoscaler, or a person. They may do so
+/// at any time, and so it is looked at once more when the object is written, and decides nothing of a plan.
+pub(crate) fn scaled(object: &Object, live: Option<&Object>) -> Result<Object, Error> {
     let Some(live) = live.filter(|live| is_scaled(live.as_value())) else {
-        return Ok(());
+        return Ok(object.clone());
     };
-    let mut value = carried.object.clone().into_value();
+    let mut value = object.clone().into_value();
     if let Some(replicas) = value.pointer_mut("/spec/replicas") {
         *replicas = live.as_value()["spec"]["replicas"].clone();
-        carried.object = Object::new(value)?;
     }
-    Ok(())
+    Ok(Object::new(value)?)
 }
 
 /// Whether another field manager has set the number of pods.
@@ -544,8 +549,6 @@ enum Fate {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::stage::Stage;
-
     use super::*;
 
     fn deployment(replicas: u8, manager: &str) -> Object {
@@ -564,17 +567,9 @@ mod tests {
     #[test]
     fn the_number_of_pods_is_left_to_whoever_else_set_it() {
         for (manager, replicas) in [("kube-controller-manager", 5), (v::FIELD_MANAGER, 2)] {
-            let mut carried = Carried {
-                set: "web".parse().unwrap(),
-                stage: Stage::Workload,
-                object: deployment(2, v::FIELD_MANAGER),
-            };
-            keep_scale(&mut carried, Some(&deployment(5, manager))).unwrap();
-            assert_eq!(
-                carried.object.as_value()["spec"]["replicas"],
-                replicas,
-                "{manager}"
-            );
+            let (wanted, live) = (deployment(2, v::FIELD_MANAGER), deployment(5, manager));
+            let kept = scaled(&wanted, Some(&live)).unwrap();
+            assert_eq!(kept.as_value()["spec"]["replicas"], replicas, "{manager}");
         }
     }
 }

@@ -162,9 +162,9 @@ impl Decision {
             };
             let objects = deployment.objects.iter();
             // The server would compare it with the one that goes.
-            let objects = objects
-                .filter(|it| !deployment.replaces(it.reference()))
-                .cloned();
+            let objects = objects.filter(|it| !deployment.replaces(it.reference()));
+            let as_scaled = |it| deployment.scaled.get(Object::reference(it)).unwrap_or(it);
+            let objects = objects.map(as_scaled).cloned();
             let objects = space.into_iter().chain(objects);
             tried.extend(objects.map(|object| {
                 let conflicts = asked.conflicts(&object);

@@ -72,6 +72,9 @@ pub(crate) struct Deployment {
     pub(crate) stopped: Vec<Object>,
     /// What of it is removed and made anew, as it was seen.
     pub(crate) replaced: Vec<Object>,
+    /// Those of the objects whose number of pods somebody else has set, with that number. It decides nothing: it may be
+    /// another one when they are written.
+    pub(crate) scaled: BTreeMap<ObjectRef, Object>,
     /// What the site's files change about them.
     pub(crate) patched: Vec<Patched>,
     /// What is applied before it is removed.
@@ -255,6 +258,8 @@ impl Planner<'_> {
         };
         self.check_login(target, (&place, space.as_ref()), &deployed, obstacles)
             .await?;
+        let choices = site.choices(id.name(), OPERATOR);
+        obstacles.extend(check_variables(operator, &choices));
         let chosen = (standing, site, parameters);
         let placed = (place, space, deployed);
         // On the heap: it holds all that is compared.
@@ -305,9 +310,6 @@ impl Planner<'_> {
         let operator = accepted.manifest().spec.operator.as_ref();
         let namespace = place.namespace.clone();
         let choices = site.choices(id.name(), OPERATOR);
-        if let Some(operator) = operator {
-            check_variables(operator, &choices, obstacles);
-        }
         let mut objects = self
             .objects(operator, target, &place, &deployed, &choices)
             .await?;
@@ -323,9 +325,9 @@ impl Planner<'_> {
             .carrying(target, &place, &deployed, (&parameters, &patches))
             .plan(obstacles)
             .await?;
-        self.note_carried((&place, space.as_ref()), &mut carried, &mut deployed, obstacles);
-        let needed = carried::needed(operator, accepted.sets());
-        let waves = carried::waves(&carried.objects, behind, &needed);
+        let place_now = (&place, space.as_ref());
+        self.note_carried(place_now, &mut carried, &mut deployed, obstacles);
+        let waves = self.waves(&carried, behind);
         objects.extend(carried.objects.drain(..).map(|carried| carried.object));
         uids.append(&mut carried.uids);
         images_before.extend(images_run_by(&carried.live));
@@ -337,7 +339,8 @@ impl Planner<'_> {
         let beyond = Beyond::of((id, &target.environment, &namespace), all.split_at(behind))?;
         let rights = consent::compare(&live, &objects)?;
         let stopped = handover::stopping(&live, &objects, (id.name(), &namespace));
-        carried.replaced.extend(handover::unfit(&stopped, &objects).cloned());
+        let unfit = handover::unfit(&stopped, &objects);
+        carried.replaced.extend(unfit.cloned());
         carried.know(&uids);
         let stale = stale(live, &objects, &carried);
         let going = carried.going(self.cluster, id.name(), &stale).await?;
@@ -358,6 +361,7 @@ impl Planner<'_> {
             waves,
             stopped,
             replaced: carried.replaced,
+            scaled: carried.scaled,
             patched: carried.patched,
             carried: carried.record,
             carried_before: carried.before,
@@ -371,6 +375,14 @@ impl Planner<'_> {
         };
         deployment.judge(&self.asked.request);
         Ok(deployment)
+    }
+
+    /// What is carried, wave by wave, behind so many other objects.
+    fn waves(&self, carried: &Planned, behind: usize) -> Vec<Wave> {
+        let accepted = self.asked.accepted;
+        let operator = accepted.manifest().spec.operator.as_ref();
+        let needed = carried::needed(operator, accepted.sets());
+        carried::waves(&carried.objects, behind, &needed)
     }
 
     /// What of the sets is recorded with the environment.
@@ -784,12 +796,14 @@ fn second(
 }
 
 /// A variable in which the operator finds an image is not the site's to choose.
-fn check_variables(operator: &Operator, choices: &Choices, obstacles: &mut Vec<Obstacle>) {
-    let variables = operator.plain_variables();
+fn check_variables(operator: Option<&Operator>, choices: &Choices) -> Vec<Obstacle> {
+    let variables = operator.into_iter().flat_map(Operator::plain_variables);
     let of_images = variables.filter(|(_, value)| value.contains("$(image:"));
     let chosen = |name: &str| choices.env.keys().any(|chosen| chosen.as_str() == name);
     let taken = of_images.filter(|(name, _)| chosen(name));
-    obstacles.extend(taken.map(|(name, _)| Obstacle::ImageVariable(name.to_owned())));
+    taken
+        .map(|(name, _)| Obstacle::ImageVariable(name.to_owned()))
+        .collect()
 }
 
 /// An environment that nobody made, and the one that may have been meant.

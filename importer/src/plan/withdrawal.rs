@@ -215,7 +215,10 @@ impl Withdrawal {
 
     /// The objects that go at the same time.
     pub(crate) fn at(&self, departure: Departure) -> BTreeMap<ObjectRef, RecordedObject> {
-        let objects = self.objects.iter().filter(|it| Departure::of(it) == departure);
+        let objects = self
+            .objects
+            .iter()
+            .filter(|it| Departure::of(it) == departure);
         objects.map(|it| (it.reference(), it.clone())).collect()
     }
 

@@ -79,10 +79,14 @@ fn masked(object: &Object, hidden: &Hidden) -> Value {
     value
 }
 
-/// The digest of an object as it is, without what the server and its controllers keep in it.
+/// The digest of an object as it is, without what the server and its controllers keep in it, and without the number of pods,
+/// which others may change at any time.
 pub(crate) fn live_digest(object: &Object, hidden: &Hidden) -> Digest {
     let mut object = without_server_fields(object.as_value().clone());
     hidden.mask(&mut object, None);
+    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.remove("replicas");
+    }
     digest(&object)
 }
 

@@ -148,7 +148,8 @@ impl Ready<'_> {
         self.summary.bytes_to_push == 0
             && earlier.is_some_and(|earlier| earlier.is_same_import(record))
             && !objects.any(PlannedObject::differs)
-            && deployments.all(|it| it.standing.as_ref() == Some(&it.deployed) && !it.changes_cleanup)
+            && deployments
+                .all(|it| it.standing.as_ref() == Some(&it.deployed) && !it.changes_cleanup)
     }
 }
 

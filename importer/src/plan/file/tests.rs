@@ -234,4 +234,13 @@ fn the_state_of_an_object_is_what_others_asked_of_it() {
     let server = json!({ "uid": "1", "resourceVersion": "2", "managedFields": [] });
     assert_eq!(map(server), seen);
     assert_ne!(map(json!({ "labels": { "a": "c" } })), seen);
+    let workload = |replicas: u8, paused: bool| {
+        let workload = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": { "name": "a" }, "spec": { "replicas": replicas, "paused": paused },
+        });
+        live_digest(&Object::new(workload).unwrap(), &Hidden::default())
+    };
+    assert_eq!(workload(1, false), workload(5, false), "it was scaled");
+    assert_ne!(workload(1, false), workload(1, true));
 }
