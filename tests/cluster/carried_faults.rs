@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::admission::Admission;
 use crate::carried::{OWN, import, pack, pack_as, pods, release};
 use crate::common::Answer;
-use crate::faults::{everywhere, run};
+use crate::faults::{Share, everywhere, run};
 use crate::site::{Site, consent_id, difference, eventually};
 
 /// How long a version may take that never becomes ready.
@@ -130,9 +130,11 @@ fn an_upgrade_that_is_refused_half_way_is_told_and_completes_when_it_is_run_agai
     import(&site, &first, &[]).success();
     let running = pods(&site, "prod");
 
-    let more = (0..20).map(|i| MORE.replace("shop-more", &format!("shop-more-{i}")));
-    let more: String = more.collect();
-    let second = format!("{}{MORE}{more}", release("good day", "one"));
+    // Eight are written at a time, so that some of the first ten are there when the one behind them is refused.
+    let more = |i| MORE.replace("shop-more", &format!("shop-more-{i}"));
+    let [first_ten, others] = [0..10, 10..20].map(|all| all.map(more).collect::<String>());
+    let text = release("good day", "one");
+    let second = format!("{text}{first_ten}{MORE}{others}");
     let second = pack(&site, "2.0.0", OWN, &second);
     let policy = refusing(&site);
     let failed = import(&site, &second, &["--output", "json"]);
@@ -146,11 +148,11 @@ fn an_upgrade_that_is_refused_half_way_is_told_and_completes_when_it_is_run_agai
     // Everything that was written is known, whichever of them failed.
     let objects = incomplete["written"].as_array().unwrap();
     let listed = site.kubectl("prod", &["get", "configmaps", "--output=name"]);
-    for made in listed
-        .success()
-        .lines()
-        .filter(|it| it.contains("/shop-more-"))
-    {
+    let listed = listed.success();
+    let made = listed.lines().filter(|it| it.contains("/shop-more-"));
+    let made: Vec<&str> = made.collect();
+    assert!(made.len() >= 3 && made.len() < 20, "{made:?}");
+    for made in made {
         let name = made.rsplit('/').next().unwrap();
         let name = format!("ConfigMap prod/{name}");
         assert!(objects.iter().any(|it| *it == *name), "{name}: {told:#}");
@@ -371,16 +373,48 @@ const DOWNGRADE: [&str; 6] = [
 ];
 const UNDEPLOY: [&str; 4] = ["undeploy", "small", "-e", "faults"];
 
-#[test]
-fn a_release_that_is_killed_anywhere_while_it_comes_or_goes_is_told_and_completes() {
-    everywhere(&small("carried-killed", SMALL), [&DEPLOY, &UNDEPLOY]);
+/// A release is killed anywhere while it comes or goes, is told and completes. Each kill has a run behind it that completes
+/// the change, so that all of them together take minutes: there is a test for each third.
+fn comes_and_goes(part: usize) {
+    let site = small(&format!("carried-killed-{part}"), SMALL);
+    everywhere(&site, [&DEPLOY, &UNDEPLOY], Share { part, of: 3 });
+}
+
+/// The same of an upgrade with a Job that runs once for each version.
+fn is_upgraded(part: usize) {
+    let site = small(&format!("carried-killed-upgrade-{part}"), ONCE);
+    run(&site, &DEPLOY);
+    everywhere(&site, [&UPGRADE, &DOWNGRADE], Share { part, of: 3 });
 }
 
 #[test]
-fn an_upgrade_of_a_release_that_is_killed_anywhere_is_told_and_completes() {
-    let site = small("carried-killed-upgrade", ONCE);
-    run(&site, &DEPLOY);
-    everywhere(&site, [&UPGRADE, &DOWNGRADE]);
+fn a_release_that_is_killed_anywhere_while_it_comes_or_goes_first_third() {
+    comes_and_goes(0);
+}
+
+#[test]
+fn a_release_that_is_killed_anywhere_while_it_comes_or_goes_second_third() {
+    comes_and_goes(1);
+}
+
+#[test]
+fn a_release_that_is_killed_anywhere_while_it_comes_or_goes_last_third() {
+    comes_and_goes(2);
+}
+
+#[test]
+fn an_upgrade_of_a_release_that_is_killed_anywhere_first_third() {
+    is_upgraded(0);
+}
+
+#[test]
+fn an_upgrade_of_a_release_that_is_killed_anywhere_second_third() {
+    is_upgraded(1);
+}
+
+#[test]
+fn an_upgrade_of_a_release_that_is_killed_anywhere_last_third() {
+    is_upgraded(2);
 }
 
 /// What of a namespace is of a Solution, by the names of its objects.
