@@ -66,5 +66,8 @@ pub const CONFIGURATION_SIZE: u64 = 256 * 1024;
 pub const SITE_SIZE: u64 = 256 * 1024;
 /// Entries of a site's file for workloads: several for each of very many Solutions.
 pub const SITE_RULES: usize = 1000;
+/// Patches of a site's file, for all Solutions together: more than anybody keeps in step with releases by hand. Each is
+/// compared with every object of a release.
+pub const SITE_PATCHES: usize = 256;
 /// Values that a message lists before it says how many more there are.
 pub const LISTED: usize = 20;

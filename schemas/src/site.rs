@@ -112,6 +112,9 @@ pub enum SiteError {
     /// More entries than [`limits::SITE_RULES`].
     #[error("has {0} entries in `workloads`; at most {max} are read", max = limits::SITE_RULES)]
     Rules(usize),
+    /// More patches than [`limits::SITE_PATCHES`].
+    #[error("has {0} patches; at most {max} are read", max = limits::SITE_PATCHES)]
+    Patches(usize),
     /// Two entries are for the same workloads.
     #[error("two entries in `workloads` are for {0}")]
     Twice(String),
@@ -186,6 +189,10 @@ impl Site {
         let rules = &site.spec.workloads;
         if rules.len() > limits::SITE_RULES {
             return Err(SiteError::Rules(rules.len()));
+        }
+        let patches = site.spec.patches.values().map(Vec::len).sum();
+        if patches > limits::SITE_PATCHES {
+            return Err(SiteError::Patches(patches));
         }
         let mut scopes = BTreeSet::new();
         for rule in rules {
@@ -284,6 +291,14 @@ mod tests {
         assert!(entries(limits::SITE_RULES).is_ok());
         let refused = entries(limits::SITE_RULES + 1).unwrap_err();
         assert!(matches!(refused, SiteError::Rules(_)), "{refused}");
+        let patches = |shop: usize, cart: usize| {
+            let patches = |count| vec!["{target: {kind: Job}, merge: {}}"; count].join(", ");
+            let (shop, cart) = (patches(shop), patches(cart));
+            site(&format!("{{patches: {{shop: [{shop}], cart: [{cart}]}}}}"))
+        };
+        assert!(patches(limits::SITE_PATCHES - 1, 1).is_ok());
+        let refused = patches(limits::SITE_PATCHES, 1).unwrap_err();
+        assert!(matches!(refused, SiteError::Patches(257)), "{refused}");
         let large = vec![b'#'; usize::try_from(limits::SITE_SIZE).unwrap() + 1];
         assert!(matches!(Site::from_slice(&large), Err(SiteError::Size(_))));
     }
