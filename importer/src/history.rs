@@ -7,7 +7,7 @@ use crate::model::error::Error;
 use crate::model::evidence::{Gap, Sealed};
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
-use crate::model::parameters::ParameterValues;
+use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::receipt::{ChangeReceipt, Outcome, Passage, Ran, Receipts, Revision};
 use crate::model::state::ClusterState;
 
@@ -90,6 +90,8 @@ pub struct WayBack {
     pub pull_secret: Option<KubernetesName>,
     /// The values of parameters that were chosen, but for sensitive ones.
     pub parameters: ParameterValues,
+    /// The Secret that had the sensitive ones.
+    pub secret: Option<SecretNumber>,
     /// How it is known.
     pub known: Known,
 }
@@ -126,6 +128,9 @@ pub async fn way_back(
         version: ran.version.clone(),
         pull_secret: ran.pull_secret.clone(),
         parameters: ran.parameters.clone(),
+        secret: ran
+            .secret
+            .filter(|_| !was_undeployed(&receipts, solution, &namespace, known)),
         namespace,
         known,
     })
@@ -165,6 +170,22 @@ fn before<'a>(
     };
     let found = receipts.all.iter().rev().find_map(ran);
     found.ok_or_else(|| Obstacle::NothingBefore(solution.clone(), namespace.clone()))
+}
+
+/// Whether a Solution was undeployed since: its Secrets went with it, and the next ones have the same numbers.
+fn was_undeployed(
+    receipts: &Receipts,
+    solution: &SolutionName,
+    namespace: &Namespace,
+    known: Known,
+) -> bool {
+    let since = match known {
+        Known::Before(revision) => revision,
+        Known::By(revision) => revision + 1,
+    };
+    let later = receipts.all.iter().filter(|it| it.revision >= since);
+    let mut places = later.filter_map(|it| it.place(solution, namespace));
+    places.any(|place| place.to.is_none())
 }
 
 /// What a change brought.
@@ -286,6 +307,30 @@ mod tests {
         let (shop, prod) = ("shop".parse().unwrap(), "prod".parse().unwrap());
         let (ran, _) = before(&receipts, &shop, &prod, with("b").as_ref()).unwrap();
         assert_eq!(Some(ran), with("a").as_ref());
+    }
+
+    #[test]
+    fn a_secret_counts_until_its_solution_is_undeployed() {
+        let with = |secret| {
+            Some(Ran {
+                secret: Some(secret),
+                ..ran("1.0.0")
+            })
+        };
+        let all = receipts(&[
+            receipt(1, [None, with(1)], Outcome::Done),
+            receipt(2, [with(1), with(2)], Outcome::Done),
+            receipt(3, [with(2), None], Outcome::Done),
+            receipt(4, [None, with(1)], Outcome::Done),
+            receipt(5, [with(1), with(2)], Outcome::Done),
+        ]);
+        let (shop, prod) = ("shop".parse().unwrap(), "prod".parse().unwrap());
+        // Other values are another thing that ran.
+        let (found, known) = before(&all, &shop, &prod, with(2).as_ref()).unwrap();
+        assert_eq!((Some(found), known), (with(1).as_ref(), Known::Before(5)));
+        let gone = |known| was_undeployed(&all, &shop, &prod, known);
+        assert!(!gone(known) && !gone(Known::By(4)));
+        assert!(gone(Known::Before(3)) && gone(Known::By(2)));
     }
 
     #[test]

@@ -37,7 +37,9 @@ pub use model::event::Event;
 pub use model::evidence::{Gap, Sealed};
 pub use model::namespace_record::{Consent, EnvironmentNamespace, Origin};
 pub use model::obstacle::{Above, Misplaced, Obstacle, Unfit};
-pub use model::parameters::{AskedParameters, ChosenBefore, Given, ParameterValues};
+pub use model::parameters::{
+    AskedParameters, ChosenBefore, Given, ParameterValues, SecretNumber,
+};
 pub use model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Revision, Verb};
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{

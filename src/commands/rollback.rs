@@ -17,9 +17,9 @@ use crate::{cluster, render};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Without --to it goes back to what ran there before that which runs now, with its pull secret and
-what was chosen for its parameters (sensitive ones stay as they are): a second rollback takes the
-first one back. The plan, the consent and the way back if it fails are
-those of `solution deploy`. CRDs stay as they are. `solution history` shows the revisions.
+what was chosen for its parameters (sensitive ones as long as their Secret is kept): a second
+rollback takes the first one back. The plan, the consent and the way back if it fails are those of
+`solution deploy`. CRDs stay as they are. `solution history` shows the revisions.
 
 Examples:
   solution rollback example -e prod --dry-run --diff
@@ -75,7 +75,10 @@ fn request(arguments: &Arguments, back: WayBack, kept: &Kept) -> Result<Request,
         namespace: Some(back.namespace),
         pull_login: secret.map_or(PullLogin::None, PullLogin::Secret),
         parameters: AskedParameters {
-            before: ChosenBefore::As(back.parameters),
+            before: ChosenBefore::As {
+                values: back.parameters,
+                secret: back.secret,
+            },
             ..AskedParameters::default()
         },
     });

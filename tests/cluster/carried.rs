@@ -558,8 +558,21 @@ fn replicas(site: &Site) -> String {
     site.field("prod", "deployment/shop", "{.spec.replicas}")
 }
 
-fn secrets(site: &Site) -> String {
-    site.field("prod", "secret/shop-parameters", "{.data}")
+/// The Secrets of sensitive values by their numbers, each with what it holds.
+fn secrets(site: &Site) -> Vec<(String, serde_json::Value)> {
+    let all = site.kubectl("prod", &["get", "secrets", "--output=json"]);
+    let all: serde_json::Value = serde_json::from_str(&all.success()).unwrap();
+    let kept = all["items"].as_array().unwrap().iter().filter_map(|secret| {
+        let name = secret["metadata"]["name"].as_str()?;
+        let number = name.strip_prefix("shop-parameters-")?;
+        Some((number.to_owned(), secret["data"].clone()))
+    });
+    kept.collect()
+}
+
+/// The numbers of the Secrets of sensitive values.
+fn numbers(site: &Site) -> Vec<String> {
+    secrets(site).into_iter().map(|(number, _)| number).collect()
 }
 
 /// A secret that the site has.
@@ -621,15 +634,19 @@ fn believes_no_other_secret(site: &Site, archive: &str) {
     };
     let change = |arguments: &[&str]| site.kubectl("prod", arguments);
     let token = "--from-literal=token=\"forged\"";
-    let patch = ["patch", "secret", "shop-parameters", "--patch"];
+    let secret = format!("shop-parameters-{}", numbers(site).pop().unwrap());
+    let patch = ["patch", "secret", &secret, "--patch"];
     let refused =
         change(&[&patch[..], &[r#"{"data": {"token": "ImZvcmdlZCI="}}"#]].concat()).failure(1);
     assert!(refused.contains("immutable"), "{refused}");
-    change(&["delete", "secret", "shop-parameters"]).success();
+    change(&["delete", "secret", &secret]).success();
     asks();
-    change(&["create", "secret", "generic", "shop-parameters", token]).success();
     let label = "solutions.metalk8s.scality.com/solution=shop";
-    change(&["label", "secret", "shop-parameters", label]).success();
+    // Under the name that is gone, and under the next one.
+    for name in [&secret, "shop-parameters-4"] {
+        change(&["create", "secret", "generic", name, token]).success();
+        change(&["label", "secret", name, label]).success();
+    }
     asks();
     let given = ["--values", "values.yaml", "--unset", "password"];
     import(site, archive, &given).success();
@@ -637,6 +654,22 @@ fn believes_no_other_secret(site: &Site, archive: &str) {
         site.field("prod", "configmap/shop", "{.data.shop\\.yaml}")
             .contains(TOKEN)
     );
+}
+
+/// Other values are in another Secret, and a rollback uses those of what ran before, of which one more is kept.
+fn brings_values_back(site: &Site, archive: &str, back: &[&str]) {
+    let text = || site.field("prod", "configmap/shop", "{.data.shop\\.yaml}");
+    let before = secrets(site);
+    site.desk.write("other.yaml", "token: an0ther-t0ken\n");
+    import(site, archive, &["--values", "other.yaml"]).success();
+    assert!(text().contains("an0ther-t0ken"));
+    let now = secrets(site);
+    assert_eq!((&now[..1], numbers(site)), (&before[..], vec!["1".to_owned(), "2".to_owned()]));
+    site.solution(back).success();
+    assert!(text().contains(TOKEN));
+    let then = secrets(site);
+    assert_eq!(numbers(site), ["2", "3"]);
+    assert_eq!((&then[0], &then[1].1), (&now[1], &before[0].1));
 }
 
 #[test]
@@ -669,10 +702,12 @@ fn a_site_gives_values_and_changes_what_the_publisher_did_not_foresee() {
     );
     import(&site, &second, &["--unset", "size"]).success();
     assert_eq!(replicas(&site), "1");
+    assert_eq!(secrets(&site), kept);
     let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
     let back = ["rollback", "shop", "-e", "prod", "--ca-file", &ca];
     site.solution(&back).success();
-    assert_eq!((replicas(&site), secrets(&site)), ("2".to_owned(), kept));
+    assert_eq!((replicas(&site), secrets(&site)), ("2".to_owned(), kept.clone()));
+    brings_values_back(&site, &second, &back);
     let history = site.solution(&["history", "--output", "json"]).success();
     assert!(!history.contains(TOKEN), "{history}");
 
@@ -687,6 +722,5 @@ fn a_site_gives_values_and_changes_what_the_publisher_did_not_foresee() {
     believes_no_other_secret(&site, &second);
 
     site.solution(&["undeploy", "shop", "-e", "prod"]).success();
-    let left = site.kubectl("prod", &["get", "secrets", "--output=name"]);
-    assert!(!left.success().contains("shop-parameters"));
+    assert_eq!(numbers(&site), ["3"], "only what a tenant has made is left");
 }

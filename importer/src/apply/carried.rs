@@ -101,6 +101,7 @@ impl Ready<'_> {
         }
         let decide = |object: &Object, live: Option<&Object>| {
             self.check_carried(deployment, object, live)?;
+            check_secret(deployment, object, live)?;
             Ok(Some(disarmed(&scaled(object, live)?, live)?))
         };
         let conflicts = |object: &Object| self.asked.conflicts(object);
@@ -117,11 +118,11 @@ impl Ready<'_> {
         objects: &[&Object],
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let secret = parameters::reference(&deployment.solution, &deployment.namespace);
         let (new, before) = (&deployment.carried, &deployment.carried_before);
-        let recorded = new.find(&secret);
-        let is_new = recorded.is_some_and(|recorded| recorded.uid.is_none());
-        if !is_new || !objects.iter().any(|object| *object.reference() == secret) {
+        let mut secret = objects.iter().map(|it| it.reference());
+        let secret = secret.find(|it| is_secret(deployment, it));
+        let recorded = secret.and_then(|secret| new.find(secret));
+        if recorded.is_none_or(|recorded| recorded.uid.is_some()) {
             return Ok(());
         }
         let both = new.with(before).seen(leased.uids());
@@ -180,6 +181,28 @@ impl Ready<'_> {
         let (conflicts, reference) = (self.asked.conflicts(object), object.reference());
         leased.put_with(conflicts, reference, decide).await?;
         Ok(())
+    }
+}
+
+/// Whether an object is a Secret of sensitive parameters.
+fn is_secret(deployment: &Deployment, object: &ObjectRef) -> bool {
+    parameters::number_of(object, &deployment.solution, &deployment.namespace).is_some()
+}
+
+/// Into a Secret of sensitive parameters that somebody else has made in the meantime nothing is written: what else is in
+/// it would be believed.
+fn check_secret(
+    deployment: &Deployment,
+    object: &Object,
+    live: Option<&Object>,
+) -> Result<(), crate::Obstacle> {
+    let recorded = deployment.carried.find(object.reference());
+    let known = recorded.and_then(|recorded| recorded.uid.as_deref());
+    match live {
+        Some(live) if is_secret(deployment, object.reference()) && live.uid() != known => {
+            Err(crate::Obstacle::Changed)
+        }
+        _ => Ok(()),
     }
 }
 

@@ -497,6 +497,7 @@ mod tests {
                     pull_secret: Some(secret.parse().unwrap()),
                     parameters: [].into(),
                     sensitive: [].into(),
+                    secret: None,
                     labels: [].into(),
                     accepted: None,
                 };

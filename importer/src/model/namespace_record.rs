@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::inventory::cluster_kinds;
-use crate::model::parameters::ParameterValues;
+use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::space::{self, Labels};
 use crate::model::vocabulary as v;
 
@@ -56,6 +56,9 @@ pub(crate) struct Deployed {
     /// The parameters whose values only a Secret of the namespace has.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) sensitive: BTreeSet<ParameterName>,
+    /// Which Secret that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) secret: Option<SecretNumber>,
     /// The labels that its release gives the namespace.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) labels: Labels,
@@ -244,6 +247,7 @@ pub(crate) mod tests {
                 pull_secret: accepted.as_ref().map(|_| "login".parse().unwrap()),
                 parameters: [("size".parse().unwrap(), json!(3))].into(),
                 sensitive: ["password".parse().unwrap()].into(),
+                secret: Some(1),
                 labels: [("a".to_owned(), "b".to_owned())].into(),
                 accepted,
             };

@@ -10,6 +10,9 @@ use serde_json::Value;
 /// Values by the names of their parameters.
 pub type ParameterValues = BTreeMap<ParameterName, Value>;
 
+/// Which of the Secrets that ever held a Solution's sensitive values in a namespace: each set of values has the next one.
+pub type SecretNumber = u32;
+
 /// What is asked for of a Solution's parameters. A choice stays until another is made or it is taken back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -44,8 +47,14 @@ pub enum ChosenBefore {
     /// Those that stand.
     #[default]
     Keep,
-    /// Those of something that ran before. What only a Secret holds stays all the same.
-    As(ParameterValues),
+    /// Those of something that ran before.
+    As {
+        /// What may be seen of them.
+        values: ParameterValues,
+        /// The Secret with the others. What it does not hold any more stays as it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        secret: Option<SecretNumber>,
+    },
 }
 
 /// A value as it was given.

@@ -20,7 +20,7 @@ use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::evidence::{self, ENVELOPE, Evidence, Gap, Sealed};
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
-use crate::model::parameters::ParameterValues;
+use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::model::writer::Seal;
@@ -160,6 +160,9 @@ pub struct Ran {
     /// The values of parameters that were chosen, but for sensitive ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: ParameterValues,
+    /// Which Secret of the namespace had the sensitive ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<SecretNumber>,
     /// The id of what reaches beyond the environment and was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
@@ -195,6 +198,7 @@ impl Ran {
             archive_id,
             pull_secret: deployed.pull_secret.clone(),
             parameters: deployed.parameters.clone(),
+            secret: deployed.secret,
             accepted: deployed.accepted.as_ref().map(|it| it.id.clone()),
         }
     }
@@ -208,9 +212,10 @@ impl Ran {
                 archive_id,
                 pull_secret,
                 parameters,
+                secret,
                 accepted: _,
             } = ran.clone();
-            (version, archive_id, pull_secret, parameters)
+            (version, archive_id, pull_secret, parameters, secret)
         };
         choices(self) == choices(other)
     }
@@ -551,6 +556,7 @@ pub(crate) mod tests {
             archive_id: Some(Digest::new([1; 32])),
             pull_secret: None,
             parameters: BTreeMap::new(),
+            secret: None,
             accepted: None,
         }
     }

@@ -120,6 +120,7 @@ mod tests {
             pull_secret: None,
             parameters: [].into(),
             sensitive: [].into(),
+            secret: None,
             labels: labels(&[("a", "theirs"), (ENFORCE, "restricted")]),
             accepted: None,
         };

@@ -435,7 +435,7 @@ pub(crate) fn of_any_site(
         sensitive: declared
             .values()
             .any(|parameter| parameter.sensitive)
-            .then(|| parameters::secret(id.name(), namespace, &ParameterValues::new())),
+            .then(|| parameters::secret((id.name(), 1), namespace, &ParameterValues::new())),
     };
     rendering.objects(&mut Patches::new(&[]))
 }
@@ -816,14 +816,14 @@ mod tests {
         ];
         let (shop, prod) = ("shop".parse().unwrap(), "shop-prod".parse().unwrap());
         let values = [("password".parse().unwrap(), json!("$(param:none)"))];
-        let secret = parameters::secret(&shop, &prod, &values.into());
+        let secret = parameters::secret((&shop, 2), &prod, &values.into());
         let objects = by_site(&sets, None, "[]", Some(secret));
         let names: Vec<String> = objects
             .iter()
             .map(|it| it.object.reference().to_string())
             .collect();
         let expected = [
-            "Secret shop-prod/shop-parameters",
+            "Secret shop-prod/shop-parameters-2",
             "Job shop-prod/setup",
             "Job shop-prod/setup",
         ];

@@ -18,7 +18,7 @@ use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Above, Obstacle, Unfit, named};
 use crate::model::owner::{check_carried, look, look_all};
-use crate::model::parameters::ParameterValues;
+use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::record::RecordedImage;
 use crate::model::request::{Asked, Login};
 use crate::model::space::Labels;
@@ -29,7 +29,7 @@ use crate::plan::carried::{
     Carried, PullSecret, Rendering, definitions, namespaces, needed, record,
 };
 use crate::plan::login;
-use crate::plan::parameters::{self, Parameters};
+use crate::plan::parameters::{self, Parameters, number_of};
 use crate::plan::patches::{Patched, Patches};
 use crate::plan::place::check_reserved;
 use crate::plan::withdrawal::Withdrawal;
@@ -236,7 +236,10 @@ impl Carrying<'_> {
         if set.phase == Phase::Remove {
             return Ok(Fate::Last);
         }
-        let standing = before.objects.iter().filter(|it| it.set == set.name);
+        // What a Secret of parameters is there for is not the set alone.
+        let standing = before.objects.iter().filter(|it| {
+            it.set == set.name && self.secret_number(&it.reference()).is_none()
+        });
         let standing: Vec<RecordedObject> = standing.cloned().collect();
         let is_there = !standing.is_empty() && standing.iter().all(RecordedObject::was_applied);
         Ok(match set.strategy {
@@ -300,11 +303,16 @@ impl Carrying<'_> {
                 parameters,
             },
             login,
-            sensitive: (!self.parameters.secret.is_empty()).then(|| {
-                let values = &self.parameters.secret;
-                parameters::secret(id.name(), &self.place.namespace, values)
-            }),
+            sensitive: self.sensitive(),
         })
+    }
+
+    /// The Secret of the sensitive parameters, if there are values for it.
+    fn sensitive(&self) -> Option<Value> {
+        let (values, solution) = (&self.parameters.secret, self.asked.id.name());
+        let number = self.parameters.number.filter(|_| !values.is_empty())?;
+        let namespace = &self.place.namespace;
+        Some(parameters::secret((solution, number), namespace, values))
     }
 
     /// What nodes log in with: what is made, else what the environment's namespace has.
@@ -367,7 +375,7 @@ impl Carrying<'_> {
                 Runs::AsItIs => {
                     let other = live
                         .iter()
-                        .filter(|live| self.holds_other(&carried.object, live));
+                        .filter(|live| self.is_other_secret(live, &planned.before));
                     planned.replaced.extend(other.cloned());
                 }
             }
@@ -395,10 +403,11 @@ impl Carrying<'_> {
             obstacles.push(Unfit::OwnedElsewhere(solution, environment, named(objects)).into());
         }
         let gone = planned.before.beyond(&planned.record);
-        // Where no set is installed anew, nothing brings the Secret along, and what it holds is nowhere else.
-        let secret = parameters::reference(self.asked.id.name(), &self.place.namespace);
         let stays = |old: &RecordedObject| {
-            old.keeps_data() || old.stage == Stage::Definition || old.is(&secret)
+            let secret = self.secret_number(&old.reference());
+            let is_kept = secret.is_some_and(|it| self.parameters.keeps(it));
+            let is_kept = is_kept && old.was_applied();
+            old.keeps_data() || old.stage == Stage::Definition || is_kept
         };
         let gone = gone.filter(|old| !self.becomes_the_clusters(old));
         let (stay, gone): (Vec<_>, Vec<_>) = gone.cloned().partition(stays);
@@ -425,10 +434,15 @@ impl Carrying<'_> {
             && crds.any(|crd| crd.document["metadata"]["name"] == old.name)
     }
 
-    /// Whether an object is the Secret of the parameters, and what is there holds other values: it cannot be changed.
-    fn holds_other(&self, object: &Object, live: &Object) -> bool {
-        *object.reference() == parameters::reference(self.asked.id.name(), &self.place.namespace)
-            && object.as_value()["data"] != live.as_value()["data"]
+    /// Whether an object has the name of a Secret of parameters, and somebody else has made it.
+    fn is_other_secret(&self, live: &Object, before: &CarriedRecord) -> bool {
+        let applied = before.find(live.reference());
+        let applied = applied.and_then(|applied| applied.uid.as_deref());
+        self.secret_number(live.reference()).is_some() && live.uid() != applied
+    }
+
+    fn secret_number(&self, object: &ObjectRef) -> Option<SecretNumber> {
+        number_of(object, self.asked.id.name(), &self.place.namespace)
     }
 
     /// Whether somebody asks for an object to be made anew.

@@ -150,6 +150,7 @@ mod tests {
                 pull_secret: Some("login".parse().unwrap()),
                 parameters: [].into(),
                 sensitive: [].into(),
+                secret: None,
                 labels: [].into(),
                 accepted: None,
             };

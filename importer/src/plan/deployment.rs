@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use deployer::{Cluster, Object, ObjectRef, Scope};
 use manifests::pod_specs;
 use schemas::{
-    Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, ParameterName,
-    Patch, SolutionName, Version,
+    Choices, EnvironmentName, KubernetesName, Namespace, Operator, OperatorScope, Patch,
+    SolutionName, Version,
 };
 use serde_json::{Value, json};
 use validator::rules::Compared;
 
 use crate::model::authority::Authority;
-use crate::model::carried::CarriedRecord;
+use crate::model::carried::{CarriedRecord, RecordedObject};
 use crate::model::cleanup::Cleanup;
 use crate::model::error::Error;
 use crate::model::inventory::{inventory, service_monitor};
@@ -36,7 +36,7 @@ use crate::plan::handover;
 use crate::plan::login;
 use crate::plan::metrics::{Collector, Served};
 use crate::plan::operator::{Rendering, operator_name};
-use crate::plan::parameters::{self, Parameters, Resolving};
+use crate::plan::parameters::{self, Kept, Parameters, Resolving, number_of};
 use crate::plan::patches::Patched;
 use crate::plan::place;
 use crate::plan::proof::images_of;
@@ -116,6 +116,7 @@ impl PartialEq for Deployment {
             && self.deployed.pull_secret == other.deployed.pull_secret
             && self.deployed.parameters == other.deployed.parameters
             && self.deployed.sensitive == other.deployed.sensitive
+            && self.deployed.secret == other.deployed.secret
             && self.deployed.labels == other.deployed.labels
             && mine.eq(other.objects.iter().filter(written))
             && self.carried == other.carried
@@ -253,6 +254,7 @@ impl Planner<'_> {
             pull_secret: self.pull_secret(target, &site, standing.as_ref()),
             parameters: parameters.chosen.clone(),
             sensitive: parameters.secret.keys().cloned().collect(),
+            secret: parameters.number,
             labels: [].into(),
             accepted: None,
         };
@@ -282,17 +284,19 @@ impl Planner<'_> {
             ..
         } = self.asked;
         let declared = &accepted.manifest().spec.parameters;
-        let sensitive = declared.iter().filter(|(_, it)| it.sensitive);
-        let sensitive = sensitive.map(|(name, _)| name);
-        let recorded = standing.iter().flat_map(|it| &it.sensitive);
-        let names: BTreeSet<&ParameterName> = sensitive.chain(recorded).collect();
-        let kept = parameters::kept(self.cluster, id.name(), namespace, &names).await?;
+        let is_kept = declared.values().any(|it| it.sensitive)
+            || standing.is_some_and(|it| it.secret.is_some());
+        let kept = if is_kept {
+            parameters::kept(self.cluster, id.name(), namespace).await?
+        } else {
+            Kept::default()
+        };
         let resolving = Resolving {
             declared,
             asked: &target.parameters,
             standing,
             site: &site.parameters(id.name()),
-            kept: kept.as_ref(),
+            kept: &kept,
             generated,
         };
         Ok(resolving.resolve(obstacles))
@@ -326,7 +330,8 @@ impl Planner<'_> {
             .plan(obstacles)
             .await?;
         let place_now = (&place, space.as_ref());
-        self.note_carried(place_now, &mut carried, &mut deployed, obstacles);
+        let noted = (&mut deployed, standing.as_ref());
+        self.note_carried(place_now, &mut carried, noted, obstacles);
         let waves = self.waves(&carried, behind);
         objects.extend(carried.objects.drain(..).map(|carried| carried.object));
         uids.append(&mut carried.uids);
@@ -390,14 +395,18 @@ impl Planner<'_> {
         &self,
         (place, space): (&NamespaceRecord, Option<&Object>),
         carried: &mut Planned,
-        deployed: &mut Deployed,
+        (deployed, standing): (&mut Deployed, Option<&Deployed>),
         obstacles: &mut Vec<Obstacle>,
     ) {
         let solution = self.asked.id.name();
-        let secret = parameters::reference(solution, &place.namespace);
-        if carried.record.find(&secret).is_none() {
-            // No set is installed, so nothing is kept.
-            deployed.sensitive.clear();
+        let is_kept = |recorded: &RecordedObject| {
+            let number = number_of(&recorded.reference(), solution, &place.namespace);
+            number.is_some() && number == deployed.secret
+        };
+        if !deployed.sensitive.is_empty() && !carried.record.objects.iter().any(is_kept) {
+            // No set is installed, so nothing more is kept.
+            let kept = standing.map(|it| (it.sensitive.clone(), it.secret));
+            (deployed.sensitive, deployed.secret) = kept.unwrap_or_default();
         }
         deployed.labels = std::mem::take(&mut carried.labels);
         let unfit = space::check(place, space, (solution, &deployed.labels));
@@ -833,6 +842,7 @@ mod tests {
             pull_secret: None,
             parameters: [].into(),
             sensitive: [].into(),
+            secret: None,
             labels: [].into(),
             accepted: None,
         };

@@ -1,6 +1,7 @@
 //! The values of a Solution's parameters in an environment, and where each comes from: the archive's default, then the
 //! site's file, what was chosen before, a file of this request, and a word of it, each before the one named here first.
-//! Sensitive ones are kept in a Secret of the environment alone. Resolving is a pure function.
+//! Sensitive ones are kept in Secrets of the environment alone: one is never changed, so that other values are in another
+//! one, and neither a change that ends half-way nor the way back lacks them. Resolving is a pure function.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,12 +19,14 @@ use crate::model::namespace_record::Deployed;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::owner::look;
 use crate::model::parameters::{
-    AskedParameters, ChosenBefore, Given, ParameterValues, ValueSource,
+    AskedParameters, ChosenBefore, Given, ParameterValues, SecretNumber, ValueSource,
 };
 use crate::plan::hidden::Hidden;
 
 /// Letters and digits, of which values are generated.
 const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+/// What is said of a way back to values that are not there any more.
+const GONE: &str = "the sensitive values that were used then are not kept any more: those of now stay";
 /// Changes of a letter between a name and the one that may have been meant.
 const NEAR: usize = 3;
 
@@ -36,10 +39,19 @@ pub(crate) struct Resolving<'a> {
     pub(crate) standing: Option<&'a Deployed>,
     /// What the site's files say, the stronger last.
     pub(crate) site: &'a [(String, ParameterValues)],
-    /// What the Secret holds; none if none was ever applied.
-    pub(crate) kept: Option<&'a ParameterValues>,
+    /// What the Secrets hold.
+    pub(crate) kept: &'a Kept,
     /// A value for each parameter that would be generated.
     pub(crate) generated: &'a ParameterValues,
+}
+
+/// What the Secrets of a Solution hold in a namespace.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kept {
+    /// Of each that was applied; nothing where it is gone, or was made anew by others.
+    values: BTreeMap<SecretNumber, ParameterValues>,
+    /// The last one that may have been.
+    last: SecretNumber,
 }
 
 /// A value, and where it comes from.
@@ -58,6 +70,10 @@ pub(crate) struct Parameters {
     pub(crate) chosen: ParameterValues,
     /// What the Secret is to hold; what this version does not have stays in it for others.
     pub(crate) secret: ParameterValues,
+    /// Which one that is.
+    pub(crate) number: Option<SecretNumber>,
+    /// Which one what runs has: a way back leads to it, or if it stays to the one before it.
+    pub(crate) standing: Option<SecretNumber>,
     /// What no diff and no message shows.
     pub(crate) hidden: Hidden,
     /// Values of parameters that this version does not have.
@@ -65,6 +81,16 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
+    /// Whether a Secret stays once the deployment is whole: that of what runs then, and that of what a way back leads to.
+    pub(crate) fn keeps(&self, number: SecretNumber) -> bool {
+        if self.number == self.standing {
+            // What a change that did not end has kept goes.
+            Some(number) <= self.standing
+        } else {
+            [self.number, self.standing].contains(&Some(number))
+        }
+    }
+
     pub(crate) fn values(&self) -> ParameterValues {
         let all = self.all.iter();
         all.map(|(name, resolved)| (name.clone(), resolved.value.clone()))
@@ -76,18 +102,21 @@ impl Resolving<'_> {
     /// The values, and whatever is wrong with them.
     pub(crate) fn resolve(&self, obstacles: &mut Vec<Obstacle>) -> Parameters {
         self.check_names(obstacles);
+        let held = self.held();
         let mut parameters = Parameters {
-            secret: self.kept.cloned().unwrap_or_default(),
+            secret: held.clone().unwrap_or_default(),
             notes: self.notes(),
             ..Parameters::default()
         };
         for (name, parameter) in self.declared {
-            match self.value(name, parameter) {
+            match self.value(name, parameter, held.as_ref()) {
                 Ok(resolved) => parameters.add(name, resolved),
                 Err(unfit) => obstacles.push(unfit.into()),
             }
         }
-        let kept = self.kept.into_iter().flat_map(BTreeMap::values);
+        parameters.number = self.number(&parameters.secret);
+        parameters.standing = self.standing.and_then(|standing| standing.secret);
+        let kept = self.kept.values.values().flat_map(BTreeMap::values);
         let hidden = kept.chain(parameters.secret.values());
         parameters.hidden = Hidden::of(hidden);
         for (what, values) in [
@@ -115,7 +144,64 @@ impl Resolving<'_> {
         }));
     }
 
-    /// Values that were given for other versions.
+    /// What is kept of what runs; none if it was never applied.
+    fn now(&self) -> Option<ParameterValues> {
+        let standing = self.standing?;
+        match standing.secret {
+            Some(number) => self.kept.values.get(&number).cloned(),
+            // As a build before this one kept them.
+            None => (!standing.sensitive.is_empty()).then(ParameterValues::new),
+        }
+    }
+
+    /// What is kept of what is gone back to.
+    fn then(&self) -> Option<&ParameterValues> {
+        let kept = self.kept.values.get(&self.then_number()?);
+        kept.filter(|values| !values.is_empty())
+    }
+
+    fn then_number(&self) -> Option<SecretNumber> {
+        match self.asked.before {
+            ChosenBefore::Keep => None,
+            ChosenBefore::As { secret, .. } => secret,
+        }
+    }
+
+    /// What holds unless something else is given: what only the newer version has stays for it.
+    fn held(&self) -> Option<ParameterValues> {
+        let (now, then) = (self.now(), self.then());
+        match then {
+            None => now,
+            Some(then) => {
+                let mut held = now.unwrap_or_default();
+                held.extend(then.clone());
+                Some(held)
+            }
+        }
+    }
+
+    /// What a change that did not end has kept.
+    fn begun(&self) -> Option<(SecretNumber, &ParameterValues)> {
+        let now = self.standing.and_then(|standing| standing.secret);
+        let (number, values) = self.kept.values.last_key_value()?;
+        (Some(*number) > now).then_some((*number, values))
+    }
+
+    /// The Secret of these values: one that has them already, else the next one.
+    fn number(&self, values: &ParameterValues) -> Option<SecretNumber> {
+        let standing = self.standing.and_then(|standing| standing.secret);
+        let begun = self.begun().filter(|(_, begun)| *begun == values);
+        if *values == self.now().unwrap_or_default() {
+            standing
+        } else if let Some((number, _)) = begun {
+            Some(number)
+        } else {
+            let last = self.kept.last.max(standing.unwrap_or_default());
+            Some(last.saturating_add(1))
+        }
+    }
+
+    /// Values that were given for other versions, and those that are not kept any more.
     fn notes(&self) -> Vec<String> {
         let before = self.before().into_iter().flatten();
         let before = before.map(|(name, _)| (name, ValueSource::Before.to_string()));
@@ -129,19 +215,26 @@ impl Resolving<'_> {
         let note = |(name, from)| {
             format!("this version has no parameter `{name}`, for which there is a value ({from})")
         };
-        unknown.map(note).collect()
+        let gone = self.then_number().filter(|_| self.then().is_none());
+        let gone = gone.map(|_| GONE.to_owned());
+        unknown.map(note).chain(gone).collect()
     }
 
     /// What was chosen before and may be seen.
     fn before(&self) -> Option<&ParameterValues> {
         match &self.asked.before {
             ChosenBefore::Keep => self.standing.map(|standing| &standing.parameters),
-            ChosenBefore::As(values) => Some(values),
+            ChosenBefore::As { values, .. } => Some(values),
         }
     }
 
-    fn value(&self, name: &ParameterName, parameter: &Parameter) -> Result<Resolved, Unfit> {
-        let (value, source) = self.found(name, parameter)?;
+    fn value(
+        &self,
+        name: &ParameterName,
+        parameter: &Parameter,
+        held: Option<&ParameterValues>,
+    ) -> Result<Resolved, Unfit> {
+        let (value, source) = self.found(name, parameter, held)?;
         let sensitive = parameter.sensitive;
         if sensitive && matches!(source, ValueSource::Word | ValueSource::Site(_)) {
             return Err(Unfit::Seen(name.clone(), source.to_string()));
@@ -159,6 +252,7 @@ impl Resolving<'_> {
         &self,
         name: &ParameterName,
         parameter: &Parameter,
+        held: Option<&ParameterValues>,
     ) -> Result<(Value, ValueSource), Unfit> {
         match self.asked.given.get(name) {
             Some(Given::Word(word)) => return Ok((read(word, parameter.kind), ValueSource::Word)),
@@ -166,8 +260,8 @@ impl Resolving<'_> {
             None => {}
         }
         if !self.asked.unset.contains(name) {
-            if let Some(kept) = self.kept.filter(|_| parameter.sensitive) {
-                if let Some(value) = kept.get(name) {
+            if let Some(held) = held.filter(|_| parameter.sensitive) {
+                if let Some(value) = held.get(name) {
                     return Ok((value.clone(), ValueSource::Kept));
                 }
                 let mut standing = self.standing.iter();
@@ -188,8 +282,13 @@ impl Resolving<'_> {
             return Ok((value.clone(), ValueSource::Default));
         }
         let generated = self.generated.get(name);
-        let generated = generated.map(|value| (value.clone(), ValueSource::Generated));
-        generated.ok_or_else(|| Unfit::NoValue(name.clone()))
+        let generated = generated.ok_or_else(|| Unfit::NoValue(name.clone()))?;
+        // What was made with it may be there.
+        let begun = self.begun().and_then(|(_, begun)| begun.get(name));
+        Ok(match begun {
+            Some(value) => (value.clone(), ValueSource::Kept),
+            None => (generated.clone(), ValueSource::Generated),
+        })
     }
 }
 
@@ -249,19 +348,30 @@ fn random(length: u8) -> Result<String, getrandom::Error> {
     Ok(text)
 }
 
-/// The name of the Secret of a Solution's sensitive values.
-fn secret_name(solution: &SolutionName) -> String {
-    format!("{solution}-parameters")
+/// The name of a Secret of sensitive values. The number says nothing of them: a digest would tell who guesses one.
+fn secret_name(solution: &SolutionName, number: SecretNumber) -> String {
+    format!("{}{number}", prefix(solution))
 }
 
-/// The Secret of a Solution's sensitive values in a namespace.
-pub(crate) fn reference(solution: &SolutionName, namespace: &Namespace) -> ObjectRef {
-    ObjectRef::namespaced("v1", "Secret", namespace.as_str(), &secret_name(solution))
+fn prefix(solution: &SolutionName) -> String {
+    format!("{solution}-parameters-")
+}
+
+/// Which of the Secrets of a Solution's sensitive values in a namespace an object is.
+pub(crate) fn number_of(
+    object: &ObjectRef,
+    solution: &SolutionName,
+    namespace: &Namespace,
+) -> Option<SecretNumber> {
+    let number = object.name.strip_prefix(&prefix(solution))?.parse().ok()?;
+    let name = secret_name(solution, number);
+    let secret = ObjectRef::namespaced("v1", "Secret", namespace.as_str(), &name);
+    object.is_same_object(&secret).then_some(number)
 }
 
 /// The Secret, as an object of the release; each value as JSON.
 pub(crate) fn secret(
-    solution: &SolutionName,
+    (solution, number): (&SolutionName, SecretNumber),
     namespace: &Namespace,
     values: &ParameterValues,
 ) -> Value {
@@ -272,36 +382,36 @@ pub(crate) fn secret(
     json!({
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": { "name": secret_name(solution), "namespace": namespace },
+        "metadata": { "name": secret_name(solution, number), "namespace": namespace },
         // Whoever may write in the namespace could put other values in, which would come to stand in objects anywhere.
         "immutable": true,
         "data": data,
     })
 }
 
-/// What the Secret of a Solution holds for these parameters, if it is the very one that was applied; none if none is known
-/// to have been. Whoever may write in
-/// the namespace may have made another one, or put more into it.
+/// What the Secrets of a Solution hold, as far as each is the very one that was applied. Whoever may write in the namespace
+/// may have made another one.
 pub(crate) async fn kept(
     cluster: &Cluster,
     solution: &SolutionName,
     namespace: &Namespace,
-    names: &BTreeSet<&ParameterName>,
-) -> Result<Option<ParameterValues>, Error> {
-    if names.is_empty() {
-        return Ok(None);
-    }
-    let reference = reference(solution, namespace);
+) -> Result<Kept, Error> {
     let record = CarriedRecord::look(cluster, solution, namespace).await?;
-    let applied = record.find(&reference).filter(|it| it.uid.is_some());
-    let Some(applied) = applied else {
-        return Ok(None);
-    };
-    let live = look(cluster, &reference).await?;
-    let ours = live.filter(|live| applied.check(live, solution).is_ok());
-    let mut kept = ours.as_ref().map(values).unwrap_or_default();
-    kept.retain(|name, _| names.contains(name));
-    Ok(Some(kept))
+    let mut kept = Kept::default();
+    for recorded in &record.objects {
+        let reference = recorded.reference();
+        let Some(number) = number_of(&reference, solution, namespace) else {
+            continue;
+        };
+        kept.last = kept.last.max(number);
+        if recorded.uid.is_some() {
+            let live = look(cluster, &reference).await?;
+            let ours = live.filter(|live| recorded.check(live, solution).is_ok());
+            let held = ours.as_ref().map(values).unwrap_or_default();
+            kept.values.insert(number, held);
+        }
+    }
+    Ok(kept)
 }
 
 /// The values in a Secret. What cannot be read is as good as gone.
@@ -334,14 +444,13 @@ token: {type: string, sensitive: true}
         asked: AskedParameters,
         standing: Option<Deployed>,
         site: Vec<(String, ParameterValues)>,
-        kept: Option<ParameterValues>,
+        kept: Kept,
     }
 
     impl Case {
         /// With all that is needed, each from a place of its own.
         fn whole() -> Self {
             Self {
-                kept: Some(values(&json!({ "token": "t0ken" }))),
                 site: vec![
                     (
                         "all".to_owned(),
@@ -351,6 +460,15 @@ token: {type: string, sensitive: true}
                 ],
                 ..Self::default()
             }
+            .kept(1, &json!({ "token": "t0ken" }))
+            .standing(&json!({}), &["token"])
+        }
+
+        /// What a Secret holds.
+        fn kept(mut self, number: SecretNumber, held: &Value) -> Self {
+            self.kept.values.insert(number, values(held));
+            self.kept.last = self.kept.last.max(number);
+            self
         }
 
         fn given(mut self, name: &str, given: Given) -> Self {
@@ -370,6 +488,7 @@ token: {type: string, sensitive: true}
                 pull_secret: None,
                 parameters: values(chosen),
                 sensitive: sensitive.collect(),
+                secret: Some(1),
                 labels: [].into(),
                 accepted: None,
             });
@@ -384,7 +503,7 @@ token: {type: string, sensitive: true}
                 asked: &self.asked,
                 standing: self.standing.as_ref(),
                 site: &self.site,
-                kept: self.kept.as_ref(),
+                kept: &self.kept,
                 generated: &values(&json!({ "password": "chance" })),
             };
             let parameters = resolving.resolve(&mut obstacles);
@@ -448,7 +567,10 @@ token: {type: string, sensitive: true}
     #[test]
     fn what_ran_before_brings_its_choices_with_it() {
         let mut case = Case::whole().standing(&json!({ "size": 3, "debug": true }), &["token"]);
-        case.asked.before = ChosenBefore::As(values(&json!({ "size": 7 })));
+        case.asked.before = ChosenBefore::As {
+            values: values(&json!({ "size": 7 })),
+            secret: None,
+        };
         assert_eq!(case.found("size"), from(json!(7), "chosen before"));
         assert_eq!(case.found("debug").0, json!(false));
         assert_eq!(case.found("token").0, json!("t0ken"));
@@ -468,15 +590,21 @@ token: {type: string, sensitive: true}
         assert_eq!(parameters.hidden.say("t0ken chance"), "*** ***");
 
         let document = super::secret(
-            &"shop".parse().unwrap(),
+            (&"shop".parse().unwrap(), 7),
             &"prod".parse().unwrap(),
             &parameters.secret,
         );
-        let read = super::values(&Object::new(document).unwrap());
-        assert_eq!(read, parameters.secret);
+        let document = Object::new(document).unwrap();
+        let number = |solution: &str, namespace: &str| {
+            let names = (solution.parse().unwrap(), namespace.parse().unwrap());
+            number_of(document.reference(), &names.0, &names.1)
+        };
+        assert_eq!(number("shop", "prod"), Some(7));
+        assert_eq!((number("sho", "prod"), number("shop", "p")), (None, None));
+        assert_eq!(super::values(&document), parameters.secret);
         // A value that was made once stays.
-        let mut again = Case::whole();
-        again.kept = Some(values(&json!({ "password": "first", "token": "t0ken" })));
+        let both = json!({ "password": "first", "token": "t0ken" });
+        let mut again = Case::whole().kept(1, &both);
         assert_eq!(again.found("password").0, json!("first"));
         again.asked.unset.insert("password".parse().unwrap());
         assert_eq!(again.found("password").0, json!("chance"));
@@ -509,7 +637,7 @@ token: {type: string, sensitive: true}
         let mut case = Case::whole();
         case.site[0].1.extend(values(&json!({ "token": "x" })));
         assert_eq!(case.refused(), [""; 0], "the Secret counts before");
-        case.kept = Some(ParameterValues::new());
+        case.kept = Kept::default();
         let expected =
             "the parameter `token` is sensitive, and others can read a value that is there: all";
         assert_eq!(case.refused(), [expected]);
@@ -517,18 +645,109 @@ token: {type: string, sensitive: true}
 
     #[test]
     fn a_value_that_only_the_secret_had_is_missed() {
-        let mut case = Case::whole().standing(&json!({}), &["password", "token"]);
+        let names = ["password", "token"];
+        let mut case = Case::whole().standing(&json!({}), &names);
         let lost = "the value of the parameter `password` was kept in a Secret of the environment, which is gone or made anew by others";
         assert_eq!(case.refused(), [lost]);
         case.asked.unset.insert("password".parse().unwrap());
         assert_eq!(case.found("password").0, json!("chance"));
+        // Never applied: the first deployment did not come so far.
+        let mut early = Case::whole().standing(&json!({}), &["password"]);
+        early.kept = Kept::default();
+        early = early.given("token", Given::Filed(json!("t0ken")));
+        assert_eq!(early.found("password").0, json!("chance"));
+        // By a build that did not number them.
+        let mut old = Case::whole().standing(&json!({}), &["password"]);
+        old.standing.as_mut().unwrap().secret = None;
+        old = old.given("token", Given::Filed(json!("t0ken")));
+        assert_eq!(old.refused(), [lost]);
+    }
+
+    /// Which Secret has the values, and which others stay.
+    fn secrets(case: &Case) -> (Option<SecretNumber>, Vec<SecretNumber>) {
+        let (parameters, obstacles) = case.resolve();
+        assert_eq!(obstacles, [""; 0]);
+        let others = (1..=9).filter(|it| parameters.number != Some(*it));
+        let stay = others.filter(|it| parameters.keeps(*it));
+        (parameters.number, stay.collect())
+    }
+
+    #[test]
+    fn other_values_are_in_another_secret_and_those_of_before_stay() {
+        let both = |token: &str| json!({ "password": "made", "token": token });
+        let at = |number| {
+            let mut case = Case::whole().standing(&json!({}), &["password", "token"]);
+            case.standing.as_mut().unwrap().secret = Some(number);
+            case.kept = Kept::default();
+            case
+        };
+        let case = at(2).kept(1, &both("one")).kept(2, &both("two"));
+        assert_eq!(secrets(&case), (Some(2), vec![1]));
+        let given = |case: Case, token: &str| case.given("token", Given::Filed(json!(token)));
+        let other = given(at(2).kept(1, &both("one")).kept(2, &both("two")), "three");
+        assert_eq!(secrets(&other), (Some(3), vec![2]));
+        // A number is never used again, also if nobody knows what became of its Secret.
+        let mut unknown = given(at(2).kept(2, &both("two")), "three");
+        unknown.kept.last = 5;
+        assert_eq!(secrets(&unknown), (Some(6), vec![2]));
+
+        // The first ones of all.
+        let mut first = given(Case::whole(), "one");
+        (first.standing, first.kept) = (None, Kept::default());
+        assert_eq!(secrets(&first), (Some(1), vec![]));
+    }
+
+    #[test]
+    fn what_is_gone_back_to_has_its_values_again() {
+        let back = |secret| {
+            let both = |token: &str| json!({ "password": "made", "token": token });
+            let mut case = Case::whole().standing(&json!({}), &["password", "token"]);
+            case.standing.as_mut().unwrap().secret = Some(2);
+            let more = json!({ "password": "made", "token": "two", "newer": "x" });
+            case.kept = Kept::default();
+            case = case.kept(1, &both("one")).kept(2, &more);
+            case.asked.before = ChosenBefore::As {
+                values: ParameterValues::new(),
+                secret,
+            };
+            case
+        };
+        assert_eq!(back(Some(1)).found("token").0, json!("one"));
+        assert_eq!(secrets(&back(Some(1))), (Some(3), vec![2]));
+        // What only the newer version has stays for it.
+        let (parameters, _) = back(Some(1)).resolve();
+        let expected = json!({ "password": "made", "token": "one", "newer": "x" });
+        assert_eq!(parameters.secret, values(&expected));
+        assert_eq!(parameters.notes, [""; 0]);
+        assert_eq!(parameters.hidden.say("it was made"), "it was ***");
+
+        // Not kept any more.
+        assert_eq!(secrets(&back(Some(7))), (Some(2), vec![1]));
+        assert_eq!(back(Some(7)).resolve().0.notes, [GONE]);
+        assert_eq!(back(None).resolve().0.notes, [""; 0]);
+    }
+
+    #[test]
+    fn what_was_made_for_a_change_that_did_not_end_is_used_by_the_next_one() {
+        let begun = json!({ "password": "begun", "token": "new" });
+        let case = || Case::whole().kept(2, &begun);
+        // What a person has given is to be given again.
+        assert_eq!(case().found("token").0, json!("t0ken"));
+        assert_eq!(case().found("password").0, json!("begun"));
+        assert_eq!(secrets(&case()), (Some(3), vec![1]));
+        let again = case().given("token", Given::Filed(json!("new")));
+        assert_eq!(secrets(&again), (Some(2), vec![1]));
+        // The version that runs is deployed again: nothing of it stays.
+        let mut back = case().kept(1, &json!({ "password": "first", "token": "t0ken" }));
+        assert_eq!(secrets(&back), (Some(1), vec![]));
+        back.asked.unset.insert("password".parse().unwrap());
+        assert_eq!(back.found("password").0, json!("begun"));
     }
 
     #[test]
     fn values_for_other_versions_are_noted() {
         let mut case = Case::whole().standing(&json!({ "old": 1 }), &[]);
-        let old = "old-secret".parse().unwrap();
-        case.kept.get_or_insert_default().insert(old, json!("x"));
+        case = case.kept(1, &json!({ "token": "t0ken", "old-secret": "x" }));
         case.site[0].1.extend(values(&json!({ "new": 1 })));
         let (parameters, obstacles) = case.resolve();
         assert_eq!(obstacles, [""; 0]);
