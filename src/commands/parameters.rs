@@ -3,17 +3,21 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use importer::{AskedParameters, ChosenBefore, Given, ParameterValues};
 use schemas::{ParameterName, yaml};
 
 use crate::disk;
 use crate::failure::Failure;
 
-/// What is chosen for a Solution's parameters.
+/// What is chosen for a Solution's parameters; of none both that it is chosen and that the choice is taken back.
+#[derive(Clone, Debug)]
+pub(crate) struct ParameterArguments(Typed);
+
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Parameters")]
-pub(crate) struct ParameterArguments {
+struct Typed {
     /// Choose the value of a parameter, which stays until it is chosen again; not for sensitive ones
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     set: Vec<(ParameterName, String)>,
@@ -27,20 +31,58 @@ pub(crate) struct ParameterArguments {
     unset: Vec<ParameterName>,
 }
 
+impl Args for ParameterArguments {
+    fn augment_args(command: Command) -> Command {
+        Typed::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Typed::augment_args_for_update(command)
+    }
+}
+
+/// By hand, so that a command line that contradicts itself is refused before anything is read.
+impl FromArgMatches for ParameterArguments {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let typed = Typed::from_arg_matches(matches)?;
+        match typed.set.iter().find(|(name, _)| typed.unset.contains(name)) {
+            Some((name, _)) => Err(clap::Error::raw(
+                ErrorKind::ArgumentConflict,
+                twice(name, "--set"),
+            )),
+            None => Ok(Self(typed)),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+fn twice(name: &ParameterName, flag: &str) -> String {
+    format!("the parameter `{name}` is both given with `{flag}` and taken back with `--unset`")
+}
+
 impl ParameterArguments {
     /// What is asked for, with what the files hold. Of several values of a parameter the last one counts.
     pub(crate) fn asked(&self) -> Result<AskedParameters, Failure> {
+        let Typed { set, values, unset } = &self.0;
         let mut given = BTreeMap::new();
-        for path in &self.values {
-            let values = read(path)?.into_iter();
+        for path in values {
+            let values = read(path)?;
+            if let Some(name) = unset.iter().find(|name| values.contains_key(*name)) {
+                return Err(Failure::usage(twice(name, "--values")));
+            }
+            let values = values.into_iter();
             given.extend(values.map(|(name, value)| (name, Given::Filed(value))));
         }
-        let words = self.set.iter().cloned();
+        let words = set.iter().cloned();
         given.extend(words.map(|(name, word)| (name, Given::Word(word))));
         Ok(AskedParameters {
             before: ChosenBefore::Keep,
             given,
-            unset: self.unset.iter().cloned().collect(),
+            unset: unset.iter().cloned().collect(),
         })
     }
 }
@@ -69,15 +111,15 @@ mod tests {
     use super::*;
 
     #[derive(clap::Parser)]
-    struct Typed {
+    struct Verb {
         #[command(flatten)]
         parameters: ParameterArguments,
     }
 
     fn asked(words: &[&str]) -> Result<AskedParameters, String> {
         let typed = [&["solution"], words].concat();
-        let typed = Typed::try_parse_from(typed).map_err(|error| error.to_string())?;
-        let asked = typed.parameters.asked();
+        let verb = Verb::try_parse_from(typed).map_err(|error| error.to_string())?;
+        let asked = verb.parameters.asked();
         asked.map_err(|failure| failure.lines().collect())
     }
 
@@ -115,5 +157,20 @@ mod tests {
         std::fs::write(file.path(), "[a]").unwrap();
         let refused = asked(&["--values", file.path().to_str().unwrap()]).unwrap_err();
         assert!(refused.contains("cannot use the values in"), "{refused}");
+    }
+
+    #[test]
+    fn what_is_given_is_not_taken_back_as_well() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "{host: one.test}").unwrap();
+        let file = file.path().to_str().unwrap();
+        // Before a file is read: there is none of this name.
+        let words = ["--unset", "size", "--values", "none.yaml", "--set", "size=1"];
+        let refused = asked(&words).unwrap_err();
+        let both = "`size` is both given with `--set` and taken back with `--unset`";
+        assert!(refused.contains(both), "{refused}");
+        let refused = asked(&["--unset", "host", "--values", file]).unwrap_err();
+        let both = "`host` is both given with `--values` and taken back with `--unset`";
+        assert!(refused.contains(both), "{refused}");
     }
 }

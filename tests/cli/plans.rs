@@ -70,6 +70,17 @@ fn a_plan_is_shown_as_it_was_when_it_was_made() {
 }
 
 #[test]
+fn what_is_for_archives_says_nothing_of_a_plan() {
+    let desk = desk();
+    for flags in [&["--files"][..], &["--registry", "registry.test/apps"]] {
+        let refused = desk.solution(&[&["inspect", "plan.json"], flags].concat());
+        let words = format!("`plan.json` is a plan, and `{}` is for archives", flags[0]);
+        let refused = refused.failure(2);
+        assert!(refused.contains(&words), "{refused}");
+    }
+}
+
+#[test]
 fn each_who_must_approve_a_plan_signs_it_with_a_key_of_his_own() {
     let desk = desk();
     let shown = sign(&desk, &["--key", "alice.key"]);

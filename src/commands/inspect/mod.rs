@@ -89,6 +89,7 @@ struct Inspected {
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if let Some(plan) = plans::recognise(&arguments.archive)? {
+        refuse_of_archives(arguments)?;
         return Ok(plan::show(&plan, output));
     }
     let inspected = inspect(arguments)?;
@@ -99,6 +100,22 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         }
         render::note(NOT_VERIFIED);
     }))
+}
+
+/// A plan has neither files nor a registry to choose.
+fn refuse_of_archives(arguments: &Arguments) -> Result<(), Failure> {
+    let of_archives = [
+        (arguments.files, "--files"),
+        (arguments.registry.is_some(), "--registry"),
+    ];
+    match of_archives.iter().find(|(given, _)| *given) {
+        Some((_, flag)) => Err(Failure::usage(format!(
+            "`{}` is a plan, and `{flag}` is for archives",
+            arguments.archive.display()
+        ))
+        .hint(format!("leave `{flag}` out"))),
+        None => Ok(()),
+    }
 }
 
 fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
