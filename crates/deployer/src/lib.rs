@@ -13,6 +13,7 @@
 //! | do it | [`Cluster::put`], [`Cluster::put_status`], [`Cluster::apply`], [`Cluster::rewrite`], [`Cluster::delete`], [`Cluster::prune`], [`Cluster::restart_unpulled`] |
 //! | has it come, has it gone | [`settled`], [`Cluster::wait_settled`], [`Cluster::wait_crd_established`], [`Cluster::rollout_state`], [`Cluster::rollout_states`], [`Cluster::wait_rollout`], [`Cluster::wait_stopped`], [`Cluster::wait_gone`], [`Cluster::wait_removed`] |
 //! | can nodes pull it | [`Cluster::probe`], [`Probe::pulled`] |
+//! | in other words | [`Words`] |
 //! | alone | [`Cluster::acquire_lease`] |
 
 mod cluster;
@@ -29,6 +30,7 @@ mod rollout;
 mod rules;
 mod settle;
 mod stuck;
+mod words;
 mod write;
 
 pub use cluster::connect::{Account, Connect};
@@ -48,6 +50,7 @@ pub use settle::settled;
 pub use settle::wait::Standing;
 pub use stuck::unsettled::{Cause, Settled, Unready, Unsettled};
 pub use stuck::{PullFailure, PullProblem, RolloutFailure, Stuck};
+pub use words::{Reword, Words};
 pub use write::apply::{Applied, Conflicts, Difference, FieldManager, FieldManagerError, Trial};
 pub use write::diff::FieldChange;
 pub use write::gone::{Hold, Leaving, Lingering};

@@ -1,5 +1,5 @@
 //! Does what a plan says: push, record, activate, deploy, wait. The cluster is touched only when every image is in
-//! place; running it again completes whatever an interruption left.
+//! place; running it again completes whatever an interruption left. Whatever is told of it goes through [`veil`].
 
 mod announce;
 mod carried;
@@ -41,6 +41,8 @@ use crate::model::request::{Asked, ForgetSigners};
 use crate::plan::Ready;
 use crate::plan::decision::{Decision, PlannedCrd};
 use crate::plan::deployment::Deployment;
+use crate::plan::hidden::Hidden;
+use crate::plan::veil;
 
 /// What an import did, for the administrator's files.
 #[derive(Clone, Debug, Serialize)]
@@ -103,6 +105,21 @@ impl Ready<'_> {
         cluster: &Cluster,
         tell: Tell<'_, Event>,
     ) -> Result<Receipt, Error> {
+        let deployment = self.decision.deployment.as_ref();
+        let hidden = deployment.map(|it| it.parameters.hidden.clone());
+        let hidden = &hidden.unwrap_or_default();
+        let tell: Tell<'_, Event> = &|event| tell(veil::event(event, hidden));
+        // On the heap: it is large, and others wait for it.
+        let applied = Box::pin(self.carry_out(client, cluster, (hidden, tell))).await;
+        applied.map_err(|error| veil::error(error, hidden))
+    }
+
+    async fn carry_out(
+        self,
+        client: &Client,
+        cluster: &Cluster,
+        (hidden, tell): (&Hidden, Tell<'_, Event>),
+    ) -> Result<Receipt, Error> {
         let report = self.push(client, tell).await?;
         tell(Event::Pushed);
         let decide = async || {
@@ -110,13 +127,16 @@ impl Ready<'_> {
             let subject = self.subject(&decided);
             Ok((decided, subject))
         };
-        let write = async |leased: &mut Leased<'_>, decided: &mut Decision| match (
-            leased.authority,
-            &decided.deployment,
-        ) {
-            (Authority::Cluster, _) => self.write(decided, leased).await,
-            (Authority::Namespace(_), Some(deployment)) => self.replace(deployment, leased).await,
-            (Authority::Namespace(_), None) => Ok(()),
+        let write = async |leased: &mut Leased<'_>, decided: &mut Decision| {
+            let written = match (leased.authority, &decided.deployment) {
+                (Authority::Cluster, _) => self.write(decided, leased).await,
+                (Authority::Namespace(_), Some(deployment)) => {
+                    self.replace(deployment, leased).await
+                }
+                (Authority::Namespace(_), None) => Ok(()),
+            };
+            // Already here, for the receipt.
+            written.map_err(|error| veil::error(error, hidden))
         };
         let request = &self.asked.request;
         let writing = (cluster, &request.authority, &request.writer, tell);

@@ -15,7 +15,7 @@ mod diff;
 mod expand;
 pub(crate) mod file;
 pub(crate) mod handover;
-mod hidden;
+pub(crate) mod hidden;
 pub(crate) mod images;
 pub(crate) mod login;
 mod losses;
@@ -35,6 +35,7 @@ pub(crate) mod summary;
 mod template;
 pub(crate) mod trial;
 pub(crate) mod uses;
+pub(crate) mod veil;
 pub(crate) mod withdrawal;
 
 use std::borrow::Cow;
@@ -237,7 +238,9 @@ impl<'a> Plan<'a> {
         self.summary.target = deployment.map(|it| planned_target(it, proof.as_ref()));
         self.proof = proof;
         if self.obstacles.is_empty() && decision.obstacles.is_empty() {
-            self.try_objects(&decision, cluster).await?;
+            let hidden = deployment.map(|it| it.parameters.hidden.clone());
+            let tried = self.try_objects(&decision, cluster).await;
+            tried.map_err(|error| veil::error(error, &hidden.unwrap_or_default()))?;
         }
         self.decision = Some(Box::new(decision));
         Ok(())

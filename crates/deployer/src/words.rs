@@ -1,0 +1,233 @@
+//! Other words in the place of those that a cluster has said: of its server, its nodes and the programs in its pods. They may
+//! quote what was sent, and so what nobody is to read.
+
+use crate::error::Error;
+use crate::rollout::awaited::{Awaited, RolloutState};
+use crate::settle::wait::Standing;
+use crate::stuck::unsettled::{Settled, Unsettled};
+
+/// What makes other words of some.
+pub type Reword<'a> = &'a dyn Fn(&str) -> String;
+
+/// What may hold words of a cluster.
+pub trait Words {
+    /// Puts others in their place. Names of objects stay.
+    fn reword(&mut self, reword: Reword<'_>);
+}
+
+impl Words for String {
+    fn reword(&mut self, reword: Reword<'_>) {
+        *self = reword(self);
+    }
+}
+
+impl<T: Words> Words for Option<T> {
+    fn reword(&mut self, reword: Reword<'_>) {
+        if let Some(words) = self {
+            words.reword(reword);
+        }
+    }
+}
+
+impl Words for Error {
+    fn reword(&mut self, reword: Reword<'_>) {
+        match self {
+            Self::Forbidden { message, .. }
+            | Self::NotFound { message, .. }
+            | Self::Changed { message, .. }
+            | Self::Invalid { message, .. }
+            | Self::Server { message, .. }
+            | Self::NotEstablished { message, .. }
+            | Self::Answer {
+                problem: message, ..
+            } => message.reword(reword),
+            Self::Conflict { conflicts, .. } => {
+                // The path of a field that is a set has its values.
+                let fields = conflicts.iter_mut().map(|conflict| &mut conflict.field);
+                fields.for_each(|field| field.reword(reword));
+            }
+            Self::StillThere { objects, .. } => {
+                for object in objects {
+                    object.reword(reword);
+                }
+            }
+            Self::Rollout(failure) => {
+                failure.detail.reword(reword);
+                failure.log.reword(reword);
+            }
+            Self::Pull(failure) => failure.detail.reword(reword),
+            Self::Unsettled(unsettled) => unsettled.reword(reword),
+            Self::NoKubeconfig(_)
+            | Self::ReadKubeconfig { .. }
+            | Self::Kubeconfig { .. }
+            | Self::Credentials { .. }
+            | Self::Setup { .. }
+            | Self::Unreachable { .. }
+            | Self::Timeout { .. }
+            | Self::Unauthorized { .. }
+            | Self::NoSuchKind(_)
+            | Self::Scope { .. }
+            | Self::TooMany { .. }
+            | Self::LeaseHeld { .. }
+            | Self::LeaseLost { .. } => {}
+        }
+    }
+}
+
+impl Words for Unsettled {
+    fn reword(&mut self, reword: Reword<'_>) {
+        for unready in &mut self.objects {
+            unready.state.reword(reword);
+            unready.awaited.reword(reword);
+            if let Some(cause) = &mut unready.cause {
+                cause.detail.reword(reword);
+                cause.log.reword(reword);
+            }
+        }
+    }
+}
+
+impl Words for Settled {
+    fn reword(&mut self, reword: Reword<'_>) {
+        match self {
+            Self::Ready => {}
+            Self::Pending(why) | Self::Failed(why) => why.reword(reword),
+        }
+    }
+}
+
+impl Words for Standing {
+    fn reword(&mut self, reword: Reword<'_>) {
+        self.state.reword(reword);
+        self.awaited.reword(reword);
+    }
+}
+
+impl Words for RolloutState {
+    fn reword(&mut self, reword: Reword<'_>) {
+        self.awaited.reword(reword);
+    }
+}
+
+impl Words for Awaited {
+    fn reword(&mut self, reword: Reword<'_>) {
+        match self {
+            Self::Cause { detail, .. } => detail.reword(reword),
+            Self::Notice
+            | Self::Pods
+            | Self::Node { .. }
+            | Self::Image { .. }
+            | Self::Start { .. }
+            | Self::Former(_)
+            | Self::Unseen => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::object::ObjectRef;
+    use crate::stuck::unsettled::{Cause, Unready};
+    use crate::stuck::{RolloutFailure, Stuck};
+    use crate::{FieldConflict, PullFailure};
+
+    const SECRET: &str = "hunter2";
+
+    fn said() -> String {
+        format!("password `{SECRET}` is wrong")
+    }
+
+    fn unsettled() -> Unsettled {
+        let cause = Cause {
+            stuck: Stuck::Crash { exit_code: 1 },
+            pod: None,
+            detail: said(),
+            log: Some(said()),
+        };
+        let unready = |state| Unready {
+            object: ObjectRef::namespaced("batch/v1", "Job", "n", "job"),
+            state,
+            awaited: Some(said()),
+            cause: Some(cause.clone()),
+        };
+        Unsettled {
+            objects: vec![
+                unready(Settled::Failed(said())),
+                unready(Settled::Pending(said())),
+            ],
+            after: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn whatever_a_cluster_says_can_be_said_otherwise() {
+        let doing = || "apply it".to_owned();
+        let rollout = RolloutFailure {
+            namespace: "n".to_owned(),
+            deployment: "d".to_owned(),
+            pod: None,
+            stuck: Stuck::NotReady,
+            detail: said(),
+            log: Some(said()),
+        };
+        let pull = PullFailure {
+            pod: "p".to_owned(),
+            node: None,
+            stuck: Stuck::NotReady,
+            detail: said(),
+        };
+        let field = FieldConflict {
+            field: format!(".spec.hosts[v:\"{SECRET}\"]"),
+            manager: "kubectl".to_owned(),
+        };
+        let (conflicts, message) = (vec![field], said());
+        let errors = [
+            Error::Forbidden { doing: doing(), message: message.clone() },
+            Error::NotFound { doing: doing(), message: message.clone() },
+            Error::Changed { doing: doing(), message: message.clone() },
+            Error::Invalid { doing: doing(), message: message.clone() },
+            Error::Server { doing: doing(), status: 500, message: message.clone() },
+            Error::Answer { doing: doing(), problem: message.clone() },
+            Error::NotEstablished { name: doing(), message },
+            Error::Conflict { doing: doing(), conflicts },
+            Error::StillThere { objects: vec![said()], after: Duration::ZERO },
+            Error::Rollout(Box::new(rollout)),
+            Error::Pull(Box::new(pull)),
+            Error::Unsettled(Box::new(unsettled())),
+        ];
+        for mut error in errors {
+            assert!(format!("{error:?}").contains(SECRET));
+            error.reword(&|words| words.replace(SECRET, "***"));
+            let left = format!("{error:?}");
+            assert!(left.contains("***") && !left.contains(SECRET), "{left}");
+        }
+    }
+
+    #[test]
+    fn so_can_what_is_waited_for() {
+        let awaited = || {
+            Some(Awaited::Cause {
+                stuck: Stuck::NotReady,
+                pod: None,
+                detail: said(),
+            })
+        };
+        let mut standing = Standing {
+            object: ObjectRef::namespaced("apps/v1", "Deployment", "n", "d"),
+            state: Settled::Pending(said()),
+            awaited: awaited(),
+        };
+        let mut state = RolloutState {
+            progress: crate::RolloutProgress::default(),
+            awaited: awaited(),
+        };
+        let reword: Reword<'_> = &|words| words.replace(SECRET, "***");
+        standing.reword(reword);
+        state.reword(reword);
+        let left = format!("{standing:?} {state:?}");
+        assert!(!left.contains(SECRET), "{left}");
+    }
+}

@@ -1,0 +1,156 @@
+//! What is told of a change leaves out the values that nobody may see: a server's refusal, an Event or a program's log may
+//! quote them. Everything that is told passes here: events, errors, and with these the receipt, the history and the
+//! Kubernetes Events.
+
+use deployer::{Reword, Words};
+
+use crate::model::error::Error;
+use crate::model::event::Event;
+use crate::plan::hidden::Hidden;
+
+/// The event without these values.
+pub(crate) fn event(mut event: Event, hidden: &Hidden) -> Event {
+    let reword: Reword<'_> = &|words| hidden.say(words);
+    match &mut event {
+        Event::Waiting(error) => error.reword(reword),
+        Event::Pulling { awaited, .. } => awaited.reword(reword),
+        Event::Unproved { detail, .. } => detail.reword(reword),
+        Event::Rollout { state, .. } => state.reword(reword),
+        Event::Standing(standing) => standing.reword(reword),
+        // A registry is sent nothing of what is chosen.
+        Event::Push(_)
+        | Event::Pushed
+        | Event::Object { .. }
+        | Event::Removed(_)
+        | Event::Migrated { .. }
+        | Event::Restart { .. }
+        | Event::RollingBack(_) => {}
+    }
+    event
+}
+
+/// The error without these values.
+pub(crate) fn error(mut error: Error, hidden: &Hidden) -> Error {
+    cover(&mut error, &|words| hidden.say(words));
+    error
+}
+
+fn cover(error: &mut Error, reword: Reword<'_>) {
+    match error {
+        Error::Cluster(error) => error.reword(reword),
+        Error::Cleanup { source, .. } => source.reword(reword),
+        Error::Unpulled(unpulled) => unpulled.source.reword(reword),
+        Error::RolledBack { source, .. } | Error::Mixed { source, .. } => cover(source, reword),
+        Error::NotRolledBack {
+            restoring, source, ..
+        } => {
+            cover(restoring, reword);
+            cover(source, reword);
+        }
+        Error::Unserved { lacking, .. } => lacking.reword(reword),
+        // What is in the way is said in words of ours, and a refusal of the plan is covered there. The others are about
+        // the registry, this machine and the records.
+        Error::Refused(_)
+        | Error::Hindered(_)
+        | Error::Registry(_)
+        | Error::Object(_)
+        | Error::Record { .. }
+        | Error::Name { .. }
+        | Error::Site { .. }
+        | Error::Rules { .. }
+        | Error::Repository(_)
+        | Error::Expand(_)
+        | Error::Archive(_)
+        | Error::Scratch { .. }
+        | Error::Push(_)
+        | Error::Placeholder(_)
+        | Error::NoIdentity
+        | Error::Password
+        | Error::Sensitive(_)
+        | Error::Random(_)
+        | Error::NotFreed { .. } => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use deployer::{Awaited, ObjectRef, Settled, Standing, Stuck};
+    use serde_json::json;
+
+    use super::*;
+
+    const SECRET: &str = "hunter2";
+
+    fn hidden() -> Hidden {
+        Hidden::of(&[json!(SECRET)])
+    }
+
+    fn refused() -> Error {
+        let doing = "apply ConfigMap n/c".to_owned();
+        let message = format!("data: invalid value \"{SECRET}\"");
+        Error::Cluster(deployer::Error::Invalid { doing, message })
+    }
+
+    #[test]
+    fn no_error_of_a_change_says_what_is_hidden() {
+        let [one, two] = ["1.0.0", "1.1.0"].map(|it| it.parse::<schemas::Version>().unwrap());
+        let invalid = || match refused() {
+            Error::Cluster(error) => error,
+            _ => unreachable!(),
+        };
+        let errors = [
+            refused(),
+            Error::RolledBack {
+                version: two.clone(),
+                previous: one.clone(),
+                source: Box::new(refused()),
+            },
+            Error::NotRolledBack {
+                version: two,
+                previous: one,
+                restoring: Box::new(refused()),
+                source: Box::new(refused()),
+            },
+            Error::Cleanup {
+                solution: "shop".parse().unwrap(),
+                source: Box::new(invalid()),
+            },
+        ];
+        for error in errors {
+            let error = super::error(error, &hidden());
+            let left = format!("{error:?}");
+            assert!(left.contains("***") && !left.contains(SECRET), "{left}");
+        }
+    }
+
+    #[test]
+    fn no_event_of_a_change_says_what_is_hidden() {
+        let detail = format!("Back-off: --token={SECRET}");
+        let awaited = || Awaited::Cause {
+            stuck: Stuck::NotReady,
+            pod: None,
+            detail: detail.clone(),
+        };
+        let standing = Standing {
+            object: ObjectRef::namespaced("apps/v1", "Deployment", "n", "d"),
+            state: Settled::Pending(detail.clone()),
+            awaited: Some(awaited()),
+        };
+        let events = [
+            Event::Standing(standing),
+            Event::Pulling {
+                image: "i".to_owned(),
+                architecture: None,
+                awaited: awaited(),
+            },
+            Event::Unproved {
+                architecture: "arm64".to_owned(),
+                detail: detail.clone(),
+            },
+        ];
+        for event in events {
+            let left = format!("{:?}", super::event(event, &hidden()));
+            assert!(left.contains("***") && !left.contains(SECRET), "{left}");
+        }
+    }
+}
