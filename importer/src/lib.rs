@@ -36,7 +36,7 @@ pub use model::error::{Error, ExpandError, PushFailure, Unpulled};
 pub use model::event::Event;
 pub use model::evidence::{Gap, Sealed};
 pub use model::namespace_record::{Consent, EnvironmentNamespace, Origin};
-pub use model::obstacle::{Above, Misplaced, Obstacle, Unfit};
+pub use model::obstacle::{Above, KindIn, Misplaced, Obstacle, Unfit};
 pub use model::parameters::{
     AskedParameters, ChosenBefore, Given, ParameterValues, SecretNumber,
 };

@@ -1,10 +1,11 @@
 //! What to do about each thing that is in the way of a change to a cluster.
 
-use importer::{Above, Misplaced, Obstacle as O, Recreate, Unfit};
+use importer::{Above, KindIn, Misplaced, Obstacle as O, Recreate, Unfit};
 use schemas::{EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionName};
 
 use super::registry::MAY_NOT_PUSH;
 
+const NO_CRD: &str = "install what brings the CRD first: another Solution, or whoever runs the cluster";
 const LABELS: &str = "if what runs there can live with it, give the namespace that value yourself with `kubectl label --overwrite`";
 pub(super) const SKIP_REMOVE_SETS: &str = "mend what is wrong and run the same command again; `--skip-remove-sets` removes it without cleaning up first";
 const OTHER_NAMESPACE: &str = "choose another namespace with `--namespace`";
@@ -157,6 +158,7 @@ fn fitting(unfit: &Unfit) -> String {
     let words = match unfit {
         Unfit::Immutable(_, recreate, _) => return recreated(recreate),
         Unfit::NoParameter(_, near) => return no_parameter(near.as_ref()),
+        Unfit::NoKind(.., found) => other_kind(found),
         Unfit::OwnedElsewhere(..) => ELSEWHERE,
         Unfit::LeftBehind(..) => LEFT_BEHIND,
         Unfit::OwnedByHelm(..) => HELM,
@@ -172,6 +174,15 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::Converted(..) => CONVERTED,
     };
     words.to_owned()
+}
+
+/// What to do about a kind that is not there.
+fn other_kind(KindIn { cluster, archive }: &KindIn) -> &'static str {
+    match (cluster.as_slice(), archive.as_slice()) {
+        ([], []) => NO_CRD,
+        (_, [_, ..]) => "ask the publisher: the archive's objects and its CRD do not fit",
+        _ => "import an archive for a version that the cluster serves, or have what brings the CRD upgraded",
+    }
 }
 
 fn recreated(recreate: &Recreate) -> String {

@@ -49,6 +49,35 @@ fn assert_runs(site: &Site, version: &str) {
     assert!(status["incomplete"].is_null(), "{status:#}");
 }
 
+/// Objects of a kind in a version that is not served any more, and of one that nobody has.
+const UNKNOWN: &str = "
+---
+apiVersion: policy/v1beta1
+kind: PodDisruptionBudget
+metadata: {name: shop, namespace: shop-system}
+spec: {maxUnavailable: 1, selector: {matchLabels: {app: shop}}}
+---
+apiVersion: nowhere.example.test/v1
+kind: Widget
+metadata: {name: shop, namespace: shop-system}
+";
+
+#[test]
+fn kinds_that_the_cluster_does_not_know_are_named_before_anything_is_written() {
+    let site = Site::new("carried-kinds");
+    site.environment("prod");
+    let archive = pack(&site, "1.0.0", OWN, &format!("{}{UNKNOWN}", release("hello", "one")));
+    let before = site.snapshot();
+    let refused = import(&site, &archive, &[]).failure(1);
+    for words in [
+        "PodDisruptionBudget prod/shop cannot be made: the cluster has no kind PodDisruptionBudget in policy/v1beta1; it has that kind in policy/v1",
+        "Widget prod/shop cannot be made: the cluster has no kind Widget in nowhere.example.test/v1, and neither it nor the archive has a CRD of that kind",
+    ] {
+        assert!(refused.contains(words), "{words}: {refused}");
+    }
+    assert_eq!(site.snapshot(), before);
+}
+
 #[test]
 fn an_upgrade_that_never_becomes_ready_is_taken_back_and_unchanged_pods_stay() {
     let site = Site::new("carried-back");

@@ -34,6 +34,9 @@ pub const MAX_SHOWN_VALUE: usize = 256;
 /// Most differences shown of one object; a plan with more is read by nobody.
 pub const MAX_CHANGES: usize = 200;
 
+/// Most versions of an API group that are looked at for a kind: groups in use have three.
+pub const MAX_API_VERSIONS: usize = 20;
+
 /// Most field conflicts kept of one object.
 pub const MAX_CONFLICTS: usize = 100;
 

@@ -1,5 +1,8 @@
 //! What is in the way of a change to a cluster. What to do about it is said by whoever shows it.
 
+use std::fmt;
+
+use deployer::Gvk;
 use schemas::{
     Digest, EnvironmentName, ImageReference, KubernetesName, Namespace, ParameterName, SolutionId,
     SolutionName, Version, VersionRange,
@@ -313,6 +316,9 @@ pub enum Unfit {
     /// An object has fields that the API server never changes, and they are others now; in its own words.
     #[error("{0} cannot be changed in place: {2}")]
     Immutable(String, Recreate, String),
+    /// Objects are of a kind that the cluster does not have in this version, and that nothing brings.
+    #[error("{0} cannot be made: the cluster has no kind {1}{2}")]
+    NoKind(String, Gvk, KindIn),
     /// A parameter of the Solution has no value.
     #[error("the parameter `{0}` has no value")]
     NoValue(ParameterName),
@@ -350,6 +356,31 @@ pub enum Unfit {
         "{0} has its objects converted by a webhook that would go, and {1} of them would stay: {2}"
     )]
     Converted(String, usize, String),
+}
+
+/// The other versions in which a kind is there, as `GROUP/VERSION`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindIn {
+    /// In the cluster.
+    pub cluster: Vec<String>,
+    /// By the archive's own definitions.
+    pub archive: Vec<String>,
+}
+
+impl fmt::Display for KindIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (cluster, archive) = (self.cluster.join(", "), self.archive.join(", "));
+        if cluster.is_empty() && archive.is_empty() {
+            return f.write_str(", and neither it nor the archive has a CRD of that kind");
+        }
+        if !cluster.is_empty() {
+            write!(f, "; it has that kind in {cluster}")?;
+        }
+        if !archive.is_empty() {
+            write!(f, "; the archive's own CRD serves it in {archive}")?;
+        }
+        Ok(())
+    }
 }
 
 /// What only who administers the cluster can do for who administers a namespace.

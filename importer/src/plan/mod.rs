@@ -17,6 +17,7 @@ pub(crate) mod file;
 pub(crate) mod handover;
 pub(crate) mod hidden;
 pub(crate) mod images;
+mod kinds;
 pub(crate) mod login;
 mod losses;
 mod metrics;

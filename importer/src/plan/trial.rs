@@ -14,6 +14,7 @@ use crate::model::space;
 use crate::model::vocabulary as v;
 use crate::plan::decision::{Decision, PlannedCrd};
 use crate::plan::deployment::Deployment;
+use crate::plan::kinds::Unknown;
 use crate::plan::summary::{PlannedNarrowing, PlannedObject, planned};
 
 /// What would become of every object that is written.
@@ -74,10 +75,14 @@ impl Tried {
             .dry_run(&all, &v::manager(), Conflicts::Force)
             .await?;
         let (mut crds, mut objects, mut obstacles) = (Vec::new(), Vec::new(), Vec::new());
-        let mut unchanged = Unchanged::default();
+        let (mut unchanged, mut unknown) = (Unchanged::default(), Unknown::default());
         let trials = all.iter().zip(conflicts).zip(trials);
         for (index, ((object, conflicts), (_, trial))) in trials.enumerate() {
             unchanged.note(&trial);
+            if let Trial::Refused(deployer::Error::NoSuchKind(kind)) = &trial {
+                unknown.add(kind, object);
+                continue;
+            }
             let planned = planned(object, trial, conflicts, &hidden);
             match (planned, definitions.get(index)) {
                 (Err(obstacle), _) => obstacles.push(obstacle),
@@ -89,6 +94,9 @@ impl Tried {
                 }
             }
         }
+        let brought = asked.accepted.crds().iter().map(|crd| &crd.document);
+        let brought = brought.chain(all.iter().map(Object::as_value));
+        obstacles.extend(unknown.obstacles(cluster, brought).await?);
         Ok(Self {
             crds,
             objects,

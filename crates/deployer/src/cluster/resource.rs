@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::Cluster;
 use super::wire::escape;
 use crate::error::Error;
+use crate::limits;
 use crate::object::{Gvk, ObjectRef};
 
 /// A kind as the server names it in URLs.
@@ -27,6 +28,17 @@ pub struct ServedKind {
     pub plural: String,
     /// Whether its objects lie in namespaces.
     pub namespaced: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct GroupVersion {
+    group_version: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Group {
+    versions: Vec<GroupVersion>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -122,6 +134,31 @@ impl Cluster {
         }
     }
 
+    /// The other versions of a kind that the server has, as `GROUP/VERSION`.
+    pub async fn other_versions(&self, gvk: &Gvk) -> Result<Vec<String>, Error> {
+        if gvk.group.is_empty() {
+            // There is one only.
+            return Ok(Vec::new());
+        }
+        let (path, doing) = (
+            format!("/apis/{}", escape(&gvk.group)),
+            format!("look up the versions of {gvk}"),
+        );
+        let group: Group = match self.read_json(&path, &doing).await {
+            Err(Error::NotFound { .. }) => return Ok(Vec::new()),
+            other => other?,
+        };
+        let mut others = Vec::new();
+        let versions = group.versions.into_iter().take(limits::MAX_API_VERSIONS);
+        for GroupVersion { group_version } in versions {
+            let other = Gvk::new(&group_version, &gvk.kind);
+            if other != *gvk && other.group == gvk.group && self.serves(&other).await? {
+                others.push(group_version);
+            }
+        }
+        Ok(others)
+    }
+
     /// Whether the server has a kind.
     pub async fn serves(&self, gvk: &Gvk) -> Result<bool, Error> {
         Ok(self.served(gvk).await?.is_some())
@@ -213,6 +250,32 @@ mod tests {
         let other = Gvk::new("example.test/v1", "Other");
         assert!(!cluster.serves(&other).await.unwrap());
         assert_eq!(seen.lock().unwrap().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn other_versions_are_those_that_have_the_kind() {
+        let (cluster, _) = cluster(|request| {
+            let version = |name: &str| json!({"groupVersion": format!("example.test/{name}"), "version": name});
+            let kinds = |kind: &str| json!({"resources": [{"name": "x", "kind": kind, "namespaced": true}]});
+            match request.path.as_str() {
+                "/apis/example.test" => {
+                    let versions = ["v1", "v2", "v3"].map(version);
+                    Answer::json(200, &json!({"versions": versions}))
+                }
+                "/apis/example.test/v1" | "/apis/example.test/v3" => Answer::json(200, &kinds("Thing")),
+                "/apis/example.test/v2" => Answer::json(200, &kinds("Other")),
+                _ => Answer(404, None, Vec::new()),
+            }
+        })
+        .await;
+        let others = |api_version: &str| {
+            let (cluster, kind) = (cluster.clone(), Gvk::new(api_version, "Thing"));
+            async move { cluster.other_versions(&kind).await.unwrap() }
+        };
+        assert_eq!(others("example.test/v9").await, ["example.test/v1", "example.test/v3"]);
+        assert_eq!(others("example.test/v1").await, ["example.test/v3"]);
+        assert_eq!(others("other.test/v1").await, [""; 0]);
+        assert_eq!(others("v1").await, [""; 0]);
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! Server-side apply: for real, as a trial, and as a difference to what is there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt, TryStreamExt, stream};
 use http::{Method, StatusCode};
@@ -337,8 +337,8 @@ pub(crate) fn guarded(object: &Object, error: Error) -> Error {
 struct Coming {
     /// Namespaces and roles.
     needed: BTreeSet<ObjectRef>,
-    /// Group and kind, and the definition that brings it.
-    kinds: Vec<(String, String, ObjectRef)>,
+    /// Kinds, and the definition that brings each.
+    kinds: BTreeMap<Gvk, ObjectRef>,
 }
 
 impl Coming {
@@ -348,7 +348,7 @@ impl Coming {
         let needed = refs.filter(|object| kinds.contains(&object.gvk.kind.as_str()));
         Self {
             needed: needed.cloned().collect(),
-            kinds: objects.iter().filter_map(defined_kind).collect(),
+            kinds: objects.iter().flat_map(defined_kinds).collect(),
         }
     }
 
@@ -366,10 +366,7 @@ impl Coming {
     }
 
     fn definition_of(&self, gvk: &Gvk) -> Option<ObjectRef> {
-        let mut kinds = self.kinds.iter();
-        kinds
-            .find(|(group, kind, _)| *group == gvk.group && *kind == gvk.kind)
-            .map(|(_, _, crd)| crd.clone())
+        self.kinds.get(gvk).cloned()
     }
 }
 
@@ -387,17 +384,23 @@ fn referred_role(object: &Object) -> Option<ObjectRef> {
     })
 }
 
-fn defined_kind(object: &Object) -> Option<(String, String, ObjectRef)> {
+/// The kinds that a definition brings: one for each version that is served.
+fn defined_kinds(object: &Object) -> Vec<(Gvk, ObjectRef)> {
     if object.gvk().kind != "CustomResourceDefinition" {
-        return None;
+        return Vec::new();
     }
     let spec = &object.as_value()["spec"];
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    Some((
-        text(&spec["group"])?,
-        text(&spec["names"]["kind"])?,
-        object.reference().clone(),
-    ))
+    let (Some(group), Some(kind)) = (spec["group"].as_str(), spec["names"]["kind"].as_str()) else {
+        return Vec::new();
+    };
+    let versions = spec["versions"].as_array().into_iter().flatten();
+    let served = versions.filter(|version| version["served"] == true);
+    let served = served.filter_map(|version| version["name"].as_str());
+    let defined = served.map(|version| {
+        let gvk = Gvk::new(&format!("{group}/{version}"), kind);
+        (gvk, object.reference().clone())
+    });
+    defined.collect()
 }
 
 #[cfg(test)]
@@ -410,6 +413,28 @@ mod tests {
     fn map(version: &str) -> Value {
         json!({"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": "a", "namespace": "n", "resourceVersion": version}})
+    }
+
+    #[test]
+    fn a_definition_brings_the_versions_that_it_serves() {
+        let version = |name: &str, served| json!({ "name": name, "served": served });
+        let definition = Object::new(json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": { "name": "things.example.test" },
+            "spec": {
+                "group": "example.test", "names": { "kind": "Thing" },
+                "versions": [version("v1", true), version("v2", false)],
+            },
+        }))
+        .unwrap();
+        let coming = Coming::of(std::slice::from_ref(&definition));
+        let brought = |version: &str, kind: &str| {
+            coming.definition_of(&Gvk::new(&format!("example.test/{version}"), kind))
+        };
+        assert_eq!(brought("v1", "Thing").as_ref(), Some(definition.reference()));
+        assert_eq!(brought("v2", "Thing"), None);
+        assert_eq!(brought("v3", "Thing"), None);
+        assert_eq!(brought("v1", "Other"), None);
     }
 
     #[tokio::test]

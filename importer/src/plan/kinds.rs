@@ -1,0 +1,97 @@
+//! Kinds that the cluster does not know and nothing brings: what is missing, and where else the kind is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use deployer::{Cluster, Gvk, Object};
+use serde_json::Value;
+
+use crate::model::error::Error;
+use crate::model::obstacle::{KindIn, Obstacle, Unfit, named};
+
+/// Objects by their kind, of which the cluster has none.
+#[derive(Debug, Default)]
+pub(crate) struct Unknown(BTreeMap<Gvk, Vec<String>>);
+
+impl Unknown {
+    pub(crate) fn add(&mut self, kind: &Gvk, object: &Object) {
+        let objects = self.0.entry(kind.clone()).or_default();
+        objects.push(object.reference().to_string());
+    }
+
+    /// What is in the way: each kind once, with what there is of it in the cluster and among these definitions.
+    pub(crate) async fn obstacles<'a>(
+        self,
+        cluster: &Cluster,
+        definitions: impl Iterator<Item = &'a Value> + Clone,
+    ) -> Result<Vec<Obstacle>, Error> {
+        let mut obstacles = Vec::new();
+        for (kind, objects) in self.0 {
+            let found = KindIn {
+                cluster: cluster.other_versions(&kind).await?,
+                archive: defined(&kind, definitions.clone()),
+            };
+            obstacles.push(Unfit::NoKind(named(objects), kind, found).into());
+        }
+        Ok(obstacles)
+    }
+}
+
+/// The versions that these definitions serve of a kind.
+fn defined<'a>(kind: &Gvk, definitions: impl Iterator<Item = &'a Value>) -> Vec<String> {
+    let of_kind = definitions
+        .map(|definition| &definition["spec"])
+        .filter(|spec| spec["group"] == *kind.group && spec["names"]["kind"] == *kind.kind);
+    let versions = of_kind.flat_map(|spec| spec["versions"].as_array().into_iter().flatten());
+    let served = versions.filter(|version| version["served"] == true);
+    let served = served.filter_map(|version| version["name"].as_str());
+    let served: BTreeSet<String> = served.map(|it| format!("{}/{it}", kind.group)).collect();
+    served.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_kind_is_defined_in_the_versions_that_are_served() {
+        let version = |name: &str, served| json!({ "name": name, "served": served });
+        let definition = |group: &str, kind: &str, versions: &[Value]| json!({ "spec": { "group": group, "names": { "kind": kind }, "versions": versions } });
+        let all = [
+            definition("a.test", "Thing", &[version("v2", true), version("v1", false)]),
+            definition("a.test", "Thing", &[version("v2", true), version("v3", true)]),
+            definition("a.test", "Other", &[version("v4", true)]),
+            definition("b.test", "Thing", &[version("v5", true)]),
+        ];
+        let found = |group: &str| defined(&Gvk::new(&format!("{group}/v9"), "Thing"), all.iter());
+        assert_eq!(found("a.test"), ["a.test/v2", "a.test/v3"]);
+        assert_eq!(found("c.test"), [""; 0]);
+    }
+
+    #[test]
+    fn it_is_said_what_is_missing_and_what_there_is_instead() {
+        let said = |cluster: &[&str], archive: &[&str]| {
+            let texts = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect();
+            let found = KindIn {
+                cluster: texts(cluster),
+                archive: texts(archive),
+            };
+            let kind = Gvk::new("a.test/v1", "Thing");
+            Unfit::NoKind("Thing n/x".to_owned(), kind, found).to_string()
+        };
+        let missing = "Thing n/x cannot be made: the cluster has no kind Thing in a.test/v1";
+        assert_eq!(
+            said(&[], &[]),
+            format!("{missing}, and neither it nor the archive has a CRD of that kind")
+        );
+        assert_eq!(
+            said(&["a.test/v2", "a.test/v3"], &[]),
+            format!("{missing}; it has that kind in a.test/v2, a.test/v3")
+        );
+        assert_eq!(
+            said(&["a.test/v3"], &["a.test/v2"]),
+            format!("{missing}; it has that kind in a.test/v3; the archive's own CRD serves it in a.test/v2")
+        );
+    }
+}
