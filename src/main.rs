@@ -9,6 +9,7 @@ mod commands;
 mod disk;
 mod environment;
 mod failure;
+mod hints;
 mod holder;
 mod interrupt;
 mod keys;
@@ -33,7 +34,8 @@ use crate::usage::Typed;
 
 fn main() -> ExitCode {
     let (output, ended) = match usage::read(std::env::args_os()) {
-        Typed::Command(cli) => {
+        Typed::Command(cli, verb) => {
+            verb.is_in_use();
             let output = cli.output;
             let installed = interrupt::install(output);
             (output, installed.and_then(|()| commands::run(cli)))

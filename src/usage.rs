@@ -9,12 +9,13 @@ use schemas::printable;
 use crate::args::Output;
 use crate::commands::Cli;
 use crate::failure::Failure;
+use crate::hints::Verb;
 use crate::plugin;
 
 /// A command line.
 pub(crate) enum Typed {
     /// To be run.
-    Command(Cli),
+    Command(Cli, Verb),
     /// To be answered by the help or the version.
     Help(clap::Error),
     /// That does not exist, and how the failure is to be shown.
@@ -25,7 +26,7 @@ pub(crate) enum Typed {
 pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> Typed {
     let typed: Vec<OsString> = typed.into_iter().collect();
     let error = match parse(&typed) {
-        Ok(cli) => return Typed::Command(cli),
+        Ok((cli, verb)) => return Typed::Command(cli, verb),
         Err(error) => error,
     };
     let output = wished(&typed);
@@ -43,10 +44,12 @@ pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> Typed {
 }
 
 /// What these words ask for; the first is the program, as it was started.
-fn parse(typed: &[OsString]) -> Result<Cli, clap::Error> {
+fn parse(typed: &[OsString]) -> Result<(Cli, Verb), clap::Error> {
     let mut command = plugin::as_typed(Cli::command(), typed.first());
     let matches = command.try_get_matches_from_mut(typed)?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    let verb = Verb::of(&command, &matches);
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    Ok((cli, verb))
 }
 
 /// How the user wants results to be shown, of a command line that is wrong elsewhere.
@@ -105,7 +108,7 @@ mod tests {
         let typed = ["solution"].iter().chain(arguments).map(OsString::from);
         match read(typed) {
             Typed::Wrong(output, failure) => (output, failure.lines().collect()),
-            Typed::Command(_) | Typed::Help(_) => panic!("{arguments:?} is not wrong"),
+            Typed::Command(..) | Typed::Help(_) => panic!("{arguments:?} is not wrong"),
         }
     }
 

@@ -4,6 +4,7 @@ use importer::{Above, KindIn, Misplaced, Obstacle as O, Recreate, Unfit};
 use schemas::{EnvironmentName, KubernetesName, Namespace, ParameterName, SolutionName};
 
 use super::registry::MAY_NOT_PUSH;
+use crate::hints;
 
 const NO_CRD: &str = "install what brings the CRD first: another Solution, or whoever runs the cluster";
 const LABELS: &str = "if what runs there can live with it, give the namespace that value yourself with `kubectl label --overwrite`";
@@ -70,8 +71,12 @@ const CONVERTED: &str =
 const PLAN_AGAIN: &str =
     "run the same command again: it makes a new plan, and nothing has to be pushed twice";
 
-/// How to get it out of the way.
+/// How to get it out of the way, by the verb in use or another one.
 pub(crate) fn fix(obstacle: &O) -> String {
+    hints::fit(way_out(obstacle))
+}
+
+fn way_out(obstacle: &O) -> String {
     let words = match obstacle {
         O::Kubernetes(_, oldest) => return format!("importing needs 1.{oldest} or newer"),
         O::UnknownEnvironment(_, near) => return unknown_environment(near.as_ref()),

@@ -30,7 +30,7 @@ pub(crate) use self::logins::logins;
 pub(crate) use self::plans::{approvers, no_plan, not_approved, replan};
 pub(crate) use self::trust::{nobody_trusted, policies, together, without_key};
 use crate::args::Output;
-use crate::render;
+use crate::{hints, render};
 
 /// The exit codes of every verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,7 +191,7 @@ impl Failure {
 
     /// Adds what to do next, once.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        let hint = hint.into();
+        let hint = hints::fit(hint);
         if !self.hints.contains(&hint) {
             self.hints.push(hint);
         }

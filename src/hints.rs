@@ -1,0 +1,208 @@
+//! A hint names flags, and serves several verbs. Where the verb in use does not take a flag, the hint says which one does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command, CommandFactory as _};
+
+use crate::commands::Cli;
+use crate::render;
+
+/// The verbs that are named first for a flag that several take: those that need the least.
+const FIRST: [&str; 2] = ["deploy", "import"];
+
+static IN_USE: OnceLock<Verb> = OnceLock::new();
+
+/// A verb as it was typed.
+#[derive(Debug)]
+pub(crate) struct Verb {
+    /// The flags that can be given as well, without their dashes.
+    takes: BTreeSet<String>,
+}
+
+impl Verb {
+    /// The verb of a command line that was read.
+    pub(crate) fn of(mut command: &Command, mut matches: &ArgMatches) -> Self {
+        let mut flags: Vec<&Arg> = command.get_arguments().collect();
+        while let Some((name, more)) = matches.subcommand()
+            && let Some(verb) = command.find_subcommand(name)
+        {
+            (command, matches) = (verb, more);
+            flags.extend(command.get_arguments());
+        }
+        let given = |flag: &&&Arg| {
+            let source = matches.try_contains_id(flag.get_id().as_str()).is_ok();
+            source && matches.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine)
+        };
+        let of_verb: Vec<&Arg> = command.get_arguments().collect();
+        let given: Vec<&Arg> = of_verb.iter().filter(given).copied().collect();
+        let excludes = |one: &Arg, other: &Arg| {
+            of_verb.contains(&one)
+                && command.get_arg_conflicts_with(one).iter().any(|it| it.get_id() == other.get_id())
+        };
+        let fits = |flag: &&&Arg| {
+            let mut given = given.iter();
+            !given.any(|given| excludes(given, flag) || excludes(flag, given))
+        };
+        let takes = flags.iter().filter(fits).filter_map(|flag| flag.get_long());
+        Self {
+            takes: takes.map(str::to_owned).collect(),
+        }
+    }
+
+    /// From now on, hints are for this one.
+    pub(crate) fn is_in_use(self) {
+        // Only the first one counts, and a process has one.
+        drop(IN_USE.set(self));
+    }
+
+    /// The hint, with what takes the flags that this verb does not.
+    fn fit(&self, hint: String) -> String {
+        let lacking = bare_flags(&hint).filter(|flag| !self.takes.contains(*flag));
+        let mut elsewhere = BTreeMap::<String, BTreeSet<String>>::new();
+        for flag in lacking {
+            if let Some(verb) = taken_by(flag) {
+                elsewhere.entry(verb).or_default().insert(format!("--{flag}"));
+            }
+        }
+        if elsewhere.is_empty() {
+            return hint;
+        }
+        let takes = elsewhere.into_iter().map(|(verb, flags)| {
+            format!("`solution {verb}` takes {}", render::list(flags))
+        });
+        let takes = format!(" ({})", takes.collect::<Vec<_>>().join("; "));
+        if hint.ends_with(&takes) {
+            return hint;
+        }
+        hint + &takes
+    }
+}
+
+/// The hint as it is true for the verb in use.
+pub(crate) fn fit(hint: impl Into<String>) -> String {
+    match IN_USE.get() {
+        Some(verb) => verb.fit(hint.into()),
+        None => hint.into(),
+    }
+}
+
+/// What stands in quotes.
+fn quoted(hint: &str) -> impl Iterator<Item = &str> {
+    hint.split('`').skip(1).step_by(2)
+}
+
+/// The flags that a hint names without a verb.
+fn bare_flags(hint: &str) -> impl Iterator<Item = &str> {
+    quoted(hint).filter(|words| words.starts_with("--")).flat_map(flags)
+}
+
+fn flags(words: &str) -> impl Iterator<Item = &str> {
+    let flags = words.split_whitespace();
+    let flags = flags.filter_map(|word| word.strip_prefix("--"));
+    flags.map(|flag| flag.split('=').next().unwrap_or(flag))
+}
+
+/// A verb that takes a flag.
+fn taken_by(flag: &str) -> Option<String> {
+    let cli = Cli::command();
+    let first = FIRST.iter().filter_map(|verb| cli.find_subcommand(verb));
+    let mut verbs = first.chain(cli.get_subcommands());
+    let takes = |verb: &&Command| verb.get_arguments().any(|it| it.get_long() == Some(flag));
+    verbs.find(takes).map(|verb| verb.get_name().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    fn verb(words: &str) -> Verb {
+        let mut command = Cli::command();
+        command.build();
+        let typed = ["solution"].into_iter().chain(words.split(' '));
+        let matches = command.clone().try_get_matches_from(typed).unwrap();
+        Verb::of(&command, &matches)
+    }
+
+    #[test]
+    fn a_hint_says_which_verb_takes_what_the_one_in_use_does_not() {
+        let fit = |words: &str, hint: &str| verb(words).fit(hint.to_owned());
+        let recreate = "`--recreate Job/setup` removes it and makes it anew";
+        let deploy = "deploy shop -e prod";
+        assert_eq!(fit(deploy, recreate), recreate);
+        let back = "rollback shop -e prod";
+        let elsewhere = format!("{recreate} (`solution deploy` takes --recreate)");
+        assert_eq!(fit(back, recreate), elsewhere);
+        assert_eq!(fit(back, &elsewhere), elsewhere);
+        let values = "give one with `--set NAME=VALUE`, or with `--values FILE`";
+        let elsewhere = format!("{values} (`solution deploy` takes --set, --values)");
+        assert_eq!(fit(back, values), elsewhere);
+        let replace = "`--replace` moves the tag";
+        let elsewhere = format!("{replace} (`solution import` takes --replace)");
+        assert_eq!(fit(deploy, replace), elsewhere);
+        // What other flags leave no room for.
+        assert_eq!(fit("apply -f a.yaml", replace), replace);
+        assert_eq!(fit("apply --plan plan.json", replace), elsewhere);
+        // For every verb, and with its verb.
+        for hint in ["`--output json` shows all", "`solution activate NAME VERSION --migrate` first"] {
+            assert_eq!(fit(back, hint), hint);
+        }
+    }
+
+    /// The texts of this program, without its tests and comments.
+    fn texts(folder: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            if path.is_dir() {
+                texts(&path, found);
+            } else if !name.ends_with("tests.rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+                let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+                found.extend(lines.map(str::to_owned));
+            }
+        }
+    }
+
+    #[test]
+    fn every_flag_that_is_named_exists_and_so_with_its_verb() {
+        let cli = Cli::command();
+        let mut lines = Vec::new();
+        texts(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut lines);
+        let (mut bare, mut with_verb) = (0, 0);
+        for line in &lines {
+            for flag in bare_flags(line).filter(|it| !it.is_empty()) {
+                let global = cli.get_arguments().any(|it| it.get_long() == Some(flag));
+                let deeper = cli.get_subcommands().flat_map(Command::get_subcommands);
+                let mut deeper = deeper.flat_map(Command::get_arguments);
+                let known = global
+                    || taken_by(flag).is_some()
+                    || deeper.any(|it| it.get_long() == Some(flag));
+                assert!(known, "no verb takes --{flag}: {line}");
+                bare += 1;
+            }
+            for words in quoted(line) {
+                let mut names = words.strip_prefix("solution ").unwrap_or(words).split(' ');
+                let named = names.next().and_then(|name| cli.find_subcommand(name));
+                let Some(mut command) = named else {
+                    continue;
+                };
+                if let Some(deeper) = names.next().and_then(|name| command.find_subcommand(name)) {
+                    command = deeper;
+                }
+                for flag in flags(words).filter(|it| !it.is_empty()) {
+                    let mut taken = command.get_arguments().chain(cli.get_arguments());
+                    let taken = taken.any(|it| it.get_long() == Some(flag));
+                    assert!(taken, "`{}` does not take --{flag}: {line}", command.get_name());
+                    with_verb += 1;
+                }
+            }
+        }
+        assert!(bare > 50 && with_verb > 20, "{bare} and {with_verb} are too few");
+    }
+}
