@@ -39,7 +39,10 @@ impl Verb {
         let given: Vec<&Arg> = of_verb.iter().filter(given).copied().collect();
         let excludes = |one: &Arg, other: &Arg| {
             of_verb.contains(&one)
-                && command.get_arg_conflicts_with(one).iter().any(|it| it.get_id() == other.get_id())
+                && command
+                    .get_arg_conflicts_with(one)
+                    .iter()
+                    .any(|it| it.get_id() == other.get_id())
         };
         let fits = |flag: &&&Arg| {
             let mut given = given.iter();
@@ -63,15 +66,18 @@ impl Verb {
         let mut elsewhere = BTreeMap::<String, BTreeSet<String>>::new();
         for flag in lacking {
             if let Some(verb) = taken_by(flag) {
-                elsewhere.entry(verb).or_default().insert(format!("--{flag}"));
+                elsewhere
+                    .entry(verb)
+                    .or_default()
+                    .insert(format!("--{flag}"));
             }
         }
         if elsewhere.is_empty() {
             return hint;
         }
-        let takes = elsewhere.into_iter().map(|(verb, flags)| {
-            format!("`solution {verb}` takes {}", render::list(flags))
-        });
+        let takes = elsewhere
+            .into_iter()
+            .map(|(verb, flags)| format!("`solution {verb}` takes {}", render::list(flags)));
         let takes = format!(" ({})", takes.collect::<Vec<_>>().join("; "));
         if hint.ends_with(&takes) {
             return hint;
@@ -95,7 +101,9 @@ fn quoted(hint: &str) -> impl Iterator<Item = &str> {
 
 /// The flags that a hint names without a verb.
 fn bare_flags(hint: &str) -> impl Iterator<Item = &str> {
-    quoted(hint).filter(|words| words.starts_with("--")).flat_map(flags)
+    quoted(hint)
+        .filter(|words| words.starts_with("--"))
+        .flat_map(flags)
 }
 
 fn flags(words: &str) -> impl Iterator<Item = &str> {
@@ -148,7 +156,10 @@ mod tests {
         assert_eq!(fit("apply -f a.yaml", replace), replace);
         assert_eq!(fit("apply --plan plan.json", replace), elsewhere);
         // For every verb, and with its verb.
-        for hint in ["`--output json` shows all", "`solution activate NAME VERSION --migrate` first"] {
+        for hint in [
+            "`--output json` shows all",
+            "`solution activate NAME VERSION --migrate` first",
+        ] {
             assert_eq!(fit(back, hint), hint);
         }
     }
@@ -163,7 +174,9 @@ mod tests {
             } else if !name.ends_with("tests.rs") {
                 let text = fs::read_to_string(&path).unwrap();
                 let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
-                let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+                let lines = code
+                    .lines()
+                    .filter(|line| !line.trim_start().starts_with("//"));
                 found.extend(lines.map(str::to_owned));
             }
         }
@@ -173,7 +186,10 @@ mod tests {
     fn every_flag_that_is_named_exists_and_so_with_its_verb() {
         let cli = Cli::command();
         let mut lines = Vec::new();
-        texts(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut lines);
+        texts(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
+            &mut lines,
+        );
         let (mut bare, mut with_verb) = (0, 0);
         for line in &lines {
             for flag in bare_flags(line).filter(|it| !it.is_empty()) {
@@ -198,11 +214,18 @@ mod tests {
                 for flag in flags(words).filter(|it| !it.is_empty()) {
                     let mut taken = command.get_arguments().chain(cli.get_arguments());
                     let taken = taken.any(|it| it.get_long() == Some(flag));
-                    assert!(taken, "`{}` does not take --{flag}: {line}", command.get_name());
+                    assert!(
+                        taken,
+                        "`{}` does not take --{flag}: {line}",
+                        command.get_name()
+                    );
                     with_verb += 1;
                 }
             }
         }
-        assert!(bare > 50 && with_verb > 20, "{bare} and {with_verb} are too few");
+        assert!(
+            bare > 50 && with_verb > 20,
+            "{bare} and {with_verb} are too few"
+        );
     }
 }

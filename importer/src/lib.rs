@@ -37,9 +37,7 @@ pub use model::event::Event;
 pub use model::evidence::{Gap, Sealed};
 pub use model::namespace_record::{Consent, EnvironmentNamespace, Origin};
 pub use model::obstacle::{Above, KindIn, Misplaced, Obstacle, Unfit};
-pub use model::parameters::{
-    AskedParameters, ChosenBefore, Given, ParameterValues, SecretNumber,
-};
+pub use model::parameters::{AskedParameters, ChosenBefore, Given, ParameterValues, SecretNumber};
 pub use model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Revision, Verb};
 pub use model::record::{Record, RecordedImage};
 pub use model::request::{
@@ -61,8 +59,9 @@ pub use plan::rights::manifests::{
     Subject, Verb as RightsVerb, Wanted as WantedRights, Within as WantedWithin,
 };
 pub use plan::summary::{
-    PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedLine, PlannedNarrowing,
-    PlannedObject, PlannedParameter, PlannedPatch, PlannedProof, PlannedRight, PlannedTarget,
+    PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedLaterPods, PlannedLine,
+    PlannedNarrowing, PlannedObject, PlannedParameter, PlannedPatch, PlannedProof, PlannedRight,
+    PlannedTarget,
 };
 pub use plan::{Plan, Ready};
 pub use status::describe::{

@@ -45,7 +45,11 @@ impl Args for ParameterArguments {
 impl FromArgMatches for ParameterArguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let typed = Typed::from_arg_matches(matches)?;
-        match typed.set.iter().find(|(name, _)| typed.unset.contains(name)) {
+        match typed
+            .set
+            .iter()
+            .find(|(name, _)| typed.unset.contains(name))
+        {
             Some((name, _)) => Err(clap::Error::raw(
                 ErrorKind::ArgumentConflict,
                 twice(name, "--set"),
@@ -165,7 +169,14 @@ mod tests {
         std::fs::write(file.path(), "{host: one.test}").unwrap();
         let file = file.path().to_str().unwrap();
         // Before a file is read: there is none of this name.
-        let words = ["--unset", "size", "--values", "none.yaml", "--set", "size=1"];
+        let words = [
+            "--unset",
+            "size",
+            "--values",
+            "none.yaml",
+            "--set",
+            "size=1",
+        ];
         let refused = asked(&words).unwrap_err();
         let both = "`size` is both given with `--set` and taken back with `--unset`";
         assert!(refused.contains(both), "{refused}");

@@ -6,7 +6,8 @@ use schemas::{EnvironmentName, KubernetesName, Namespace, ParameterName, Solutio
 use super::registry::MAY_NOT_PUSH;
 use crate::hints;
 
-const NO_CRD: &str = "install what brings the CRD first: another Solution, or whoever runs the cluster";
+const NO_CRD: &str =
+    "install what brings the CRD first: another Solution, or whoever runs the cluster";
 const LABELS: &str = "if what runs there can live with it, give the namespace that value yourself with `kubectl label --overwrite`";
 pub(super) const SKIP_REMOVE_SETS: &str = "mend what is wrong and run the same command again; `--skip-remove-sets` removes it without cleaning up first";
 const OTHER_NAMESPACE: &str = "choose another namespace with `--namespace`";
@@ -186,7 +187,9 @@ fn other_kind(KindIn { cluster, archive }: &KindIn) -> &'static str {
     match (cluster.as_slice(), archive.as_slice()) {
         ([], []) => NO_CRD,
         (_, [_, ..]) => "ask the publisher: the archive's objects and its CRD do not fit",
-        _ => "import an archive for a version that the cluster serves, or have what brings the CRD upgraded",
+        _ => {
+            "import an archive for a version that the cluster serves, or have what brings the CRD upgraded"
+        }
     }
 }
 

@@ -265,6 +265,12 @@ fn what_a_release_has_in_the_whole_cluster_is_accepted_owned_and_taken_back() {
     let place = ["-e", "prod", "--pull-secret", "login"];
     let refused = site.import(&archive, &place).failure(1);
     assert!(refused.contains("PriorityClass shop is made"), "{refused}");
+    let later =
+        "outside of prod, shop-system, or with ServiceAccounts of their own, have no login to";
+    assert!(refused.contains(later), "{refused}");
+    let template = "go-template={{index .data \".dockerconfigjson\" | base64decode}}";
+    let print = ["get", "secret", "login", "--output", template];
+    assert!(site.kubectl("prod", &print).json()["auths"].is_object());
     assert_eq!(wide(&site), before);
     let id = consent_id(&refused).to_owned();
     let accepted = [&place[..], &["--accept", &id]].concat();
@@ -562,17 +568,24 @@ fn replicas(site: &Site) -> String {
 fn secrets(site: &Site) -> Vec<(String, serde_json::Value)> {
     let all = site.kubectl("prod", &["get", "secrets", "--output=json"]);
     let all: serde_json::Value = serde_json::from_str(&all.success()).unwrap();
-    let kept = all["items"].as_array().unwrap().iter().filter_map(|secret| {
-        let name = secret["metadata"]["name"].as_str()?;
-        let number = name.strip_prefix("shop-parameters-")?;
-        Some((number.to_owned(), secret["data"].clone()))
-    });
+    let kept = all["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|secret| {
+            let name = secret["metadata"]["name"].as_str()?;
+            let number = name.strip_prefix("shop-parameters-")?;
+            Some((number.to_owned(), secret["data"].clone()))
+        });
     kept.collect()
 }
 
 /// The numbers of the Secrets of sensitive values.
 fn numbers(site: &Site) -> Vec<String> {
-    secrets(site).into_iter().map(|(number, _)| number).collect()
+    secrets(site)
+        .into_iter()
+        .map(|(number, _)| number)
+        .collect()
 }
 
 /// A secret that the site has.
@@ -664,7 +677,10 @@ fn brings_values_back(site: &Site, archive: &str, back: &[&str]) {
     import(site, archive, &["--values", "other.yaml"]).success();
     assert!(text().contains("an0ther-t0ken"));
     let now = secrets(site);
-    assert_eq!((&now[..1], numbers(site)), (&before[..], vec!["1".to_owned(), "2".to_owned()]));
+    assert_eq!(
+        (&now[..1], numbers(site)),
+        (&before[..], vec!["1".to_owned(), "2".to_owned()])
+    );
     site.solution(back).success();
     assert!(text().contains(TOKEN));
     let then = secrets(site);
@@ -706,7 +722,10 @@ fn a_site_gives_values_and_changes_what_the_publisher_did_not_foresee() {
     let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
     let back = ["rollback", "shop", "-e", "prod", "--ca-file", &ca];
     site.solution(&back).success();
-    assert_eq!((replicas(&site), secrets(&site)), ("2".to_owned(), kept.clone()));
+    assert_eq!(
+        (replicas(&site), secrets(&site)),
+        ("2".to_owned(), kept.clone())
+    );
     brings_values_back(&site, &second, &back);
     let history = site.solution(&["history", "--output", "json"]).success();
     assert!(!history.contains(TOKEN), "{history}");

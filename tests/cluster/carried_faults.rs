@@ -66,7 +66,12 @@ metadata: {name: shop, namespace: shop-system}
 fn kinds_that_the_cluster_does_not_know_are_named_before_anything_is_written() {
     let site = Site::new("carried-kinds");
     site.environment("prod");
-    let archive = pack(&site, "1.0.0", OWN, &format!("{}{UNKNOWN}", release("hello", "one")));
+    let archive = pack(
+        &site,
+        "1.0.0",
+        OWN,
+        &format!("{}{UNKNOWN}", release("hello", "one")),
+    );
     let before = site.snapshot();
     let refused = import(&site, &archive, &[]).failure(1);
     for words in [

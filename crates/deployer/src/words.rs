@@ -185,15 +185,43 @@ mod tests {
         };
         let (conflicts, message) = (vec![field], said());
         let errors = [
-            Error::Forbidden { doing: doing(), message: message.clone() },
-            Error::NotFound { doing: doing(), message: message.clone() },
-            Error::Changed { doing: doing(), message: message.clone() },
-            Error::Invalid { doing: doing(), message: message.clone() },
-            Error::Server { doing: doing(), status: 500, message: message.clone() },
-            Error::Answer { doing: doing(), problem: message.clone() },
-            Error::NotEstablished { name: doing(), message },
-            Error::Conflict { doing: doing(), conflicts },
-            Error::StillThere { objects: vec![said()], after: Duration::ZERO },
+            Error::Forbidden {
+                doing: doing(),
+                message: message.clone(),
+            },
+            Error::NotFound {
+                doing: doing(),
+                message: message.clone(),
+            },
+            Error::Changed {
+                doing: doing(),
+                message: message.clone(),
+            },
+            Error::Invalid {
+                doing: doing(),
+                message: message.clone(),
+            },
+            Error::Server {
+                doing: doing(),
+                status: 500,
+                message: message.clone(),
+            },
+            Error::Answer {
+                doing: doing(),
+                problem: message.clone(),
+            },
+            Error::NotEstablished {
+                name: doing(),
+                message,
+            },
+            Error::Conflict {
+                doing: doing(),
+                conflicts,
+            },
+            Error::StillThere {
+                objects: vec![said()],
+                after: Duration::ZERO,
+            },
             Error::Rollout(Box::new(rollout)),
             Error::Pull(Box::new(pull)),
             Error::Unsettled(Box::new(unsettled())),

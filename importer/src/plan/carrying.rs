@@ -237,9 +237,10 @@ impl Carrying<'_> {
             return Ok(Fate::Last);
         }
         // What a Secret of parameters is there for is not the set alone.
-        let standing = before.objects.iter().filter(|it| {
-            it.set == set.name && self.secret_number(&it.reference()).is_none()
-        });
+        let standing = before
+            .objects
+            .iter()
+            .filter(|it| it.set == set.name && self.secret_number(&it.reference()).is_none());
         let standing: Vec<RecordedObject> = standing.cloned().collect();
         let is_there = !standing.is_empty() && standing.iter().all(RecordedObject::was_applied);
         Ok(match set.strategy {

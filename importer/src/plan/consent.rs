@@ -28,7 +28,7 @@ pub(crate) fn compare(live: &[Object], objects: &[Object]) -> Result<Compared, E
 }
 
 /// The rights that roles give, each as far as it is bound.
-fn held(objects: &[Object]) -> Result<Vec<Right>, Error> {
+pub(crate) fn held(objects: &[Object]) -> Result<Vec<Right>, Error> {
     let mut all = Vec::new();
     for binding in objects {
         let reach = match binding.gvk().kind.as_str() {

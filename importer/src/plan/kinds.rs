@@ -59,8 +59,16 @@ mod tests {
         let version = |name: &str, served| json!({ "name": name, "served": served });
         let definition = |group: &str, kind: &str, versions: &[Value]| json!({ "spec": { "group": group, "names": { "kind": kind }, "versions": versions } });
         let all = [
-            definition("a.test", "Thing", &[version("v2", true), version("v1", false)]),
-            definition("a.test", "Thing", &[version("v2", true), version("v3", true)]),
+            definition(
+                "a.test",
+                "Thing",
+                &[version("v2", true), version("v1", false)],
+            ),
+            definition(
+                "a.test",
+                "Thing",
+                &[version("v2", true), version("v3", true)],
+            ),
             definition("a.test", "Other", &[version("v4", true)]),
             definition("b.test", "Thing", &[version("v5", true)]),
         ];
@@ -91,7 +99,9 @@ mod tests {
         );
         assert_eq!(
             said(&["a.test/v3"], &["a.test/v2"]),
-            format!("{missing}; it has that kind in a.test/v3; the archive's own CRD serves it in a.test/v2")
+            format!(
+                "{missing}; it has that kind in a.test/v3; the archive's own CRD serves it in a.test/v2"
+            )
         );
     }
 }

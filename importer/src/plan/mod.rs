@@ -58,7 +58,7 @@ use crate::plan::crd::CrdChange;
 use crate::plan::decision::Decision;
 use crate::plan::deployment::Deployment;
 use crate::plan::images::PlannedImages;
-use crate::plan::notes::{asked_about_everything, notes, of_changes, uncollected};
+use crate::plan::notes::{asked_about_everything, later_pods, notes, of_changes, uncollected};
 use crate::plan::proof::Proof;
 use crate::plan::summary::{
     PlanSummary, PlannedDefault, kept, planned_beyond, planned_target, replaced, summary,
@@ -237,6 +237,9 @@ impl<'a> Plan<'a> {
         self.summary.migrations = migration::planned(crds, version, reached, state).await?;
         self.summary.defaults = defaults(request, &decision, &self.summary.pull_registry);
         self.summary.target = deployment.map(|it| planned_target(it, proof.as_ref()));
+        if let (Some(target), Some(deployment)) = (&mut self.summary.target, deployment) {
+            target.later_pods = later_pods(deployment, accepted, record.pull_host())?;
+        }
         self.proof = proof;
         if self.obstacles.is_empty() && decision.obstacles.is_empty() {
             let hidden = deployment.map(|it| it.parameters.hidden.clone());

@@ -1,15 +1,20 @@
 //! What an administrator should know before an import, and no reason to stop.
 
+use std::collections::BTreeSet;
+
 use deployer::{Access, Cluster, Node, Object};
 use registry::Client;
 use schemas::{Image, SolutionId};
 use serde_json::Value;
 use validator::Accepted;
+use validator::rules::{Reach, Right};
 
 use crate::model::error::Error;
 use crate::model::sight::{Hidden, Sight};
 use crate::model::state::ClusterState;
+use crate::plan::consent::held;
 use crate::plan::deployment::Deployment;
+use crate::plan::summary::PlannedLaterPods;
 
 /// Who else than the registry gets the login, versions that are newer than this one, and images that no node runs.
 pub(crate) async fn notes(
@@ -55,6 +60,40 @@ pub(crate) fn delegated(client: &Client) -> Option<String> {
     Some(format!(
         "the registry delegates logins to {host}: the login is sent there"
     ))
+}
+
+/// That pods may come that do not log in to the registry: those of custom resources, and of programs that make pods in
+/// other namespaces. What is applied here names the pull secret; what they make is theirs to write.
+pub(crate) fn later_pods(
+    deployment: &Deployment,
+    accepted: &Accepted,
+    host: &str,
+) -> Result<Option<PlannedLaterPods>, Error> {
+    let Some(secret) = &deployment.deployed.pull_secret else {
+        return Ok(None);
+    };
+    let namespace = deployment.namespace.as_str();
+    let objects = &deployment.objects;
+    let listed = objects.iter().filter_map(Object::namespace);
+    let listed: BTreeSet<&str> = listed.chain([namespace]).collect();
+    let is_elsewhere = |right: &Right| match right.reach() {
+        Reach::Cluster => true,
+        Reach::Namespace(namespace) => !listed.contains(namespace.as_str()),
+    };
+    let mut definitions = objects.iter();
+    let defines = !accepted.crds().is_empty()
+        || definitions.any(|it| it.gvk().kind == "CustomResourceDefinition");
+    let rights = held(objects)?;
+    let mut rights = rights.iter().filter(|right| right.makes_pods());
+    if !defines && !rights.any(is_elsewhere) {
+        return Ok(None);
+    }
+    Ok(Some(PlannedLaterPods {
+        host: host.to_owned(),
+        namespaces: listed.into_iter().map(str::to_owned).collect(),
+        namespace: namespace.to_owned(),
+        secret: secret.to_string(),
+    }))
 }
 
 /// That nothing is known to collect an operator's metrics.
@@ -125,8 +164,26 @@ fn fits(image: &Image, nodes: &[Node]) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use validator::rules;
 
     use super::*;
+
+    #[test]
+    fn pods_are_made_with_rights_to_workloads_and_to_accounts() {
+        let makes = |group: &str, resource: &str, verb: &str| {
+            let allowed = json!({ "apiGroups": [group], "resources": [resource], "verbs": [verb] });
+            let role = json!({ "kind": "ClusterRole", "rules": [allowed] });
+            let rights = rules::rights(&role, &Reach::Cluster).unwrap();
+            rights.iter().any(Right::makes_pods)
+        };
+        assert!(makes("", "pods", "create"));
+        assert!(makes("", "serviceaccounts", "create"));
+        assert!(makes("apps", "deployments", "patch"));
+        assert!(makes("*", "*", "*"));
+        assert!(!makes("", "pods", "get"));
+        assert!(!makes("", "secrets", "create"));
+        assert!(!makes("example.test", "pods", "create"));
+    }
 
     #[test]
     fn a_webhook_is_wide_if_it_is_asked_about_everything_everywhere() {

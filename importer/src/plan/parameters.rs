@@ -26,7 +26,8 @@ use crate::plan::hidden::Hidden;
 /// Letters and digits, of which values are generated.
 const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 /// What is said of a way back to values that are not there any more.
-const GONE: &str = "the sensitive values that were used then are not kept any more: those of now stay";
+const GONE: &str =
+    "the sensitive values that were used then are not kept any more: those of now stay";
 /// Changes of a letter between a name and the one that may have been meant.
 const NEAR: usize = 3;
 

@@ -244,6 +244,9 @@ pub struct PlannedTarget {
     /// What is applied when it is removed, and awaited before anything goes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cleanup: Vec<String>,
+    /// Pods that are made later, and how nodes would log in for them; none where no login is needed or none are made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub later_pods: Option<PlannedLaterPods>,
     /// The objects of the operator.
     pub objects: Vec<PlannedObject>,
     /// Objects of the running version that this one does not have.
@@ -271,6 +274,21 @@ pub struct PlannedPatch {
     pub object: String,
     /// Where it stands.
     pub from: String,
+}
+
+/// Where pods have a login to the registry. Those that are made later elsewhere, or with other accounts, have none unless
+/// nodes themselves log in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedLaterPods {
+    /// The registry, as nodes know it.
+    pub host: String,
+    /// The namespaces with a login.
+    pub namespaces: Vec<String>,
+    /// Where the Secret lies that nodes could log in with.
+    pub namespace: String,
+    /// The Secret.
+    pub secret: String,
 }
 
 /// What short-lived pods pull, to prove that nodes can.
@@ -449,6 +467,7 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
         beyond: planned_beyond(deployment),
         pull_proof: proof.map(Proof::planned),
         site: deployment.site.values(&deployment.solution, OPERATOR),
+        later_pods: None,
         objects: Vec::new(),
         removed: stale
             .map(|object| removed(object, &parameters.hidden))

@@ -1,8 +1,9 @@
 //! The plan, for people.
 
 use importer::{
-    PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedMigration, PlannedObject,
-    PlannedParameter, PlannedPatch, PlannedProof, PlannedRight, PlannedTarget, SiteValue, Unseen,
+    PlanSummary, PlannedBeyond, PlannedDefault, PlannedField, PlannedLaterPods, PlannedMigration,
+    PlannedObject, PlannedParameter, PlannedPatch, PlannedProof, PlannedRight, PlannedTarget,
+    SiteValue, Unseen,
 };
 
 use super::show::flag;
@@ -130,11 +131,37 @@ fn target(target: &PlannedTarget) {
         let cleanup = render::list(&target.cleanup);
         render::line!("cleanup   applied first when it is removed, and awaited: {cleanup}");
     }
+    target.later_pods.iter().for_each(later_pods);
     rights("gained", &target.rights_gained);
     rights("lost", &target.rights_lost);
     if let Some(beyond) = &target.beyond {
         self::beyond(beyond);
     }
+}
+
+/// Where pods that are made later have no login, and how to give nodes one.
+fn later_pods(later: &PlannedLaterPods) {
+    let (host, namespaces) = (&later.host, render::list(&later.namespaces));
+    render::line!(
+        "login     pods that are made later outside of {namespaces}, or with ServiceAccounts of their own, have no login to {host}"
+    );
+    for line in node_login(later) {
+        render::line!("          {line}");
+    }
+}
+
+/// The kubelet's own login is in the form of the Secret.
+fn node_login(
+    PlannedLaterPods {
+        namespace, secret, ..
+    }: &PlannedLaterPods,
+) -> [String; 2] {
+    [
+        "nodes log in for all pods with /var/lib/kubelet/config.json (mode 0600); what belongs in it, password included, prints:".to_owned(),
+        format!(
+            "kubectl --namespace {namespace} get secret {secret} --output go-template='{{{{index .data \".dockerconfigjson\" | base64decode}}}}'"
+        ),
+    ]
 }
 
 /// What an object takes: from existing ones of its kind, though none was found to lose anything, and from somebody else.

@@ -94,6 +94,11 @@ const IMPERSONATE_IN_PART: &[&str] = &[
 ];
 const WRITE_OR_REMOVE: &[&str] = &["create", "update", "patch", "delete", "deletecollection"];
 
+/// The id of making programs run.
+const WORKLOADS: &str = "workloads";
+/// What programs run as.
+static ACCOUNTS: Danger = danger("accounts", "", &[on("", &["serviceaccounts"], WRITE)]);
+
 /// The gravest first.
 pub(super) static TABLE: &[Danger] = &[
     danger(
@@ -258,7 +263,7 @@ pub(super) static TABLE: &[Danger] = &[
         &[on("scheduling.k8s.io", &["priorityclasses"], WRITE)],
     ),
     danger(
-        "workloads",
+        WORKLOADS,
         "run programs as any ServiceAccount there, with any Secret and volume",
         &[
             on("", &["pods", "replicationcontrollers"], WRITE),
@@ -302,6 +307,14 @@ impl Danger {
 }
 
 impl Right {
+    /// Whether pods, or accounts that pods run as, can be made with it.
+    #[must_use]
+    pub fn makes_pods(&self) -> bool {
+        let workloads = TABLE.iter().filter(|danger| danger.id == WORKLOADS);
+        let mut making = workloads.chain([&ACCOUNTS]);
+        making.any(|danger| danger.is_given_by(self))
+    }
+
     /// Whether it has the verb, and the verb on this resource can be had where it holds.
     fn has(&self, group: &str, resource: Resource<'_>, verb: &str) -> bool {
         let thing = Thing::Resource {

@@ -272,7 +272,10 @@ mod tests {
             let (cluster, kind) = (cluster.clone(), Gvk::new(api_version, "Thing"));
             async move { cluster.other_versions(&kind).await.unwrap() }
         };
-        assert_eq!(others("example.test/v9").await, ["example.test/v1", "example.test/v3"]);
+        assert_eq!(
+            others("example.test/v9").await,
+            ["example.test/v1", "example.test/v3"]
+        );
         assert_eq!(others("example.test/v1").await, ["example.test/v3"]);
         assert_eq!(others("other.test/v1").await, [""; 0]);
         assert_eq!(others("v1").await, [""; 0]);

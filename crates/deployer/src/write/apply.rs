@@ -431,7 +431,10 @@ mod tests {
         let brought = |version: &str, kind: &str| {
             coming.definition_of(&Gvk::new(&format!("example.test/{version}"), kind))
         };
-        assert_eq!(brought("v1", "Thing").as_ref(), Some(definition.reference()));
+        assert_eq!(
+            brought("v1", "Thing").as_ref(),
+            Some(definition.reference())
+        );
         assert_eq!(brought("v2", "Thing"), None);
         assert_eq!(brought("v3", "Thing"), None);
         assert_eq!(brought("v1", "Other"), None);

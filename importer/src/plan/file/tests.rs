@@ -44,6 +44,7 @@ fn summary() -> PlanSummary {
             parameters: Vec::new(),
             patches: Vec::new(),
             cleanup: vec!["Job prod/farewell".to_owned()],
+            later_pods: None,
             objects: vec![object("Deployment prod/shop", "change", "-a\n+b\n")],
             removed: vec![object("ConfigMap prod/former", "remove", "-a\n")],
         }),
