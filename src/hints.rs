@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Command, CommandFactory as _};
+use clap::{Arg, ArgMatches, Command};
 
-use crate::commands::Cli;
 use crate::render;
 
 /// The verbs that are named first for a flag that several take: those that need the least.
@@ -19,17 +18,20 @@ static IN_USE: OnceLock<Verb> = OnceLock::new();
 pub(crate) struct Verb {
     /// The flags that can be given as well, without their dashes.
     takes: BTreeSet<String>,
+    /// The verb to name for each flag.
+    takers: BTreeMap<String, String>,
 }
 
 impl Verb {
     /// The verb of a command line that was read.
     pub(crate) fn of(mut command: &Command, mut matches: &ArgMatches) -> Self {
-        let mut flags: Vec<&Arg> = command.get_arguments().collect();
+        let takers = takers(command);
+        let mut all: Vec<&Arg> = command.get_arguments().collect();
         while let Some((name, more)) = matches.subcommand()
             && let Some(verb) = command.find_subcommand(name)
         {
             (command, matches) = (verb, more);
-            flags.extend(command.get_arguments());
+            all.extend(command.get_arguments());
         }
         let given = |flag: &&&Arg| {
             let source = matches.try_contains_id(flag.get_id().as_str()).is_ok();
@@ -48,14 +50,15 @@ impl Verb {
             let mut given = given.iter();
             !given.any(|given| excludes(given, flag) || excludes(flag, given))
         };
-        let takes = flags.iter().filter(fits).filter_map(|flag| flag.get_long());
+        let fitting = all.iter().filter(fits).filter_map(|flag| flag.get_long());
         Self {
-            takes: takes.map(str::to_owned).collect(),
+            takes: fitting.map(str::to_owned).collect(),
+            takers,
         }
     }
 
     /// From now on, hints are for this one.
-    pub(crate) fn is_in_use(self) {
+    pub(crate) fn put_in_use(self) {
         // Only the first one counts, and a process has one.
         drop(IN_USE.set(self));
     }
@@ -65,9 +68,9 @@ impl Verb {
         let lacking = bare_flags(&hint).filter(|flag| !self.takes.contains(*flag));
         let mut elsewhere = BTreeMap::<String, BTreeSet<String>>::new();
         for flag in lacking {
-            if let Some(verb) = taken_by(flag) {
+            if let Some(verb) = self.takers.get(flag) {
                 elsewhere
-                    .entry(verb)
+                    .entry(verb.clone())
                     .or_default()
                     .insert(format!("--{flag}"));
             }
@@ -112,13 +115,17 @@ fn flags(words: &str) -> impl Iterator<Item = &str> {
     flags.map(|flag| flag.split('=').next().unwrap_or(flag))
 }
 
-/// A verb that takes a flag.
-fn taken_by(flag: &str) -> Option<String> {
-    let cli = Cli::command();
+/// For each flag a verb that takes it.
+fn takers(cli: &Command) -> BTreeMap<String, String> {
     let first = FIRST.iter().filter_map(|verb| cli.find_subcommand(verb));
-    let mut verbs = first.chain(cli.get_subcommands());
-    let takes = |verb: &&Command| verb.get_arguments().any(|it| it.get_long() == Some(flag));
-    verbs.find(takes).map(|verb| verb.get_name().to_owned())
+    let mut takers = BTreeMap::new();
+    for verb in first.chain(cli.get_subcommands()) {
+        for flag in verb.get_arguments().filter_map(Arg::get_long) {
+            let name = || verb.get_name().to_owned();
+            takers.entry(flag.to_owned()).or_insert_with(name);
+        }
+    }
+    takers
 }
 
 #[cfg(test)]
@@ -126,7 +133,10 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
+    use clap::CommandFactory as _;
+
     use super::*;
+    use crate::commands::Cli;
 
     fn verb(words: &str) -> Verb {
         let mut command = Cli::command();
@@ -185,6 +195,7 @@ mod tests {
     #[test]
     fn every_flag_that_is_named_exists_and_so_with_its_verb() {
         let cli = Cli::command();
+        let takers = takers(&cli);
         let mut lines = Vec::new();
         texts(
             &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
@@ -197,18 +208,18 @@ mod tests {
                 let deeper = cli.get_subcommands().flat_map(Command::get_subcommands);
                 let mut deeper = deeper.flat_map(Command::get_arguments);
                 let known = global
-                    || taken_by(flag).is_some()
+                    || takers.contains_key(flag)
                     || deeper.any(|it| it.get_long() == Some(flag));
                 assert!(known, "no verb takes --{flag}: {line}");
                 bare += 1;
             }
             for words in quoted(line) {
-                let mut names = words.strip_prefix("solution ").unwrap_or(words).split(' ');
-                let named = names.next().and_then(|name| cli.find_subcommand(name));
+                let mut typed = words.strip_prefix("solution ").unwrap_or(words).split(' ');
+                let named = typed.next().and_then(|name| cli.find_subcommand(name));
                 let Some(mut command) = named else {
                     continue;
                 };
-                if let Some(deeper) = names.next().and_then(|name| command.find_subcommand(name)) {
+                if let Some(deeper) = typed.next().and_then(|name| command.find_subcommand(name)) {
                     command = deeper;
                 }
                 for flag in flags(words).filter(|it| !it.is_empty()) {

@@ -35,10 +35,10 @@ use crate::usage::Typed;
 fn main() -> ExitCode {
     let (output, ended) = match usage::read(std::env::args_os()) {
         Typed::Command(cli, verb) => {
-            verb.is_in_use();
+            verb.put_in_use();
             let output = cli.output;
             let installed = interrupt::install(output);
-            (output, installed.and_then(|()| commands::run(cli)))
+            (output, installed.and_then(|()| commands::run(*cli)))
         }
         Typed::Wrong(output, failure) => (output, Err(failure)),
         Typed::Help(answer) => {

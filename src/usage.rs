@@ -15,7 +15,7 @@ use crate::plugin;
 /// A command line.
 pub(crate) enum Typed {
     /// To be run.
-    Command(Cli, Verb),
+    Command(Box<Cli>, Verb),
     /// To be answered by the help or the version.
     Help(clap::Error),
     /// That does not exist, and how the failure is to be shown.
@@ -26,7 +26,7 @@ pub(crate) enum Typed {
 pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> Typed {
     let typed: Vec<OsString> = typed.into_iter().collect();
     let error = match parse(&typed) {
-        Ok((cli, verb)) => return Typed::Command(cli, verb),
+        Ok((cli, verb)) => return Typed::Command(Box::new(cli), verb),
         Err(error) => error,
     };
     let output = wished(&typed);
