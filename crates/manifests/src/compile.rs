@@ -5,14 +5,16 @@
 //! Definitions of custom resources are not compiled: they are the cluster's, not an environment's.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use schemas::placeholder::{self, Piece};
 use schemas::{ImageReference, Namespace, PodTemplatePath, printable_within};
 use serde_json::{Map, Value};
 
 use crate::image::{self, KnownImages};
+use crate::namespace::{self, Said, Unclear};
 use crate::reference::Hint;
-use crate::{limits, namespace, template};
+use crate::{limits, template};
 
 /// What a set's objects are compiled with.
 #[derive(Debug)]
@@ -43,8 +45,8 @@ pub enum Unsettled {
     Mentioned(ImageReference),
     /// A repository of the Solution's without its tag: the placeholder that may be meant.
     Repository(String),
-    /// A text that names a namespace of the release's own in a way that only its author can change.
-    Namespace(Namespace),
+    /// A text that may name a namespace of the release's own, which only its author can tell.
+    Namespace(Unclear),
     /// A placeholder that cannot be understood.
     Placeholder(placeholder::PlaceholderError),
 }
@@ -71,15 +73,38 @@ impl Compiler<'_> {
 #[derive(Clone, Copy)]
 struct About {
     hint: Hint,
-    /// It is the name of a namespace.
-    namespace: bool,
+    said: Said,
+    /// It is in a selector of namespaces.
+    selects: bool,
 }
 
 impl About {
+    /// What the name of a field says. Names are compiled themselves, and what a placeholder is called says nothing.
     fn of(name: &str) -> Self {
+        let name = if name.contains("$(") { "" } else { name };
         Self {
             hint: Hint::of(name),
-            namespace: namespace::is_named(name),
+            said: Said::by_field(name),
+            selects: name == "namespaceSelector",
+        }
+    }
+
+    /// What the name of a variable says of its value.
+    fn of_variable(name: &str) -> Self {
+        let of_field = Self::of(name);
+        let said = match of_field.said {
+            Said::Nothing => Said::by_variable(name),
+            said => said,
+        };
+        Self { said, ..of_field }
+    }
+
+    /// What is said of the namespaces in a text.
+    fn said(self) -> Said {
+        match (self.said, self.hint) {
+            (Said::Nothing, Hint::Image | Hint::Named) => Said::Other,
+            (Said::Nothing, Hint::None) if self.selects => Said::Anything,
+            (said, _) => said,
         }
     }
 }
@@ -133,16 +158,30 @@ impl Walk<'_> {
                 }
             }
             Value::Array(items) => {
+                let mut is_told = false;
                 for (index, item) in items.iter_mut().enumerate() {
+                    // An argument may be the value of the flag before it.
+                    let said = if is_told { Said::Namespace } else { about.said };
+                    is_told = item.as_str().is_some_and(is_flag_of_namespace);
+                    let about = About { said, ..about };
                     self.at(&index.to_string(), |walk| walk.value(item, about));
                 }
             }
             Value::Object(fields) => {
-                // A variable is told by its own name.
-                let named = fields.get("name").and_then(Value::as_str).map(About::of);
+                let text = |key: &str| fields.get(key).and_then(Value::as_str);
+                // A variable is told by its own name, and what a selector expects by its label.
+                let [name, label] = [text("name"), text("key")];
+                let of_value = name.map(About::of_variable);
+                let of_values = label.map(About::of);
                 for (key, value) in fields {
-                    let of_value = named.filter(|_| key == "value");
-                    self.field(key, value, of_value.unwrap_or_else(|| About::of(key)));
+                    let by_other = match key.as_str() {
+                        "value" => of_value,
+                        "values" => of_values,
+                        _ => None,
+                    };
+                    let of_key = by_other.unwrap_or_else(|| About::of(key));
+                    let selects = about.selects || of_key.selects;
+                    self.field(key, value, About { selects, ..of_key });
                 }
             }
             _ => {}
@@ -169,14 +208,15 @@ impl Walk<'_> {
             let written = &text[range];
             match piece {
                 Piece::Placeholder(_) => compiled.push_str(written),
-                Piece::Text(_) => compiled.push_str(&self.plain(written, hint, about.namespace)),
+                Piece::Text(_) => compiled.push_str(&self.images(written, hint)),
             }
         }
+        compiled = self.namespaces(compiled, About { hint, ..about }.said());
         (compiled != text).then_some(compiled)
     }
 
-    /// A text without placeholders.
-    fn plain(&mut self, text: &str, hint: Hint, is_namespace: bool) -> String {
+    /// A text without placeholders, with those of its images.
+    fn images(&mut self, text: &str, hint: Hint) -> String {
         let rewritten = image::rewrite(text, hint, self.compiler.images);
         for reference in rewritten.unknown {
             self.remark(match hint {
@@ -187,15 +227,20 @@ impl Walk<'_> {
         for repository in rewritten.repositories {
             self.remark(Unsettled::Repository(repository));
         }
-        let mut text = rewritten.text;
-        for namespace in self.compiler.namespaces {
-            let found = namespace::rewrite(&text, namespace, is_namespace);
-            if found.unclear {
-                self.remark(Unsettled::Namespace(namespace.clone()));
-            }
-            text = found.text;
+        rewritten.text
+    }
+
+    /// A text with placeholders of its namespaces.
+    fn namespaces(&mut self, text: String, said: Said) -> String {
+        let Ok(pieces) = placeholder::pieces(&text) else {
+            return text;
+        };
+        let apart = apart(&pieces);
+        let rewritten = namespace::rewrite(&text, &apart, self.compiler.namespaces, said);
+        for unclear in rewritten.unclear {
+            self.remark(Unsettled::Namespace(unclear));
         }
-        text
+        rewritten.text
     }
 
     fn remark(&mut self, what: Unsettled) {
@@ -204,6 +249,30 @@ impl Walk<'_> {
             self.remarks.push(Remark { path, what });
         }
     }
+}
+
+/// A flag whose value is the next argument, and a namespace.
+fn is_flag_of_namespace(argument: &str) -> bool {
+    argument.starts_with('-') && namespace::is_word(argument) && namespace::is_named(argument)
+}
+
+/// Where placeholders and literals are written.
+fn apart(pieces: &[(Range<usize>, Piece<'_>)]) -> Vec<Range<usize>> {
+    let mut end = 0;
+    let mut apart = Vec::new();
+    for (range, piece) in pieces {
+        let is_literal = range.start > end;
+        end = range.end;
+        match piece {
+            Piece::Placeholder(_) => apart.push(range.clone()),
+            Piece::Text(written) if is_literal => {
+                let closed = written.find(')').map(|it| range.start + it + 1);
+                apart.push(range.start..closed.unwrap_or(range.end));
+            }
+            Piece::Text(_) => {}
+        }
+    }
+    apart
 }
 
 #[cfg(test)]
@@ -316,6 +385,116 @@ mod tests {
         assert_eq!(map["data"]["schemes"], schemes);
     }
 
+    /// In the shapes of cert-manager, Kyverno, the Prometheus operator and ingress-nginx.
+    #[test]
+    fn namespaces_are_compiled_where_releases_have_them() {
+        let mut object = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "org-system", "namespace": "org-system", "labels": {"app": "org-system"}, "annotations": {
+                "cert-manager.io/inject-ca-from": "org-system/webhook-cert",
+                "cert-manager.io/inject-ca-from-secret": "org-system/webhook-ca",
+                "cert-manager.io/allow-direct-injection": "true",
+            }},
+            "spec": {"template": {"spec": {
+                "dnsConfig": {"searches": ["org-system.svc.cluster.local"]},
+                "containers": [{
+                    "args": [
+                        "--namespace", "org-system", "--name", "org-system", "-namespace=org-system",
+                        "--dynamic-serving-dns-names=hook,hook.org-system.svc",
+                        "--user=system:serviceaccount:org-system:org-system", "--ns=org-system",
+                    ],
+                    "env": [
+                        {"name": "WATCH_NAMESPACE", "value": "default,org-system"},
+                        {"name": "SERVICE_NAME", "value": "org-system"},
+                        {"name": "PEER", "value": "db-0.db.org-system.svc.cluster.local:5432"},
+                    ],
+                }],
+            }}},
+            "selectors": [
+                {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "org-system"}}},
+                {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "org-system"]},
+                {"key": "app", "operator": "In", "values": ["org-system"]},
+            ],
+            "data": {"config.yaml": "leaderElection:\n  resourceNamespace: org-system\n  resourceName: org-system\nliteral: $$(namespace:org-system)\n"},
+        });
+        assert_eq!(compile(&mut object), []);
+        let of = "$(namespace:org-system)";
+        assert_eq!(
+            object,
+            json!({
+                "apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": "org-system", "namespace": of, "labels": {"app": "org-system"}, "annotations": {
+                    "cert-manager.io/inject-ca-from": format!("{of}/webhook-cert"),
+                    "cert-manager.io/inject-ca-from-secret": format!("{of}/webhook-ca"),
+                    "cert-manager.io/allow-direct-injection": "true",
+                }},
+                "spec": {"template": {"spec": {
+                    "dnsConfig": {"searches": [format!("{of}.svc.cluster.local")]},
+                    "containers": [{
+                        "args": [
+                            "--namespace", of, "--name", "org-system", format!("-namespace={of}"),
+                            format!("--dynamic-serving-dns-names=hook,hook.{of}.svc"),
+                            format!("--user=system:serviceaccount:{of}:org-system"), format!("--ns={of}"),
+                        ],
+                        "env": [
+                            {"name": "WATCH_NAMESPACE", "value": format!("default,{of}")},
+                            {"name": "SERVICE_NAME", "value": "org-system"},
+                            {"name": "PEER", "value": format!("db-0.db.{of}.svc.cluster.local:5432")},
+                        ],
+                    }],
+                }}},
+                "selectors": [
+                    {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": of}}},
+                    {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", of]},
+                    {"key": "app", "operator": "In", "values": ["org-system"]},
+                ],
+                "data": {"config.yaml": format!("leaderElection:\n  resourceNamespace: {of}\n  resourceName: org-system\nliteral: ${of}\n")},
+            })
+        );
+        let before = object.clone();
+        assert_eq!((compile(&mut object), object), (vec![], before));
+    }
+
+    #[test]
+    fn what_may_be_a_namespace_is_remarked_where_releases_have_it() {
+        let mut object = json!({
+            "args": ["--default-ssl-certificate=org-system/tls", "--image-repository=org-system/tls", "-n", "-n=org-system"],
+            "data": {"resourceFilters": "[Event,*,*][*/*,org-system,*]"},
+            "env": [{"name": "INIT_CONFIG", "value": "org-system"}],
+            "namespaceSelector": {"matchLabels": {"name": "org-system"}},
+        });
+        let before = object.clone();
+        let meant = compile(&mut object)
+            .into_iter()
+            .map(|(path, what)| match what {
+                Unsettled::Namespace(unclear) => (path, unclear.meant),
+                other => panic!("{other:?}"),
+            });
+        let expected = [
+            ("/args/0", "$(namespace:org-system)/tls"),
+            ("/args/3", "$(namespace:org-system)"),
+            ("/data/resourceFilters", "$(namespace:org-system)"),
+            ("/env/0/value", "$(namespace:org-system)"),
+            (
+                "/namespaceSelector/matchLabels/name",
+                "$(namespace:org-system)",
+            ),
+        ];
+        let expected = expected.map(|(path, meant)| (path.to_owned(), meant.to_owned()));
+        assert_eq!(meant.collect::<Vec<_>>(), expected);
+        assert_eq!(object, before);
+    }
+
+    /// Names of variables are compiled too, and are called something with `namespace` then.
+    #[test]
+    fn what_a_placeholder_is_called_says_nothing() {
+        let mut object = json!({"env": [{"name": "web.org-system.svc", "value": "org-system"}], "args": ["-web.org-system.svc", "org-system"]});
+        compile(&mut object);
+        let before = object.clone();
+        compile(&mut object);
+        assert_eq!(object, before);
+    }
+
     #[test]
     fn what_is_left_is_remarked_with_its_place() {
         let mut object = json!({
@@ -345,7 +524,11 @@ mod tests {
                 ),
                 (
                     of("args/3"),
-                    Unsettled::Namespace("org-system".parse().unwrap())
+                    Unsettled::Namespace(Unclear {
+                        namespace: "org-system".parse().unwrap(),
+                        written: "web.org-system".to_owned(),
+                        meant: "web.$(namespace:org-system)".to_owned(),
+                    })
                 ),
                 (
                     of("args/4"),

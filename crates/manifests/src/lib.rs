@@ -22,6 +22,7 @@ pub use document::{Object, Objects, Repeated, list, parse, text};
 pub use error::{DocumentPlace, ManifestsError};
 pub use expand::{Address, ExpandError, Expansion};
 pub use image::KnownImages;
+pub use namespace::{Unclear, says_otherwise};
 pub use patch::{PatchError, check_patch, is_target, no_target, patch, patch_one};
 pub use read::{Files, ManifestFile, PassedOver, read};
 pub use scope::{is_cluster_scoped, resource};

@@ -3,10 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use manifests::says_otherwise;
 use schemas::KubernetesName;
-
-/// The last word of a flag or variable whose value is no namespace, whatever it is.
-const OTHERS: [&str; 6] = ["class", "id", "label", "name", "selector", "user"];
 
 /// The namespace that a text names: alone, as NAMESPACE/NAME, or in a list of either. `name` is that of the flag or
 /// variable whose value the text is, empty if there is none; the text may also have flags in it.
@@ -34,13 +32,6 @@ fn of_value<'a>(value: &'a str, namespaces: &BTreeSet<&str>) -> Option<&'a str> 
     };
     let is_object = |object: &str| object.parse::<KubernetesName>().is_ok();
     (namespaces.contains(namespace) && object.is_none_or(is_object)).then_some(namespace)
-}
-
-/// Whether a flag or variable says that its value is something else.
-fn says_otherwise(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let last = name.rsplit(['-', '_', '.']).next().unwrap_or_default();
-    !name.contains("namespace") && (name.contains("image") || OTHERS.contains(&last))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use manifests::{Files, Object, Objects, Unsettled, list, shown, text};
+use manifests::{Files, Object, Objects, Unclear, Unsettled, list, shown, text};
 use schemas::{ImageReference, SourceNamespace};
 use serde_json::Value;
 use validator::rules;
@@ -48,14 +48,14 @@ pub(crate) fn of_objects(
     let mut mentioned: BTreeMap<String, Mentioned> = BTreeMap::new();
     for unsure in contents.unsure(images, own) {
         let place = unsure.place();
-        match unsure.remark.what {
+        match unsure.remark.what.clone() {
             Unsettled::Missing(image) | Unsettled::Mentioned(image) => {
                 let one = mentioned.entry(image.to_string());
                 let one = one.or_insert_with(|| Mentioned { image, places: Vec::new() });
                 one.places.push(place);
             }
             Unsettled::Repository(placeholder) => notes.push(decide(place, format!("names the repository of an image without its tag; if the program adds the tag, a patch can write `{placeholder}`"))),
-            Unsettled::Namespace(name) => notes.push(decide(place, format!("has `{name}`, which may be the release's namespace or another word; if it is the namespace, a patch can write `$(namespace:{name})`, or `fixed: true` keeps its name at every site"))),
+            Unsettled::Namespace(what) => notes.push(decide(place, unsure.namespace(&what))),
             Unsettled::Placeholder(error) => notes.push(decide(place, format!("begins like a placeholder and is none: {error}; a patch can write one more `$` before it, if the text is meant as it stands"))),
         }
     }
@@ -71,7 +71,38 @@ impl Unsure<'_> {
     fn place(&self) -> String {
         format!("{}, `{}`", self.object.title(), shown(&self.remark.path))
     }
+
+    /// What may be a namespace, and the line of a patch that makes it one.
+    fn namespace(&self, unclear: &Unclear) -> String {
+        let Unclear { written, meant, .. } = unclear;
+        let line = self.patch(unclear);
+        let how = line.map_or_else(
+            || format!("write `{meant}` by a patch"),
+            |it| format!("add {it} to patches"),
+        );
+        format!(
+            "has `{}`, which may be the release's namespace or another word; if it is the namespace, {how}, or `fixed: true` beside the namespace keeps its name at every site",
+            shown(written)
+        )
+    }
+
+    /// The patch that writes a short text with a placeholder; longer ones are easier to edit where they are.
+    fn patch(&self, unclear: &Unclear) -> Option<String> {
+        let path = &self.remark.path;
+        let before = self.object.value.pointer(path)?.as_str()?;
+        let after = before.replace(&unclear.written, &unclear.meant);
+        let [kind, name] = [self.object.kind(), self.object.name()];
+        let texts = [path.as_str(), kind, name, &after];
+        let plain =
+            |text: &&str| text.len() <= LINE && shown(text) == *text && !text.contains('\'');
+        texts.iter().all(plain).then(|| {
+            format!("`- {{target: {{kind: {kind}, name: {name}}}, json: [{{op: replace, path: '{path}', value: '{after}'}}]}}`")
+        })
+    }
 }
+
+/// Bytes of a text that stands in a line to add.
+const LINE: usize = 120;
 
 /// Places of one text: as many as are shown.
 const PLACES: usize = 5;

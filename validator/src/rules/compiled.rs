@@ -22,7 +22,7 @@ fn problem(Remark { path, what }: Remark) -> Option<Problem> {
         Unsettled::Missing(reference) => Problem::MissingImage(path, reference),
         Unsettled::Mentioned(reference) => Problem::MentionedImage(path, reference),
         Unsettled::Repository(placeholder) => Problem::MentionedRepository(path, placeholder),
-        Unsettled::Namespace(namespace) => Problem::MentionedNamespace(path, namespace),
+        Unsettled::Namespace(unclear) => Problem::MentionedNamespace(path, Box::new(unclear)),
         // Found with all others that mean nothing.
         Unsettled::Placeholder(_) => return None,
     })

@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use schemas::{
-    ExpansionError, ImageName, ImagePlace, ImageReference, Namespace, ParameterName, SetName,
-};
+use ::manifests::Unclear;
+use schemas::{ExpansionError, ImageName, ImagePlace, ImageReference, ParameterName, SetName};
 
 use super::RuleProblem;
 use crate::catalogue::{FindingInfo, images, manifest, manifests, operator};
@@ -154,8 +153,8 @@ pub enum Problem {
     #[error("{0} names the repository of an image of the Solution; `{1}` may be meant")]
     MentionedRepository(String, String),
     /// A text, by its place, that may name a namespace that the site chooses.
-    #[error("{0} may name the namespace `{1}`, which may have another name at a site")]
-    MentionedNamespace(String, Namespace),
+    #[error("{0} has `{written}`, which may name the namespace `{namespace}` that has another name at a site; `{meant}` may be meant", written = .1.written, namespace = .1.namespace, meant = .1.meant)]
+    MentionedNamespace(String, Box<Unclear>),
     /// An object whose images or namespaces are not placeholders throughout.
     #[error("names images or namespaces of the Solution as the release does, not by placeholders")]
     NotCompiled,
