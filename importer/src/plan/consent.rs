@@ -175,9 +175,9 @@ fn outside(object: &Object, namespace: &Namespace) -> Vec<String> {
 /// What the pods of an object do beyond their namespace.
 fn of_pods(object: &Object) -> Vec<String> {
     let value = object.as_value();
-    let specs = manifests::pod_specs(value).into_iter();
-    let specs = specs.filter_map(|pointer| value.pointer(&pointer));
-    let found = specs.flat_map(rules::beyond_namespace);
+    let pods = manifests::pod_specs(value).into_iter();
+    let pods = pods.filter_map(|spec| value.pointer(spec.strip_suffix("/spec")?));
+    let found = pods.flat_map(rules::beyond_namespace);
     found
         .map(|words| format!("the pods of {} {words}", object.reference()))
         .collect()

@@ -1,4 +1,6 @@
-//! What pods do that no namespace holds: what PodSecurity's level `baseline` refuses. See "Pod Security Standards" in the documentation of Kubernetes.
+//! What pods do that no namespace holds: what PodSecurity's level `baseline` refuses in Kubernetes 1.36. See "Pod Security
+//! Standards" (<https://kubernetes.io/docs/concepts/security/pod-security-standards/>). Earlier versions allow less where a
+//! version is named here, and do not look at the hosts of probes and hooks before 1.34.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +10,8 @@ use serde_json::Value;
 use super::text;
 use crate::limits::POINTER;
 
-/// The capabilities that `baseline` lets containers add: those that container engines give by themselves.
-const USUAL: [&str; 13] = [
+/// The capabilities that containers may add: those that container engines give by themselves.
+const CAPABILITIES: [&str; 13] = [
     "AUDIT_WRITE",
     "CHOWN",
     "DAC_OVERRIDE",
@@ -24,30 +26,50 @@ const USUAL: [&str; 13] = [
     "SETUID",
     "SYS_CHROOT",
 ];
-/// What `baseline` lets no security context have, of pods and of containers: where, the value that is meant, and what it
-/// comes to.
-const UNCONFINED: [(&str, &str, &str); 3] = [
-    ("/seccompProfile/type", "Unconfined", "make any system call"),
-    (
-        "/appArmorProfile/type",
-        "Unconfined",
-        "run without AppArmor",
-    ),
-    ("/procMount", "Unmasked", "see all of /proc"),
+/// The parameters of the kernel that each pod has for itself.
+const SYSCTLS: [&str; 12] = [
+    "kernel.shm_rmid_forced",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.ip_unprivileged_port_start",
+    "net.ipv4.ping_group_range",
+    "net.ipv4.tcp_syncookies",
+    // From 1.27.
+    "net.ipv4.ip_local_reserved_ports",
+    // From 1.29.
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_keepalive_intvl",
+    "net.ipv4.tcp_keepalive_probes",
+    "net.ipv4.tcp_keepalive_time",
+    // From 1.32.
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
 ];
-/// The same of what is true.
-const UNCONFINED_IF: [(&str, &str); 2] = [
-    ("/privileged", "do whatever their node may (privileged)"),
-    (
-        "/windowsOptions/hostProcess",
-        "run as processes of their node",
-    ),
+/// The `SELinux` types of containers; the last from 1.31.
+const SELINUX_TYPES: [&str; 5] = [
+    "",
+    "container_t",
+    "container_init_t",
+    "container_kvm_t",
+    "container_engine_t",
 ];
+/// The annotations by which `AppArmor` was chosen for a container before 1.30, and still is.
+const APPARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+/// The kinds of profiles that a pod may choose.
+const PROFILES: [&str; 2] = ["RuntimeDefault", "Localhost"];
 const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+/// Where a container has what its node does for it.
+const HANDLERS: [&str; 5] = [
+    "/livenessProbe",
+    "/readinessProbe",
+    "/startupProbe",
+    "/lifecycle/postStart",
+    "/lifecycle/preStop",
+];
 
-/// What pods of this specification do beyond their namespace, to be read after "its pods".
+/// What pods do beyond their namespace, to be read after "its pods". `pod` has their `metadata` and `spec`.
 #[must_use]
-pub fn beyond_namespace(spec: &Value) -> Vec<String> {
+pub fn beyond_namespace(pod: &Value) -> Vec<String> {
+    let spec = pod.get("spec").unwrap_or(&Value::Null);
     let mut found = Vec::new();
     for (field, words) in [
         ("hostNetwork", "are in their node's network"),
@@ -59,56 +81,102 @@ pub fn beyond_namespace(spec: &Value) -> Vec<String> {
         }
     }
     for volume in list(spec, "volumes") {
-        if let Some(path) = text(volume, "/hostPath/path") {
+        if volume.get("hostPath").is_some_and(|it| !it.is_null()) {
+            let path = text(volume, "/hostPath/path").unwrap_or_default();
             found.push(format!("reach {} of their node", quoted(path)));
         }
     }
-    found.extend(of_context(spec));
+    found.extend(app_armor(pod));
+    // In a user namespace all of /proc is the pod's own (from 1.35).
+    let own_users = spec.get("hostUsers") == Some(&Value::Bool(false));
+    found.extend(of_context(spec, own_users));
     for container in CONTAINERS.into_iter().flat_map(|field| list(spec, field)) {
-        found.extend(of_context(container));
-        for port in list(container, "ports") {
-            let port = port.get("hostPort").and_then(Value::as_u64);
-            found.extend(
-                port.filter(|port| *port != 0)
-                    .map(|port| format!("take port {port} of their node")),
-            );
-        }
+        found.extend(of_context(container, own_users));
+        found.extend(of_node(container));
     }
     let mut seen = BTreeSet::new();
     found.retain(|words| seen.insert(words.clone()));
     found
 }
 
+/// What a container takes of its node, or has it do.
+fn of_node(container: &Value) -> Vec<String> {
+    let ports = list(container, "ports").iter();
+    let ports = ports.filter_map(|port| port.get("hostPort")?.as_u64());
+    let ports = ports.filter(|port| *port != 0);
+    let ports = ports.map(|port| format!("take port {port} of their node"));
+    let hosts = HANDLERS.into_iter().flat_map(|handler| {
+        ["httpGet", "tcpSocket"].map(|how| text(container, &format!("{handler}/{how}/host")))
+    });
+    let hosts = hosts.flatten().filter(|host| !host.is_empty());
+    let hosts = hosts.map(|host| format!("have their node send requests to {}", quoted(host)));
+    ports.chain(hosts).collect()
+}
+
+/// Whether an annotation chooses another `AppArmor` profile than a pod may.
+fn app_armor(pod: &Value) -> Option<String> {
+    let annotations = pod.pointer("/metadata/annotations")?.as_object()?;
+    let of_containers = annotations
+        .iter()
+        .filter(|(name, _)| name.starts_with(APPARMOR));
+    let mut profiles = of_containers.map(|(_, profile)| profile.as_str().unwrap_or_default());
+    let allowed = |profile: &str| {
+        matches!(profile, "" | "runtime/default") || profile.starts_with("localhost/")
+    };
+    let other = profiles.any(|profile| !allowed(profile));
+    other.then(|| "may run without AppArmor".to_owned())
+}
+
 /// What the security context of a pod or a container says.
-fn of_context(holder: &Value) -> Vec<String> {
+fn of_context(holder: &Value, own_users: bool) -> Vec<String> {
     let Some(context) = holder.get("securityContext") else {
         return Vec::new();
     };
-    let is = |(place, value, words): (&str, &str, &'static str)| {
-        (text(context, place) == Some(value)).then_some(words)
+    let is_true = |place: &str| context.pointer(place) == Some(&Value::Bool(true));
+    let is_other = |place: &str, allowed: &[&str]| {
+        text(context, place).is_some_and(|it| !allowed.contains(&it))
     };
-    let is_true = |(place, words): (&str, &'static str)| {
-        (context.pointer(place) == Some(&Value::Bool(true))).then_some(words)
-    };
-    let plain = UNCONFINED
-        .into_iter()
-        .filter_map(is)
-        .chain(UNCONFINED_IF.into_iter().filter_map(is_true));
-    let mut found: Vec<String> = plain.map(|words| format!("may {words}")).collect();
-    if !list(context, "sysctls").is_empty() {
-        found.push("set parameters of the kernel".to_owned());
-    }
-    if context
-        .get("seLinuxOptions")
-        .is_some_and(|options| !options.is_null())
-    {
-        found.push("choose their SELinux label".to_owned());
-    }
+    let mut found: Vec<String> = [
+        (
+            is_other("/seccompProfile/type", &PROFILES),
+            "may make any system call",
+        ),
+        (
+            is_other("/appArmorProfile/type", &PROFILES),
+            "may run without AppArmor",
+        ),
+        (
+            is_other("/procMount", &["Default"]) && !own_users,
+            "may see all of /proc",
+        ),
+        (
+            is_true("/privileged"),
+            "may do whatever their node may (privileged)",
+        ),
+        (
+            is_true("/windowsOptions/hostProcess"),
+            "may run as processes of their node",
+        ),
+        (
+            is_other("/seLinuxOptions/type", &SELINUX_TYPES)
+                || is_other("/seLinuxOptions/user", &[""])
+                || is_other("/seLinuxOptions/role", &[""]),
+            "choose their SELinux label",
+        ),
+    ]
+    .into_iter()
+    .filter(|(is, _)| *is)
+    .map(|(_, words)| words.to_owned())
+    .collect();
+    let sysctls = list(context, "sysctls").iter();
+    let sysctls = sysctls.map(|it| text(it, "/name").unwrap_or_default());
+    let sysctls = sysctls.filter(|name| !SYSCTLS.contains(name));
+    found.extend(sysctls.map(|name| format!("set the parameter {} of the kernel", quoted(name))));
     let added = context
         .get("capabilities")
         .map_or(&[][..], |it| list(it, "add"));
     let names = added.iter().filter_map(Value::as_str);
-    let unusual = names.filter(|name| !USUAL.contains(&name.trim_start_matches("CAP_")));
+    let unusual = names.filter(|name| !CAPABILITIES.contains(name));
     found.extend(unusual.map(|name| format!("have the capability {}", quoted(name))));
     found
 }
@@ -128,29 +196,55 @@ mod tests {
 
     use super::*;
 
+    fn found(spec: &Value) -> Vec<String> {
+        beyond_namespace(&json!({"spec": spec}))
+    }
+
     #[test]
     fn what_baseline_allows_reaches_no_further_than_the_namespace() {
-        let spec = json!({
-            "hostNetwork": false,
-            "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}, "fsGroup": 1},
-            "volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "secret": {"secretName": "cert"}}],
-            "containers": [{
-                "ports": [{"containerPort": 9443, "hostPort": 0}],
-                "securityContext": {"privileged": false, "capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}},
-            }],
+        let handler = json!({"httpGet": {"host": "", "port": 80}, "tcpSocket": {"port": 80}});
+        let pod = json!({
+            "metadata": {"annotations": {
+                "container.apparmor.security.beta.kubernetes.io/a": "runtime/default",
+                "container.apparmor.security.beta.kubernetes.io/b": "localhost/own",
+                "note": "unconfined",
+            }},
+            "spec": {
+                "hostNetwork": false,
+                "securityContext": {
+                    "seccompProfile": {"type": "RuntimeDefault"}, "appArmorProfile": {"type": "Localhost"}, "fsGroup": 1,
+                    "seLinuxOptions": {"type": "container_engine_t", "level": "s0:c1", "user": ""},
+                    "sysctls": [{"name": "net.ipv4.tcp_rmem", "value": "1"}, {"name": "kernel.shm_rmid_forced", "value": "1"}],
+                },
+                "volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "secret": {"secretName": "cert"}}],
+                "containers": [{
+                    "ports": [{"containerPort": 9443, "hostPort": 0}],
+                    "livenessProbe": handler, "lifecycle": {"preStop": handler},
+                    "securityContext": {
+                        "privileged": false, "capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]},
+                        "procMount": "Default", "seLinuxOptions": {}, "windowsOptions": {"hostProcess": false},
+                    },
+                }],
+            },
         });
-        assert_eq!(beyond_namespace(&spec), Vec::<String>::new());
+        assert_eq!(beyond_namespace(&pod), Vec::<String>::new());
+        let unmasked = json!({
+            "hostUsers": false, "containers": [{"securityContext": {"procMount": "Unmasked"}}],
+        });
+        assert_eq!(found(&unmasked), Vec::<String>::new());
     }
 
     #[test]
     fn what_reaches_the_node_is_told_once_each() {
         let spec = json!({
             "hostNetwork": true, "hostPID": true, "hostIPC": true,
-            "securityContext": {"seccompProfile": {"type": "Unconfined"}, "sysctls": [{"name": "a", "value": "1"}]},
+            "securityContext": {
+                "seccompProfile": {"type": "Unconfined"}, "sysctls": [{"name": "kernel.msgmax", "value": "1"}],
+            },
             "volumes": [{"name": "a", "hostPath": {"path": "/var/run"}}],
             "initContainers": [{"securityContext": {"privileged": true}}],
             "containers": [
-                {"ports": [{"hostPort": 80}], "securityContext": {"capabilities": {"add": ["SYS_ADMIN", "CHOWN"]}}},
+                {"ports": [{"hostPort": 80}], "securityContext": {"capabilities": {"add": ["SYS_ADMIN", "CHOWN", "CAP_CHOWN"]}}},
                 {"securityContext": {"privileged": true, "procMount": "Unmasked"}},
             ],
         });
@@ -160,12 +254,64 @@ mod tests {
             "share memory with their node's processes",
             "reach `/var/run` of their node",
             "may make any system call",
-            "set parameters of the kernel",
+            "set the parameter `kernel.msgmax` of the kernel",
             "may do whatever their node may (privileged)",
             "have the capability `SYS_ADMIN`",
+            "have the capability `CAP_CHOWN`",
             "take port 80 of their node",
             "may see all of /proc",
         ];
-        assert_eq!(beyond_namespace(&spec), expected);
+        assert_eq!(found(&spec), expected);
+    }
+
+    /// Each place that the standard names, by itself.
+    #[test]
+    fn every_place_of_the_standard_is_looked_at() {
+        let host = json!({"host": "10.0.0.1", "port": 80});
+        let requests = "have their node send requests to `10.0.0.1`";
+        for list in ["initContainers", "containers"] {
+            for handler in HANDLERS {
+                for how in ["httpGet", "tcpSocket"] {
+                    let place = format!("{handler}/{how}");
+                    let container = place[1..]
+                        .rsplit('/')
+                        .fold(host.clone(), |value, field| json!({field: value}));
+                    assert_eq!(found(&json!({list: [container]})), [requests], "{place}");
+                }
+            }
+        }
+        for (context, words) in [
+            (
+                json!({"appArmorProfile": {"type": "Unconfined"}}),
+                "may run without AppArmor",
+            ),
+            (
+                json!({"seLinuxOptions": {"type": "spc_t"}}),
+                "choose their SELinux label",
+            ),
+            (
+                json!({"seLinuxOptions": {"user": "root"}}),
+                "choose their SELinux label",
+            ),
+            (
+                json!({"seLinuxOptions": {"role": "sysadm_r"}}),
+                "choose their SELinux label",
+            ),
+            (
+                json!({"windowsOptions": {"hostProcess": true}}),
+                "may run as processes of their node",
+            ),
+        ] {
+            assert_eq!(
+                found(&json!({"securityContext": context})),
+                [words],
+                "{context}"
+            );
+            let of_container = json!({"ephemeralContainers": [{"securityContext": context}]});
+            assert_eq!(found(&of_container), [words], "{context}");
+        }
+        let annotation = "container.apparmor.security.beta.kubernetes.io/a";
+        let pod = json!({"metadata": {"annotations": {annotation: "unconfined"}}});
+        assert_eq!(beyond_namespace(&pod), ["may run without AppArmor"]);
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{ObjectSet, Operator, OperatorTemplate, Phase, Piece, SetName, split_expansions};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::metadata::is_ours;
 use super::object::is_kubernetes_role;
@@ -43,10 +43,11 @@ pub(crate) fn template(operator: &Operator) -> impl Iterator<Item = Problem> {
 
 /// What the template asks for beyond the namespace: the site is told of it too.
 pub(crate) fn template_reach(operator: &Operator) -> impl Iterator<Item = Problem> {
-    let specs = operator.template.iter();
-    let specs = specs.map(|template| Value::Object(template.spec.clone()));
-    specs
-        .flat_map(|spec| beyond_namespace(&spec))
+    let pods = operator.template.iter();
+    let pods = pods.map(|OperatorTemplate { metadata, spec, .. }| {
+        json!({"metadata": {"annotations": metadata.annotations}, "spec": spec})
+    });
+    pods.flat_map(|pod| beyond_namespace(&pod))
         .map(Problem::TemplateReach)
 }
 
@@ -208,8 +209,6 @@ pub(crate) fn kept_names<'a>(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn found(template: &Value) -> Vec<String> {
