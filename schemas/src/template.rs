@@ -49,6 +49,21 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl OperatorTemplate {
+    /// The label by which the Deployment, and Services, find the operator's pods; an import sets it.
+    pub const SELECTOR: &str = "app";
+    /// The label that says which tool keeps an object; an import sets it.
+    pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+    /// The volume with the operator's configuration, which an import mounts.
+    pub const CONFIG_VOLUME: &str = "operator-config";
+    /// Where it is mounted.
+    pub const CONFIG_PATH: &str = "/etc/config";
+
+    /// Whether a path in the operator's container is where its configuration is.
+    #[must_use]
+    pub fn is_config_path(path: &str) -> bool {
+        path.trim_end_matches('/') == Self::CONFIG_PATH
+    }
+
     /// The elements of a list of the pod's specification; none if it is none.
     #[must_use]
     pub fn list(&self, field: &str) -> &[Value] {

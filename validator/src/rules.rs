@@ -53,6 +53,7 @@ pub use role::{aggregates, identify_roles};
 pub use rule::RuleProblem;
 pub use set::{AGGREGATE_TO, Compared, aggregates_to, compare, merge, rights};
 pub use source::{check_references, check_source};
+pub use template::is_set_label;
 
 pub(crate) use budget::{check_cost, check_object_cost, check_object_files};
 pub(crate) use definition::definition;

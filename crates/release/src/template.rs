@@ -1,11 +1,12 @@
 //! What of a release's Deployment becomes `spec.operator.template`: all that needs nothing else at a site.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 use manifests::{list, text};
 use schemas::{OperatorTemplate, TemplateMetadata};
 use serde_json::{Map, Value, json};
+use validator::rules;
 
 /// Fields of the operator's container that are taken over as they are.
 const CONTAINER: [&str; 6] = [
@@ -16,10 +17,6 @@ const CONTAINER: [&str; 6] = [
     "startupProbe",
     "workingDir",
 ];
-/// Labels that an import sets.
-const LABELS: [&str; 2] = ["app", "app.kubernetes.io/managed-by"];
-const OURS: &str = "solutions.metalk8s.scality.com";
-
 /// The template, if the release says anything that has its place there. `env` are the operator's variables with values
 /// that only its pod knows.
 pub(crate) fn template(
@@ -54,12 +51,9 @@ pub(crate) fn template(
         spec.insert("containers".to_owned(), json!([own]));
     }
     if !volumes.is_empty() {
-        let mut unique: Vec<&Value> = Vec::new();
-        for volume in volumes {
-            if !unique.iter().any(|known| std::ptr::eq(*known, volume)) {
-                unique.push(volume);
-            }
-        }
+        let mut known = BTreeSet::new();
+        let first = |volume: &&Value| known.insert(std::ptr::from_ref(*volume));
+        let unique: Vec<&Value> = volumes.into_iter().filter(first).collect();
         spec.insert("volumes".to_owned(), json!(unique));
     }
     let template = OperatorTemplate {
@@ -77,18 +71,15 @@ pub(crate) fn template(
 /// More than the one pod that an import runs.
 fn replicas(workload: &Value) -> Option<NonZeroU32> {
     let replicas = workload.pointer("/spec/replicas")?.as_u64()?;
-    let replicas = u32::try_from(replicas).ok().filter(|it| *it > 1)?;
-    NonZeroU32::new(replicas)
+    let replicas = i32::try_from(replicas).ok().filter(|it| *it > 1)?;
+    NonZeroU32::new(replicas.unsigned_abs())
 }
 
 /// By which the operator may look up its pods.
 fn labels(workload: &Value) -> BTreeMap<String, String> {
     let labels = workload.pointer("/spec/template/metadata/labels");
     let labels = labels.and_then(Value::as_object).into_iter().flatten();
-    let own = labels.filter(|(name, _)| {
-        let domain = name.split('/').next().unwrap_or_default();
-        !LABELS.contains(&name.as_str()) && !domain.to_ascii_lowercase().ends_with(OURS)
-    });
+    let own = labels.filter(|(name, _)| !rules::is_set_label(name));
     own.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
         .collect()
 }
@@ -115,8 +106,8 @@ fn scratch<'a>(
 /// The directory to write into that is mounted, if it is one, and nothing of an import's is there.
 pub(crate) fn scratch_of<'a>(pod: &'a Value, mount: &Value) -> Option<&'a Value> {
     let name = text(mount, "/name");
-    if name == "operator-config" || text(mount, "/mountPath").trim_end_matches('/') == "/etc/config"
-    {
+    let path = text(mount, "/mountPath");
+    if name == OperatorTemplate::CONFIG_VOLUME || OperatorTemplate::is_config_path(path) {
         return None;
     }
     let mut volumes = list(pod, "/volumes").iter();

@@ -59,7 +59,7 @@ pub(crate) const FIELD_MANAGER: &str = "solution";
 pub(crate) const EVENT_CONTROLLER: &str = "solutions.metalk8s.scality.com/solution";
 
 /// The label that says which tool keeps an object.
-pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+pub(crate) const MANAGED_BY: &str = schemas::OperatorTemplate::MANAGED_BY;
 /// Its value.
 pub(crate) const MANAGER: &str = "solution";
 

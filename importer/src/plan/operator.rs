@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use schemas::{
-    Digest, EnvironmentName, Namespace, Operator, OperatorConfig, OperatorScope, SecurityContext,
-    SolutionId, yaml,
+    Digest, EnvironmentName, Namespace, Operator, OperatorConfig, OperatorScope, OperatorTemplate,
+    SecurityContext, SolutionId, yaml,
 };
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -211,7 +211,7 @@ impl Rendering<'_> {
                         "securityContext": { "seccompProfile": { "type": "RuntimeDefault" } },
                         "containers": [self.container(&name)?],
                         "volumes": [{
-                            "name": "operator-config",
+                            "name": OperatorTemplate::CONFIG_VOLUME,
                             "configMap": { "name": config_name(&name) },
                         }],
                     },
@@ -225,7 +225,7 @@ impl Rendering<'_> {
     }
 
     fn container(&self, name: &str) -> Result<Value, ExpandError> {
-        let config = "--config=/etc/config/operator.yaml".to_owned();
+        let config = format!("--config={}/operator.yaml", OperatorTemplate::CONFIG_PATH);
         let usual = || vec![name.to_owned(), config];
         let command = self.operator.command.clone().unwrap_or_else(usual);
         let mut args = self.expand_all(&self.operator.args)?;
@@ -242,7 +242,7 @@ impl Rendering<'_> {
             "args": args,
             "env": self.environment_variables(name)?,
             "securityContext": self.security_context(),
-            "volumeMounts": [{ "name": "operator-config", "mountPath": "/etc/config" }],
+            "volumeMounts": [{ "name": OperatorTemplate::CONFIG_VOLUME, "mountPath": OperatorTemplate::CONFIG_PATH }],
         });
         if let Some(served) = self.metrics {
             container["ports"] = json!([served.container_port()]);

@@ -11,12 +11,6 @@ use super::object::is_kubernetes_role;
 use super::pod::beyond_namespace;
 use super::{Problem, text};
 
-/// The label by which the Deployment, and Services, find the operator's pods.
-const SELECTOR: &str = "app";
-/// The label that says which tool keeps an object.
-const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// The volume with the operator's configuration, and where it is.
-const CONFIG: (&str, &str) = ("operator-config", "/etc/config");
 /// Fields of a pod that an import sets, or that only a site can know.
 const OF_PODS: [&str; 7] = [
     "ephemeralContainers",
@@ -51,6 +45,13 @@ pub(crate) fn template_reach(operator: &Operator) -> impl Iterator<Item = Proble
         .map(Problem::TemplateReach)
 }
 
+/// Whether an import sets this label of the operator's pods itself.
+#[must_use]
+pub fn is_set_label(name: &str) -> bool {
+    let own = [OperatorTemplate::SELECTOR, OperatorTemplate::MANAGED_BY];
+    is_ours(name) || own.contains(&name)
+}
+
 struct Judge(Vec<Problem>);
 
 impl Judge {
@@ -60,9 +61,8 @@ impl Judge {
     }
 
     fn marks(&mut self, template: &OperatorTemplate) {
-        let is_set = |name: &str| is_ours(name) || matches!(name, SELECTOR | MANAGED_BY);
         let labels = template.metadata.labels.keys();
-        for name in labels.filter(|name| is_set(name)) {
+        for name in labels.filter(|name| is_set_label(name)) {
             self.add("metadata.labels", &format!("`{name}` is set by the import"));
         }
         let annotations = template.metadata.annotations.keys();
@@ -110,7 +110,7 @@ impl Judge {
             self.container(&place, container);
         }
         for (index, volume) in template.list("volumes").iter().enumerate() {
-            if text(volume, "/name") == Some(CONFIG.0) {
+            if text(volume, "/name") == Some(OperatorTemplate::CONFIG_VOLUME) {
                 self.add(&format!("spec.volumes[{index}]"), "is set by the import");
             }
             if let Some(image) = volume.pointer("/image/reference") {
@@ -166,8 +166,9 @@ impl Judge {
             self.0.push(Problem::VariableTwice(variable.to_owned()));
         }
         for path in list("volumeMounts").filter_map(|mount| text(mount, "/mountPath")) {
-            if path.trim_end_matches('/') == CONFIG.1 {
-                let what = format!("`{}` is where the configuration is", CONFIG.1);
+            if OperatorTemplate::is_config_path(path) {
+                let of = OperatorTemplate::CONFIG_PATH;
+                let what = format!("`{of}` is where the configuration is");
                 self.add(&format!("{place}.volumeMounts"), &what);
             }
         }
