@@ -3,13 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemas::{ObjectSet, Operator, OperatorTemplate, Phase, Piece, SetName, split_expansions};
+use schemas::{
+    ObjectSet, Operator, OperatorTemplate, Phase, Piece, SetName, printable_within,
+    split_expansions,
+};
 use serde_json::{Value, json};
 
 use super::metadata::is_ours;
 use super::object::is_kubernetes_role;
 use super::pod::beyond_namespace;
 use super::{Problem, text};
+use crate::limits::POINTER;
 
 /// Fields of a pod that an import sets, or that only a site can know.
 const OF_PODS: [&str; 7] = [
@@ -24,13 +28,24 @@ const OF_PODS: [&str; 7] = [
 /// Fields of the operator's container that stand in `spec.operator`, or that an import sets.
 const OF_OWN: [&str; 3] = ["args", "command", "imagePullPolicy"];
 
+/// Lists of containers, each with what tells two elements apart.
+const LISTS: [(&str, &str); 3] = [
+    ("env", "/name"),
+    ("ports", "/containerPort"),
+    ("volumeMounts", "/mountPath"),
+];
+/// The most pods that the API server takes.
+const REPLICAS: u32 = i32::MAX.unsigned_abs();
+
 /// Everything in the template that an import would not do.
 pub(crate) fn template(operator: &Operator) -> impl Iterator<Item = Problem> {
     let template = operator.template.iter();
     template.flat_map(|template| {
         let mut judge = Judge(Vec::new());
+        judge.replicas(template);
         judge.marks(template);
         judge.pod(template, operator);
+        judge.names(template);
         judge.0
     })
 }
@@ -71,6 +86,34 @@ impl Judge {
                 "metadata.annotations",
                 &format!("`{name}` is set by the import"),
             );
+        }
+    }
+
+    fn replicas(&mut self, template: &OperatorTemplate) {
+        if template.replicas.is_some_and(|it| it.get() > REPLICAS) {
+            self.add("replicas", &format!("is more than {REPLICAS}"));
+        }
+    }
+
+    /// What has no name, or another's: an import joins lists by it.
+    fn names(&mut self, template: &OperatorTemplate) {
+        for fields in [&["containers", "initContainers"][..], &["volumes"]] {
+            let mut known = BTreeSet::new();
+            for field in fields {
+                for (index, item) in template.list(field).iter().enumerate() {
+                    let name = text(item, "/name").filter(|name| !name.is_empty());
+                    let named_by_import = *field == "containers" && OperatorTemplate::is_own(item);
+                    let place = format!("spec.{field}[{index}]");
+                    match name {
+                        None if !named_by_import => self.add(&place, "has no `name`"),
+                        Some(name) if !known.insert(name) => {
+                            let name = printable_within(name, POINTER);
+                            self.add(&place, &format!("has the name `{name}`, as another has"));
+                        }
+                        _ => {}
+                    }
+                }
+            }
         }
     }
 
@@ -124,11 +167,46 @@ impl Judge {
         if let Some(image) = container.get("image") {
             self.image(&format!("{place}.image"), image);
         }
+        self.lists(place, container);
         let is = |field: &str| container.pointer(field) == Some(&Value::Bool(true));
         // Who is privileged escalates anyway.
         if is("/securityContext/allowPrivilegeEscalation") && !is("/securityContext/privileged") {
             let place = format!("{place}.securityContext.allowPrivilegeEscalation");
             self.add(&place, "is withheld from every operator");
+        }
+    }
+
+    /// The lists of a container that an import joins with its own.
+    fn lists(&mut self, place: &str, container: &Value) {
+        for (field, key) in LISTS {
+            let Some(value) = container.get(field) else {
+                continue;
+            };
+            let place = format!("{place}.{field}");
+            let items = value
+                .as_array()
+                .filter(|it| it.iter().all(Value::is_object));
+            let Some(items) = items else {
+                self.add(&place, "is not a list of objects");
+                continue;
+            };
+            let mut known = BTreeSet::new();
+            for (index, item) in items.iter().enumerate() {
+                let place = format!("{place}[{index}]");
+                let key_of = item.pointer(key).map(Value::to_string);
+                if matches!(key_of.as_deref(), None | Some("null" | "\"\"")) {
+                    self.add(&place, &format!("has no `{}`", &key[1..]));
+                } else if !known.insert((key_of, text(item, "/protocol").unwrap_or("TCP"))) {
+                    self.add(&place, &format!("has the `{}` of another", &key[1..]));
+                }
+                let is = |field: &str| item.get(field).is_some_and(|it| !it.is_null());
+                if field == "env" && is("value") && is("valueFrom") {
+                    self.add(&place, "has both `value` and `valueFrom`");
+                }
+                if field == "env" && is("value") && text(item, "/value").is_none() {
+                    self.add(&place, "has a `value` that is not a text");
+                }
+            }
         }
     }
 
@@ -253,12 +331,12 @@ mod tests {
                 "serviceAccountName": "admin", "imagePullSecrets": [], "nodeName": "n",
                 "initContainers": [{"name": "i"}],
                 "containers": [
-                    {"command": ["x"], "env": [{"name": "MODE"}], "volumeMounts": [{"mountPath": "/etc/config/"}],
+                    {"command": ["x"], "env": [{"name": "MODE"}], "volumeMounts": [{"name": "v", "mountPath": "/etc/config/"}],
                      "securityContext": {"allowPrivilegeEscalation": true}},
                     {"name": "proxy", "image": "quay.io/proxy:1"},
                     {"name": "other"},
                 ],
-                "volumes": [{"name": "operator-config"}, {"image": {"reference": "quay.io/m:1"}}],
+                "volumes": [{"name": "operator-config"}, {"name": "m", "image": {"reference": "quay.io/m:1"}}],
             },
         });
         let expected = [
@@ -279,6 +357,45 @@ mod tests {
             "spec.operator.template.spec.volumes[0]: is set by the import",
             "spec.operator.template.spec.volumes[1].image.reference: is not `$(image:NAME)` alone",
         ];
+        assert_eq!(found(&template), expected);
+    }
+
+    /// An import joins lists by these names, and would lose or mistake what has none.
+    #[test]
+    fn what_cannot_be_told_apart_is_refused() {
+        let template = json!({
+            "replicas": 2_147_483_648_u32,
+            "spec": {
+                "initContainers": [{"name": "proxy", "image": "$(image:i)"}],
+                "containers": [
+                    {
+                        "env": [
+                            {"value": "x"}, {"name": "A", "value": "x", "valueFrom": {}}, {"name": "A"},
+                            {"name": "B", "value": 1}, {"name": "C", "value": null, "valueFrom": {}},
+                        ],
+                        "ports": [{"containerPort": 53}, {"containerPort": 53, "protocol": "UDP"}, {"containerPort": 53, "protocol": "TCP"}],
+                        "volumeMounts": "x",
+                    },
+                    {"name": "proxy", "image": "$(image:p)"},
+                    {"image": "$(image:p)"},
+                ],
+                "volumes": [{"name": "v"}, {"name": "v"}, {}],
+            },
+        });
+        let expected = [
+            "replicas: is more than 2147483647",
+            "spec.containers[0].env[0]: has no `name`",
+            "spec.containers[0].env[1]: has both `value` and `valueFrom`",
+            "spec.containers[0].env[2]: has the `name` of another",
+            "spec.containers[0].env[3]: has a `value` that is not a text",
+            "spec.containers[0].ports[2]: has the `containerPort` of another",
+            "spec.containers[0].volumeMounts: is not a list of objects",
+            "spec.containers[2]: has no `name`",
+            "spec.initContainers[0]: has the name `proxy`, as another has",
+            "spec.volumes[1]: has the name `v`, as another has",
+            "spec.volumes[2]: has no `name`",
+        ];
+        let expected = expected.map(|it| format!("spec.operator.template.{it}"));
         assert_eq!(found(&template), expected);
     }
 
