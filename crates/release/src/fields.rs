@@ -3,20 +3,20 @@
 use std::num::NonZeroU32;
 
 use schemas::SecurityContext;
-use serde_json::Value;
+use serde_json::{Value, json};
+use validator::rules;
 
 use crate::notes::{Note, Weight};
 use crate::template::{is_empty, scratch_of};
 use manifests::{list, shown, text};
 
 /// What stands where an import sets the same, where nothing is lost, or what the template takes over.
-const SAME: [&str; 41] = [
+const SAME: [&str; 32] = [
     "spec/replicas",
     "spec/selector",
     "spec/template",
     "spec/revisionHistoryLimit",
     "spec/progressDeadlineSeconds",
-    "spec/strategy",
     "spec/updateStrategy",
     "spec/serviceName",
     "spec/podManagementPolicy",
@@ -25,12 +25,6 @@ const SAME: [&str; 41] = [
     "pod/serviceAccountName",
     "pod/serviceAccount",
     "pod/securityContext",
-    "pod/restartPolicy",
-    "pod/dnsPolicy",
-    "pod/schedulerName",
-    "pod/terminationGracePeriodSeconds",
-    "pod/automountServiceAccountToken",
-    "pod/enableServiceLinks",
     "pod/volumes",
     "container/name",
     "container/image",
@@ -43,8 +37,6 @@ const SAME: [&str; 41] = [
     "container/terminationMessagePolicy",
     "container/securityContext",
     "container/volumeMounts",
-    "container/stdin",
-    "container/tty",
     "container/lifecycle",
     "container/livenessProbe",
     "container/ports",
@@ -54,12 +46,42 @@ const SAME: [&str; 41] = [
     "container/workingDir",
 ];
 
+/// Values of other fields that an import's pods have too.
+const USUAL: [(&str, &str); 7] = [
+    ("pod/automountServiceAccountToken", "true"),
+    ("pod/dnsPolicy", "\"ClusterFirst\""),
+    ("pod/enableServiceLinks", "true"),
+    ("pod/restartPolicy", "\"Always\""),
+    ("pod/schedulerName", "\"default-scheduler\""),
+    ("pod/terminationGracePeriodSeconds", "30"),
+    ("spec/strategy", r#"{"type":"RollingUpdate"}"#),
+];
+/// Fields that are true where nothing is said.
+const TRUE: [&str; 2] = ["pod/automountServiceAccountToken", "pod/enableServiceLinks"];
+/// Fields of security contexts that are carried, or noted by [`security`].
+const SECURITY: [&str; 6] = [
+    "allowPrivilegeEscalation",
+    "capabilities",
+    "privileged",
+    "readOnlyRootFilesystem",
+    "runAsNonRoot",
+    "runAsUser",
+];
+/// The annotation that says which container is the operator's.
+const CHOSEN: &str = "kubectl.kubernetes.io/default-container";
+
 /// What to do without a field that the operator may need.
 fn decide(path: &str) -> Option<&'static str> {
     Some(match path {
         "pod/hostNetwork" => "an import never gives an operator the node's network",
         "pod/hostPID" => "an import never gives an operator the node's processes",
         "pod/hostIPC" => "an import never gives an operator the node's memory",
+        "pod/automountServiceAccountToken" => {
+            "an import gives every operator the token of its account"
+        }
+        "spec/strategy" => {
+            "an import replaces pods one after the other, so that two may run for a moment; if that must not be, the operator has to elect a leader"
+        }
         "container/volumeDevices" => "an operator gets no volumes",
         _ => return None,
     })
@@ -74,6 +96,12 @@ fn lost(path: &str) -> &'static str {
         | "pod/topologySpreadConstraints" => "where the operator runs is the site's choice",
         "pod/priorityClassName" => "priorities are the site's choice",
         "pod/imagePullSecrets" => "`solution import --pull-secret` attaches the site's own",
+        "pod/dnsPolicy"
+        | "pod/enableServiceLinks"
+        | "pod/schedulerName"
+        | "pod/terminationGracePeriodSeconds" => {
+            "pods have what Kubernetes gives by default; write it into spec.operator.template if it is needed"
+        }
         _ => "spec.operator has no such field",
     }
 }
@@ -84,11 +112,18 @@ pub(crate) fn unfit(workload: &Value, pod: &Value, container: &Value, notes: &mu
     for (above, value) in [("spec", spec), ("pod", pod), ("container", container)] {
         for (key, value) in value.as_object().into_iter().flatten() {
             let path = format!("{above}/{key}");
-            if !SAME.contains(&path.as_str()) && !is_empty(value) {
+            let denied = TRUE.contains(&path.as_str()) && *value == Value::Bool(false);
+            let says = denied || !is_empty(value);
+            let text = value.to_string();
+            let usual = USUAL.contains(&(path.as_str(), text.as_str()));
+            if says && !usual && !SAME.contains(&path.as_str()) {
                 field(&path, key, notes);
             }
         }
     }
+    replicas(spec, notes);
+    marks(spec, notes);
+    ports(container, notes);
     containers(pod, container, notes);
     volumes(pod, container, notes);
 }
@@ -98,6 +133,52 @@ fn field(path: &str, key: &str, notes: &mut Vec<Note>) {
     let decide = decide(path).map(|why| (Weight::Decide, why));
     let (weight, why) = decide.unwrap_or((Weight::Lost, lost(path)));
     notes.push(Note::new(weight, about, why));
+}
+
+/// A number of pods that the template cannot have.
+fn replicas(spec: &Value, notes: &mut Vec<Note>) {
+    let replicas = spec.get("replicas").filter(|it| !it.is_null());
+    let is_number = |it: &Value| {
+        it.as_u64()
+            .is_some_and(|it| it > 0 && i32::try_from(it).is_ok())
+    };
+    if let Some(replicas) = replicas.filter(|it| !is_number(it)) {
+        let number = shown(&replicas.to_string());
+        let why = format!(
+            "is {number} in the release; an import runs one pod, unless spec.operator.template has another number from 1"
+        );
+        notes.push(Note::new(Weight::Decide, "field `replicas`", why));
+    }
+}
+
+/// Labels and annotations of the pods that the template does not take over.
+fn marks(spec: &Value, notes: &mut Vec<Note>) {
+    let of = |pointer: &str| {
+        let map = spec.pointer(pointer).and_then(Value::as_object);
+        map.into_iter().flatten()
+    };
+    for (name, _) in of("/template/metadata/labels").filter(|(name, _)| rules::is_set_label(name)) {
+        let about = format!("label `{}` of the pods", shown(name));
+        let why = "an import gives it its own value; what selects pods by it has to select by that";
+        notes.push(Note::new(Weight::Made, about, why));
+    }
+    for (name, _) in of("/template/metadata/annotations").filter(|(name, _)| *name != CHOSEN) {
+        let about = format!("annotation `{}` of the pods", shown(name));
+        let why = "is not taken over; write it into spec.operator.template if something reads it";
+        notes.push(Note::new(Weight::Lost, about, why));
+    }
+}
+
+/// Ports of the node.
+fn ports(container: &Value, notes: &mut Vec<Note>) {
+    for port in list(container, "/ports") {
+        let of_node = port.get("hostPort").filter(|it| **it != 0 && !it.is_null());
+        if let Some(number) = of_node {
+            let about = format!("field `hostPort` ({})", shown(&number.to_string()));
+            let why = "an import gives an operator no port of its node; have a Service lead to it, or write it into spec.operator.template, which every site has to accept";
+            notes.push(Note::new(Weight::Decide, about, why));
+        }
+    }
 }
 
 fn containers(pod: &Value, chosen: &Value, notes: &mut Vec<Note>) {
@@ -172,6 +253,26 @@ fn volumes(pod: &Value, container: &Value, notes: &mut Vec<Note>) {
     }
 }
 
+/// Fields of the security contexts that neither `spec.operator` has nor an import sets.
+fn contexts(pod: &Value, container: &Value, notes: &mut Vec<Note>) {
+    let fields = |of: &'static str, holder: &Value| {
+        let context = holder.get("securityContext").and_then(Value::as_object);
+        let fields = context.into_iter().flatten();
+        let usual = json!({"type": "RuntimeDefault"});
+        let others = fields.filter(|(name, value)| {
+            !SECURITY.contains(&name.as_str()) && !is_empty(value) && **value != usual
+        });
+        let notes = others.map(|(name, _)| {
+            let about = format!("field `{}` of the {of}'s securityContext", shown(name));
+            let why = "spec.operator has no such field; write it into spec.operator.template if it is needed";
+            Note::new(Weight::Lost, about, why)
+        });
+        notes.collect::<Vec<_>>()
+    };
+    notes.extend(fields("pod", pod));
+    notes.extend(fields("container", container));
+}
+
 /// What the operator promises to do without, and which of its other wishes are not granted.
 pub(crate) fn security(pod: &Value, container: &Value, notes: &mut Vec<Note>) -> SecurityContext {
     let own = |field: &str| container.pointer(&format!("/securityContext/{field}"));
@@ -191,6 +292,7 @@ pub(crate) fn security(pod: &Value, container: &Value, notes: &mut Vec<Note>) ->
         let why = "an import drops all capabilities and adds none";
         decide("capabilities", why);
     }
+    contexts(pod, container, notes);
     let user = both("runAsUser").filter(|user| !user.is_null());
     let run_as_user = user
         .and_then(Value::as_u64)

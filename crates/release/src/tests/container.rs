@@ -123,6 +123,65 @@ volumeMounts: [{name: tmp, mountPath: /tmp}, {name: cert, mountPath: /certs}]",
     }
 }
 
+/// Nothing that a release says of its pods is left out without a word.
+#[test]
+fn what_no_template_has_is_noted() {
+    let text = operator(
+        "ports: [{containerPort: 80, hostPort: 8080}, {containerPort: 81, hostPort: 0}]
+tty: true
+securityContext: {runAsGroup: 5, seccompProfile: {type: Unconfined}}",
+    );
+    let marks = "spec:
+  replicas: 0
+  strategy: {type: Recreate}
+  template:
+    metadata: {labels: {app: app}, annotations: {scrape: 'true', kubectl.kubernetes.io/default-container: operator}}
+";
+    let pod = "      dnsPolicy: None
+      enableServiceLinks: false
+      automountServiceAccountToken: false
+      schedulerName: own
+      terminationGracePeriodSeconds: 600
+      securityContext: {fsGroup: 5, seccompProfile: {type: RuntimeDefault}}
+";
+    let text = text.replace("spec:\n  template:\n", marks) + pod;
+    let draft = drafted(&text);
+    for (about, weight) in [
+        ("field `replicas`", Weight::Decide),
+        ("field `hostPort` (8080)", Weight::Decide),
+        ("field `strategy`", Weight::Decide),
+        ("field `automountServiceAccountToken`", Weight::Decide),
+        ("label `app` of the pods", Weight::Made),
+        ("annotation `scrape` of the pods", Weight::Lost),
+        ("field `tty`", Weight::Lost),
+        ("field `dnsPolicy`", Weight::Lost),
+        ("field `enableServiceLinks`", Weight::Lost),
+        ("field `schedulerName`", Weight::Lost),
+        ("field `terminationGracePeriodSeconds`", Weight::Lost),
+        ("field `fsGroup` of the pod's securityContext", Weight::Lost),
+        (
+            "field `runAsGroup` of the container's securityContext",
+            Weight::Lost,
+        ),
+        (
+            "field `seccompProfile` of the container's securityContext",
+            Weight::Lost,
+        ),
+    ] {
+        assert_eq!(note(&draft, about).weight, weight, "{about}");
+    }
+    let notes = draft
+        .notes
+        .iter()
+        .filter(|note| note.about.starts_with("field "));
+    assert_eq!(notes.count(), 12);
+    let usual = DEPLOYMENT.replace(
+        "      serviceAccountName: app\n",
+        "      serviceAccountName: app\n      dnsPolicy: ClusterFirst\n      restartPolicy: Always\n      enableServiceLinks: true\n",
+    );
+    assert_eq!(drafted(&usual).notes, drafted(DEPLOYMENT).notes);
+}
+
 #[test]
 fn a_release_that_says_nothing_of_its_pods_has_no_template() {
     assert_eq!(block(&drafted(DEPLOYMENT)).template, None);
