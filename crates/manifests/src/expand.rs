@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemas::placeholder::{
     self, AddressPart, ImageChoice, Piece, Placeholder, PlaceholderError, SolutionFact,
 };
-use schemas::{Digest, ImagePlace, Namespace, ParameterName};
+use schemas::{Digest, ImagePlace, Namespace, ParameterName, Tag};
 use serde_json::Value;
 
 /// Where nodes pull an image from.
@@ -119,13 +119,22 @@ impl Expansion {
     }
 
     fn image(&self, choice: &ImageChoice) -> Result<&Address, ExpandError> {
-        let fits = |place: &ImagePlace| {
-            place.name == choice.name && choice.tag.as_ref().is_none_or(|tag| place.tag == *tag)
+        let unknown = || ExpandError::Image(choice.to_string());
+        let place = |tag: Tag| ImagePlace {
+            name: choice.name.clone(),
+            tag,
         };
-        let mut fitting = self.images.iter().filter(|(place, _)| fits(place));
-        match (fitting.next(), fitting.next()) {
+        if let Some(tag) = &choice.tag {
+            let address = self.images.get(&place(tag.clone()));
+            return address.ok_or_else(unknown);
+        }
+        // No tag is less than this one, so that nothing of other names is looked at.
+        let first = place("0".parse().map_err(|_| unknown())?);
+        let mut named = self.images.range(first..);
+        let mut next = || named.next().filter(|(place, _)| place.name == choice.name);
+        match (next(), next()) {
             (Some((_, address)), None) => Ok(address),
-            _ => Err(ExpandError::Image(choice.to_string())),
+            _ => Err(unknown()),
         }
     }
 

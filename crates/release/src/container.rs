@@ -1,7 +1,7 @@
 //! The operator's container: command, arguments and variables as `spec.operator` has them, and every field of the
 //! release's Deployment that has no place there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{EnvVar, ImageReference, OperatorTemplate, SecurityContext};
 use serde_json::Value;
@@ -101,8 +101,12 @@ pub(crate) fn read(
             ),
         });
     }
+    let mut config_maps: BTreeMap<&str, Vec<&Object<'_>>> = BTreeMap::new();
+    for map in objects.iter().filter(|it| it.kind() == "ConfigMap") {
+        config_maps.entry(map.name()).or_default().push(map);
+    }
     let mut reading = Reading {
-        objects,
+        config_maps,
         namespace: workload.namespace(),
         own_allowed,
         watches_own: false,
@@ -173,7 +177,8 @@ fn names_watched(arg: &str) -> bool {
 }
 
 struct Reading<'a> {
-    objects: &'a [Object<'a>],
+    /// The release's ConfigMaps by name.
+    config_maps: BTreeMap<&'a str, Vec<&'a Object<'a>>>,
     namespace: &'a str,
     /// Whether the release allows its operator to watch only the namespace that it runs in.
     own_allowed: bool,
@@ -182,6 +187,9 @@ struct Reading<'a> {
     carried: Vec<Value>,
     notes: Vec<Note>,
 }
+
+/// A variable: its name, its value if it has one, and what it is where only its pod knows that.
+type Variable<'a> = (String, Option<String>, Option<&'a Value>);
 
 /// What becomes of a variable.
 enum Fate {
@@ -196,28 +204,42 @@ enum Fate {
 }
 
 impl Reading<'_> {
+    /// The variables with a value; of several of one name the last counts.
     fn environment(&mut self, container: &Value) -> Vec<Text> {
-        let mut variables: Vec<Text> = Vec::new();
+        let mut variables: Vec<Variable<'_>> = Vec::new();
         self.whole_maps(container, &mut variables);
         for variable in list(container, "/env") {
             let name = text(variable, "/name");
             if name.contains(WATCH) {
                 self.note_watching(variable);
             }
-            // The last of several of one name counts.
-            variables.retain(|other| other.name != name);
-            self.carried.retain(|other| text(other, "/name") != name);
-            match self.fate(name, variable) {
-                Fate::Value(value) => variables.push(Text::new(name, &value)),
-                Fate::Given => {}
-                Fate::Carried => self.carried.push(variable.clone()),
+            let (value, pod) = match self.fate(name, variable) {
+                Fate::Value(value) => (Some(value), None),
+                Fate::Given => (None, None),
+                Fate::Carried => (None, Some(variable)),
                 Fate::Lost(weight, why) => {
                     let about = format!("variable `{}`", shown(name));
                     self.notes.push(Note::new(weight, about, why));
+                    (None, None)
                 }
-            }
+            };
+            variables.push((name.to_owned(), value, pod));
         }
-        variables
+        let mut known = BTreeSet::new();
+        variables.reverse();
+        variables.retain(|(name, ..)| known.insert(name.clone()));
+        variables.reverse();
+        let carried = variables.iter().filter_map(|(_, _, pod)| *pod);
+        self.carried = carried.cloned().collect();
+        let plain = variables.into_iter();
+        plain
+            .filter_map(|(name, value, _)| {
+                Some(Text {
+                    name,
+                    value: value?,
+                })
+            })
+            .collect()
     }
 
     fn note_watching(&mut self, variable: &Value) {
@@ -229,7 +251,7 @@ impl Reading<'_> {
     }
 
     /// `envFrom`: all values of a ConfigMap that the release brings.
-    fn whole_maps(&mut self, container: &Value, variables: &mut Vec<Text>) {
+    fn whole_maps(&mut self, container: &Value, variables: &mut Vec<Variable<'_>>) {
         for source in list(container, "/envFrom") {
             let prefix = text(source, "/prefix");
             let map = self.config_map(text(source, "/configMapRef/name"));
@@ -247,20 +269,18 @@ impl Reading<'_> {
                 .iter()
                 .filter_map(|(key, value)| Some((key, value.as_str()?)))
             {
-                variables.push(Text::new(&format!("{prefix}{key}"), value));
+                variables.push((format!("{prefix}{key}"), Some(value.to_owned()), None));
             }
         }
     }
 
     fn config_map(&self, name: &str) -> Option<&Object<'_>> {
-        self.objects.iter().find(|object| {
-            let namespace = object.namespace();
-            object.kind() == "ConfigMap"
-                && object.name() == name
-                && (namespace == self.namespace
-                    || namespace.is_empty()
-                    || self.namespace.is_empty())
-        })
+        let mut named = self.config_maps.get(name)?.iter();
+        let here = |map: &&&Object<'_>| {
+            let namespace = map.namespace();
+            namespace == self.namespace || namespace.is_empty() || self.namespace.is_empty()
+        };
+        named.find(here).copied()
     }
 
     fn fate(&self, name: &str, variable: &Value) -> Fate {

@@ -207,6 +207,26 @@ envFrom:
     assert_eq!(note(&draft, "field `envFrom`").weight, Weight::Decide);
 }
 
+/// Of several variables of one name the last counts, wherever they come from.
+#[test]
+fn a_variable_of_several_config_maps_is_given_once() {
+    let map = |name: &str, value: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: apps}}\ndata: {{A: {value}, C: {value}}}\n"
+        )
+    };
+    let text = operator(
+        "env: [{name: C, value: own}]
+envFrom: [{configMapRef: {name: one}}, {configMapRef: {name: two}}]",
+    );
+    let draft = drafted(&format!(
+        "{text}{}{}",
+        map("one", "first"),
+        map("two", "second")
+    ));
+    assert_eq!(env(&draft), [("A", "second"), ("C", "own")]);
+}
+
 #[test]
 fn references_become_images_and_expansions() {
     let draft = drafted(&operator(
