@@ -1,6 +1,8 @@
 //! The template of an operator's Deployment, beneath what an import sets: what only one of them says stands, and where
 //! both do, the import's word counts. A pure function.
 
+use std::collections::BTreeSet;
+
 use schemas::OperatorTemplate;
 use serde_json::{Map, Value, json};
 
@@ -66,7 +68,8 @@ fn container(mut theirs: Value, mut ours: Value) -> Value {
     let (env, mounts, ports) = (list("env"), list("volumeMounts"), list("ports"));
     // The usual variables give way, as they do to those of `spec.operator.env`.
     if let Some(usual) = ours["env"].as_array_mut() {
-        usual.retain(|usual| env.iter().all(|it| it["name"] != usual["name"]));
+        let known = keys(&env, "name");
+        usual.retain(|usual| !known.contains(&usual["name"].to_string()));
     }
     ours["env"] = joined(ours["env"].take(), env, "name");
     ours["volumeMounts"] = joined(ours["volumeMounts"].take(), mounts, "mountPath");
@@ -105,10 +108,15 @@ fn joined(ours: Value, theirs: Vec<Value>, key: &str) -> Value {
     let Value::Array(mut all) = ours else {
         return theirs.into();
     };
-    let new = |it: &Value| all.iter().all(|ours| ours[key] != it[key]);
-    let new: Vec<Value> = theirs.into_iter().filter(new).collect();
-    all.extend(new);
+    let known = keys(&all, key);
+    let new = |it: &Value| !known.contains(&it[key].to_string());
+    all.extend(theirs.into_iter().filter(new));
     all.into()
+}
+
+/// What tells the elements of a list apart.
+fn keys(list: &[Value], key: &str) -> BTreeSet<String> {
+    list.iter().map(|it| it[key].to_string()).collect()
 }
 
 /// Lays a value over another: maps are joined, anything else is replaced.
