@@ -4,6 +4,7 @@
 //! This crate must not touch files, the network, the environment or the clock, and depends on no other crate of the
 //! workspace.
 
+mod chart;
 mod cluster_scoped;
 mod configuration;
 mod contents;
@@ -33,6 +34,9 @@ mod trust;
 mod version;
 pub mod yaml;
 
+pub use chart::{
+    ChartName, ChartRelease, ChartSource, ChartVersion, ReleaseName, SourceChart, Timeout,
+};
 pub use cluster_scoped::{is_cluster_scoped, is_kubernetes_group};
 pub use configuration::{ActiveVersion, ConfigurationError, SolutionsConfiguration};
 pub use contents::{Contents, ContentsEntry, ContentsError};

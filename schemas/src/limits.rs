@@ -40,6 +40,10 @@ pub const JSON_DEPTH: usize = 64;
 /// Characters of a path component: 103 is what a Rock Ridge name, a 30-character primary name and `PX` leave of a
 /// 255-byte directory record, and what Joliet's long form holds.
 pub const PATH_COMPONENT: usize = 103;
+/// Characters of a release's name: Helm's own limit, since it labels objects with names made of it.
+pub const RELEASE_NAME: usize = 53;
+/// Characters of a chart's name: it becomes a label of Kubernetes.
+pub const CHART_NAME: usize = 63;
 /// Components of a path: ECMA-119 6.8.2.1 allows 8 levels without relocation.
 pub const PATH_DEPTH: usize = 8;
 /// Characters of `<name>-<version>`: prefixed by `registry-`, it must stay a 63-character DNS label upstream.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::yaml::{self, YamlError};
 use crate::{
-    API_VERSION, ImageName, ImagePlace, NameError, ObjectSet, OperatorTemplate, Parameter,
+    API_VERSION, ChartRelease, ImageName, ImagePlace, NameError, ObjectSet, OperatorTemplate, Parameter,
     ParameterName, SolutionId, SolutionName, Tag, Version,
 };
 
@@ -61,6 +61,9 @@ pub struct SolutionSpec {
     /// Sets of objects that are applied as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub manifests: Vec<ObjectSet>,
+    /// Releases of Helm charts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub charts: Vec<ChartRelease>,
     /// What the site may say about them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<ParameterName, Parameter>,

@@ -131,7 +131,7 @@ fn is_alphanumeric_at_ends(text: &str) -> bool {
 }
 
 /// One path component of an OCI repository name (distribution specification, "Pulling manifests").
-fn is_repository_component(text: &str) -> bool {
+pub(crate) fn is_repository_component(text: &str) -> bool {
     let separators = text
         .split(is_alphanumeric)
         .all(|run| matches!(run, "" | "." | "_" | "__") || run.bytes().all(|byte| byte == b'-'));

@@ -36,6 +36,10 @@ macro_rules! identifier {
 }
 
 pub(crate) const DNS_LABEL: &str = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
+pub(crate) const RELEASE_NAME: &str = "^[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?$";
+pub(crate) const CHART_NAME: &str = concat!("^(?=.{1,63}$)", component!(), "$");
+pub(crate) const CHART_SOURCE: &str = "^(file|dir):.+$";
+pub(crate) const TIMEOUT: &str = "^[1-9][0-9]{0,4}[smh]$";
 pub(crate) const LABEL_VALUE: &str = "^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$";
 pub(crate) const QUANTITY: &str = "^(?=.{1,32}$)[0-9]+(\\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$";
 pub(crate) const IMAGE_NAME: &str = concat!("^", image_name!(), "$");

@@ -14,7 +14,7 @@ use crate::name::text_traits;
 use crate::yaml;
 use crate::{
     API_VERSION, ImageName, ImagePlace, ImageReference, NameError, Parameter, ParameterName,
-    SolutionId, SourceSet, StatementTime, Tag, Version, VersionRange, WantedPlatform,
+    SolutionId, SourceChart, SourceSet, StatementTime, Tag, Version, VersionRange, WantedPlatform,
 };
 
 /// What an archive is made from.
@@ -54,6 +54,9 @@ pub struct SourceSpec {
     /// Sets of objects that are carried and applied as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub manifests: Vec<SourceSet>,
+    /// Helm charts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub charts: Vec<SourceChart>,
     /// What the site may say about them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<ParameterName, Parameter>,

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use jsonschema::Validator;
 use schemars::{JsonSchema, schema_for};
 use schemas::{
-    ActiveVersion, ImageName, ImagePlace, ImageSource, LabelValue, OperatorConfig, Quantity,
-    Repository, Site, Solution, SolutionName, SolutionPattern, SolutionSource,
-    SolutionsConfiguration, StatementTime, Tag, TrustPolicy, Version, WantedPlatform, yaml,
+    ActiveVersion, ChartName, ChartSource, ImageName, ImagePlace, ImageSource, LabelValue,
+    OperatorConfig, Quantity, ReleaseName, Repository, Site, Solution, SolutionName,
+    SolutionPattern, SolutionSource, SolutionsConfiguration, StatementTime, Tag, Timeout, TrustPolicy, Version, WantedPlatform, yaml,
 };
 use serde_json::{Value, json};
 
@@ -216,6 +216,12 @@ fn patterns_of_names_say_what_the_types_say() {
         "..",
         "",
     ]);
+    let (release, long) = ("a".repeat(53), "a".repeat(54));
+    agrees::<ReleaseName>(&["a", "a-b", "", "-a", "a-", "A", "a.b", &release, &long]);
+    let (chart, long) = ("a".repeat(63), "a".repeat(64));
+    agrees::<ChartName>(&["a", "a-b", "a.b", "", "a/b", "A", "a..b", &chart, &long]);
+    agrees::<Timeout>(&["1s", "10m", "99999h", "", "10", "0s", "1d", "100000s"]);
+    agrees::<ChartSource>(&["file:a.tgz", "dir:a", "", "dir:", "oci://r.test/a:1"]);
     agrees::<ImagePlace>(&[
         "app:1",
         "org/app:1.0.0",

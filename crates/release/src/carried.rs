@@ -109,6 +109,7 @@ impl Carried {
                 crds: "operator/deploy/crds".into(),
                 roles: archive::ROLE.into(),
                 manifests: vec![set],
+                charts: Vec::new(),
                 parameters: BTreeMap::new(),
                 upgrade_from: None,
                 expires: None,

@@ -217,6 +217,7 @@ fn source(
             crds: "operator/deploy/crds".into(),
             roles: archive::ROLE.into(),
             manifests: Vec::new(),
+            charts: Vec::new(),
             parameters: BTreeMap::new(),
             upgrade_from: None,
             expires: None,

@@ -1,0 +1,219 @@
+//! Helm charts that a Solution carries, `spec.charts`, and where `solution.yaml` takes them from.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::name::{checked_name, is_dns_label, is_repository_component, text_traits};
+use crate::{ImageName, ImagePlace, NameError, Namespace, SetName, Strategy, Tag, limits, pattern};
+
+checked_name! {
+    /// The name of a release of a chart. Helm allows dots too, but charts name Services by it, which have none.
+    ReleaseName, "name of a release", "a DNS label of at most 53 characters, Helm's limit: lower-case letters, digits and `-`, no `-` at either end",
+    |text| text.len() <= limits::RELEASE_NAME && is_dns_label(text), pattern::RELEASE_NAME
+}
+checked_name! {
+    /// A chart's own name: what `Chart.yaml` says, and what its repository in a registry is called.
+    ChartName, "name of a chart", "lower-case letters and digits, with single `.`, `_` and `-` between them, at most 63",
+    |text| text.len() <= limits::CHART_NAME && is_repository_component(text), pattern::CHART_NAME
+}
+checked_name! {
+    /// A chart's own version.
+    ChartVersion, "version of a chart", "semantic versioning such as 1.2.3, v1.2.3, 1.2.3-rc.1 or 1.2.3+build, at most 103 characters",
+    is_chart_version
+}
+checked_name! {
+    /// How long Helm waits for each of its steps, in its own notation.
+    Timeout, "timeout", "a whole number from 1 to 99999 and s, m or h, such as 300s or 10m",
+    is_timeout, pattern::TIMEOUT
+}
+
+/// Helm takes `v1.2.3` too, and some well-known charts are versioned so.
+fn is_chart_version(text: &str) -> bool {
+    text.len() <= limits::PATH_COMPONENT
+        && semver::Version::parse(text.strip_prefix('v').unwrap_or(text)).is_ok()
+}
+
+fn is_timeout(text: &str) -> bool {
+    let number = text.strip_suffix(['s', 'm', 'h']).unwrap_or_default();
+    (1..=5).contains(&number.len())
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+        && !number.starts_with('0')
+}
+
+impl From<ReleaseName> for SetName {
+    /// Charts and sets of objects share one space of names.
+    fn from(name: ReleaseName) -> Self {
+        name.as_str()
+            .parse()
+            .expect("a release is named by a DNS label, as a set is")
+    }
+}
+
+impl ChartVersion {
+    /// The tag of this version in a registry, by Helm's rule: tags cannot have `+`, and versions have no `_`.
+    ///
+    /// # Panics
+    ///
+    /// Never: but for `+`, a version is made of what tags are made of, and is no longer.
+    #[must_use]
+    pub fn tag(&self) -> Tag {
+        let tag = self.as_str().replace('+', "_");
+        tag.parse().expect("a version without `+` is a tag")
+    }
+}
+
+/// A release of a chart: `/charts/<name>/` of an archive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChartRelease {
+    /// Its name, for Helm too.
+    pub name: ReleaseName,
+    /// The chart's own name.
+    pub chart: ChartName,
+    /// The chart's own version.
+    pub version: ChartVersion,
+    /// The namespace that it is installed in; by default the environment's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Namespace>,
+    /// Whether the release is kept as the archive has it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub strategy: Strategy,
+    /// The charts and sets that are there before this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<SetName>,
+    /// How long Helm waits for each of its steps; by default as long as it does by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Timeout>,
+}
+
+impl ChartRelease {
+    /// The place among the images of the artifact that registries have of the chart.
+    ///
+    /// # Panics
+    ///
+    /// Never: the name of a chart is a component of a repository's.
+    #[must_use]
+    pub fn place(&self) -> ImagePlace {
+        let name: Result<ImageName, _> = format!("charts/{}", self.chart).parse();
+        ImagePlace {
+            name: name.expect("the name of a chart is a component of a repository's"),
+            tag: self.version.tag(),
+        }
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// A chart of `solution.yaml`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SourceChart {
+    /// The name of its release, for Helm too.
+    pub name: ReleaseName,
+    /// Where the chart lies.
+    pub source: ChartSource,
+    /// Files with values, below the directory of `solution.yaml`; a later one goes before an earlier one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<PathBuf>,
+    /// The namespace that it is installed in; by default the environment's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Namespace>,
+    /// Whether the release is kept as the archive has it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub strategy: Strategy,
+    /// The charts and sets that are there before this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<SetName>,
+    /// How long Helm waits for each of its steps; by default as long as it does by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Timeout>,
+}
+
+/// Where a chart lies, below the directory of `solution.yaml`.
+#[derive(Clone, PartialEq, Eq)]
+pub enum ChartSource {
+    /// `file:FILE`: a chart as `helm package` writes it.
+    File(PathBuf),
+    /// `dir:DIR`: the directory of a chart.
+    Dir(PathBuf),
+}
+
+impl FromStr for ChartSource {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once(':') {
+            Some(("file", file)) if !file.is_empty() => Ok(Self::File(file.into())),
+            Some(("dir", directory)) if !directory.is_empty() => Ok(Self::Dir(directory.into())),
+            _ => Err(NameError::new("chart source", text, "file:FILE or dir:DIR")),
+        }
+    }
+}
+
+impl fmt::Display for ChartSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (notation, path) = match self {
+            Self::File(file) => ("file", file),
+            Self::Dir(directory) => ("dir", directory),
+        };
+        write!(f, "{notation}:{}", path.display())
+    }
+}
+
+text_traits!(ChartSource, "file:FILE or dir:DIR", pattern::CHART_SOURCE);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml;
+
+    fn refused<T: FromStr>(texts: &[&str]) {
+        for text in texts {
+            assert!(text.parse::<T>().is_err(), "{text:?} was accepted");
+        }
+    }
+
+    fn accepted<T: FromStr<Err = NameError> + fmt::Display>(texts: &[&str]) {
+        for text in texts {
+            assert_eq!(text.parse::<T>().unwrap().to_string(), *text);
+        }
+    }
+
+    #[test]
+    fn releases_and_charts_are_named_as_helm_and_registries_do() {
+        accepted::<ReleaseName>(&["a", "web-1", &"a".repeat(53)]);
+        refused::<ReleaseName>(&["", "-a", "A", "a_b", "a.b", &"a".repeat(54)]);
+        accepted::<ChartName>(&["podinfo", "kube-prometheus-stack", "a_b", "a.b"]);
+        refused::<ChartName>(&["", "A", "a/b", "..", "a..b", "-a", &"a".repeat(64)]);
+        accepted::<ChartVersion>(&["1.2.3", "v1.2.3", "1.2.3-rc.1+build.5", "1.2.3-RC"]);
+        refused::<ChartVersion>(&["", "1", "1.2", "vv1.2.3", "1.2.3_a", "01.2.3", "latest"]);
+        accepted::<Timeout>(&["1s", "10m", "99999h"]);
+        refused::<Timeout>(&["", "s", "10", "0s", "010m", "1d", "1h30m", "-1s", "100000s"]);
+        accepted::<ChartSource>(&["file:charts/web-1.0.0.tgz", "dir:charts/web"]);
+        refused::<ChartSource>(&["", "file:", "dir", "charts/web", "oci://r.test/web:1.0.0"]);
+    }
+
+    #[test]
+    fn the_artifact_of_a_chart_has_a_place_among_the_images() {
+        let release = "{name: web, chart: podinfo, version: v1.2.3+build.5}";
+        let release: ChartRelease = yaml::from_slice(release.as_bytes()).unwrap();
+        let place = release.place().to_string();
+        assert_eq!(place, "charts/podinfo:v1.2.3_build.5");
+        assert_eq!(SetName::from(release.name).as_str(), "web");
+    }
+
+    #[test]
+    fn unknown_fields_are_refused() {
+        let source = "{name: web, source: 'dir:web', render: [a.yaml]}";
+        let error = yaml::from_slice::<SourceChart>(source.as_bytes()).unwrap_err();
+        assert!(error.to_string().contains("render"), "{error}");
+        let release = "{name: web, chart: web, version: 1.0.0, source: 'dir:web'}";
+        assert!(yaml::from_slice::<ChartRelease>(release.as_bytes()).is_err());
+    }
+}
