@@ -1,0 +1,112 @@
+//! The artifact that registries have of a chart, as `helm push` makes it (its `pkg/registry`), but for the time, which
+//! would make another artifact of the same chart each time.
+
+use std::collections::BTreeMap;
+
+use schemas::{Digest, MediaType};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::metadata::Metadata;
+
+/// The media type of what says which chart it is.
+pub const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
+/// The media type of the chart's archive.
+pub const CONTENT: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
+
+/// The documents of an artifact; its one layer is the chart's archive, byte for byte.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Artifact {
+    /// The manifest, of the image specification.
+    pub manifest: Vec<u8>,
+    /// The configuration.
+    pub config: Vec<u8>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Manifest {
+    schema_version: u8,
+    config: Descriptor,
+    layers: [Descriptor; 1],
+    annotations: BTreeMap<String, String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Descriptor {
+    media_type: &'static str,
+    digest: Digest,
+    size: usize,
+}
+
+fn descriptor(media_type: &'static str, bytes: &[u8]) -> Descriptor {
+    Descriptor {
+        media_type,
+        digest: Digest::new(Sha256::digest(bytes).into()),
+        size: bytes.len(),
+    }
+}
+
+impl Artifact {
+    /// The media type of the manifest.
+    pub const MEDIA_TYPE: MediaType = MediaType::OciManifest;
+
+    /// The artifact of the chart with this archive.
+    pub(crate) fn new(metadata: &Metadata, archive: &[u8]) -> Self {
+        let config = json(metadata);
+        let manifest = json(&Manifest {
+            schema_version: 2,
+            config: descriptor(CONFIG, &config),
+            layers: [descriptor(CONTENT, archive)],
+            annotations: annotations(metadata),
+        });
+        Self { manifest, config }
+    }
+}
+
+/// As Go's encoder writes it, which also escapes what HTML reads.
+fn json(value: &impl Serialize) -> Vec<u8> {
+    let text = serde_json::to_string(value).expect("texts and lists have a JSON form");
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => escaped.push_str("\\u003c"),
+            '>' => escaped.push_str("\\u003e"),
+            '&' => escaped.push_str("\\u0026"),
+            '\u{2028}' => escaped.push_str("\\u2028"),
+            '\u{2029}' => escaped.push_str("\\u2029"),
+            c => escaped.push(c),
+        }
+    }
+    escaped.into_bytes()
+}
+
+fn annotations(metadata: &Metadata) -> BTreeMap<String, String> {
+    const TITLE: &str = "org.opencontainers.image.title";
+    const VERSION: &str = "org.opencontainers.image.version";
+    let people = metadata.maintainers.iter().map(|it| match it.email.as_str() {
+        "" => it.name.clone(),
+        email => format!("{} ({email})", it.name),
+    });
+    let people: Vec<String> = people.collect();
+    let source = metadata.sources.first().cloned().unwrap_or_default();
+    let own = [
+        ("org.opencontainers.image.description", &metadata.description),
+        (TITLE, &metadata.name),
+        (VERSION, &metadata.version),
+        ("org.opencontainers.image.url", &metadata.home),
+        ("org.opencontainers.image.source", &source),
+        ("org.opencontainers.image.authors", &people.join(", ")),
+    ];
+    let said = own.into_iter().filter(|(_, value)| !value.trim().is_empty());
+    let mut annotations: BTreeMap<String, String> = said
+        .map(|(key, value)| (key.to_owned(), value.clone()))
+        .collect();
+    for (key, value) in &metadata.annotations {
+        if ![TITLE, VERSION].contains(&key.as_str()) {
+            annotations.insert(key.clone(), value.clone());
+        }
+    }
+    annotations
+}

@@ -1,0 +1,105 @@
+//! Why bytes are not a chart that can be carried.
+
+use schemas::NameError;
+use schemas::yaml::YamlError;
+
+use crate::limits;
+
+/// What is wrong with a chart.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{problem}", around(.within))]
+pub struct ChartError {
+    /// The charts around the one that it is about, and that one, from the outermost; empty for the chart itself.
+    pub within: Vec<String>,
+    /// What is wrong.
+    pub problem: ChartProblem,
+}
+
+fn around(charts: &[String]) -> String {
+    charts
+        .iter()
+        .map(|chart| format!("in the chart `{chart}`: "))
+        .collect()
+}
+
+impl From<ChartProblem> for ChartError {
+    fn from(problem: ChartProblem) -> Self {
+        Self {
+            within: Vec::new(),
+            problem,
+        }
+    }
+}
+
+/// One thing that is wrong with a chart.
+#[derive(Debug, thiserror::Error)]
+pub enum ChartProblem {
+    /// The archive cannot be unpacked, or readers would unpack it differently.
+    #[error(transparent)]
+    Archive(#[from] ArchiveProblem),
+    /// It is larger than is read.
+    #[error("{0}")]
+    Budget(String),
+    /// `Chart.yaml` is missing.
+    #[error("has no Chart.yaml")]
+    NoMetadata,
+    /// A file cannot be read.
+    #[error("{0}: {1}")]
+    Yaml(&'static str, YamlError),
+    /// `Chart.yaml` or `requirements.yaml` says what a chart cannot.
+    #[error("{0}")]
+    Metadata(String),
+    /// The name or version is none that a registry could have.
+    #[error("Chart.yaml: {0}")]
+    Name(NameError),
+    /// A dependency is not in `charts/`.
+    #[error("charts/ does not have the dependency `{0}`")]
+    Dependency(String),
+    /// The chart's own values are no mapping.
+    #[error("values.yaml is not one mapping")]
+    Values,
+    /// The schema of the values cannot be read, or needs something from elsewhere.
+    #[error("values.schema.json {0}")]
+    Schema(String),
+}
+
+/// What is wrong with an archive.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveProblem {
+    /// Not gzip, damaged, or cut off.
+    #[error("is not a whole gzip file")]
+    Gzip,
+    /// Bytes behind the one member that gzip's readers all read.
+    #[error("has bytes behind its first gzip member")]
+    Behind,
+    /// A header that no tar has.
+    #[error("has a damaged tar header at byte {0}")]
+    Header(usize),
+    /// The archive ends within a file, or without its end mark.
+    #[error("ends before its end mark")]
+    Truncated,
+    /// Something follows the end mark.
+    #[error("has bytes behind its end mark")]
+    BehindEnd,
+    /// Something other than a file or directory.
+    #[error("holds `{0}`, which is neither a file nor a directory")]
+    Kind(String),
+    /// An extension that readers understand differently.
+    #[error("extends the header of a file by `{0}`, which readers understand differently")]
+    Extension(String),
+    /// A path that readers take differently, or that leads out.
+    #[error("holds `{0}`, which is not a plain path below one directory")]
+    Path(String),
+    /// A path that was there before.
+    #[error("holds `{0}` twice")]
+    Twice(String),
+    /// A file that is a directory too.
+    #[error("holds `{0}` as a file and as a directory")]
+    Both(String),
+    /// Its directory is not called as the chart.
+    #[error("has its files below `{0}/`, not below `{1}/`")]
+    Directory(String, String),
+    /// A file that is larger than Helm reads.
+    #[error("holds `{0}`, which has {1} bytes; Helm reads at most {max}", max = limits::FILE_SIZE)]
+    FileSize(String, u64),
+}

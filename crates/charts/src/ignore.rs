@@ -1,0 +1,102 @@
+//! `.helmignore`: what of a chart's directory is not of the chart, by Helm's rules (its `pkg/ignore/rules.go`): patterns of
+//! Go's `filepath.Match`, without `**`. Only names count: nothing is looked up.
+
+use crate::error::ChartProblem;
+use crate::limits;
+
+/// The rules of a file, and Helm's own.
+#[derive(Debug)]
+pub(crate) struct Ignored {
+    rules: Vec<Rule>,
+}
+
+#[derive(Debug)]
+struct Rule {
+    pattern: Vec<char>,
+    /// Only directories.
+    directory: bool,
+    /// The whole path, and not its last name.
+    whole: bool,
+}
+
+impl Ignored {
+    /// The rules of a `.helmignore`. Negation is refused: Helm's ignores everything that such a rule does not match.
+    pub(crate) fn new(text: &[u8]) -> Result<Self, ChartProblem> {
+        let refuse = |words: String| Err(ChartProblem::Metadata(format!(".helmignore {words}")));
+        let Ok(text) = std::str::from_utf8(text) else {
+            return refuse("is not UTF-8 text".to_owned());
+        };
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let lines = text.lines().map(str::trim);
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let mut rules = Vec::new();
+        for line in lines.chain(["templates/.?*"]) {
+            if line.contains("**") || line.contains(['[', '\\']) || line.starts_with('!') {
+                return refuse(format!("has `{line}`: only names, `*` and `?` are understood"));
+            }
+            if rules.len() == limits::IGNORE_RULES {
+                return refuse(format!("has more than {} rules", limits::IGNORE_RULES));
+            }
+            let (pattern, directory) = match line.strip_suffix('/') {
+                Some(pattern) => (pattern, true),
+                None => (line, false),
+            };
+            rules.push(Rule {
+                pattern: pattern.trim_start_matches('/').chars().collect(),
+                directory,
+                whole: pattern.contains('/'),
+            });
+        }
+        Ok(Self { rules })
+    }
+
+    /// Whether a file, or a directory around it, is left out.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        let around = path.match_indices('/').map(|(at, _)| (&path[..at], true));
+        let mut names = around.chain([(path, false)]);
+        names.any(|(name, is_directory)| self.rules.iter().any(|it| it.matches(name, is_directory)))
+    }
+}
+
+impl Rule {
+    fn matches(&self, path: &str, is_directory: bool) -> bool {
+        if self.directory && !is_directory {
+            return false;
+        }
+        let last = path.rsplit('/').next().filter(|_| !self.whole);
+        let name = last.unwrap_or(path);
+        matches(&self.pattern, &name.chars().collect::<Vec<_>>())
+    }
+}
+
+/// Whether a pattern is that of a text. Only the last `*` is ever tried anew, which is enough: what an earlier one took
+/// could only be more. A `*` takes no slash.
+fn matches(pattern: &[char], text: &[char]) -> bool {
+    let (mut at, mut in_text) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    loop {
+        match (pattern.get(at), text.get(in_text)) {
+            (Some('*'), _) => {
+                star = Some((at, in_text));
+                at += 1;
+                continue;
+            }
+            (Some('?'), Some(c)) if *c != '/' => {}
+            (Some(expected), Some(c)) if expected == c && *c != '?' => {}
+            (None, None) => return true,
+            _ => {
+                let Some((before, taken)) = star else {
+                    return false;
+                };
+                if text.get(taken).is_none_or(|c| *c == '/') {
+                    return false;
+                }
+                star = Some((before, taken + 1));
+                (at, in_text) = (before + 1, taken + 1);
+                continue;
+            }
+        }
+        at += 1;
+        in_text += 1;
+    }
+}

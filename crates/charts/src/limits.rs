@@ -1,0 +1,25 @@
+//! The named limits of charts, each with its reason.
+
+/// Bytes of a chart's archive: fifty times the largest charts in use.
+pub const ARCHIVE_SIZE: u64 = 16 * 1024 * 1024;
+/// Bytes of what a chart's archive unpacks to, with those of the charts in it: four times the largest charts in use, and a
+/// third of what Helm itself takes.
+pub const UNPACKED: u64 = 32 * 1024 * 1024;
+/// Bytes of one file: what Helm takes.
+pub const FILE_SIZE: u64 = 5 * 1024 * 1024;
+/// Headers in a chart's archive and in those of the charts in it: ten times those of the largest charts in use.
+pub const ENTRIES: usize = 20_000;
+/// Bytes of a path in a chart: what tar itself can say without extensions.
+pub const PATH: usize = 255;
+/// Bytes of an extension of a tar header: a path, and what else tools write there.
+pub const EXTENSION: u64 = 16 * 1024;
+/// Charts within charts: real ones have three levels.
+pub const DEPTH: usize = 8;
+/// Bytes of `Chart.yaml`: charts that list their changes and images in annotations have 30 kB.
+pub const METADATA: usize = 256 * 1024;
+/// Dependencies of one chart: the largest charts in use have thirty.
+pub const DEPENDENCIES: usize = 256;
+/// Bytes that Helm can store of a release: it keeps all of it in one Secret, for which the API server allows 1 MiB.
+pub const RELEASE: usize = 1024 * 1024;
+/// Rules of a `.helmignore`: each is tried on each file.
+pub const IGNORE_RULES: usize = 256;

@@ -1,0 +1,364 @@
+//! Charts built byte by byte, as tools write them and as nobody should.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::json;
+
+use crate::{Chart, limits, merge_values, package, read_values};
+
+const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.2.3+build.5\n";
+
+/// A header and what follows it; `size` as it is said.
+fn entry(kind: u8, name: &str, size: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut header = [0; 512];
+    header[..name.len()].copy_from_slice(name.as_bytes());
+    header[124..136].copy_from_slice(format!("{size:011o}\0").as_bytes());
+    header[156] = kind;
+    header[257..265].copy_from_slice(b"ustar\x0000");
+    seal(&mut header);
+    let mut entry = header.to_vec();
+    entry.extend_from_slice(bytes);
+    entry.resize(entry.len().next_multiple_of(512), 0);
+    entry
+}
+
+fn seal(header: &mut [u8]) {
+    header[148..156].fill(b' ');
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+}
+
+fn file(name: &str, text: &str) -> Vec<u8> {
+    entry(b'0', name, text.len(), text.as_bytes())
+}
+
+/// An extension with one record.
+fn extended(kind: u8, key: &str, value: &str) -> Vec<u8> {
+    let rest = format!(" {key}={value}\n");
+    let digits = (1..).find(|digits| (digits + rest.len()).to_string().len() == *digits);
+    let record = format!("{}{rest}", digits.unwrap() + rest.len());
+    entry(kind, "x", record.len(), record.as_bytes())
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+    gzip.write_all(bytes).unwrap();
+    gzip.finish().unwrap()
+}
+
+fn tar(entries: &[Vec<u8>]) -> Vec<u8> {
+    let mut tar = entries.concat();
+    tar.resize(tar.len() + 1024, 0);
+    tar
+}
+
+fn archive(entries: &[Vec<u8>]) -> Vec<u8> {
+    gzip(&tar(entries))
+}
+
+fn with(more: &[Vec<u8>]) -> Vec<u8> {
+    archive(&[&[file("web/Chart.yaml", CHART)], more].concat())
+}
+
+/// A chart of these files below its directory.
+fn of(files: &[(&str, &str)]) -> Vec<u8> {
+    let files: Vec<_> = files
+        .iter()
+        .map(|(path, text)| file(&format!("web/{path}"), text))
+        .collect();
+    archive(&files)
+}
+
+fn refused(archive: &[u8]) -> String {
+    Chart::read(archive).unwrap_err().to_string()
+}
+
+#[test]
+fn a_chart_is_read_with_the_charts_in_it() {
+    let inner = of(&[("Chart.yaml", "{apiVersion: v1, name: web, version: 0.1.0}")]);
+    let text = format!(
+        "{CHART}appVersion: 1.10\nkubeVersion: '>=1.28'\ndependencies:\n- {{name: web, repository: ''}}\n- {{name: db, version: 1.x, repository: ''}}\n"
+    );
+    let entries = [
+        extended(b'g', "comment", "0123"),
+        entry(b'5', "web/", 0, b""),
+        file("web/Chart.yaml", &format!("\u{feff}{text}")),
+        file("web/values.yaml", "# nothing\n"),
+        file("web/values.schema.json", r##"{"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a"}"##),
+        file("web/crds/a.yaml", "{}"),
+        entry(b'0', "web/charts/web.tgz", inner.len(), &inner),
+        file("web/charts/db/Chart.yaml", "{apiVersion: v2, name: db, version: 1.0.0, type: library}"),
+        file("web/charts/db/crds/b.yaml", "{}"),
+        file("web/charts/.ignored", "x"),
+        extended(b'x', "path", &format!("web/{}/a", "d".repeat(120))),
+        file("short", "x"),
+    ];
+    let chart = Chart::read(&archive(&entries)).unwrap();
+    assert_eq!(chart.name.as_str(), "web");
+    assert_eq!(chart.version.tag().as_str(), "1.2.3_build.5");
+    assert_eq!(chart.metadata.app_version, "1.1");
+    assert_eq!(chart.definitions, 2);
+}
+
+#[test]
+fn archives_that_readers_unpack_differently_are_refused() {
+    let good = with(&[]);
+    assert!(Chart::read(&good).is_ok());
+    let twice = [good.clone(), good.clone()].concat();
+    let behind = [good.clone(), vec![0]].concat();
+    let cut = tar(&[file("web/Chart.yaml", CHART)]);
+    let long = "a".repeat(limits::PATH);
+    let mut sum = file("web/a", "x");
+    sum[0] = b'x';
+    let huge = entry(b'0', "web/a", 1 << 30, b"");
+    let mut base256 = entry(b'0', "web/a", 1, b"x");
+    base256[124] = 0x80;
+    seal(&mut base256[..512]);
+    for (archive, words) in [
+        (b"PK".to_vec(), "is not a whole gzip file"),
+        (good[..good.len() - 4].to_vec(), "is not a whole gzip file"),
+        (twice, "has bytes behind its first gzip member"),
+        (behind, "has bytes behind its first gzip member"),
+        (gzip(&cut[..cut.len() - 512]), "ends before its end mark"),
+        (gzip(&cut[..600]), "ends before its end mark"),
+        (gzip(&[cut.clone(), b"x".repeat(512)].concat()), "has bytes behind its end mark"),
+        (with(&[sum]), "has a damaged tar header at byte 1024"),
+        (with(&[huge]), "ends before its end mark"),
+        (with(&[base256]), "has a damaged tar header at byte 1024"),
+        (with(&[entry(b'2', "web/a", 0, b"")]), "holds `web/a`, which is neither a file nor a directory"),
+        (with(&[entry(b'1', "web/a", 0, b"")]), "holds `web/a`, which is neither a file nor a directory"),
+        (with(&[entry(b'3', "web/a", 0, b"")]), "holds `web/a`, which is neither a file nor a directory"),
+        (with(&[extended(b'x', "size", "9"), file("web/a", "x")]), "extends the header of a file by `size`, which readers understand differently"),
+        (with(&[extended(b'x', "GNU.sparse.major", "1"), file("web/a", "x")]), "extends the header of a file by `GNU.sparse.major`, which readers understand differently"),
+        (with(&[extended(b'g', "path", "web/b"), file("web/a", "x")]), "extends the header of a file by `path`, which readers understand differently"),
+        (with(&[extended(b'x', "path", "web/../b"), file("web/a", "x")]), "holds `web/../b`, which is not a plain path below one directory"),
+        (with(&[extended(b'x', "path", &long), file("web/a", "x")]), &format!("holds `{long}`, which is not a plain path below one directory")),
+        (with(&[extended(b'x', "path", "web/b")]), "ends before its end mark"),
+        (with(&[file("../a", "x")]), "holds `../a`, which is not a plain path below one directory"),
+        (with(&[file("/web/a", "x")]), "holds `/web/a`, which is not a plain path below one directory"),
+        (with(&[file("other/a", "x")]), "holds `other/a`, which is not a plain path below one directory"),
+        (with(&[file("web\\a", "x")]), "holds `web\\a`, which is not a plain path below one directory"),
+        (with(&[file("web/c:/a", "x")]), "holds `web/c:/a`, which is not a plain path below one directory"),
+        (with(&[file("web/./a", "x")]), "holds `web/./a`, which is not a plain path below one directory"),
+        (with(&[file("web/a/", "x")]), "holds `web/a/`, which is not a plain path below one directory"),
+        (with(&[file("a", "x")]), "holds `a`, which is not a plain path below one directory"),
+        (with(&[file("web/Chart.yaml", CHART)]), "holds `web/Chart.yaml` twice"),
+        (with(&[file("web/a", "x"), file("web/a/b", "x")]), "holds `web/a` as a file and as a directory"),
+        (with(&[file("web/a/b", "x"), file("web/a", "x")]), "holds `web/a` as a file and as a directory"),
+        (archive(&[file("other/Chart.yaml", CHART)]), "has its files below `other/`, not below `web/`"),
+        (archive(&[]), "has no Chart.yaml"),
+    ] {
+        assert_eq!(refused(&archive), words);
+    }
+}
+
+#[test]
+fn bombs_are_refused_before_they_are_unpacked() {
+    let big = vec![0; usize::try_from(limits::UNPACKED).unwrap() + 1];
+    assert_eq!(refused(&gzip(&big)), "unpacks to more than 33554432 bytes");
+    // Each is small enough by itself, and what they unpack to together is not.
+    let quarter = vec![b'x'; 4 << 20];
+    let quarters = (0..3).map(|at| entry(b'0', &format!("web/{at}"), quarter.len(), &quarter));
+    let inner: Vec<Vec<u8>> = quarters.collect();
+    let inner = with(&inner);
+    let inner = |at| entry(b'0', &format!("web/charts/{at}.tgz"), inner.len(), &inner);
+    assert!(Chart::read(&with(&[inner(0), inner(1)])).is_ok());
+    assert_eq!(
+        refused(&with(&[inner(0), inner(1), inner(2)])),
+        "in the chart `2.tgz`: unpacks to more than 33554432 bytes"
+    );
+    let one = limits::FILE_SIZE + 1;
+    let one = vec![0; usize::try_from(one).unwrap()];
+    let large = with(&[entry(b'0', "web/a", one.len(), &one)]);
+    assert_eq!(refused(&large), "holds `web/a`, which has 5242881 bytes; Helm reads at most 5242880");
+    let many: Vec<Vec<u8>> = (0..limits::ENTRIES).map(|at| file(&format!("web/{at}"), "")).collect();
+    assert_eq!(refused(&with(&many)), "has more than 20000 entries");
+    let mut nested = with(&[]);
+    for _ in 0..=limits::DEPTH {
+        nested = with(&[entry(b'0', "web/charts/web.tgz", nested.len(), &nested)]);
+    }
+    let words = refused(&nested);
+    assert!(words.ends_with("has more than 8 charts within one another"), "{words}");
+}
+
+#[test]
+fn what_a_chart_says_is_judged() {
+    let chart = |text: &str| of(&[("Chart.yaml", text)]);
+    let more = |text: &str| chart(&format!("{CHART}{text}"));
+    for (archive, words) in [
+        (chart("a: ["), "Chart.yaml: "),
+        (chart("{name: web, version: 1.0.0}"), "Chart.yaml: apiVersion is ``, not v1 or v2"),
+        (chart("{apiVersion: v3, name: web, version: 1.0.0}"), "Chart.yaml: apiVersion is `v3`"),
+        (chart("{apiVersion: v2, name: web}"), "Chart.yaml: `` is not a valid version of a chart"),
+        (chart("{apiVersion: v2, name: web, version: 1.0}"), "Chart.yaml: `1` is not a valid version of a chart"),
+        (chart("{apiVersion: v2, name: a/b, version: 1.0.0}"), "Chart.yaml: `a/b` is not a valid name of a chart"),
+        (more("type: library\n"), "Chart.yaml: type is `library`"),
+        (more("type: other\n"), "Chart.yaml: type is `other`"),
+        (more("Version: 2.0.0\n"), "Chart.yaml has the field `Version`, which some readers take for another"),
+        (more("dependencies: [{name: db}]\n"), "charts/ does not have the dependency `db`"),
+        (more("sources: text\n"), "Chart.yaml: invalid type"),
+        (of(&[("Chart.yaml", CHART), ("requirements.yaml", "{}")]), "requirements.yaml is only read with `apiVersion: v1`"),
+        (of(&[("Chart.yaml", "{apiVersion: v1, name: web, version: 1.0.0}"), ("requirements.yaml", "dependencies: [{name: db}]")]), "charts/ does not have the dependency `db`"),
+        (of(&[("Chart.yaml", "{apiVersion: v1, name: web, version: 1.0.0}"), ("requirements.yaml", "name: other")]), "requirements.yaml has the field `name`"),
+        (of(&[("Chart.yaml", CHART), ("values.yaml", "[a]")]), "values.yaml is not one mapping"),
+        (of(&[("Chart.yaml", CHART), ("values.yaml", "a: 1\n---\nb: 2")]), "values.yaml is not one mapping"),
+        (of(&[("Chart.yaml", CHART), ("charts/db/values.yaml", "")]), "in the chart `db`: has no Chart.yaml"),
+        (of(&[("Chart.yaml", CHART), ("charts/a.tgz/Chart.yaml", CHART)]), "in the chart `a.tgz`: holds `charts/a.tgz/`"),
+        (of(&[("Chart.yaml", CHART), ("charts/a.tgz", "x")]), "in the chart `a.tgz`: is not a whole gzip file"),
+    ] {
+        let said = refused(&archive);
+        assert!(said.starts_with(words), "{said}\n{words}");
+    }
+}
+
+#[test]
+fn schemas_need_nothing_from_elsewhere() {
+    let schema = |text: &str| of(&[("Chart.yaml", CHART), ("values.schema.json", text)]);
+    for (text, words) in [
+        ("{", "cannot be read"),
+        ("[]", "is no schema"),
+        (r#"{"a": 1, "a": 2}"#, "cannot be read"),
+        (r#"{"properties": {"a": [{"$ref": "https://r.test/a.json"}]}}"#, "refers to `https://r.test/a.json`"),
+        (r#"{"$ref": "other.json"}"#, "refers to `other.json`"),
+        (r#"{"$dynamicRef": "https://r.test/a"}"#, "refers to `https://r.test/a`"),
+        (r#"{"$schema": "https://r.test/draft"}"#, "refers to `https://r.test/draft`"),
+    ] {
+        let said = refused(&schema(text));
+        assert!(said.starts_with(&format!("values.schema.json {words}")), "{said}");
+    }
+    assert!(Chart::read(&schema(r##"{"properties": {"$ref": {"$ref": "#/a"}}}"##)).is_ok());
+}
+
+/// The bytes that `helm push` of Helm 4 makes, but for the time.
+#[test]
+fn the_artifact_is_that_of_helm() {
+    let text = "
+apiVersion: v2
+name: web
+version: 1.2.3+build.5
+appVersion: 2.0
+description: |
+  Serves <pages> &
+  more.
+home: https://web.test
+sources: [https://web.test/source, https://web.test/other]
+keywords: [a, b]
+maintainers:
+- {name: Ann, email: ann@web.test}
+- {name: Bob, url: https://bob.test}
+annotations: {category: web, org.opencontainers.image.title: other}
+kubeVersion: '>=1.28.0-0'
+type: application
+";
+    let archive = of(&[("Chart.yaml", text)]);
+    let artifact = Chart::read(&archive).unwrap().artifact(&archive);
+    assert_eq!(
+        String::from_utf8(artifact.config.clone()).unwrap(),
+        r#"{"name":"web","home":"https://web.test","sources":["https://web.test/source","https://web.test/other"],"version":"1.2.3+build.5","description":"Serves \u003cpages\u003e \u0026 more. ","keywords":["a","b"],"maintainers":[{"name":"Ann","email":"ann@web.test"},{"name":"Bob","url":"https://bob.test"}],"apiVersion":"v2","appVersion":"2","annotations":{"category":"web","org.opencontainers.image.title":"other"},"kubeVersion":"\u003e=1.28.0-0","type":"application"}"#
+    );
+    let manifest: serde_json::Value = serde_json::from_slice(&artifact.manifest).unwrap();
+    assert_eq!(manifest["config"]["mediaType"], crate::CONFIG);
+    assert_eq!(manifest["config"]["size"], artifact.config.len());
+    assert_eq!(manifest["layers"][0]["mediaType"], crate::CONTENT);
+    assert_eq!(manifest["layers"][0]["size"], archive.len());
+    assert_eq!(
+        manifest["annotations"],
+        json!({
+            "category": "web",
+            "org.opencontainers.image.authors": "Ann (ann@web.test), Bob",
+            "org.opencontainers.image.description": "Serves <pages> & more. ",
+            "org.opencontainers.image.source": "https://web.test/source",
+            "org.opencontainers.image.title": "web",
+            "org.opencontainers.image.url": "https://web.test",
+            "org.opencontainers.image.version": "1.2.3+build.5",
+        })
+    );
+}
+
+#[test]
+fn a_directory_becomes_one_archive_whatever_lies_beside_it() {
+    let files = |more: &[(&str, &str)]| {
+        let own = [
+            ("Chart.yaml", CHART),
+            (".helmignore", "# notes\n*.bak\n/private\nsecrets/\nci/*.yaml\n"),
+            ("templates/a.yaml", "a"),
+            ("ci/keep/a.yaml", "a"),
+        ];
+        let own = own.iter().chain(more);
+        let own = own.map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()));
+        own.collect::<BTreeMap<_, _>>()
+    };
+    let archive = package(&files(&[])).unwrap();
+    let beside = [
+        ("a.bak", "x"),
+        ("templates/b.bak", "x"),
+        ("private", "x"),
+        ("secrets/a", "x"),
+        ("deep/secrets/a", "x"),
+        ("ci/a.yaml", "x"),
+        ("templates/.hidden", "x"),
+    ];
+    assert_eq!(package(&files(&beside)).unwrap(), archive);
+    for kept in [("deep/private", "x"), ("abak", "x"), ("secrets", "x")] {
+        assert_ne!(package(&files(&[kept])).unwrap(), archive, "{kept:?}");
+    }
+    assert_eq!(Chart::read(&archive).unwrap().name.as_str(), "web");
+    let long = format!("{}/{}", "a".repeat(120), "b".repeat(90));
+    let deep = package(&files(&[(&long, "x")])).unwrap();
+    assert!(Chart::read(&deep).is_ok());
+    for (path, text, words) in [
+        (".helmignore", "!a", ".helmignore has `!a`"),
+        (".helmignore", "**/a", ".helmignore has `**/a`"),
+        ("a\\b", "x", "holds `web/a\\b`, which is not a plain path"),
+        (&"a".repeat(120), "x", "holds `web/aaa"),
+    ] {
+        let said = package(&files(&[(path, text)])).unwrap_err().to_string();
+        assert!(said.starts_with(words), "{said}");
+    }
+}
+
+#[test]
+fn values_are_merged_as_helm_does() {
+    let read = |text: &str| read_values(text.as_bytes()).unwrap();
+    let mut values = read("a: {b: 1, c: 2}\nd: [1]\ne: {f: 1}\ng: 1\n");
+    merge_values(&mut values, read("a: {b: null, x: 3}\nd: [2]\ne: 5\ng: {h: on}\n"));
+    merge_values(&mut values, read(""));
+    let merged = json!({
+        "a": {"b": null, "c": 2, "x": 3}, "d": [2], "e": 5, "g": {"h": true},
+    });
+    assert_eq!(serde_json::Value::from(values), merged);
+    for text in ["[a]", "text", "a: 1\n---\nb: 1", "a: 1\na: 2"] {
+        assert!(read_values(text.as_bytes()).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn what_helm_stores_of_a_release_is_known_beforehand() {
+    // Numbers that no compression makes less of than a third.
+    let mut number = 1_u64;
+    let mut random = |count: usize| {
+        let mut text = String::new();
+        for _ in 0..count {
+            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            text += &format!("{number:016x}");
+        }
+        text
+    };
+    let (large, small) = (random(200_000), random(1000));
+    let none = serde_json::Map::new();
+    let size = |files: &[(&str, &str)]| {
+        let files = [&[("Chart.yaml", CHART)], files].concat();
+        Chart::read(&of(&files)).unwrap().stored_size(&none)
+    };
+    assert!(size(&[("templates/a", &large)]) > limits::RELEASE);
+    assert!(size(&[("crds/a", &large)]) > limits::RELEASE);
+    let least = size(&[]);
+    assert!(least < 1000);
+    assert!(size(&[("templates/a", &small)]) > least + 8000);
+    // Charts within a chart are in its archive alone.
+    let inner = [("charts/db/Chart.yaml", CHART), ("charts/db/templates/a", &large)];
+    assert_eq!(size(&inner), least);
+}
