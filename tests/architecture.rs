@@ -21,6 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("archive", &["iso9660", "schemas", "signing", "watch"]),
     ("registry", &["schemas", "watch"]),
     ("deployer", &["watch"]),
+    ("charts", &["schemas"]),
     ("manifests", &["files", "schemas"]),
     (
         "release",
@@ -32,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "packager",
         &[
             "archive",
+            "charts",
             "files",
             "manifests",
             "schemas",
@@ -43,7 +45,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "validator",
-        &["archive", "manifests", "schemas", "signing", "watch"],
+        &[
+            "archive",
+            "charts",
+            "manifests",
+            "schemas",
+            "signing",
+            "watch",
+        ],
     ),
     (
         "importer",
@@ -61,6 +70,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "solution",
         &[
             "archive",
+            "charts",
             "deployer",
             "files",
             "importer",

@@ -8,6 +8,7 @@ use manifests::KnownImages;
 use schemas::{API_VERSION, ArchivePath, Digest, Image, ImagePlace, Solution, SolutionSpec};
 use sources::{Blob, Collected, Here};
 
+use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
 use crate::load::Loaded;
 
@@ -17,7 +18,13 @@ pub(crate) fn files(
     images: &[Collected],
     source: impl Fn(&Digest) -> FileSource,
 ) -> Result<Vec<ArchiveFile>, PackError> {
-    let images: Vec<Image> = images.iter().map(image).collect();
+    let mut images: Vec<Image> = images.iter().map(image).collect();
+    images.extend(charts::images(&loaded.charts));
+    let contents = charts::contents(&loaded.charts);
+    let source = |digest: &Digest| {
+        let of_chart = contents.get(digest).cloned();
+        of_chart.unwrap_or_else(|| source(digest))
+    };
     let derived = tree::derived(&loaded.id, &images, source)?;
     let manifest = manifest(loaded).to_bytes();
     // YAML's aliases can make a small `solution.yaml` stand for a large manifest.
@@ -33,6 +40,7 @@ pub(crate) fn files(
         operator.map(|file| ArchiveFile::from_bytes(file.path.clone(), file.bytes.clone())),
     );
     list.extend(objects(loaded, &images)?);
+    list.extend(loaded.charts.iter().flat_map(LoadedChart::files));
     list.extend(derived);
     Ok(list)
 }
@@ -97,6 +105,11 @@ pub(crate) fn manifest(loaded: &Loaded) -> Solution {
         .iter()
         .map(schemas::SourceImage::place)
         .collect();
+    images.extend(
+        charts::images(&loaded.charts)
+            .into_iter()
+            .map(|it| it.place),
+    );
     images.sort();
     Solution {
         api_version: API_VERSION.to_owned(),
@@ -107,6 +120,7 @@ pub(crate) fn manifest(loaded: &Loaded) -> Solution {
             operator: spec.operator.clone(),
             images,
             manifests: loaded.sets.iter().map(|it| it.set.clone()).collect(),
+            charts: loaded.charts.iter().map(|it| it.release.clone()).collect(),
             parameters: spec.parameters.clone(),
         },
     }

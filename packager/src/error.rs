@@ -86,6 +86,25 @@ pub enum PackError {
     /// `solution.yaml` is written in a way that no lines can be added to.
     #[error("`solution.yaml` lists its images in a way that lines cannot be added to")]
     Unwritten(String),
+    /// A chart is none that can be carried.
+    #[error("the chart `{}` cannot be carried", path.display())]
+    Chart {
+        /// The file or directory.
+        path: PathBuf,
+        /// The reason.
+        source: charts::ChartError,
+    },
+    /// Something in a chart's directory is neither a file nor a directory, or is more than a chart can have.
+    #[error("`{}` cannot be in a chart: it is no plain file, or there are too many", .0.display())]
+    ChartFile(PathBuf),
+    /// A file of values cannot be used.
+    #[error("`{}` cannot be the values of a chart", path.display())]
+    Values {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: charts::ValuesError,
+    },
     /// A patch of a set cannot be applied.
     #[error("patch {number} of the set `{set}` cannot be applied")]
     Patch {

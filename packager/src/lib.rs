@@ -6,6 +6,7 @@
 
 mod add;
 mod assemble;
+mod charts;
 mod error;
 mod init;
 mod load;

@@ -7,6 +7,7 @@ use manifests::KnownImages;
 use schemas::{ImagePlace, ImageReference, SolutionId, SolutionSource, SourceImage, SourceSpec};
 use validator::rules;
 
+use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
 use crate::operator::{self, TextFile};
 use crate::sets::{self, LoadedSet};
@@ -24,6 +25,8 @@ pub(crate) struct Loaded {
     pub(crate) operator: Vec<TextFile>,
     /// The sets of objects.
     pub(crate) sets: Vec<LoadedSet>,
+    /// The Helm charts.
+    pub(crate) charts: Vec<LoadedChart>,
     /// CRDs and roles that lie there although there is no operator to use them.
     pub(crate) unused: Vec<PathBuf>,
 }
@@ -69,7 +72,10 @@ pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
     let sets = source.spec.manifests.iter();
     let sets = sets.map(|set| sets::load(set, files));
     let sets = sets.collect::<Result<Vec<_>, _>>()?;
-    sets::check(&sets, &source.spec)?;
+    let charts = source.spec.charts.iter();
+    let charts = charts.map(|it| charts::load(it, |field, path| below(directory, field, path)));
+    let charts = charts.collect::<Result<Vec<_>, _>>()?;
+    sets::check(&sets, &charts, &source.spec)?;
     if source
         .spec
         .images
@@ -82,6 +88,7 @@ pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
     Ok(Loaded {
         directory: directory.to_owned(),
         sets,
+        charts,
         source,
         id,
         operator,

@@ -19,7 +19,7 @@ use watch::{Cancel, Watch};
 
 use crate::error::PackError;
 use crate::load::{self, Loaded};
-use crate::{Event, assemble};
+use crate::{Event, assemble, charts};
 
 /// What is to be made from what.
 #[derive(Debug)]
@@ -181,7 +181,7 @@ fn pack_loaded(
         size: written.size,
         archive_id: written.archive_id,
         id: loaded.id.clone(),
-        images: pinned.len(),
+        images: pinned.len() + charts::images(&loaded.charts).len(),
         pinned,
         blobs: blobs.len(),
         blob_bytes: blobs.values().map(|blob| blob.size).sum(),

@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use manifests::{Compiler, KnownImages, Object, Scopes, Unsettled};
-use schemas::{Namespace, ObjectSet, OwnNamespace, SourceSet, SourceSpec, yaml};
+use schemas::{ChartRelease, Namespace, ObjectSet, OwnNamespace, SourceSet, SourceSpec, yaml};
 use serde_json::{Map, Value};
 use validator::rules::{self, ObjectNames, PlaceholderNames};
 
+use crate::charts::LoadedChart;
 use crate::error::PackError;
 use crate::missing::MissingImage;
 use crate::operator::TextFile;
@@ -150,10 +151,15 @@ fn set(source: &SourceSet, objects: &[Placed], definitions: &[Placed]) -> Object
     }
 }
 
-/// Finds the first thing that keeps the sets from being carried together, as far as it can be told without the images.
-pub(crate) fn check(sets: &[LoadedSet], spec: &SourceSpec) -> Result<(), PackError> {
+/// Finds the first thing that keeps sets and charts from being carried together, as far as it can be told without the images.
+pub(crate) fn check(
+    sets: &[LoadedSet],
+    charts: &[LoadedChart],
+    spec: &SourceSpec,
+) -> Result<(), PackError> {
+    let charts: Vec<ChartRelease> = charts.iter().map(|it| it.release.clone()).collect();
     let own: Vec<ObjectSet> = sets.iter().map(|it| it.set.clone()).collect();
-    let problems = rules::object_sets(&own, &spec.parameters);
+    let problems = rules::object_sets(&own, &charts, &spec.parameters);
     let problem = problems.chain(rules::parameters(&spec.parameters)).next();
     problem.map_or(Ok(()), |problem| {
         Err(PackError::in_file(Path::new("solution.yaml"))(problem))

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::yaml::{self, YamlError};
 use crate::{
-    API_VERSION, ChartRelease, ImageName, ImagePlace, NameError, ObjectSet, OperatorTemplate, Parameter,
-    ParameterName, SolutionId, SolutionName, Tag, Version,
+    API_VERSION, ChartRelease, ImageName, ImagePlace, NameError, ObjectSet, OperatorTemplate,
+    Parameter, ParameterName, SolutionId, SolutionName, Tag, Version,
 };
 
 /// The annotation of `index.json`'s descriptors that holds an image's `ref`.

@@ -10,7 +10,8 @@ use schemars::{JsonSchema, schema_for};
 use schemas::{
     ActiveVersion, ChartName, ChartSource, ImageName, ImagePlace, ImageSource, LabelValue,
     OperatorConfig, Quantity, ReleaseName, Repository, Site, Solution, SolutionName,
-    SolutionPattern, SolutionSource, SolutionsConfiguration, StatementTime, Tag, Timeout, TrustPolicy, Version, WantedPlatform, yaml,
+    SolutionPattern, SolutionSource, SolutionsConfiguration, StatementTime, Tag, Timeout,
+    TrustPolicy, Version, WantedPlatform, yaml,
 };
 use serde_json::{Value, json};
 

@@ -118,6 +118,9 @@ fn way_out(obstacle: &O) -> String {
         O::CrdUnowned(_) => "find out who installed it; `--adopt crds` takes it over",
         O::NoCrds(_) => NO_CRDS,
         O::NoOperator(_) => "leave out `--environment`: the images become available without it",
+        O::Charts(_) => {
+            "leave out `--environment`: the registry then offers each chart as `oci://`, and `helm install` takes it from there"
+        }
         O::NoEnvironment(_) | O::OtherNamespace(..) => "`solution environment list` shows all",
         O::SeveralNamespaces(..) => "choose one with `--namespace`",
         O::NamespaceReserved(_) | O::NamespaceTaken(..) => OTHER_NAMESPACE,

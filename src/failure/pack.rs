@@ -33,6 +33,9 @@ impl Judge for PackError {
             | Self::NoOperatorFiles { .. }
             | Self::Yaml { .. }
             | Self::Patch { .. }
+            | Self::Chart { .. }
+            | Self::ChartFile(_)
+            | Self::Values { .. }
             | Self::FileName(_)
             | Self::FileTwice { .. }
             | Self::ManifestSize(_)

@@ -5,6 +5,7 @@
 mod budgets;
 mod carried;
 mod cat;
+mod charts;
 #[path = "../common/mod.rs"]
 mod common;
 mod damage;

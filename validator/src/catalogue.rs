@@ -27,7 +27,7 @@ pub struct FindingInfo {
 
 impl FindingInfo {
     /// The part of the id before the dot: `container`, `signature`, `integrity`, `manifest`, `images`, `operator`,
-    /// `manifests` or `practice`.
+    /// `manifests`, `charts` or `practice`.
     #[must_use]
     pub fn group(&self) -> &'static str {
         self.id.split('.').next().unwrap_or_default()
@@ -334,6 +334,52 @@ catalogue! {
         NOT_COMPILED: Warning, "manifests.not-compiled",
             "an object names images or namespaces as its release does, not as they are at a site",
             "make the archive again with `solution pack`";
+    }
+
+    /// `charts/`: the Helm charts.
+    charts {
+        CAPABILITY: Error, "charts.capability",
+            "the signed statement does not require what reading charts takes, or requires it without any",
+            "make the archive again with `solution pack`";
+        RELEASE: Error, "charts.release",
+            "the charts do not fit to one another or to the sets of objects, or are too many",
+            "correct spec.charts in solution.yaml and pack again";
+        UNEXPECTED: Error, "charts.unexpected",
+            "a file belongs to no chart of the manifest",
+            "make the archive again with `solution pack`, which writes charts/RELEASE/chart.tgz and values.yaml";
+        MISSING: Error, "charts.missing",
+            "a chart, or its values, are not in the archive",
+            "make the archive again with `solution pack`";
+        ARCHIVE: Error, "charts.archive",
+            "a chart cannot be unpacked, or readers would unpack it differently",
+            "package the chart again with `helm package`";
+        BUDGET: Error, "charts.budget",
+            "a chart is larger than can be checked",
+            "leave out of the chart what it does not install, by its .helmignore";
+        METADATA: Error, "charts.metadata",
+            "a chart's Chart.yaml is missing or says what an application's cannot",
+            "correct Chart.yaml, or ask the authors of the chart";
+        IDENTITY: Error, "charts.identity",
+            "a chart has another name or version than the manifest says",
+            "make the archive again with `solution pack`";
+        DEPENDENCY: Error, "charts.dependency",
+            "a chart needs another that is not in it, where a site without internet cannot get it",
+            "run `helm dependency build` and package the chart again";
+        SCHEMA: Error, "charts.schema",
+            "the schema of a chart's values cannot be read, or refers to what a site without internet cannot get",
+            "put what values.schema.json refers to into it, or leave it out of the chart";
+        VALUES: Error, "charts.values",
+            "the values of a chart, or of its release, are not one mapping",
+            "correct the files of values, or the chart's values.yaml, and pack again";
+        PLACEHOLDER: Error, "charts.placeholder",
+            "a placeholder in values cannot be understood, or names what there is not",
+            "correct it; `$$(` instead of `$(` makes it stand for itself";
+        ARTIFACT: Error, "charts.artifact",
+            "what a registry would offer as a chart is not the chart",
+            "make the archive again with `solution pack`; give no image the name and tag of a chart's artifact";
+        RELEASE_SIZE: Error, "charts.release-size",
+            "Helm cannot store a release of the chart: it keeps all of it in one Secret",
+            "leave files out of the chart by its .helmignore, or install large definitions of custom resources by another chart";
     }
 
     /// What works but is better done otherwise.

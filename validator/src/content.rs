@@ -1,4 +1,4 @@
-//! Everything that is checked of the listed files: manifest, images, operator. What is read here is read once, and is
+//! Everything that is checked of the listed files: manifest, images, operator, sets, charts. What is read here is read once, and is
 //! what the importer gets.
 
 use archive::OpenError;
@@ -9,7 +9,7 @@ use crate::finding::Findings;
 use crate::images::Images;
 use crate::operator::OperatorFiles;
 use crate::sets::{Beside, CarriedSet};
-use crate::{images, manifest, operator, practice, sets};
+use crate::{charts, images, manifest, operator, practice, sets};
 
 /// What the files hold, as far as they could be read.
 #[derive(Debug)]
@@ -49,6 +49,8 @@ pub(crate) fn check(
         requires: &signed.requires,
     };
     let sets = sets::check(files, solution.as_ref(), beside, findings)?;
+    let requires = &signed.requires;
+    charts::check(files, solution.as_ref(), &images.list, requires, findings)?;
     practice::check(solution.as_ref(), &images.places, findings);
     Ok(Content {
         solution,

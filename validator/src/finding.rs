@@ -176,6 +176,7 @@ mod tests {
                 "images",
                 "operator",
                 "manifests",
+                "charts",
                 "practice"
             ]
         );

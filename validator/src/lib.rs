@@ -9,6 +9,7 @@
 mod accepted;
 mod capability;
 mod catalogue;
+mod charts;
 mod check;
 mod content;
 mod files;

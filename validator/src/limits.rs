@@ -42,6 +42,8 @@ pub const OBJECT_FILES: u64 = manifests::limits::FILES_SIZE;
 pub const OBJECT_VALUES: usize = manifests::limits::VALUES;
 /// Bytes of text in these values: an alias may stand for a long text, so the files' size alone bounds nothing.
 pub const OBJECT_TEXT: usize = manifests::limits::TEXT;
+/// Charts: each may take a second to look through. The largest platforms in use are made of twenty.
+pub const CHARTS: usize = 32;
 /// Namespaces of a set: each is looked for in every text. The largest releases in use have four.
 pub const SET_NAMESPACES: usize = 16;
 /// Problems with placeholders that are told of one object: the rest are of the same kind.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use schemas::{ImagePlace, Solution};
+use schemas::{ChartRelease, ImagePlace, Solution};
 
 use crate::catalogue::practice::{DISPLAY_NAME, LATEST, NESTED_NAME};
 use crate::finding::Findings;
@@ -15,12 +15,14 @@ pub(crate) fn check(
     places: &BTreeSet<ImagePlace>,
     findings: &mut Findings,
 ) {
+    let charts = solution.iter().flat_map(|it| &it.spec.charts);
+    let artifacts: BTreeSet<ImagePlace> = charts.map(ChartRelease::place).collect();
     for place in places {
         let directory = archive::image_directory(place);
         if place.tag.as_str() == "latest" {
             findings.add(&LATEST, &directory, "the tag is `latest`");
         }
-        if place.name.as_str().contains('/') {
+        if place.name.as_str().contains('/') && !artifacts.contains(place) {
             let message = format_args!("the name `{}` has several components", place.name);
             findings.add(&NESTED_NAME, &directory, message);
         }

@@ -67,7 +67,7 @@ pub(crate) fn check(
         (&CAPABILITY, findings),
     );
     let spec = &solution.spec;
-    let problems = rules::object_sets(&spec.manifests, &spec.parameters);
+    let problems = rules::object_sets(&spec.manifests, &spec.charts, &spec.parameters);
     rules::report(problems, MANIFEST, findings);
     rules::report(rules::parameters(&spec.parameters), MANIFEST, findings);
     let entries = || files.below(DIRECTORY);

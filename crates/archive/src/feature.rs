@@ -5,9 +5,14 @@ use schemas::{Capability, SolutionSpec};
 /// The objects that are applied as they are, of archives that require [`Feature::Manifests`].
 pub const MANIFESTS: &str = "manifests";
 
+/// The Helm charts, of archives that require [`Feature::Charts`].
+pub const CHARTS: &str = "charts";
+
 /// Something that an archive has beyond format 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Feature {
+    /// Helm charts (docs/format-charts.md).
+    Charts,
     /// Objects that are applied as they are (docs/format-manifests.md).
     Manifests,
     /// What an operator's Deployment has beneath what an import sets of it (docs/format-operator-template.md).
@@ -16,7 +21,7 @@ pub enum Feature {
 
 impl Feature {
     /// All of them, in the order of a statement.
-    pub const ALL: [Self; 2] = [Self::Manifests, Self::OperatorTemplate];
+    pub const ALL: [Self; 3] = [Self::Charts, Self::Manifests, Self::OperatorTemplate];
 
     /// What the statement requires of a reader.
     ///
@@ -32,6 +37,7 @@ impl Feature {
 
     fn name(self) -> &'static str {
         match self {
+            Self::Charts => "charts-0.1.0",
             Self::Manifests => "manifests-0.1.0",
             Self::OperatorTemplate => "operator-template-0.1.0",
         }
@@ -41,6 +47,7 @@ impl Feature {
     #[must_use]
     pub fn is_in(self, solution: &SolutionSpec) -> bool {
         match self {
+            Self::Charts => !solution.charts.is_empty(),
             Self::Manifests => !solution.manifests.is_empty() || !solution.parameters.is_empty(),
             Self::OperatorTemplate => {
                 let operator = solution.operator.as_ref();
@@ -59,6 +66,7 @@ impl Feature {
     /// The directory that it gives a meaning to.
     pub(crate) fn directory(self) -> Option<&'static str> {
         match self {
+            Self::Charts => Some(CHARTS),
             Self::Manifests => Some(MANIFESTS),
             Self::OperatorTemplate => None,
         }

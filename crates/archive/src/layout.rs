@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use iso9660::SECTOR_SIZE;
 use schemas::{
-    ArchivePath, Contents, ContentsEntry, Digest, ImagePlace, PathError, SetName, SolutionId,
-    VolumeNames,
+    ArchivePath, Contents, ContentsEntry, Digest, ImagePlace, PathError, ReleaseName, SetName,
+    SolutionId, VolumeNames,
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::feature::{Feature, MANIFESTS};
+use crate::feature::{CHARTS, Feature, MANIFESTS};
 
 /// The signed statement in its envelope, the first file of the image.
 pub const STATEMENT: &str = "statement.dsse.json";
@@ -166,6 +166,18 @@ pub fn object_path(set: &SetName, place: usize, kind: &str, name: &str) -> Archi
     }
     text.truncate(OBJECT_NAME);
     path(&format!("{MANIFESTS}/{set}/{place:04}-{text}.yaml"))
+}
+
+/// `charts/<release>/chart.tgz`: the chart, byte for byte.
+#[must_use]
+pub fn chart_path(release: &ReleaseName) -> ArchivePath {
+    path(&format!("{CHARTS}/{release}/chart.tgz"))
+}
+
+/// `charts/<release>/values.yaml`: the publisher's values.
+#[must_use]
+pub fn chart_values_path(release: &ReleaseName) -> ArchivePath {
+    path(&format!("{CHARTS}/{release}/values.yaml"))
 }
 
 /// Characters of an object's kind and name in its path, so that a component has room for its place and ending.

@@ -29,14 +29,15 @@ mod write;
 
 pub use documents::Roots;
 pub use error::{Differences, OpenError, WriteError};
-pub use feature::{Feature, MANIFESTS};
+pub use feature::{CHARTS, Feature, MANIFESTS};
 pub use foreign::ForeignSignatures;
 pub use iso9660::Difference;
 pub use layout::{
     BLOBS, CONTENTS, CONTENTS_OFFSET, CRDS, IMAGES, INDEX, ListError, MANIFEST, OCI_LAYOUT, README,
     REGISTRY_CONFIG, REGISTRY_CONFIG_TEMPLATE, ROLE, SHA256SUMS, STATEMENT, STATEMENT_OFFSET,
-    blob_path, crd_path, image_blob_path, image_child_path, image_directory, image_manifest_path,
-    image_version_path, is_blob, is_crd, object_path, volume_names,
+    blob_path, chart_path, chart_values_path, crd_path, image_blob_path, image_child_path,
+    image_directory, image_manifest_path, image_version_path, is_blob, is_crd, object_path,
+    volume_names,
 };
 pub use list::{Blob, Listed};
 pub use medium::{Blobs, Drive, Medium};

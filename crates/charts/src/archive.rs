@@ -235,7 +235,11 @@ fn name(block: &[u8]) -> Result<String, ArchiveProblem> {
     };
     let name = field(&block[..100])?;
     let posix = &block[257..263] == b"ustar\0";
-    let prefix = if posix { field(&block[345..500])? } else { String::new() };
+    let prefix = if posix {
+        field(&block[345..500])?
+    } else {
+        String::new()
+    };
     Ok(match prefix.as_str() {
         "" => name,
         prefix => format!("{prefix}/{name}"),

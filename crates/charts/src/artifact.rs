@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use schemas::{Digest, MediaType};
+use schemas::Digest;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -49,8 +49,11 @@ fn descriptor(media_type: &'static str, bytes: &[u8]) -> Descriptor {
 }
 
 impl Artifact {
-    /// The media type of the manifest.
-    pub const MEDIA_TYPE: MediaType = MediaType::OciManifest;
+    /// The digest of the manifest, by which the artifact is known.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::new(Sha256::digest(&self.manifest).into())
+    }
 
     /// The artifact of the chart with this archive.
     pub(crate) fn new(metadata: &Metadata, archive: &[u8]) -> Self {
@@ -85,21 +88,29 @@ fn json(value: &impl Serialize) -> Vec<u8> {
 fn annotations(metadata: &Metadata) -> BTreeMap<String, String> {
     const TITLE: &str = "org.opencontainers.image.title";
     const VERSION: &str = "org.opencontainers.image.version";
-    let people = metadata.maintainers.iter().map(|it| match it.email.as_str() {
-        "" => it.name.clone(),
-        email => format!("{} ({email})", it.name),
-    });
+    let people = metadata
+        .maintainers
+        .iter()
+        .map(|it| match it.email.as_str() {
+            "" => it.name.clone(),
+            email => format!("{} ({email})", it.name),
+        });
     let people: Vec<String> = people.collect();
     let source = metadata.sources.first().cloned().unwrap_or_default();
     let own = [
-        ("org.opencontainers.image.description", &metadata.description),
+        (
+            "org.opencontainers.image.description",
+            &metadata.description,
+        ),
         (TITLE, &metadata.name),
         (VERSION, &metadata.version),
         ("org.opencontainers.image.url", &metadata.home),
         ("org.opencontainers.image.source", &source),
         ("org.opencontainers.image.authors", &people.join(", ")),
     ];
-    let said = own.into_iter().filter(|(_, value)| !value.trim().is_empty());
+    let said = own
+        .into_iter()
+        .filter(|(_, value)| !value.trim().is_empty());
     let mut annotations: BTreeMap<String, String> = said
         .map(|(key, value)| (key.to_owned(), value.clone()))
         .collect();

@@ -82,7 +82,10 @@ fn read_files(files: Vec<File>, budget: &mut Budget, depth: usize) -> Result<Cha
     if let Some(file) = find("values.schema.json") {
         schema::check(&file.bytes)?;
     }
-    let mut definitions = files.iter().filter(|it| it.path.starts_with("crds/")).count();
+    let mut definitions = files
+        .iter()
+        .filter(|it| it.path.starts_with("crds/"))
+        .count();
     let mut present = BTreeSet::new();
     for (name, files) in within(&files) {
         let inner = |mut error: ChartError| {

@@ -1,12 +1,12 @@
 //! `.helmignore`: what of a chart's directory is not of the chart, by Helm's rules (its `pkg/ignore/rules.go`): patterns of
 //! Go's `filepath.Match`, without `**`. Only names count: nothing is looked up.
 
-use crate::error::ChartProblem;
+use crate::error::{ChartError, ChartProblem};
 use crate::limits;
 
 /// The rules of a file, and Helm's own.
 #[derive(Debug)]
-pub(crate) struct Ignored {
+pub struct Ignored {
     rules: Vec<Rule>,
 }
 
@@ -21,8 +21,9 @@ struct Rule {
 
 impl Ignored {
     /// The rules of a `.helmignore`. Negation is refused: Helm's ignores everything that such a rule does not match.
-    pub(crate) fn new(text: &[u8]) -> Result<Self, ChartProblem> {
-        let refuse = |words: String| Err(ChartProblem::Metadata(format!(".helmignore {words}")));
+    pub fn new(text: &[u8]) -> Result<Self, ChartError> {
+        let refuse =
+            |words: String| Err(ChartProblem::Metadata(format!(".helmignore {words}")).into());
         let Ok(text) = std::str::from_utf8(text) else {
             return refuse("is not UTF-8 text".to_owned());
         };
@@ -32,7 +33,9 @@ impl Ignored {
         let mut rules = Vec::new();
         for line in lines.chain(["templates/.?*"]) {
             if line.contains("**") || line.contains(['[', '\\']) || line.starts_with('!') {
-                return refuse(format!("has `{line}`: only names, `*` and `?` are understood"));
+                return refuse(format!(
+                    "has `{line}`: only names, `*` and `?` are understood"
+                ));
             }
             if rules.len() == limits::IGNORE_RULES {
                 return refuse(format!("has more than {} rules", limits::IGNORE_RULES));
@@ -51,10 +54,20 @@ impl Ignored {
     }
 
     /// Whether a file, or a directory around it, is left out.
-    pub(crate) fn has(&self, path: &str) -> bool {
-        let around = path.match_indices('/').map(|(at, _)| (&path[..at], true));
-        let mut names = around.chain([(path, false)]);
-        names.any(|(name, is_directory)| self.rules.iter().any(|it| it.matches(name, is_directory)))
+    #[must_use]
+    pub fn has(&self, path: &str) -> bool {
+        let mut around = path.match_indices('/').map(|(at, _)| &path[..at]);
+        around.any(|directory| self.has_directory(directory)) || self.any(path, false)
+    }
+
+    /// Whether a directory is left out itself.
+    #[must_use]
+    pub fn has_directory(&self, path: &str) -> bool {
+        self.any(path, true)
+    }
+
+    fn any(&self, path: &str, is_directory: bool) -> bool {
+        self.rules.iter().any(|it| it.matches(path, is_directory))
     }
 }
 

@@ -21,6 +21,7 @@ mod values;
 pub use artifact::{Artifact, CONFIG, CONTENT};
 pub use chart::Chart;
 pub use error::{ArchiveProblem, ChartError, ChartProblem};
+pub use ignore::Ignored;
 pub use metadata::{Dependency, Maintainer, Metadata};
 pub use package::package;
 pub use values::{ValuesError, merge_values, read_values};

@@ -63,7 +63,11 @@ pub struct Metadata {
     #[serde(deserialize_with = "or_empty", skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<Dependency>,
     /// `application` or `library`; empty for the first.
-    #[serde(rename = "type", deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        rename = "type",
+        deserialize_with = "scalar",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub kind: String,
 }
 
@@ -201,7 +205,9 @@ const SPELT: [&str; 3] = ["apiVersion", "appVersion", "kubeVersion"];
 /// A field that Go's readers take for another.
 fn misspelt(value: &Value) -> Option<&str> {
     let of_list = |key: &str| value.get(key).and_then(Value::as_array);
-    let lists = ["maintainers", "dependencies"].into_iter().filter_map(of_list);
+    let lists = ["maintainers", "dependencies"]
+        .into_iter()
+        .filter_map(of_list);
     let objects = lists.flatten().chain([value]).filter_map(Value::as_object);
     let mut keys = objects.flat_map(|object| object.keys());
     let wrong = |key: &&String| {
@@ -290,7 +296,10 @@ impl Metadata {
     fn check(&self) -> Result<(), ChartProblem> {
         let wrong = |words: String| Err(ChartProblem::Metadata(format!("Chart.yaml: {words}")));
         if !matches!(self.api_version.as_str(), "v1" | "v2") {
-            return wrong(format!("apiVersion is `{}`, not v1 or v2", self.api_version));
+            return wrong(format!(
+                "apiVersion is `{}`, not v1 or v2",
+                self.api_version
+            ));
         }
         if !matches!(self.kind.as_str(), "" | "application" | "library") {
             return wrong(format!("type is `{}`", self.kind));

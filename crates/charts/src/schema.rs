@@ -51,7 +51,9 @@ fn remote(fields: &serde_json::Map<String, Value>) -> Option<&str> {
     let mut references = REFERENCES.into_iter().filter_map(text);
     let unknown = |draft: &&str| {
         let draft = draft.trim_end_matches('#');
-        let draft = draft.strip_prefix("http://").or(draft.strip_prefix("https://"));
+        let draft = draft
+            .strip_prefix("http://")
+            .or(draft.strip_prefix("https://"));
         draft.is_none_or(|draft| !DRAFTS.contains(&draft))
     };
     references

@@ -87,10 +87,16 @@ fn a_chart_is_read_with_the_charts_in_it() {
         entry(b'5', "web/", 0, b""),
         file("web/Chart.yaml", &format!("\u{feff}{text}")),
         file("web/values.yaml", "# nothing\n"),
-        file("web/values.schema.json", r##"{"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a"}"##),
+        file(
+            "web/values.schema.json",
+            r##"{"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a"}"##,
+        ),
         file("web/crds/a.yaml", "{}"),
         entry(b'0', "web/charts/web.tgz", inner.len(), &inner),
-        file("web/charts/db/Chart.yaml", "{apiVersion: v2, name: db, version: 1.0.0, type: library}"),
+        file(
+            "web/charts/db/Chart.yaml",
+            "{apiVersion: v2, name: db, version: 1.0.0, type: library}",
+        ),
         file("web/charts/db/crds/b.yaml", "{}"),
         file("web/charts/.ignored", "x"),
         extended(b'x', "path", &format!("web/{}/a", "d".repeat(120))),
@@ -124,31 +130,97 @@ fn archives_that_readers_unpack_differently_are_refused() {
         (behind, "has bytes behind its first gzip member"),
         (gzip(&cut[..cut.len() - 512]), "ends before its end mark"),
         (gzip(&cut[..600]), "ends before its end mark"),
-        (gzip(&[cut.clone(), b"x".repeat(512)].concat()), "has bytes behind its end mark"),
+        (
+            gzip(&[cut.clone(), b"x".repeat(512)].concat()),
+            "has bytes behind its end mark",
+        ),
         (with(&[sum]), "has a damaged tar header at byte 1024"),
         (with(&[huge]), "ends before its end mark"),
         (with(&[base256]), "has a damaged tar header at byte 1024"),
-        (with(&[entry(b'2', "web/a", 0, b"")]), "holds `web/a`, which is neither a file nor a directory"),
-        (with(&[entry(b'1', "web/a", 0, b"")]), "holds `web/a`, which is neither a file nor a directory"),
-        (with(&[entry(b'3', "web/a", 0, b"")]), "holds `web/a`, which is neither a file nor a directory"),
-        (with(&[extended(b'x', "size", "9"), file("web/a", "x")]), "extends the header of a file by `size`, which readers understand differently"),
-        (with(&[extended(b'x', "GNU.sparse.major", "1"), file("web/a", "x")]), "extends the header of a file by `GNU.sparse.major`, which readers understand differently"),
-        (with(&[extended(b'g', "path", "web/b"), file("web/a", "x")]), "extends the header of a file by `path`, which readers understand differently"),
-        (with(&[extended(b'x', "path", "web/../b"), file("web/a", "x")]), "holds `web/../b`, which is not a plain path below one directory"),
-        (with(&[extended(b'x', "path", &long), file("web/a", "x")]), &format!("holds `{long}`, which is not a plain path below one directory")),
-        (with(&[extended(b'x', "path", "web/b")]), "ends before its end mark"),
-        (with(&[file("../a", "x")]), "holds `../a`, which is not a plain path below one directory"),
-        (with(&[file("/web/a", "x")]), "holds `/web/a`, which is not a plain path below one directory"),
-        (with(&[file("other/a", "x")]), "holds `other/a`, which is not a plain path below one directory"),
-        (with(&[file("web\\a", "x")]), "holds `web\\a`, which is not a plain path below one directory"),
-        (with(&[file("web/c:/a", "x")]), "holds `web/c:/a`, which is not a plain path below one directory"),
-        (with(&[file("web/./a", "x")]), "holds `web/./a`, which is not a plain path below one directory"),
-        (with(&[file("web/a/", "x")]), "holds `web/a/`, which is not a plain path below one directory"),
-        (with(&[file("a", "x")]), "holds `a`, which is not a plain path below one directory"),
-        (with(&[file("web/Chart.yaml", CHART)]), "holds `web/Chart.yaml` twice"),
-        (with(&[file("web/a", "x"), file("web/a/b", "x")]), "holds `web/a` as a file and as a directory"),
-        (with(&[file("web/a/b", "x"), file("web/a", "x")]), "holds `web/a` as a file and as a directory"),
-        (archive(&[file("other/Chart.yaml", CHART)]), "has its files below `other/`, not below `web/`"),
+        (
+            with(&[entry(b'2', "web/a", 0, b"")]),
+            "holds `web/a`, which is neither a file nor a directory",
+        ),
+        (
+            with(&[entry(b'1', "web/a", 0, b"")]),
+            "holds `web/a`, which is neither a file nor a directory",
+        ),
+        (
+            with(&[entry(b'3', "web/a", 0, b"")]),
+            "holds `web/a`, which is neither a file nor a directory",
+        ),
+        (
+            with(&[extended(b'x', "size", "9"), file("web/a", "x")]),
+            "extends the header of a file by `size`, which readers understand differently",
+        ),
+        (
+            with(&[extended(b'x', "GNU.sparse.major", "1"), file("web/a", "x")]),
+            "extends the header of a file by `GNU.sparse.major`, which readers understand differently",
+        ),
+        (
+            with(&[extended(b'g', "path", "web/b"), file("web/a", "x")]),
+            "extends the header of a file by `path`, which readers understand differently",
+        ),
+        (
+            with(&[extended(b'x', "path", "web/../b"), file("web/a", "x")]),
+            "holds `web/../b`, which is not a plain path below one directory",
+        ),
+        (
+            with(&[extended(b'x', "path", &long), file("web/a", "x")]),
+            &format!("holds `{long}`, which is not a plain path below one directory"),
+        ),
+        (
+            with(&[extended(b'x', "path", "web/b")]),
+            "ends before its end mark",
+        ),
+        (
+            with(&[file("../a", "x")]),
+            "holds `../a`, which is not a plain path below one directory",
+        ),
+        (
+            with(&[file("/web/a", "x")]),
+            "holds `/web/a`, which is not a plain path below one directory",
+        ),
+        (
+            with(&[file("other/a", "x")]),
+            "holds `other/a`, which is not a plain path below one directory",
+        ),
+        (
+            with(&[file("web\\a", "x")]),
+            "holds `web\\a`, which is not a plain path below one directory",
+        ),
+        (
+            with(&[file("web/c:/a", "x")]),
+            "holds `web/c:/a`, which is not a plain path below one directory",
+        ),
+        (
+            with(&[file("web/./a", "x")]),
+            "holds `web/./a`, which is not a plain path below one directory",
+        ),
+        (
+            with(&[file("web/a/", "x")]),
+            "holds `web/a/`, which is not a plain path below one directory",
+        ),
+        (
+            with(&[file("a", "x")]),
+            "holds `a`, which is not a plain path below one directory",
+        ),
+        (
+            with(&[file("web/Chart.yaml", CHART)]),
+            "holds `web/Chart.yaml` twice",
+        ),
+        (
+            with(&[file("web/a", "x"), file("web/a/b", "x")]),
+            "holds `web/a` as a file and as a directory",
+        ),
+        (
+            with(&[file("web/a/b", "x"), file("web/a", "x")]),
+            "holds `web/a` as a file and as a directory",
+        ),
+        (
+            archive(&[file("other/Chart.yaml", CHART)]),
+            "has its files below `other/`, not below `web/`",
+        ),
         (archive(&[]), "has no Chart.yaml"),
     ] {
         assert_eq!(refused(&archive), words);
@@ -173,15 +245,23 @@ fn bombs_are_refused_before_they_are_unpacked() {
     let one = limits::FILE_SIZE + 1;
     let one = vec![0; usize::try_from(one).unwrap()];
     let large = with(&[entry(b'0', "web/a", one.len(), &one)]);
-    assert_eq!(refused(&large), "holds `web/a`, which has 5242881 bytes; Helm reads at most 5242880");
-    let many: Vec<Vec<u8>> = (0..limits::ENTRIES).map(|at| file(&format!("web/{at}"), "")).collect();
+    assert_eq!(
+        refused(&large),
+        "holds `web/a`, which has 5242881 bytes; Helm reads at most 5242880"
+    );
+    let many: Vec<Vec<u8>> = (0..limits::ENTRIES)
+        .map(|at| file(&format!("web/{at}"), ""))
+        .collect();
     assert_eq!(refused(&with(&many)), "has more than 20000 entries");
     let mut nested = with(&[]);
     for _ in 0..=limits::DEPTH {
         nested = with(&[entry(b'0', "web/charts/web.tgz", nested.len(), &nested)]);
     }
     let words = refused(&nested);
-    assert!(words.ends_with("has more than 8 charts within one another"), "{words}");
+    assert!(
+        words.ends_with("has more than 8 charts within one another"),
+        "{words}"
+    );
 }
 
 #[test]
@@ -190,24 +270,75 @@ fn what_a_chart_says_is_judged() {
     let more = |text: &str| chart(&format!("{CHART}{text}"));
     for (archive, words) in [
         (chart("a: ["), "Chart.yaml: "),
-        (chart("{name: web, version: 1.0.0}"), "Chart.yaml: apiVersion is ``, not v1 or v2"),
-        (chart("{apiVersion: v3, name: web, version: 1.0.0}"), "Chart.yaml: apiVersion is `v3`"),
-        (chart("{apiVersion: v2, name: web}"), "Chart.yaml: `` is not a valid version of a chart"),
-        (chart("{apiVersion: v2, name: web, version: 1.0}"), "Chart.yaml: `1` is not a valid version of a chart"),
-        (chart("{apiVersion: v2, name: a/b, version: 1.0.0}"), "Chart.yaml: `a/b` is not a valid name of a chart"),
+        (
+            chart("{name: web, version: 1.0.0}"),
+            "Chart.yaml: apiVersion is ``, not v1 or v2",
+        ),
+        (
+            chart("{apiVersion: v3, name: web, version: 1.0.0}"),
+            "Chart.yaml: apiVersion is `v3`",
+        ),
+        (
+            chart("{apiVersion: v2, name: web}"),
+            "Chart.yaml: `` is not a valid version of a chart",
+        ),
+        (
+            chart("{apiVersion: v2, name: web, version: 1.0}"),
+            "Chart.yaml: `1` is not a valid version of a chart",
+        ),
+        (
+            chart("{apiVersion: v2, name: a/b, version: 1.0.0}"),
+            "Chart.yaml: `a/b` is not a valid name of a chart",
+        ),
         (more("type: library\n"), "Chart.yaml: type is `library`"),
         (more("type: other\n"), "Chart.yaml: type is `other`"),
-        (more("Version: 2.0.0\n"), "Chart.yaml has the field `Version`, which some readers take for another"),
-        (more("dependencies: [{name: db}]\n"), "charts/ does not have the dependency `db`"),
+        (
+            more("Version: 2.0.0\n"),
+            "Chart.yaml has the field `Version`, which some readers take for another",
+        ),
+        (
+            more("dependencies: [{name: db}]\n"),
+            "charts/ does not have the dependency `db`",
+        ),
         (more("sources: text\n"), "Chart.yaml: invalid type"),
-        (of(&[("Chart.yaml", CHART), ("requirements.yaml", "{}")]), "requirements.yaml is only read with `apiVersion: v1`"),
-        (of(&[("Chart.yaml", "{apiVersion: v1, name: web, version: 1.0.0}"), ("requirements.yaml", "dependencies: [{name: db}]")]), "charts/ does not have the dependency `db`"),
-        (of(&[("Chart.yaml", "{apiVersion: v1, name: web, version: 1.0.0}"), ("requirements.yaml", "name: other")]), "requirements.yaml has the field `name`"),
-        (of(&[("Chart.yaml", CHART), ("values.yaml", "[a]")]), "values.yaml is not one mapping"),
-        (of(&[("Chart.yaml", CHART), ("values.yaml", "a: 1\n---\nb: 2")]), "values.yaml is not one mapping"),
-        (of(&[("Chart.yaml", CHART), ("charts/db/values.yaml", "")]), "in the chart `db`: has no Chart.yaml"),
-        (of(&[("Chart.yaml", CHART), ("charts/a.tgz/Chart.yaml", CHART)]), "in the chart `a.tgz`: holds `charts/a.tgz/`"),
-        (of(&[("Chart.yaml", CHART), ("charts/a.tgz", "x")]), "in the chart `a.tgz`: is not a whole gzip file"),
+        (
+            of(&[("Chart.yaml", CHART), ("requirements.yaml", "{}")]),
+            "requirements.yaml is only read with `apiVersion: v1`",
+        ),
+        (
+            of(&[
+                ("Chart.yaml", "{apiVersion: v1, name: web, version: 1.0.0}"),
+                ("requirements.yaml", "dependencies: [{name: db}]"),
+            ]),
+            "charts/ does not have the dependency `db`",
+        ),
+        (
+            of(&[
+                ("Chart.yaml", "{apiVersion: v1, name: web, version: 1.0.0}"),
+                ("requirements.yaml", "name: other"),
+            ]),
+            "requirements.yaml has the field `name`",
+        ),
+        (
+            of(&[("Chart.yaml", CHART), ("values.yaml", "[a]")]),
+            "values.yaml is not one mapping",
+        ),
+        (
+            of(&[("Chart.yaml", CHART), ("values.yaml", "a: 1\n---\nb: 2")]),
+            "values.yaml is not one mapping",
+        ),
+        (
+            of(&[("Chart.yaml", CHART), ("charts/db/values.yaml", "")]),
+            "in the chart `db`: has no Chart.yaml",
+        ),
+        (
+            of(&[("Chart.yaml", CHART), ("charts/a.tgz/Chart.yaml", CHART)]),
+            "in the chart `a.tgz`: holds `charts/a.tgz/`",
+        ),
+        (
+            of(&[("Chart.yaml", CHART), ("charts/a.tgz", "x")]),
+            "in the chart `a.tgz`: is not a whole gzip file",
+        ),
     ] {
         let said = refused(&archive);
         assert!(said.starts_with(words), "{said}\n{words}");
@@ -221,13 +352,25 @@ fn schemas_need_nothing_from_elsewhere() {
         ("{", "cannot be read"),
         ("[]", "is no schema"),
         (r#"{"a": 1, "a": 2}"#, "cannot be read"),
-        (r#"{"properties": {"a": [{"$ref": "https://r.test/a.json"}]}}"#, "refers to `https://r.test/a.json`"),
+        (
+            r#"{"properties": {"a": [{"$ref": "https://r.test/a.json"}]}}"#,
+            "refers to `https://r.test/a.json`",
+        ),
         (r#"{"$ref": "other.json"}"#, "refers to `other.json`"),
-        (r#"{"$dynamicRef": "https://r.test/a"}"#, "refers to `https://r.test/a`"),
-        (r#"{"$schema": "https://r.test/draft"}"#, "refers to `https://r.test/draft`"),
+        (
+            r#"{"$dynamicRef": "https://r.test/a"}"#,
+            "refers to `https://r.test/a`",
+        ),
+        (
+            r#"{"$schema": "https://r.test/draft"}"#,
+            "refers to `https://r.test/draft`",
+        ),
     ] {
         let said = refused(&schema(text));
-        assert!(said.starts_with(&format!("values.schema.json {words}")), "{said}");
+        assert!(
+            said.starts_with(&format!("values.schema.json {words}")),
+            "{said}"
+        );
     }
     assert!(Chart::read(&schema(r##"{"properties": {"$ref": {"$ref": "#/a"}}}"##)).is_ok());
 }
@@ -283,7 +426,10 @@ fn a_directory_becomes_one_archive_whatever_lies_beside_it() {
     let files = |more: &[(&str, &str)]| {
         let own = [
             ("Chart.yaml", CHART),
-            (".helmignore", "# notes\n*.bak\n/private\nsecrets/\nci/*.yaml\n"),
+            (
+                ".helmignore",
+                "# notes\n*.bak\n/private\nsecrets/\nci/*.yaml\n",
+            ),
             ("templates/a.yaml", "a"),
             ("ci/keep/a.yaml", "a"),
         ];
@@ -324,7 +470,10 @@ fn a_directory_becomes_one_archive_whatever_lies_beside_it() {
 fn values_are_merged_as_helm_does() {
     let read = |text: &str| read_values(text.as_bytes()).unwrap();
     let mut values = read("a: {b: 1, c: 2}\nd: [1]\ne: {f: 1}\ng: 1\n");
-    merge_values(&mut values, read("a: {b: null, x: 3}\nd: [2]\ne: 5\ng: {h: on}\n"));
+    merge_values(
+        &mut values,
+        read("a: {b: null, x: 3}\nd: [2]\ne: 5\ng: {h: on}\n"),
+    );
     merge_values(&mut values, read(""));
     let merged = json!({
         "a": {"b": null, "c": 2, "x": 3}, "d": [2], "e": 5, "g": {"h": true},
@@ -342,7 +491,9 @@ fn what_helm_stores_of_a_release_is_known_beforehand() {
     let mut random = |count: usize| {
         let mut text = String::new();
         for _ in 0..count {
-            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            number = number
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             text += &format!("{number:016x}");
         }
         text
@@ -359,6 +510,9 @@ fn what_helm_stores_of_a_release_is_known_beforehand() {
     assert!(least < 1000);
     assert!(size(&[("templates/a", &small)]) > least + 8000);
     // Charts within a chart are in its archive alone.
-    let inner = [("charts/db/Chart.yaml", CHART), ("charts/db/templates/a", &large)];
+    let inner = [
+        ("charts/db/Chart.yaml", CHART),
+        ("charts/db/templates/a", &large),
+    ];
     assert_eq!(size(&inner), least);
 }

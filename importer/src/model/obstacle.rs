@@ -120,6 +120,9 @@ pub enum Obstacle {
     /// There is nothing to run in an environment.
     #[error("{0} has no operator, so there is nothing to run in an environment")]
     NoOperator(SolutionId),
+    /// There are charts to install, which nothing here does.
+    #[error("{0} brings Helm charts, which are not installed in environments")]
+    Charts(SolutionId),
     /// There is no environment of this name to import into; the other one may have been meant.
     #[error("there is no environment `{0}`")]
     UnknownEnvironment(EnvironmentName, Option<EnvironmentName>),

@@ -228,7 +228,12 @@ impl Planner<'_> {
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Option<Deployment>, Error> {
         let Asked { accepted, id, .. } = self.asked;
-        let operator = accepted.manifest().spec.operator.as_ref();
+        let spec = &accepted.manifest().spec;
+        if !spec.charts.is_empty() {
+            obstacles.push(Obstacle::Charts(id.clone()));
+            return Ok(None);
+        }
+        let operator = spec.operator.as_ref();
         if operator.is_none() && accepted.sets().is_empty() {
             obstacles.push(Obstacle::NoOperator(id.clone()));
             return Ok(None);

@@ -155,7 +155,9 @@ fn needs_cluster(accepted: &Accepted) -> Vec<String> {
     let operator = spec.operator.as_ref().map(|_| "operator".to_owned());
     let sets = spec.manifests.iter();
     let sets = sets.map(|set| format!("set {}", set.name));
-    crds.into_iter().chain(operator).chain(sets).collect()
+    let charts = spec.charts.iter().map(|it| format!("chart {}", it.name));
+    let carried = sets.chain(charts);
+    crds.into_iter().chain(operator).chain(carried).collect()
 }
 
 fn notes(accepted: &Accepted, client: &Client) -> Vec<String> {

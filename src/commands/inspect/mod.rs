@@ -1,5 +1,6 @@
 //! `solution inspect`: what an archive or a plan says of itself, without asking who signed it.
 
+mod charts;
 mod images;
 mod plan;
 mod sets;
@@ -16,6 +17,7 @@ use schemas::{
 
 use serde::Serialize;
 
+use self::charts::ChartLine;
 use self::images::ImageLine;
 use self::sets::SetLine;
 use super::give;
@@ -84,6 +86,8 @@ struct Inspected {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sets: Vec<SetLine>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    charts: Vec<ChartLine>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<ContentsEntry>,
 }
 
@@ -141,6 +145,7 @@ fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
     })?;
     let map = map(arguments, &listed, &images)?;
     let sets = sets::sets(&arguments.archive, &listed, &manifest.spec.manifests)?;
+    let charts = charts::charts(&arguments.archive, &listed, &manifest.spec.charts)?;
     let mut files = Vec::new();
     if arguments.files {
         files.extend_from_slice(listed.contents().entries());
@@ -155,6 +160,7 @@ fn inspect(arguments: &Arguments) -> Result<Inspected, Failure> {
         images,
         map,
         sets,
+        charts,
         manifest,
         files,
     })

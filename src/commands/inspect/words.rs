@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use schemas::{ContentsEntry, OperatorTemplate, listed};
 
-use super::{Inspected, sets};
+use super::{Inspected, charts, sets};
 use crate::render;
 
 /// What an image is: an artifact's type, or what it runs on.
@@ -61,6 +61,9 @@ pub(super) fn show(inspected: &Inspected) {
     let spec = &inspected.manifest.spec;
     for (set, line) in spec.manifests.iter().zip(&inspected.sets) {
         sets::show(set, line);
+    }
+    for (release, line) in spec.charts.iter().zip(&inspected.charts) {
+        charts::show(release, line);
     }
     for (name, parameter) in &spec.parameters {
         sets::show_parameter(name, parameter);

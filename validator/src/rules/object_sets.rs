@@ -1,40 +1,95 @@
-//! The sets of objects of a manifest, compared with one another.
+//! The sets of objects of a manifest and its charts, compared with one another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{
-    Condition, Namespace, ObjectSet, Parameter, ParameterName, ParameterType, Phase, SetName,
+    ChartRelease, Condition, Namespace, ObjectSet, Parameter, ParameterName, ParameterType, Phase,
+    SetName,
 };
 
 use super::Problem;
 use super::object::RECORDS;
-use crate::limits::SET_NAMESPACES;
+use crate::limits::{CHARTS, SET_NAMESPACES};
 
-/// What is wrong with the sets of a Solution that has these parameters.
+/// What is wrong with the sets and charts of a Solution that has these parameters.
 pub fn object_sets<'a>(
     sets: &'a [ObjectSet],
+    charts: &'a [ChartRelease],
     parameters: &'a BTreeMap<ParameterName, Parameter>,
 ) -> impl Iterator<Item = Problem> + 'a {
-    let by_name: BTreeMap<&SetName, &ObjectSet> = sets.iter().map(|set| (&set.name, set)).collect();
-    let problem = |set: &ObjectSet, words: String| Problem::Set(set.name.clone(), words);
-    let of_sets = sets.iter().flat_map(move |set| {
-        let needs = needs(set, &by_name);
-        let words = needs.into_iter().chain(condition(set, parameters));
-        words.map(move |words| problem(set, words))
-    });
-    let apart = twice(sets).chain(namespaces(sets)).chain(circle(sets));
-    apart
-        .map(move |(set, words)| problem(set, words))
-        .chain(of_sets)
+    let too_many = (charts.len() > CHARTS).then_some(Problem::Charts(charts.len()));
+    let all = move || {
+        let charts = charts.iter().take(CHARTS).map(Named::Chart);
+        sets.iter().map(Named::Set).chain(charts)
+    };
+    let phases: BTreeMap<&str, Phase> = all().map(|it| (it.name(), it.phase())).collect();
+    let needs =
+        all().flat_map(move |it| needs(it, &phases).into_iter().map(move |words| (it, words)));
+    let conditions = sets
+        .iter()
+        .filter_map(|set| Some((set, condition(set, parameters)?)));
+    let of_sets = namespaces(sets).chain(conditions);
+    let of_sets = of_sets.map(|(set, words)| (Named::Set(set), words));
+    let of_charts = charts
+        .iter()
+        .filter_map(|it| Some((Named::Chart(it), reserved(it)?)));
+    let apart = twice(all()).chain(circle(all().collect()));
+    let found = apart.chain(of_sets).chain(of_charts).chain(needs);
+    too_many
+        .into_iter()
+        .chain(found.map(|(it, words)| it.problem(words)))
+}
+
+/// A set or a chart: both share one space of names.
+#[derive(Clone, Copy)]
+enum Named<'a> {
+    Set(&'a ObjectSet),
+    Chart(&'a ChartRelease),
+}
+
+impl<'a> Named<'a> {
+    fn name(self) -> &'a str {
+        match self {
+            Self::Set(set) => set.name.as_str(),
+            Self::Chart(chart) => chart.name.as_str(),
+        }
+    }
+
+    fn needs(self) -> &'a [SetName] {
+        match self {
+            Self::Set(set) => &set.needs,
+            Self::Chart(chart) => &chart.needs,
+        }
+    }
+
+    fn phase(self) -> Phase {
+        match self {
+            Self::Set(set) => set.phase,
+            Self::Chart(_) => Phase::Install,
+        }
+    }
+
+    fn problem(self, words: String) -> Problem {
+        match self {
+            Self::Set(set) => Problem::Set(set.name.clone(), words),
+            Self::Chart(chart) => Problem::Chart(chart.name.clone(), words),
+        }
+    }
+}
+
+fn reserved(chart: &ChartRelease) -> Option<String> {
+    let namespace = chart.namespace.as_ref()?;
+    let words = format!("has the namespace `{namespace}`, where the records of imports lie");
+    (namespace.as_str() == RECORDS).then_some(words)
 }
 
 /// A set, and what is wrong with it.
 type Found<'a> = (&'a ObjectSet, String);
 
-fn twice(sets: &[ObjectSet]) -> impl Iterator<Item = Found<'_>> {
+fn twice<'a>(all: impl Iterator<Item = Named<'a>>) -> impl Iterator<Item = (Named<'a>, String)> {
     let mut first = BTreeSet::new();
-    let again = sets.iter().filter(move |set| !first.insert(&set.name));
-    again.map(|set| (set, "occurs twice".to_owned()))
+    let again = all.filter(move |it| !first.insert(it.name()));
+    again.map(|it| (it, "occurs twice".to_owned()))
 }
 
 fn namespaces(sets: &[ObjectSet]) -> impl Iterator<Item = Found<'_>> {
@@ -67,12 +122,12 @@ fn namespaces(sets: &[ObjectSet]) -> impl Iterator<Item = Found<'_>> {
     })
 }
 
-fn needs(set: &ObjectSet, by_name: &BTreeMap<&SetName, &ObjectSet>) -> Vec<String> {
+fn needs(of: Named<'_>, phases: &BTreeMap<&str, Phase>) -> Vec<String> {
     let mut found = Vec::new();
-    for needed in &set.needs {
-        match by_name.get(needed) {
-            None => found.push(format!("needs `{needed}`, which is no set")),
-            Some(other) if other.phase == Phase::Remove && set.phase == Phase::Install => {
+    for needed in of.needs() {
+        match phases.get(needed.as_str()) {
+            None => found.push(format!("needs `{needed}`, which is no set and no chart")),
+            Some(Phase::Remove) if of.phase() == Phase::Install => {
                 found.push(format!(
                     "needs `{needed}`, which is only applied when the Solution is removed"
                 ));
@@ -83,35 +138,40 @@ fn needs(set: &ObjectSet, by_name: &BTreeMap<&SetName, &ObjectSet>) -> Vec<Strin
     found
 }
 
-/// Sets that need one another: what is left when those are taken away that need none of the rest, again and again.
-fn circle(sets: &[ObjectSet]) -> impl Iterator<Item = Found<'_>> {
-    let mut waiting: BTreeMap<&SetName, usize> = sets.iter().map(|set| (&set.name, 0)).collect();
-    let mut needed_by: BTreeMap<&SetName, Vec<&SetName>> = BTreeMap::new();
-    for set in sets {
-        for needed in set.needs.iter().filter(|it| waiting.contains_key(it)) {
-            needed_by.entry(needed).or_default().push(&set.name);
+/// Those that need one another: what is left when those are taken away that need none of the rest, again and again.
+fn circle(all: Vec<Named<'_>>) -> impl Iterator<Item = (Named<'_>, String)> {
+    let mut waiting: BTreeMap<&str, usize> = all.iter().map(|it| (it.name(), 0)).collect();
+    let mut needed_by: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for it in &all {
+        for needed in it.needs() {
+            if waiting.contains_key(needed.as_str()) {
+                needed_by
+                    .entry(needed.as_str())
+                    .or_default()
+                    .push(it.name());
+            }
         }
     }
-    for set in needed_by.values().flatten() {
-        *waiting.entry(set).or_default() += 1;
+    for name in needed_by.values().flatten() {
+        *waiting.entry(*name).or_default() += 1;
     }
     let free = waiting.iter().filter(|(_, count)| **count == 0);
-    let mut open: Vec<&SetName> = free.map(|(set, _)| *set).collect();
+    let mut open: Vec<&str> = free.map(|(name, _)| *name).collect();
     while let Some(done) = open.pop() {
         waiting.remove(done);
-        for set in needed_by.get(done).into_iter().flatten() {
-            if let Some(count) = waiting.get_mut(set) {
+        for name in needed_by.get(done).into_iter().flatten() {
+            if let Some(count) = waiting.get_mut(name) {
                 *count -= 1;
                 if *count == 0 {
-                    open.push(set);
+                    open.push(*name);
                 }
             }
         }
     }
-    let left = sets
-        .iter()
-        .filter(move |set| waiting.contains_key(&set.name));
-    left.map(|set| (set, "needs itself, perhaps by way of others".to_owned()))
+    let left = all
+        .into_iter()
+        .filter(move |it| waiting.contains_key(it.name()));
+    left.map(|it| (it, "needs itself, perhaps by way of others".to_owned()))
 }
 
 fn condition(set: &ObjectSet, parameters: &BTreeMap<ParameterName, Parameter>) -> Option<String> {
@@ -138,7 +198,7 @@ mod tests {
     fn found(sets: &str) -> Vec<String> {
         let sets: Vec<ObjectSet> = yaml::from_slice(sets.as_bytes()).unwrap();
         let parameters = yaml::from_slice(b"{on: {type: boolean}, size: {type: integer}}").unwrap();
-        let problems = object_sets(&sets, &parameters);
+        let problems = object_sets(&sets, &[], &parameters);
         problems.map(|problem| problem.to_string()).collect()
     }
 
@@ -155,7 +215,7 @@ mod tests {
             ("[{name: a}, {name: a}]", "the set `a` occurs twice"),
             (
                 "[{name: a, needs: [b]}]",
-                "the set `a` needs `b`, which is no set",
+                "the set `a` needs `b`, which is no set and no chart",
             ),
             (
                 "[{name: a, needs: [a]}]",
@@ -197,6 +257,61 @@ mod tests {
             found(&many),
             ["the set `a` has 17 namespaces; at most 16 are read"]
         );
+    }
+
+    #[test]
+    fn charts_and_sets_share_one_space_of_names() {
+        let found = |charts: &str| -> Vec<String> {
+            let sets: Vec<ObjectSet> =
+                yaml::from_slice(b"[{name: a, needs: [web]}, {name: last, phase: remove}]")
+                    .unwrap();
+            let charts: Vec<ChartRelease> = yaml::from_slice(charts.as_bytes()).unwrap();
+            let none = BTreeMap::new();
+            let problems = object_sets(&sets, &charts, &none);
+            problems.map(|problem| problem.to_string()).collect()
+        };
+        let chart =
+            |name: &str, more: &str| format!("{{name: {name}, chart: web, version: 1.0.0{more}}}");
+        let web = chart("web", "");
+        assert_eq!(found(&format!("[{web}]")), [""; 0]);
+        for (charts, words) in [
+            (
+                vec![web.clone(), web.clone()],
+                "the chart `web` occurs twice",
+            ),
+            (
+                vec![web.clone(), chart("last", "")],
+                "the chart `last` occurs twice",
+            ),
+            (
+                vec![web.clone(), chart("b", ", needs: [c]")],
+                "the chart `b` needs `c`, which is no set and no chart",
+            ),
+            (
+                vec![chart("web", ", needs: [last]")],
+                "the chart `web` needs `last`, which is only applied when the Solution is removed",
+            ),
+            (
+                vec![chart("web", ", namespace: metalk8s-solutions")],
+                "the chart `web` has the namespace `metalk8s-solutions`, where the records of imports lie",
+            ),
+        ] {
+            assert_eq!(found(&format!("[{}]", charts.join(", "))), [words]);
+        }
+        let circle = found(&format!("[{}]", chart("web", ", needs: [a]")));
+        let words = "needs itself, perhaps by way of others";
+        assert_eq!(
+            circle,
+            [
+                format!("the set `a` {words}"),
+                format!("the chart `web` {words}")
+            ]
+        );
+        let many: Vec<String> = (0..=CHARTS)
+            .map(|number| chart(&format!("c{number}"), ""))
+            .collect();
+        let many = found(&format!("[{web}, {}]", many.join(", ")));
+        assert_eq!(many, ["there are 34 charts; at most 32 are read"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::placeholder::{self, Placeholder};
 use schemas::{ImagePlace, Namespace, ObjectSet, Parameter, ParameterName, printable_within};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{ImagesByName, Problem};
 use crate::limits::{PLACEHOLDER_PROBLEMS, POINTER};
@@ -34,31 +34,28 @@ impl<'a> PlaceholderNames<'a> {
     #[must_use]
     pub fn check(&self, document: &Value, set: &ObjectSet) -> Vec<Problem> {
         let namespaces: BTreeSet<&Namespace> = set.namespaces.iter().map(|it| &it.name).collect();
-        let mut problems = Vec::new();
-        placeholder::each_text(document, &mut |pointer, text| {
-            if problems.len() < PLACEHOLDER_PROBLEMS
-                && let Some(words) = self.first(text, &namespaces)
-            {
-                let pointer = printable_within(pointer, POINTER);
-                problems.push(Problem::Placeholder(pointer, words));
-            }
-        });
-        problems
+        let unknown = |it: &Placeholder| self.unknown(it, &namespaces);
+        let found = found(document, &unknown).into_iter();
+        found
+            .map(|(pointer, words)| Problem::Placeholder(pointer, words))
+            .collect()
     }
 
-    /// The first thing that is wrong with a text.
-    fn first(&self, text: &str, namespaces: &BTreeSet<&Namespace>) -> Option<String> {
-        if !text.contains("$(") {
-            return None;
-        }
-        let pieces = match placeholder::split(text) {
-            Ok(pieces) => pieces,
-            Err(error) => return Some(error.to_string()),
+    /// What is wrong with the placeholders in the values of a chart, which can only be images.
+    #[must_use]
+    pub fn check_values(&self, values: &Map<String, Value>) -> Vec<Problem> {
+        const AROUND: &str = "values";
+        let unknown = |it: &Placeholder| match it {
+            Placeholder::Image { .. } => self.unknown(it, &BTreeSet::new()),
+            _ => Some("only images have placeholders in the values of a chart".to_owned()),
         };
-        pieces.into_iter().find_map(|piece| match piece {
-            placeholder::Piece::Text(_) => None,
-            placeholder::Piece::Placeholder(it) => self.unknown(&it, namespaces),
-        })
+        // Values are no object: none of their fields is special.
+        let document = Value::from_iter([(AROUND, Value::Object(values.clone()))]);
+        let found = found(&document, &unknown).into_iter();
+        let below = |pointer: String| pointer[1 + AROUND.len()..].to_owned();
+        found
+            .map(|(pointer, words)| Problem::ValuesPlaceholder(below(pointer), words))
+            .collect()
     }
 
     fn unknown(
@@ -88,6 +85,37 @@ impl<'a> PlaceholderNames<'a> {
             Placeholder::Solution(_) => None,
         }
     }
+}
+
+/// The places of a document where a placeholder is wrong, each with the first thing that is.
+fn found(
+    document: &Value,
+    unknown: &dyn Fn(&Placeholder) -> Option<String>,
+) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    placeholder::each_text(document, &mut |pointer, text| {
+        if found.len() < PLACEHOLDER_PROBLEMS
+            && let Some(words) = first(text, unknown)
+        {
+            found.push((printable_within(pointer, POINTER), words));
+        }
+    });
+    found
+}
+
+/// The first thing that is wrong with a text.
+fn first(text: &str, unknown: &dyn Fn(&Placeholder) -> Option<String>) -> Option<String> {
+    if !text.contains("$(") {
+        return None;
+    }
+    let pieces = match placeholder::split(text) {
+        Ok(pieces) => pieces,
+        Err(error) => return Some(error.to_string()),
+    };
+    pieces.into_iter().find_map(|piece| match piece {
+        placeholder::Piece::Text(_) => None,
+        placeholder::Piece::Placeholder(it) => unknown(&it),
+    })
 }
 
 #[cfg(test)]
@@ -131,5 +159,25 @@ mod tests {
             };
             assert_eq!(found, expected, "{text}");
         }
+    }
+
+    #[test]
+    fn placeholders_in_values_are_images() {
+        let images = ["app:1"].map(|place| place.parse().unwrap());
+        let parameters = BTreeMap::new();
+        let names = PlaceholderNames::new(&images, &parameters);
+        let values = json!({
+            "kind": "$(image.repository:app)", "metadata": {"name": "$(image:none)"},
+            "a": ["$(param:size)", "$$(param:size)"],
+        });
+        let found = names.check_values(values.as_object().unwrap());
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            [
+                "/a/0: only images have placeholders in the values of a chart",
+                "/metadata/name: no image has the name `none`"
+            ]
+        );
     }
 }

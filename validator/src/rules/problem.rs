@@ -4,14 +4,17 @@
 use std::sync::Arc;
 
 use ::manifests::Unclear;
-use schemas::{ExpansionError, ImageName, ImagePlace, ImageReference, ParameterName, SetName};
+use schemas::{
+    ExpansionError, ImageName, ImagePlace, ImageReference, Namespace, ParameterName, ReleaseName,
+    SetName,
+};
 
 use super::RuleProblem;
-use crate::catalogue::{FindingInfo, images, manifest, manifests, operator};
+use crate::catalogue::{FindingInfo, charts, images, manifest, manifests, operator};
 use crate::finding::Findings;
 use crate::limits::{
-    OBJECT_FILES, OBJECT_TEXT, OBJECT_VALUES, OBJECTS, OPERATOR_DEFINITIONS, OPERATOR_FILES,
-    OPERATOR_TEXT, OPERATOR_VALUES, PARAMETERS,
+    CHARTS, OBJECT_FILES, OBJECT_TEXT, OBJECT_VALUES, OBJECTS, OPERATOR_DEFINITIONS,
+    OPERATOR_FILES, OPERATOR_TEXT, OPERATOR_VALUES, PARAMETERS,
 };
 
 /// One thing that is wrong with a document.
@@ -161,6 +164,15 @@ pub enum Problem {
     /// A set that does not fit to others or to the parameters.
     #[error("the set `{0}` {1}")]
     Set(SetName, String),
+    /// A chart that does not fit to others or to sets.
+    #[error("the chart `{0}` {1}")]
+    Chart(ReleaseName, String),
+    /// More charts than are read.
+    #[error("there are {0} charts; at most {CHARTS} are read")]
+    Charts(usize),
+    /// A place in the values of a chart where a placeholder is wrong.
+    #[error("{0}: {1}")]
+    ValuesPlaceholder(String, String),
     /// A parameter that cannot be what it says.
     #[error("the parameter `{0}` {1}")]
     Parameter(ParameterName, String),
@@ -226,6 +238,8 @@ impl Problem {
             Self::MentionedNamespace(..) => &manifests::NAMESPACE,
             Self::NotCompiled => &manifests::NOT_COMPILED,
             Self::Set(..) => &manifests::SETS,
+            Self::Chart(..) | Self::Charts(_) => &charts::RELEASE,
+            Self::ValuesPlaceholder(..) => &charts::PLACEHOLDER,
             Self::Parameter(..) | Self::Parameters(_) => &manifests::PARAMETER,
             Self::ObjectBytes(_) | Self::Objects(_) | Self::ObjectValues | Self::ObjectText => {
                 &manifests::BUDGET

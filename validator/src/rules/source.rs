@@ -9,10 +9,15 @@ use super::{Problem, images, operator};
 /// Finds the first thing that is wrong with `solution.yaml`, as far as it can be told without its images.
 pub fn check_source(spec: &SourceSpec) -> Result<(), Problem> {
     let SourceSpec {
-        images, operator, ..
+        images,
+        operator,
+        charts,
+        ..
     } = spec;
     let places: Vec<ImagePlace> = images.iter().map(SourceImage::place).collect();
-    let none = images.is_empty().then_some(Problem::NoImage).into_iter();
+    // The artifact of a chart is an image too.
+    let none = images.is_empty() && charts.is_empty();
+    let none = none.then_some(Problem::NoImage).into_iter();
     let of_images = images::repeated(&places).chain(images::overlapping(&places));
     let of_operator = operator.iter();
     let of_operator = of_operator.flat_map(|it| operator::operator(it, &places));

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod archives;
+mod charts;
 mod cluster;
 mod mistakes;
 mod sets;
@@ -20,7 +21,12 @@ use source::Source;
 use validator::{FINDINGS, Verdict};
 
 /// Findings that need more than a small archive; the tests beside the code produce them.
-const TESTED_BESIDE_THE_CODE: [&str; 3] = ["images.budget", "manifests.budget", "operator.budget"];
+const TESTED_BESIDE_THE_CODE: [&str; 4] = [
+    "charts.budget",
+    "images.budget",
+    "manifests.budget",
+    "operator.budget",
+];
 
 #[test]
 fn mistakes_of_publishers_are_found() {
@@ -30,6 +36,7 @@ fn mistakes_of_publishers_are_found() {
         mistakes::OPERATORS,
         cluster::CASES,
         sets::CASES,
+        charts::CASES,
         templates::CASES,
     ];
     for (name, change, expected) in tables.concat() {
@@ -91,6 +98,7 @@ fn every_finding_has_a_case() {
         mistakes::OPERATORS,
         cluster::CASES,
         sets::CASES,
+        charts::CASES,
         templates::CASES,
     ];
     let mistakes = tables.concat().into_iter().flat_map(|(_, _, ids)| ids);

@@ -293,6 +293,46 @@ impl Source {
         }
     }
 
+    /// The archive of a chart.
+    pub(crate) fn package(chart: &str, files: &[(&str, &str)]) -> Vec<u8> {
+        let files = [&[("Chart.yaml", chart)], files].concat();
+        let files = files
+            .iter()
+            .map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()));
+        ::charts::package(&files.collect()).unwrap()
+    }
+
+    /// Adds a chart with these files and its artifact.
+    pub(crate) fn chart(&mut self, files: &[(&str, &str)]) {
+        self.require_charts();
+        let chart = "{apiVersion: v2, name: web, version: 1.2.3}";
+        let archive = Self::package(chart, files);
+        let artifact = ::charts::Chart::read(&archive).unwrap().artifact(&archive);
+        self.images.push(Image {
+            place: "charts/web:1.2.3".to_owned(),
+            reference: None,
+            root: artifact.manifest,
+            documents: Vec::new(),
+            blobs: vec![artifact.config, archive.clone()],
+        });
+        self.put("charts/web/chart.tgz", archive);
+        let values =
+            "{image: {repository: $(image.repository:server), tag: $(image.tag:server)}}\n";
+        self.put("charts/web/values.yaml", values);
+        self.edit(
+            "manifest.yaml",
+            "images: [",
+            "images: ['charts/web:1.2.3', ",
+        );
+        let manifest = self.text("manifest.yaml");
+        let release = "  charts: [{name: web, chart: web, version: 1.2.3, needs: []}]\n";
+        self.put("manifest.yaml", format!("{manifest}{release}"));
+    }
+
+    pub(crate) fn require_charts(&mut self) {
+        self.requires.push(Feature::Charts.capability());
+    }
+
     /// Takes the operator out of the manifest of a source that carries sets.
     pub(crate) fn remove_operator(&mut self) {
         let text = self.text("manifest.yaml");

@@ -1,0 +1,114 @@
+//! Helm charts: packed with their values, checked, shown, and nothing that a site could not use.
+
+use schemas::Capability;
+use serde_json::{Value, json};
+
+use crate::common::Desk;
+use crate::stages;
+use fixtures::example::{Programs, Release};
+
+const PACK: [&str; 6] = ["pack", "source", "-o", "out.iso", "--key", "publisher.key"];
+const CHARTS: &str = "  charts:
+    - name: web
+      source: dir:chart
+      values: [values.yaml]
+      namespace: web
+      strategy: bootstrap-only
+      needs: [db]
+      timeout: 10m
+    - {name: db, source: 'dir:chart'}
+";
+
+/// The example with a chart in two releases; `metadata` is added to its Chart.yaml.
+fn desk(metadata: &str) -> Desk {
+    let desk = Desk::with_key();
+    desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
+    let text = String::from_utf8(desk.read("source/solution.yaml")).unwrap();
+    desk.write("source/solution.yaml", format!("{text}{CHARTS}"));
+    let chart =
+        "apiVersion: v2\nname: shop\nversion: 1.2.3+b\nappVersion: '7'\nkubeVersion: '>=1.28'\n";
+    for directory in ["chart/templates", "chart/crds"] {
+        std::fs::create_dir_all(desk.path(&format!("source/{directory}"))).unwrap();
+    }
+    desk.write("source/chart/Chart.yaml", format!("{chart}{metadata}"));
+    desk.write("source/chart/templates/a.yaml", "{{ .Values.image }}");
+    desk.write("source/chart/crds/a.yaml", "{}");
+    desk.write("source/values.yaml", "image: $(image:example-server)\n");
+    desk
+}
+
+#[test]
+fn a_chart_is_packed_checked_and_shown() {
+    let desk = desk("");
+    let packed = desk.solution(&[&PACK[..], &["--output", "json"]].concat());
+    assert_eq!(packed.code, 0, "{packed:?}");
+    let listed = stages::list(&desk.path("out.iso"));
+    let requires = &listed.statement().predicate.requires;
+    let requires: Vec<&str> = requires.iter().map(Capability::as_str).collect();
+    assert_eq!(requires, ["charts-0.1.0"]);
+    // The chart, the layer of its artifact and that of the other release are one content.
+    let contents = listed.contents();
+    let digest = contents.get("charts/web/chart.tgz").unwrap().digest;
+    let same = contents.entries().iter().filter(|it| it.digest == digest);
+    let paths: Vec<&str> = same.map(|it| it.path.as_str()).collect();
+    let hex = digest.hex();
+    let expected = [
+        format!("blobs/sha256/{hex}"),
+        "charts/db/chart.tgz".to_owned(),
+        "charts/web/chart.tgz".to_owned(),
+        format!("images/charts/shop/1.2.3_b/{hex}"),
+    ];
+    assert_eq!(paths, expected);
+    let offsets = paths
+        .iter()
+        .map(|path| listed.plan().extent_of(path).unwrap().offset);
+    let offsets: std::collections::BTreeSet<u64> = offsets.collect();
+    assert_eq!(offsets.len(), 1);
+    let validate = [
+        "validate",
+        "out.iso",
+        "--key",
+        "publisher.pub",
+        "--output",
+        "json",
+    ];
+    assert_eq!(desk.solution(&validate).json()["findings"], json!([]));
+    let shown = desk.solution(&["inspect", "out.iso"]).success();
+    let lines = "image       charts/shop:1.2.3_b  application/vnd.cncf.helm.config.v1+json\n";
+    assert!(shown.contains(lines), "{shown}");
+    let lines = "chart       web  shop 1.2.3+b
+  app        7
+  Kubernetes >=1.28
+  CRDs      1 file
+  namespace web
+  needs     db
+  strategy  installed once, then left alone
+  timeout   10m
+chart       db  shop 1.2.3+b
+";
+    assert!(shown.contains(lines), "{shown}");
+    let shown = ["inspect", "out.iso", "--output", "json"];
+    let line = |name: &str| -> Value {
+        json!({
+            "name": name, "artifact": "charts/shop:1.2.3_b", "appVersion": "7",
+            "kubeVersion": ">=1.28", "definitionFiles": 1,
+        })
+    };
+    let shown = desk.solution(&shown).json();
+    assert_eq!(shown["charts"], json!([line("web"), line("db")]));
+    let values = desk
+        .solution(&["cat", "out.iso", "charts/web/values.yaml"])
+        .success();
+    assert_eq!(values, "image: '$(image:example-server)'\n");
+}
+
+/// What a site could not install is said by whoever packs, before anything is collected.
+#[test]
+fn a_chart_that_needs_something_from_elsewhere_is_not_packed() {
+    let desk = desk("dependencies: [{name: cache, repository: 'https://r.test'}]\n");
+    let refused = desk.solution(&PACK);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    let words = "charts/ does not have the dependency `cache`";
+    assert!(refused.stderr.contains(words), "{refused:?}");
+    assert!(!desk.path("out.iso").exists());
+}
