@@ -109,122 +109,95 @@ fn a_chart_is_read_with_the_charts_in_it() {
     assert_eq!(chart.definitions, 2);
 }
 
+#[track_caller]
+fn all_refused<const N: usize>(cases: [(Vec<u8>, &str); N]) {
+    for (archive, words) in cases {
+        let said = refused(&archive);
+        assert!(said.starts_with(words), "{said}\n{words}");
+    }
+}
+
 #[test]
 fn archives_that_readers_unpack_differently_are_refused() {
     let good = with(&[]);
     assert!(Chart::read(&good).is_ok());
-    let twice = [good.clone(), good.clone()].concat();
-    let behind = [good.clone(), vec![0]].concat();
     let cut = tar(&[file("web/Chart.yaml", CHART)]);
-    let long = "a".repeat(limits::PATH);
+    let more = [cut.clone(), b"x".repeat(512)].concat();
     let mut sum = file("web/a", "x");
     sum[0] = b'x';
-    let huge = entry(b'0', "web/a", 1 << 30, b"");
     let mut base256 = entry(b'0', "web/a", 1, b"x");
     base256[124] = 0x80;
     seal(&mut base256[..512]);
-    for (archive, words) in [
+    let huge = entry(b'0', "web/a", 1 << 30, b"");
+    let behind = "has bytes behind its first gzip member";
+    let header = "has a damaged tar header at byte 1024";
+    let end = "ends before its end mark";
+    all_refused([
         (b"PK".to_vec(), "is not a whole gzip file"),
         (good[..good.len() - 4].to_vec(), "is not a whole gzip file"),
-        (twice, "has bytes behind its first gzip member"),
-        (behind, "has bytes behind its first gzip member"),
-        (gzip(&cut[..cut.len() - 512]), "ends before its end mark"),
-        (gzip(&cut[..600]), "ends before its end mark"),
-        (
-            gzip(&[cut.clone(), b"x".repeat(512)].concat()),
-            "has bytes behind its end mark",
-        ),
-        (with(&[sum]), "has a damaged tar header at byte 1024"),
-        (with(&[huge]), "ends before its end mark"),
-        (with(&[base256]), "has a damaged tar header at byte 1024"),
-        (
-            with(&[entry(b'2', "web/a", 0, b"")]),
-            "holds `web/a`, which is neither a file nor a directory",
-        ),
-        (
-            with(&[entry(b'1', "web/a", 0, b"")]),
-            "holds `web/a`, which is neither a file nor a directory",
-        ),
-        (
-            with(&[entry(b'3', "web/a", 0, b"")]),
-            "holds `web/a`, which is neither a file nor a directory",
-        ),
-        (
-            with(&[extended(b'x', "size", "9"), file("web/a", "x")]),
-            "extends the header of a file by `size`, which readers understand differently",
-        ),
-        (
-            with(&[extended(b'x', "GNU.sparse.major", "1"), file("web/a", "x")]),
-            "extends the header of a file by `GNU.sparse.major`, which readers understand differently",
-        ),
-        (
-            with(&[extended(b'g', "path", "web/b"), file("web/a", "x")]),
-            "extends the header of a file by `path`, which readers understand differently",
-        ),
-        (
-            with(&[extended(b'x', "path", "web/../b"), file("web/a", "x")]),
-            "holds `web/../b`, which is not a plain path below one directory",
-        ),
-        (
-            with(&[extended(b'x', "path", &long), file("web/a", "x")]),
-            &format!("holds `{long}`, which is not a plain path below one directory"),
-        ),
-        (
-            with(&[extended(b'x', "path", "web/b")]),
-            "ends before its end mark",
-        ),
-        (
-            with(&[file("../a", "x")]),
-            "holds `../a`, which is not a plain path below one directory",
-        ),
-        (
-            with(&[file("/web/a", "x")]),
-            "holds `/web/a`, which is not a plain path below one directory",
-        ),
-        (
-            with(&[file("other/a", "x")]),
-            "holds `other/a`, which is not a plain path below one directory",
-        ),
-        (
-            with(&[file("web\\a", "x")]),
-            "holds `web\\a`, which is not a plain path below one directory",
-        ),
-        (
-            with(&[file("web/c:/a", "x")]),
-            "holds `web/c:/a`, which is not a plain path below one directory",
-        ),
-        (
-            with(&[file("web/./a", "x")]),
-            "holds `web/./a`, which is not a plain path below one directory",
-        ),
-        (
-            with(&[file("web/a/", "x")]),
-            "holds `web/a/`, which is not a plain path below one directory",
-        ),
-        (
-            with(&[file("a", "x")]),
-            "holds `a`, which is not a plain path below one directory",
-        ),
+        ([good.clone(), good.clone()].concat(), behind),
+        ([good.clone(), vec![0]].concat(), behind),
+        (gzip(&cut[..cut.len() - 512]), end),
+        (gzip(&cut[..600]), end),
+        (gzip(&more), "has bytes behind its end mark"),
+        (with(&[sum]), header),
+        (with(&[base256]), header),
+        (with(&[huge]), end),
+        (with(&[extended(b'x', "path", "web/b")]), end),
+        (archive(&[]), "has no Chart.yaml"),
+    ]);
+}
+
+#[test]
+fn entries_are_plain_files_below_one_directory() {
+    let kind = "holds `web/a`, which is neither a file nor a directory";
+    let path = "which is not a plain path below one directory";
+    for link in *b"123467" {
+        assert_eq!(refused(&with(&[entry(link, "web/a", 0, b"")])), kind);
+    }
+    for name in [
+        "../a",
+        "/web/a",
+        "other/a",
+        "web\\a",
+        "web/c:/a",
+        "web/./a",
+        "web//a",
+        "web/a/",
+        "a",
+        "web/\u{202e}a",
+    ] {
+        let said = refused(&with(&[file(name, "x")]));
+        assert_eq!(said, format!("holds `{name}`, {path}"));
+    }
+    for name in ["web/../b".to_owned(), "a".repeat(limits::PATH + 1)] {
+        let said = refused(&with(&[extended(b'x', "path", &name), file("web/a", "x")]));
+        assert_eq!(said, format!("holds `{name}`, {path}"));
+    }
+    for (kind, key) in [
+        (b'x', "size"),
+        (b'x', "GNU.sparse.major"),
+        (b'x', "linkpath"),
+        (b'g', "path"),
+    ] {
+        let said = refused(&with(&[extended(kind, key, "9"), file("web/a", "x")]));
+        let words = format!(
+            "extends the header of a file by `{key}`, which readers understand differently"
+        );
+        assert_eq!(said, words);
+    }
+    let both = "holds `web/a` as a file and as a directory";
+    let other = "has its files below `other/`, not below `web/`";
+    let (a, below) = (file("web/a", "x"), file("web/a/b", "x"));
+    all_refused([
         (
             with(&[file("web/Chart.yaml", CHART)]),
             "holds `web/Chart.yaml` twice",
         ),
-        (
-            with(&[file("web/a", "x"), file("web/a/b", "x")]),
-            "holds `web/a` as a file and as a directory",
-        ),
-        (
-            with(&[file("web/a/b", "x"), file("web/a", "x")]),
-            "holds `web/a` as a file and as a directory",
-        ),
-        (
-            archive(&[file("other/Chart.yaml", CHART)]),
-            "has its files below `other/`, not below `web/`",
-        ),
-        (archive(&[]), "has no Chart.yaml"),
-    ] {
-        assert_eq!(refused(&archive), words);
-    }
+        (with(&[a.clone(), below.clone()]), both),
+        (with(&[below, a]), both),
+        (archive(&[file("other/Chart.yaml", CHART)]), other),
+    ]);
 }
 
 #[test]
@@ -266,82 +239,107 @@ fn bombs_are_refused_before_they_are_unpacked() {
 
 #[test]
 fn what_a_chart_says_is_judged() {
-    let chart = |text: &str| of(&[("Chart.yaml", text)]);
-    let more = |text: &str| chart(&format!("{CHART}{text}"));
-    for (archive, words) in [
-        (chart("a: ["), "Chart.yaml: "),
+    let said = |text: &str| refused(&of(&[("Chart.yaml", text)]));
+    for (text, words) in [
+        ("a: [", ""),
         (
-            chart("{name: web, version: 1.0.0}"),
-            "Chart.yaml: apiVersion is ``, not v1 or v2",
+            "{name: web, version: 1.0.0}",
+            "apiVersion is ``, not v1 or v2",
         ),
         (
-            chart("{apiVersion: v3, name: web, version: 1.0.0}"),
-            "Chart.yaml: apiVersion is `v3`",
+            "{apiVersion: v3, name: web, version: 1.0.0}",
+            "apiVersion is `v3`",
         ),
         (
-            chart("{apiVersion: v2, name: web}"),
-            "Chart.yaml: `` is not a valid version of a chart",
+            "{apiVersion: v2, name: web}",
+            "`` is not a valid version of a chart",
         ),
         (
-            chart("{apiVersion: v2, name: web, version: 1.0}"),
-            "Chart.yaml: `1` is not a valid version of a chart",
+            "{apiVersion: v2, name: web, version: 1.0}",
+            "`1` is not a valid version of a chart",
         ),
         (
-            chart("{apiVersion: v2, name: a/b, version: 1.0.0}"),
-            "Chart.yaml: `a/b` is not a valid name of a chart",
+            "{apiVersion: v2, name: a/b, version: 1.0.0}",
+            "`a/b` is not a valid name of a chart",
         ),
-        (more("type: library\n"), "Chart.yaml: type is `library`"),
-        (more("type: other\n"), "Chart.yaml: type is `other`"),
+    ] {
+        let said = said(text);
+        assert!(said.starts_with(&format!("Chart.yaml: {words}")), "{said}");
+    }
+    let more = |text: &str| said(&format!("{CHART}{text}\n"));
+    for (text, words) in [
+        ("type: library", "Chart.yaml: type is `library`"),
+        ("type: other", "Chart.yaml: type is `other`"),
         (
-            more("Version: 2.0.0\n"),
+            "Version: 2.0.0",
             "Chart.yaml has the field `Version`, which some readers take for another",
         ),
         (
-            more("dependencies: [{name: db}]\n"),
+            "dependencies: [{name: db}]",
             "charts/ does not have the dependency `db`",
         ),
-        (more("sources: text\n"), "Chart.yaml: invalid type"),
+        ("sources: text", "Chart.yaml: invalid type"),
+    ] {
+        let said = more(text);
+        assert!(said.starts_with(words), "{said}");
+    }
+}
+
+#[test]
+fn the_files_of_a_chart_are_judged() {
+    const V1: &str = "{apiVersion: v1, name: web, version: 1.0.0}";
+    for (chart, path, text, words) in [
         (
-            of(&[("Chart.yaml", CHART), ("requirements.yaml", "{}")]),
+            CHART,
+            "requirements.yaml",
+            "{}",
             "requirements.yaml is only read with `apiVersion: v1`",
         ),
         (
-            of(&[
-                ("Chart.yaml", "{apiVersion: v1, name: web, version: 1.0.0}"),
-                ("requirements.yaml", "dependencies: [{name: db}]"),
-            ]),
+            V1,
+            "requirements.yaml",
+            "dependencies: [{name: db}]",
             "charts/ does not have the dependency `db`",
         ),
         (
-            of(&[
-                ("Chart.yaml", "{apiVersion: v1, name: web, version: 1.0.0}"),
-                ("requirements.yaml", "name: other"),
-            ]),
+            V1,
+            "requirements.yaml",
+            "name: other",
             "requirements.yaml has the field `name`",
         ),
         (
-            of(&[("Chart.yaml", CHART), ("values.yaml", "[a]")]),
+            CHART,
+            "values.yaml",
+            "[a]",
             "values.yaml is not one mapping",
         ),
         (
-            of(&[("Chart.yaml", CHART), ("values.yaml", "a: 1\n---\nb: 2")]),
+            CHART,
+            "values.yaml",
+            "a: 1\n---\nb: 2",
             "values.yaml is not one mapping",
         ),
         (
-            of(&[("Chart.yaml", CHART), ("charts/db/values.yaml", "")]),
+            CHART,
+            "charts/db/values.yaml",
+            "",
             "in the chart `db`: has no Chart.yaml",
         ),
         (
-            of(&[("Chart.yaml", CHART), ("charts/a.tgz/Chart.yaml", CHART)]),
+            CHART,
+            "charts/a.tgz/Chart.yaml",
+            CHART,
             "in the chart `a.tgz`: holds `charts/a.tgz/`",
         ),
         (
-            of(&[("Chart.yaml", CHART), ("charts/a.tgz", "x")]),
+            CHART,
+            "charts/a.tgz",
+            "x",
             "in the chart `a.tgz`: is not a whole gzip file",
         ),
     ] {
-        let said = refused(&archive);
-        assert!(said.starts_with(words), "{said}\n{words}");
+        let said = refused(&of(&[("Chart.yaml", chart), (path, text)]));
+        assert!(said.starts_with(words), "{said}");
     }
 }
 
