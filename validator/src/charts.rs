@@ -137,8 +137,9 @@ impl Judge<'_> {
         bytes: &[u8],
     ) {
         let place = release.place();
-        let same = |image: &&Image| image.root.digest == chart.artifact(bytes).digest();
-        if self.images.get(&place).copied().filter(same).is_none() {
+        let digest = chart.artifact(bytes).digest();
+        let image = self.images.get(&place);
+        if image.is_none_or(|image| image.root.digest != digest) {
             let message = format_args!("the image `{place}` is not the artifact of this chart");
             self.findings.add(&ARTIFACT, &entry.path, message);
         }

@@ -16,10 +16,10 @@ pub struct ChartError {
 }
 
 fn around(charts: &[String]) -> String {
-    charts
+    let parts = charts
         .iter()
-        .map(|chart| format!("in the chart `{chart}`: "))
-        .collect()
+        .map(|it| ["in the chart `", it, "`: "].concat());
+    parts.collect()
 }
 
 impl From<ChartProblem> for ChartError {

@@ -21,7 +21,7 @@ fn noise() -> String {
         number = number
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
-        text += &format!("{number:016x}");
+        text += &number.to_string();
     }
     text
 }
