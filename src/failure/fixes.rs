@@ -58,6 +58,7 @@ const OWN_LOGIN: &str =
 const NOTHING_BEFORE: &str = "`solution status` lists what is imported, and `solution deploy NAME VERSION --allow-downgrade` runs an older version";
 const REVISIONS: &str = "`solution history NAME --environment NAME` shows what was deployed there; `solution deploy NAME VERSION` runs any imported version";
 const IMPORTED_ANEW: &str = "import the archive that ran with `--replace`; or `solution deploy NAME VERSION --allow-downgrade` runs the one that is imported now";
+const CHARTS: &str = "leave out `--environment`: the registry then offers each chart as `oci://`, and `helm install` takes it from there";
 const ONE_PREFIX: &str = "name one Solution, or import all into one registry under one prefix";
 const NO_VALUE: &str = "give one with `--set NAME=VALUE`, in a file with `--values FILE` if it is sensitive, or in the site's file for all that comes";
 const ALL_PARAMETERS: &str = "`solution inspect ARCHIVE` shows what each parameter takes";
@@ -118,9 +119,6 @@ fn way_out(obstacle: &O) -> String {
         O::CrdUnowned(_) => "find out who installed it; `--adopt crds` takes it over",
         O::NoCrds(_) => NO_CRDS,
         O::NoOperator(_) => "leave out `--environment`: the images become available without it",
-        O::Charts(_) => {
-            "leave out `--environment`: the registry then offers each chart as `oci://`, and `helm install` takes it from there"
-        }
         O::NoEnvironment(_) | O::OtherNamespace(..) => "`solution environment list` shows all",
         O::SeveralNamespaces(..) => "choose one with `--namespace`",
         O::NamespaceReserved(_) | O::NamespaceTaken(..) => OTHER_NAMESPACE,
@@ -168,6 +166,7 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::Immutable(_, recreate, _) => return recreated(recreate),
         Unfit::NoParameter(_, near) => return no_parameter(near.as_ref()),
         Unfit::NoKind(.., found) => other_kind(found),
+        Unfit::Charts(_) => CHARTS,
         Unfit::OwnedElsewhere(..) => ELSEWHERE,
         Unfit::LeftBehind(..) => LEFT_BEHIND,
         Unfit::OwnedByHelm(..) => HELM,

@@ -120,9 +120,6 @@ pub enum Obstacle {
     /// There is nothing to run in an environment.
     #[error("{0} has no operator, so there is nothing to run in an environment")]
     NoOperator(SolutionId),
-    /// There are charts to install, which nothing here does.
-    #[error("{0} brings Helm charts, which are not installed in environments")]
-    Charts(SolutionId),
     /// There is no environment of this name to import into; the other one may have been meant.
     #[error("there is no environment `{0}`")]
     UnknownEnvironment(EnvironmentName, Option<EnvironmentName>),
@@ -307,6 +304,9 @@ pub enum Misplaced {
 /// What keeps objects that are carried as they are from an environment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
+    /// There are charts to install, which nothing here does.
+    #[error("{0} brings Helm charts, which are not installed in environments")]
+    Charts(SolutionId),
     /// Objects of these names are the same Solution's in another environment.
     #[error("{0} in the environment `{1}` already has objects of these names: {2}")]
     OwnedElsewhere(SolutionName, String, String),
@@ -321,7 +321,7 @@ pub enum Unfit {
     Immutable(String, Recreate, String),
     /// Objects are of a kind that the cluster does not have in this version, and that nothing brings.
     #[error("{0} cannot be made: the cluster has no kind {1}{2}")]
-    NoKind(String, Gvk, KindIn),
+    NoKind(String, Gvk, Box<KindIn>),
     /// A parameter of the Solution has no value.
     #[error("the parameter `{0}` has no value")]
     NoValue(ParameterName),

@@ -17,7 +17,7 @@ use crate::model::cleanup::Cleanup;
 use crate::model::error::Error;
 use crate::model::inventory::{inventory, service_monitor};
 use crate::model::namespace_record::{Consent, Deployed, NamespaceRecord, namespace_reference};
-use crate::model::obstacle::{Above, Obstacle};
+use crate::model::obstacle::{Above, Obstacle, Unfit};
 use crate::model::own::OwnRecord;
 use crate::model::owner::{check_distinct, check_owner, look};
 use crate::model::record::{self, Record};
@@ -230,7 +230,7 @@ impl Planner<'_> {
         let Asked { accepted, id, .. } = self.asked;
         let spec = &accepted.manifest().spec;
         if !spec.charts.is_empty() {
-            obstacles.push(Obstacle::Charts(id.clone()));
+            obstacles.push(Unfit::Charts(id.clone()).into());
             return Ok(None);
         }
         let operator = spec.operator.as_ref();
@@ -334,9 +334,8 @@ impl Planner<'_> {
             .carrying(target, &place, &deployed, (&parameters, &patches))
             .plan(obstacles)
             .await?;
-        let place_now = (&place, space.as_ref());
-        let noted = (&mut deployed, standing.as_ref());
-        self.note_carried(place_now, &mut carried, noted, obstacles);
+        let now = (&place, space.as_ref(), standing.as_ref());
+        self.note_carried(now, &mut carried, &mut deployed, obstacles);
         let waves = self.waves(&carried, behind);
         objects.extend(carried.objects.drain(..).map(|carried| carried.object));
         uids.append(&mut carried.uids);
@@ -398,9 +397,9 @@ impl Planner<'_> {
     /// What of the sets is recorded with the environment.
     fn note_carried(
         &self,
-        (place, space): (&NamespaceRecord, Option<&Object>),
+        (place, space, standing): (&NamespaceRecord, Option<&Object>, Option<&Deployed>),
         carried: &mut Planned,
-        (deployed, standing): (&mut Deployed, Option<&Deployed>),
+        deployed: &mut Deployed,
         obstacles: &mut Vec<Obstacle>,
     ) {
         let solution = self.asked.id.name();

@@ -30,7 +30,7 @@ impl Unknown {
                 cluster: cluster.other_versions(&kind).await?,
                 archive: defined(&kind, definitions.clone()),
             };
-            obstacles.push(Unfit::NoKind(named(objects), kind, found).into());
+            obstacles.push(Unfit::NoKind(named(objects), kind, Box::new(found)).into());
         }
         Ok(obstacles)
     }
@@ -86,7 +86,7 @@ mod tests {
                 archive: texts(archive),
             };
             let kind = Gvk::new("a.test/v1", "Thing");
-            Unfit::NoKind("Thing n/x".to_owned(), kind, found).to_string()
+            Unfit::NoKind("Thing n/x".to_owned(), kind, Box::new(found)).to_string()
         };
         let missing = "Thing n/x cannot be made: the cluster has no kind Thing in a.test/v1";
         assert_eq!(

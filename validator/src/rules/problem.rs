@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use ::manifests::Unclear;
 use schemas::{
-    ExpansionError, ImageName, ImagePlace, ImageReference, Namespace, ParameterName, ReleaseName,
-    SetName,
+    ExpansionError, ImageName, ImagePlace, ImageReference, ParameterName, ReleaseName, SetName,
 };
 
 use super::RuleProblem;
