@@ -41,6 +41,10 @@ pub const NARROWINGS: usize = 1000;
 /// other Solutions, and twice in a receipt. 256 parameters have 250 bytes each.
 pub const PARAMETERS_SIZE: usize = 64 * 1024;
 
+/// The Secrets of a Solution's sensitive values that rights are printed for, which name each: a value that changes every
+/// month has one for more than two years. `undeploy` begins again with the first.
+pub const SECRET_NUMBERS: u32 = 32;
+
 /// How far what goes with an object is followed: to what belongs to it, what belongs to that, and so on. Programs make four
 /// generations; whoever makes more is told that they stay.
 pub const GENERATIONS: usize = 8;

@@ -14,12 +14,14 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::{Accepted, CarriedSet};
 
+use crate::limits;
 use crate::model::carried::{CarriedRecord, RecordedObject};
 use crate::model::error::Error;
 use crate::model::parameters::ParameterValues;
 use crate::model::space::{self, Labels};
 use crate::model::stage::Stage;
 use crate::model::vocabulary as v;
+use crate::plan::parameters::number_of;
 use crate::plan::patches::Patches;
 use crate::plan::{login, parameters};
 
@@ -437,7 +439,21 @@ pub(crate) fn of_any_site(
             .any(|parameter| parameter.sensitive)
             .then(|| parameters::secret((id.name(), 1), namespace, &ParameterValues::new())),
     };
-    rendering.objects(&mut Patches::new(&[]))
+    let mut objects = rendering.objects(&mut Patches::new(&[]))?;
+    let number = |it: &Carried| number_of(it.object.reference(), id.name(), namespace);
+    if let Some(first) = objects.iter().find(|it| number(it) == Some(1)).cloned() {
+        // Rights to Secrets are given by name.
+        for number in 2..=limits::SECRET_NUMBERS {
+            let secret = (id.name(), number);
+            let secret = parameters::secret(secret, namespace, &ParameterValues::new());
+            let object = Object::new(secret)?;
+            objects.push(Carried {
+                object,
+                ..first.clone()
+            });
+        }
+    }
+    Ok(objects)
 }
 
 /// The definitions of custom resources that an archive has.
