@@ -1,5 +1,5 @@
-//! Archives of Helm charts: what is read has an artifact that readers of images read. The fuzzer decides names, kinds and contents of the entries; a quarter of the inputs are
-//! taken for the tar itself.
+//! Archives of Helm charts: what is read has an artifact that readers of images read. The fuzzer decides names, kinds and
+//! contents of the entries; a quarter of the inputs are taken for the tar itself.
 #![no_main]
 
 use std::io::Write as _;

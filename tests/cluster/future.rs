@@ -11,12 +11,12 @@ use crate::stages;
 fn write_later(site: &Site, archive: &str) {
     let listed = stages::list(&site.desk.path("1.0.0.iso"));
     let mut info = stages::info(&listed);
-    info.optional = vec!["charts".to_owned(), "note.txt".to_owned()];
+    info.optional = vec!["later".to_owned(), "note.txt".to_owned()];
     let mut files = stages::files(&listed);
     let role = listed.read("operator/deploy/role.yaml", 1 << 20).unwrap();
     for (path, bytes) in [
-        ("charts/deploy/role.yaml", role),
-        ("charts/images/app/9/manifest.json", b"{}".to_vec()),
+        ("later/deploy/role.yaml", role),
+        ("later/images/app/9/manifest.json", b"{}".to_vec()),
         ("note.txt", b"one file".to_vec()),
     ] {
         files.push(ArchiveFile::from_bytes(path.parse().unwrap(), bytes));
