@@ -30,30 +30,38 @@ impl Ready<'_> {
             place.solutions.insert(solution.clone(), deployed);
             place.coming.remove(solution);
         };
+        let version = self.asked.id.version();
         let mut place = deployment.place.clone();
+        let labels = deployment.labels();
         if let Some(standing) = place.solutions.get_mut(solution)
-            && *standing != deployment.deployed
+            && standing.labels != labels
         {
             // Known before they are given, so that they can be taken back whatever happens.
-            standing.labels = deployment.labels();
-            let coming = self.asked.id.version().clone();
-            place.coming.insert(solution.clone(), coming);
+            standing.labels = labels;
             place.write(leased).await?;
         }
         place.write_space_as(deployment.space(), leased).await?;
-        if deployment.standing.is_none() {
-            // Noted before the first object, so that there is an undo whatever happens.
-            note(&mut place);
-            let coming = self.asked.id.version().clone();
-            place.coming.insert(solution.clone(), coming);
-        }
-        place.write(leased).await?;
+        let begun = match &deployment.standing {
+            None => {
+                // Noted before the first object, so that there is an undo whatever happens.
+                note(&mut place);
+                place.coming.insert(solution.clone(), version.clone());
+                place.write(leased).await?;
+                None
+            }
+            Some(standing) if *standing == deployment.deployed => None,
+            Some(_) => {
+                let mut begun = place.clone();
+                begun.coming.insert(solution.clone(), version.clone());
+                Some(begun)
+            }
+        };
         let (new, before) = (&deployment.carried, &deployment.carried_before);
         let proving = self.proof.as_ref().map(|proof| proof.recorded(solution));
         let known = proving.unwrap_or_default().with(before);
         self.record_carried(deployment, &new.with(&known), leased)
             .await?;
-        if let Err(error) = self.replace(deployment, leased).await {
+        if let Err(error) = self.replace(deployment, begun.as_ref(), leased).await {
             let place = &mut deployment.place.clone();
             match &error {
                 Error::Unpulled(_) => {
@@ -85,16 +93,21 @@ impl Ready<'_> {
         place.write(leased).await
     }
 
-    /// Puts the operator's objects in the place of those that are there.
+    /// Puts the operator's objects in the place of those that are there. That this has `begun` is recorded once an image
+    /// was pulled: before, nothing has changed.
     pub(crate) async fn replace(
         &self,
         deployment: &Deployment,
+        begun: Option<&NamespaceRecord>,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let (solution, namespace) = (self.asked.id.name(), &deployment.namespace);
         let place = (leased.cluster, leased.authority);
         let before = self.before(deployment, place).await?;
         self.prove(deployment, leased).await?;
+        if let Some(place) = begun {
+            place.write(leased).await?;
+        }
         if let Err(error) = self.roll_out(deployment, leased).await {
             return Err(self.take_back(error, before, deployment, leased).await);
         }

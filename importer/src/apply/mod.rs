@@ -131,7 +131,7 @@ impl Ready<'_> {
             let written = match (leased.authority, &decided.deployment) {
                 (Authority::Cluster, _) => self.write(decided, leased).await,
                 (Authority::Namespace(_), Some(deployment)) => {
-                    self.replace(deployment, leased).await
+                    self.replace(deployment, None, leased).await
                 }
                 (Authority::Namespace(_), None) => Ok(()),
             };
