@@ -54,8 +54,7 @@ fn an_import_takes_no_more_requests_than_are_written_down() {
         (ready.elapsed() > LONG).then_some(())
     });
     let again = import(&site, "1.1.0.iso", &[]);
-    // An upgrade first notes that it is on its way: two more.
-    let runs = [(&first, 141), (&upgrade, 123), (&again, 94)];
+    let runs = [(&first, 141), (&upgrade, 122), (&again, 92)];
     let counted = runs.map(|(requests, _)| requests.iter().filter(|it| !waits(it)).count());
     let expected = runs.map(|(_, most)| most..=most + MARGIN);
     let mut each = expected.iter().zip(&counted);

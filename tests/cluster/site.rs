@@ -7,8 +7,9 @@
 //! kubectl as the cluster's administrator.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use fixtures::example::{Programs, Release};
@@ -33,6 +34,32 @@ const USER: &str = "importer";
 /// What the names of its roles begin with.
 const ROLE: &str = "site:";
 
+/// What every site begins with: made once, since compressing the programs takes longer than much that is tested.
+static EXAMPLE: LazyLock<Desk> = LazyLock::new(|| {
+    let program = |name: &str| {
+        let path = programs().join(name);
+        assert!(
+            path.exists(),
+            "{} is missing: `cargo build -p {name}`",
+            path.display()
+        );
+        path
+    };
+    // It goes with the cluster: what is static is never dropped.
+    let baseline = PathBuf::from(variable("SOLUTION_TEST_BASELINE"));
+    let desk = Desk::with_key_in(baseline.parent().unwrap());
+    let programs =
+        Programs::read(&program("example-operator"), &program("example-server")).unwrap();
+    for release in Release::ALL {
+        let version = release.to_string();
+        desk.write_example(&programs, release, &version);
+        let archive = format!("{version}.iso");
+        desk.solution(&["pack", &version, "-o", &archive, "--key", "publisher.key"])
+            .success();
+    }
+    desk
+});
+
 /// A site, and the archives of the example in both versions.
 pub(crate) struct Site {
     pub(crate) desk: Desk,
@@ -47,27 +74,8 @@ pub(crate) struct Site {
 impl Site {
     /// A desk with `1.0.0.iso` and `1.1.0.iso`, signed with `publisher`.
     pub(crate) fn new(prefix: &str) -> Self {
-        let desk = Desk::with_key();
-        let program = |name: &str| {
-            let path = programs().join(name);
-            assert!(
-                path.exists(),
-                "{} is missing: `cargo build -p {name}`",
-                path.display()
-            );
-            path
-        };
-        let programs =
-            Programs::read(&program("example-operator"), &program("example-server")).unwrap();
-        for release in Release::ALL {
-            let version = release.to_string();
-            desk.write_example(&programs, release, &version);
-            let archive = format!("{version}.iso");
-            desk.solution(&["pack", &version, "-o", &archive, "--key", "publisher.key"])
-                .success();
-        }
         let mut site = Self {
-            desk,
+            desk: EXAMPLE.copy(),
             prefix: format!("{prefix}-{}", std::process::id()),
             user: String::new(),
             granted: Mutex::default(),

@@ -101,9 +101,25 @@ impl Desk {
 
     /// A desk with a key pair, `publisher`.
     pub(crate) fn with_key() -> Self {
-        let desk = Self::new();
+        Self::with_key_in(&std::env::temp_dir())
+    }
+
+    /// The same, in this directory.
+    pub(crate) fn with_key_in(directory: &Path) -> Self {
+        let directory = tempfile::tempdir_in(directory).unwrap();
+        let desk = Self { directory };
         desk.solution(&["keygen", "publisher"]).success();
         desk
+    }
+
+    /// Another desk with all that is on this one.
+    pub(crate) fn copy(&self) -> Self {
+        let copy = Self::new();
+        let mut command = Command::new("cp");
+        command.args(["--archive", "--reflink=auto"]);
+        command.args([self.path("."), copy.path(".")]);
+        Answer::of(&mut command).success();
+        copy
     }
 
     /// A desk with a key pair and the example Solution of placeholder programs, packed as `example.iso`.
