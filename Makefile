@@ -23,8 +23,8 @@ test: ## Everything: installs what it needs (as root), then all tests against re
 	$(MAKE) --no-print-directory test-hostile FUZZ_SECONDS=6
 
 test-interop: ## Foreign programs judge keys, images and archives
-	cargo test --features interop -p iso9660 -p signing -p archive -p packager -p fixtures -p solution \
-	    --test foreign --test reference --test openssl --test skopeo --test interop
+	cargo test --features interop -p iso9660 -p signing -p archive -p packager -p fixtures -p helm -p solution \
+	    --test foreign --test helm --test reference --test openssl --test skopeo --test interop
 
 test-kernel: ## Debian's kernel mounts archives in an emulated machine
 	cargo test --features kernel -p solution --test kernel

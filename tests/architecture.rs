@@ -22,6 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("registry", &["schemas", "watch"]),
     ("deployer", &["watch"]),
     ("charts", &["schemas"]),
+    ("helm", &["schemas", "watch"]),
     ("manifests", &["files", "schemas"]),
     (
         "release",

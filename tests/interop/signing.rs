@@ -299,8 +299,8 @@ fn the_policies_of_the_machine_count_for_everybody() {
 
 /// Whether cosign accepts an envelope over a file, by this key.
 fn cosign(directory: &Path, envelope: &str, key: &str, file: &str) -> bool {
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/cosign");
-    let program = Answer::of(Command::new(program).arg("--path")).success();
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/program");
+    let program = Answer::of(Command::new(program).args(["cosign", "--path"])).success();
     let lines = SIGNING
         .split_once("cosign verify-blob-attestation")
         .expect("docs/signing.md has the line")

@@ -1,4 +1,4 @@
-// cosign, as a tool of a module that holds no code, every byte pinned by go.sum: tests/interop/cosign builds it. To move to
+// cosign, as a tool of a module that holds no code, every byte pinned by go.sum: tests/interop/program builds it. To move to
 // another version: `GOFLAGS=-mod=mod go get -tool github.com/sigstore/cosign/v3/cmd/cosign@VERSION`.
 module solution.invalid/tests/interop/tools/cosign
 

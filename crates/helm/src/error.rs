@@ -1,0 +1,58 @@
+//! Why Helm did not do what it was asked to.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use watch::Cancelled;
+
+/// What went wrong with a run of Helm.
+#[derive(Debug, thiserror::Error)]
+pub enum HelmError {
+    /// There is no such program.
+    #[error("there is no program `{}`", .0.display())]
+    Missing(PathBuf),
+    /// It cannot be started, or what it is given cannot be written.
+    #[error("cannot run `{}`", program.display())]
+    Run {
+        /// The program.
+        program: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// It says of itself that it is something else, or another version.
+    #[error("`{}` is not Helm 4: it says `{said}`", program.display())]
+    NotHelm4 {
+        /// The program.
+        program: PathBuf,
+        /// What it says of its version, shortened.
+        said: String,
+    },
+    /// It failed.
+    #[error("helm {verb}: {said}")]
+    Failed {
+        /// What it was asked to do.
+        verb: &'static str,
+        /// The last that it said.
+        said: String,
+    },
+    /// It did not end in time.
+    #[error("helm {verb} did not end within {} s", limit.as_secs())]
+    TooLong {
+        /// What it was asked to do.
+        verb: &'static str,
+        /// How long it may take.
+        limit: Duration,
+    },
+    /// It wrote more than is read.
+    #[error("helm {verb} wrote more than {limit} bytes")]
+    TooMuch {
+        /// What it was asked to do.
+        verb: &'static str,
+        /// Bytes that it may write.
+        limit: u64,
+    },
+    /// The work was ended before it was done.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}

@@ -1,0 +1,58 @@
+//! The directory that a run of Helm has for itself, instead of all places where it would find something of the user's.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+/// What Helm is told by variables about where its files lie, and the directory that it gets for each.
+const PLACES: [(&str, &str); 6] = [
+    ("HOME", ""),
+    ("HELM_CACHE_HOME", "cache"),
+    ("HELM_CONFIG_HOME", "config"),
+    ("HELM_DATA_HOME", "data"),
+    ("HELM_PLUGINS", "plugins"),
+    ("KUBECACHEDIR", "kube"),
+];
+
+/// A directory that only this user can look into, and that goes with the value.
+#[derive(Debug)]
+pub struct Home(TempDir);
+
+impl Home {
+    /// An empty one.
+    pub fn new() -> io::Result<Self> {
+        let home = Self(tempfile::tempdir()?);
+        for (_, directory) in PLACES.iter().filter(|(_, it)| !it.is_empty()) {
+            DirBuilder::new().mode(0o700).create(home.path(directory))?;
+        }
+        Ok(home)
+    }
+
+    /// A path in it.
+    #[must_use]
+    pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Writes a new file that only this user can read; the directories above it are made.
+    pub fn write(&self, name: impl AsRef<Path>, bytes: &[u8]) -> io::Result<PathBuf> {
+        let path = self.path(name);
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        let mut new = OpenOptions::new();
+        new.write(true).create_new(true).mode(0o600);
+        new.open(&path)?.write_all(bytes)?;
+        Ok(path)
+    }
+
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static OsStr, PathBuf)> + '_ {
+        let place =
+            |(name, directory): (&'static str, &str)| (OsStr::new(name), self.path(directory));
+        PLACES.into_iter().map(place)
+    }
+}

@@ -1,0 +1,17 @@
+//! Runs the `helm` program, version 4, apart from everything of the user's and within limits.
+//!
+//! This crate must not know what a chart contains nor what a cluster has: it is given a chart's bytes and says what Helm
+//! said.
+
+mod error;
+mod home;
+pub mod limits;
+mod program;
+mod render;
+mod run;
+
+pub use error::HelmError;
+pub use home::Home;
+pub use program::Helm;
+pub use render::Rendering;
+pub use run::Run;

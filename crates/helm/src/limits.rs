@@ -1,0 +1,17 @@
+//! The named limits of what Helm may do, each with its reason.
+
+use std::time::Duration;
+
+/// Bytes that Helm may write to its standard output: ten times what the largest charts in use render to.
+pub const OUTPUT: u64 = 64 * 1024 * 1024;
+/// Bytes of its standard error that are kept, the last ones: a failure is told at the end.
+pub const SAID: usize = 16 * 1024;
+/// How long a rendering may take: charts in use take a second. A template can go on for ever.
+pub const RENDERING: Duration = Duration::from_mins(1);
+/// How long it may take to say its version.
+pub const VERSION: Duration = Duration::from_secs(20);
+/// Bytes of address space: Go reserves more than a gigabyte before it does anything, the largest charts in use need 100
+/// MB more. A template can ask for all there is.
+pub const MEMORY: u64 = 4 * 1024 * 1024 * 1024;
+/// How long it has to end by itself once it is asked to: it notes in the cluster that a release failed.
+pub const FAREWELL: Duration = Duration::from_secs(10);

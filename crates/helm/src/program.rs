@@ -1,0 +1,101 @@
+//! A program that says of itself that it is Helm 4.
+
+use std::path::{Path, PathBuf};
+
+use watch::Cancel;
+
+use crate::error::HelmError;
+use crate::home::Home;
+use crate::limits;
+use crate::run::{self, Run};
+
+/// Helm, version 4. Version 3 sends no hooks to a post-renderer and knows other flags.
+#[derive(Clone, Debug)]
+pub struct Helm {
+    program: PathBuf,
+    version: String,
+}
+
+impl Helm {
+    /// The program at a path, once it has said its version.
+    pub fn at(program: &Path) -> Result<Self, HelmError> {
+        let mut helm = Self {
+            program: program.to_owned(),
+            version: String::new(),
+        };
+        let home = helm.home()?;
+        let mut run = Run::new(&home, "version");
+        run.time = limits::VERSION;
+        run.flag("template", "{{.Version}}");
+        let said = match helm.run(&run, Cancel::never()) {
+            Ok(said) => String::from_utf8_lossy(&said).trim().to_owned(),
+            Err(HelmError::Failed { said, .. }) => said,
+            Err(error) => return Err(error),
+        };
+        if !is_4(&said) {
+            let said = said.chars().take(80).collect();
+            let program = helm.program;
+            return Err(HelmError::NotHelm4 { program, said });
+        }
+        helm.version = said;
+        Ok(helm)
+    }
+
+    /// What it says of its version, such as `v4.3.1`.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// A new directory for a run.
+    pub fn home(&self) -> Result<Home, HelmError> {
+        Home::new().map_err(|source| self.failed(source))
+    }
+
+    pub(crate) fn failed(&self, source: std::io::Error) -> HelmError {
+        run::failed(&self.program, source)
+    }
+
+    /// Runs it, and returns what it wrote.
+    pub fn run(&self, run: &Run<'_>, cancel: Cancel<'_>) -> Result<Vec<u8>, HelmError> {
+        run::run(&self.program, run, cancel)
+    }
+}
+
+/// Builds without a release's flags say `v4.3`.
+fn is_4(said: &str) -> bool {
+    let of_version = |c: char| c.is_ascii_alphanumeric() || ".-+".contains(c);
+    said.starts_with("v4.") && said.len() < 80 && said.chars().all(of_version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_versions_4_are_taken() {
+        for said in ["v4.3.1", "v4.3", "v4.0.0-rc.1", "v4.1.0+g1234"] {
+            assert!(is_4(said), "{said}");
+        }
+        for said in ["", "v3.22.0", "v40.1", "4.3.1", "v4.3.1 and more", "v4"] {
+            assert!(!is_4(said), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_program_is_said_with_its_path() {
+        let error = Helm::at(Path::new("/nowhere/helm")).unwrap_err();
+        assert!(matches!(error, HelmError::Missing(path) if path == Path::new("/nowhere/helm")));
+        let error = Helm::at(Path::new("/dev/null")).unwrap_err();
+        assert!(matches!(error, HelmError::Run { .. }), "{error:?}");
+        let error = Helm::at(Path::new("/bin/echo")).unwrap_err();
+        let said = "`/bin/echo` is not Helm 4: it says `version --template={{.Version}}`";
+        assert_eq!(error.to_string(), said);
+    }
+}

@@ -1,0 +1,230 @@
+//! One run of the program: its environment, its time, its memory and what it writes.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+use watch::Cancel;
+
+use crate::error::HelmError;
+use crate::home::Home;
+use crate::limits;
+
+/// How often it is looked whether the work is to end.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What Helm is to do.
+#[derive(Debug)]
+pub struct Run<'a> {
+    /// Where its files lie.
+    pub home: &'a Home,
+    /// How long it may take.
+    pub time: Duration,
+    /// What its environment has besides: nothing of this program's own comes by itself.
+    pub environment: Vec<(OsString, OsString)>,
+    verb: &'static str,
+    arguments: Vec<OsString>,
+}
+
+impl<'a> Run<'a> {
+    /// A verb that has an hour, and nothing in its environment.
+    #[must_use]
+    pub fn new(home: &'a Home, verb: &'static str) -> Self {
+        Self {
+            home,
+            time: Duration::from_hours(1),
+            environment: Vec::new(),
+            verb,
+            arguments: vec![verb.into()],
+        }
+    }
+
+    /// Adds arguments, which must not begin with `-`.
+    pub fn arguments(&mut self, arguments: impl IntoIterator<Item = OsString>) {
+        self.arguments.extend(arguments);
+    }
+
+    /// Adds a flag with its value, whatever that begins with.
+    pub fn flag(&mut self, name: &str, value: impl AsRef<OsStr>) {
+        let mut flag = OsString::from(format!("--{name}="));
+        flag.push(value);
+        self.arguments.push(flag);
+    }
+}
+
+/// One that is ended if it is still there when nobody waits for it any more.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // Both fail if it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The first bytes of a stream, and whether there were more.
+struct Heard {
+    bytes: Vec<u8>,
+    more: bool,
+}
+
+/// Runs a program, and returns what it wrote.
+///
+/// # Panics
+///
+/// Never: both of its streams are piped.
+pub(crate) fn run(program: &Path, run: &Run<'_>, cancel: Cancel<'_>) -> Result<Vec<u8>, HelmError> {
+    cancel.go_on()?;
+    let mut command = Command::new(program);
+    command.args(&run.arguments).env_clear();
+    command.envs(run.home.variables());
+    command.envs(run.environment.iter().map(|(name, value)| (name, value)));
+    // Its own group: an interruption at the terminal is told by us, once.
+    command.process_group(0).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => HelmError::Missing(program.to_owned()),
+        _ => failed(program, source),
+    })?;
+    let mut child = Guard(child);
+    let memory = Some(limits::MEMORY);
+    let memory = Rlimit {
+        current: memory,
+        maximum: memory,
+    };
+    // One that has ended already needs no limit.
+    let _ = prlimit(pid(&child.0), Resource::As, memory);
+    let (stdout, stderr) = (child.0.stdout.take(), child.0.stderr.take());
+    let stdout = hear(stdout.expect("it is piped"), first);
+    let stderr = hear(stderr.expect("it is piped"), last);
+    let said = attend(run, &mut child, &stdout, cancel)?;
+    let status = child.0.wait().map_err(|it| failed(program, it))?;
+    match said {
+        Some(said) if status.success() => Ok(said),
+        _ => Err(HelmError::Failed {
+            verb: run.verb,
+            said: words(&stderr.recv_timeout(TICK).unwrap_or_default()),
+        }),
+    }
+}
+
+/// What the operating system refused.
+pub(crate) fn failed(program: &Path, source: io::Error) -> HelmError {
+    HelmError::Run {
+        program: program.to_owned(),
+        source,
+    }
+}
+
+/// Waits until it has said all and ended: what it said; none if it could not be heard.
+fn attend(
+    run: &Run<'_>,
+    child: &mut Guard,
+    stdout: &Receiver<Heard>,
+    cancel: Cancel<'_>,
+) -> Result<Option<Vec<u8>>, HelmError> {
+    let deadline = Instant::now() + run.time;
+    let verb = run.verb;
+    let mut heard = None;
+    loop {
+        if let Err(cancelled) = cancel.go_on() {
+            take_leave(child);
+            return Err(cancelled.into());
+        }
+        if Instant::now() >= deadline {
+            take_leave(child);
+            let limit = run.time;
+            return Err(HelmError::TooLong { verb, limit });
+        }
+        if heard.is_some() {
+            match child.0.try_wait() {
+                Ok(None) => thread::sleep(TICK),
+                _ => return Ok(heard),
+            }
+            continue;
+        }
+        match stdout.recv_timeout(TICK) {
+            Ok(Heard { more: true, .. }) => {
+                let limit = limits::OUTPUT;
+                return Err(HelmError::TooMuch { verb, limit });
+            }
+            Ok(Heard { bytes, .. }) => heard = Some(bytes),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+        }
+    }
+}
+
+/// Asks it to end, and gives it time to: half done, a release cannot be worked with.
+fn take_leave(child: &mut Guard) {
+    if let Some(pid) = pid(&child.0) {
+        // It fails if it has ended.
+        let _ = kill_process(pid, Signal::TERM);
+    }
+    let deadline = Instant::now() + limits::FAREWELL;
+    while Instant::now() < deadline && matches!(child.0.try_wait(), Ok(None)) {
+        thread::sleep(TICK);
+    }
+}
+
+fn pid(child: &Child) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(child.id()).ok()?)
+}
+
+/// Reads a stream to its end in a thread of its own. A process that it left behind could keep the stream open for ever, so
+/// nobody waits for that thread.
+fn hear<R: Read + Send + 'static, T: Send + 'static>(
+    stream: R,
+    keep: impl FnOnce(R) -> io::Result<T> + Send + 'static,
+) -> Receiver<T> {
+    let (give, take) = mpsc::channel();
+    thread::spawn(move || {
+        if let Ok(heard) = keep(stream) {
+            // Nobody listens any more.
+            let _ = give.send(heard);
+        }
+    });
+    take
+}
+
+/// Its first bytes, as many as it may write.
+fn first(stream: impl Read) -> io::Result<Heard> {
+    let mut bytes = Vec::new();
+    let read = stream.take(limits::OUTPUT + 1).read_to_end(&mut bytes)?;
+    let more = read as u64 > limits::OUTPUT;
+    Ok(Heard { bytes, more })
+}
+
+/// Its last bytes.
+fn last(mut stream: impl Read) -> io::Result<Vec<u8>> {
+    let mut kept = VecDeque::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let read = stream.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(kept.into());
+        }
+        kept.extend(&buffer[..read]);
+        let over = kept.len().saturating_sub(limits::SAID);
+        kept.drain(..over);
+    }
+}
+
+/// What it said went wrong, without the word that it begins with.
+fn words(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let text = text.trim();
+    let text = text.strip_prefix("Error: ").unwrap_or(text);
+    match text {
+        "" => "it failed without a word".to_owned(),
+        text => text.to_owned(),
+    }
+}
