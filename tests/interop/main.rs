@@ -11,6 +11,7 @@ mod cat;
 mod common;
 mod foreign;
 mod format;
+mod helm;
 mod images;
 mod installed;
 mod judged;
