@@ -218,11 +218,13 @@ fn last(mut stream: impl Read) -> io::Result<Vec<u8>> {
     }
 }
 
-/// What it said went wrong, without the word that it begins with.
+/// What it said went wrong, without the word that it begins with and its advice about a flag of its own.
 fn words(stderr: &[u8]) -> String {
+    const ADVICE: &str = "Use --debug flag to render out invalid YAML";
     let text = String::from_utf8_lossy(stderr);
     let text = text.trim();
     let text = text.strip_prefix("Error: ").unwrap_or(text);
+    let text = text.strip_suffix(ADVICE).unwrap_or(text).trim_end();
     match text {
         "" => "it failed without a word".to_owned(),
         text => text.to_owned(),

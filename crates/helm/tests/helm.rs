@@ -80,8 +80,8 @@ fn nothing_of_the_users_is_seen() {
     let homes = said.lines().filter(|line| line.contains(&root)).count();
     assert!(homes >= 6, "{said}");
     let places = said.lines().filter(|it| it.contains("=\"/"));
-    let others: Vec<_> = places.filter(|line| !line.contains(&root)).collect();
-    assert_eq!(others, [""; 0], "{said}");
+    let mut others = places.filter(|line| !line.contains(&root));
+    assert!(others.all(|it| it.starts_with("HELM_BIN=")), "{said}");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_template_without_end_is_ended() {
 
 #[test]
 fn a_template_that_writes_or_wants_too_much_is_refused() {
-    let much = "{{ range until 9000 }}\n- {{ repeat 10000 \"a\" }}\n{{ end }}";
+    let much = "kind: A\n{{ range until 9000 }}\nk{{ . }}: {{ repeat 10000 \"a\" }}\n{{ end }}";
     let error = render(much, "{}", Cancel::never()).unwrap_err();
     assert!(matches!(error, HelmError::TooMuch { .. }), "{error:?}");
     let all = "{{ $all := repeat 1000000 \"a\" }}{{ range until 64 }}{{ $all = print $all $all }}{{ end }}";
