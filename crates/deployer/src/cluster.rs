@@ -10,8 +10,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use resource::Kinds;
+use tokio::time::Instant;
 use watch::Listener;
 
+use crate::limits;
 use crate::rules::held::HeldRules;
 
 /// The version of a cluster.
@@ -32,6 +34,8 @@ pub struct Cluster {
     pub(crate) kinds: Arc<Kinds>,
     pub(crate) held: Arc<HeldRules>,
     answered: Arc<Mutex<Option<Timestamp>>>,
+    /// When it last gave no answer.
+    away: Arc<Mutex<Option<Instant>>>,
     timeout: Duration,
     context: Option<String>,
     server: String,
@@ -65,6 +69,17 @@ impl Cluster {
     #[must_use]
     pub fn version(&self) -> &ServerVersion {
         &self.version
+    }
+
+    fn note_away(&self) {
+        *self.away.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Whether the server was away a moment ago. One that has just started knows neither accounts nor roles for a while,
+    /// and refuses what it will allow.
+    fn is_returning(&self) -> bool {
+        let away = *self.away.lock().unwrap_or_else(PoisonError::into_inner);
+        away.is_some_and(|away| away.elapsed() < limits::RETURN)
     }
 
     fn note_time(&self, time: Option<Timestamp>) {

@@ -57,6 +57,9 @@ pub const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// Longest pause between two attempts, also when the server asks for a longer one.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
+/// How long a server that was away may refuse what it will allow: it has to read all accounts and roles first.
+pub const RETURN: Duration = Duration::from_secs(15);
+
 /// Pause between two looks while waiting for something.
 pub const POLL: Duration = Duration::from_millis(500);
 

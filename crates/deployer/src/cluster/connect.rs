@@ -79,6 +79,7 @@ impl Cluster {
             kinds: Arc::default(),
             held: Arc::default(),
             answered: Arc::default(),
+            away: Arc::default(),
             timeout,
             context,
             server,

@@ -156,13 +156,14 @@ impl Cluster {
         let request = call.request()?;
         // On the heap, since every future that asks a cluster holds this one.
         let exchange = Box::pin(self.exchange(request, call.doing));
-        match tokio::time::timeout(self.timeout, exchange).await {
-            Ok(outcome) => Ok(outcome),
-            Err(_) => Err(Error::Timeout {
-                doing: call.doing.to_owned(),
-                after: self.timeout,
-            }),
+        if let Ok(outcome) = tokio::time::timeout(self.timeout, exchange).await {
+            return Ok(outcome);
         }
+        self.note_away();
+        Err(Error::Timeout {
+            doing: call.doing.to_owned(),
+            after: self.timeout,
+        })
     }
 
     async fn exchange(&self, request: Request<Body>, doing: &str) -> Outcome {
@@ -211,14 +212,16 @@ impl Cluster {
                 server,
                 what: credentials_problem(&auth),
             }),
-            Err(source) => Outcome::Again(
-                Error::Unreachable {
-                    doing: doing.to_owned(),
+            Err(source) => {
+                self.note_away();
+                let doing = doing.to_owned();
+                let error = Error::Unreachable {
+                    doing,
                     server,
                     source,
-                },
-                None,
-            ),
+                };
+                Outcome::Again(error, None)
+            }
         }
     }
 
@@ -228,6 +231,7 @@ impl Cluster {
             let problem = format!("the answer has more than {} bytes", limits::MAX_ANSWER);
             return Outcome::Failed(Error::Answer { doing, problem });
         }
+        self.note_away();
         Outcome::Again(
             Error::Unreachable {
                 doing,
@@ -242,7 +246,16 @@ impl Cluster {
     fn refusal(&self, status: StatusCode, bytes: &[u8], doing: &str) -> Error {
         let body = StatusBody::parse(bytes);
         let (doing, message) = (doing.to_owned(), body.message(status));
+        // What stands before several servers says so where there is none.
+        if (502..=504).contains(&status.as_u16()) {
+            self.note_away();
+        }
         match status.as_u16() {
+            401 | 403 if self.is_returning() => Error::Server {
+                doing,
+                status: status.as_u16(),
+                message,
+            },
             401 => Error::Unauthorized {
                 doing,
                 server: self.server().to_owned(),
@@ -423,6 +436,23 @@ mod tests {
         let waited = began.elapsed();
         let expected = limits::LONGEST_PAUSE + Duration::from_secs(7);
         assert!(waited >= expected && waited < expected * 2, "{waited:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_has_just_come_back_may_refuse_for_a_while() {
+        let answers = Mutex::new(vec![
+            Answer::json(403, &json!({"message": "words"})),
+            Answer::json(200, &json!({"fine": true})),
+            Answer(401, None, Vec::new()),
+            Answer(403, None, Vec::new()),
+            Answer(503, None, Vec::new()),
+        ]);
+        let (cluster, _) = cluster(move |_| answers.lock().unwrap().pop().unwrap()).await;
+        let answer: Value = cluster.read_json("/x", "look").await.unwrap();
+        assert_eq!(answer, json!({"fine": true}));
+        tokio::time::sleep(limits::RETURN).await;
+        let refused = cluster.read_json::<Value>("/x", "look").await;
+        assert!(matches!(refused, Err(Error::Forbidden { message, .. }) if message == "words"));
     }
 
     #[tokio::test(start_paused = true)]
