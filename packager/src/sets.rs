@@ -392,6 +392,10 @@ mod tests {
             ),
             (with("a: ["), format!("{other} is not usable YAML")),
             (
+                format!("{RELEASE}      description: {}\n", "x".repeat(10_000_000)),
+                "`release.yaml`, document 4 (line 23) is not usable YAML".to_owned(),
+            ),
+            (
                 with(&format!(
                     "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: x}}, data: {{a: {}}}}}",
                     "x".repeat(4 << 20)
@@ -407,8 +411,43 @@ mod tests {
     }
 
     #[test]
+    fn five_thousand_objects_are_taken() {
+        let object = |number| {
+            format!(
+                "---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: n{number}}}, data: {{at: n{number}.shop.svc}}}}\n"
+            )
+        };
+        let release: String = (0..5000).map(object).collect();
+        let loaded = loaded(&release, "").unwrap();
+        let files = loaded.sets[0].files(&known());
+        assert_eq!(files.len(), 5000);
+        let last = &files[4999];
+        assert_eq!(
+            last.path.as_str(),
+            "manifests/web/5000-configmap-n4999.yaml"
+        );
+        let text = String::from_utf8(last.bytes.clone()).unwrap();
+        assert!(text.contains("n4999.$(namespace:shop).svc"), "{text}");
+    }
+
+    #[test]
     fn what_is_wrong_with_a_set_is_said() {
         for (release, set, words) in [
+            (
+                RELEASE,
+                "    - name: again\n      files: [release.yaml]\n      namespaces: [{name: shop}]\n",
+                "`release.yaml`, document 4 (line 23): is CustomResourceDefinition `shops.shop.test`, as",
+            ),
+            (
+                "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
+                "    - name: again\n      files: [release.yaml]\n      namespaces: [{name: other}]\n",
+                "`release.yaml`, document 1 (line 1): is ConfigMap `a`, as `release.yaml`, document 1 (line 1) is",
+            ),
+            (
+                RELEASE,
+                "  parameters: {size: {type: integer, enum: [1, x]}}\n",
+                "`solution.yaml`: the parameter `size` has a value in `enum` that is not of its type",
+            ),
             (
                 RELEASE,
                 "      patches: [{target: {kind: StatefulSet}, merge: {}}]\n",

@@ -180,6 +180,43 @@ pub(crate) const CASES: &[Case] = &[
         &["manifests.object"],
     ),
     (
+        "a text instead of an object",
+        |s| {
+            s.carry();
+            s.put(NOTES, "just text\n");
+        },
+        &["manifests.object"; 3],
+    ),
+    (
+        "a list instead of an object",
+        |s| {
+            s.carry();
+            s.put(NOTES, "[a, b]\n");
+        },
+        &["manifests.object"; 3],
+    ),
+    (
+        "an object of 10 MB",
+        |s| {
+            s.carry();
+            let data = "x".repeat(10_000_000);
+            s.edit(NOTES, "a: b", &format!("a: {data}"));
+        },
+        &["manifests.yaml"],
+    ),
+    (
+        "a definition of 10 MB",
+        |s| {
+            s.carry();
+            let text = s.text(crate::source::CRD);
+            s.put(
+                crate::source::CRD,
+                format!("{text}# {}\n", "x".repeat(10_000_000)),
+            );
+        },
+        &["operator.yaml"],
+    ),
+    (
         "a status",
         |s| {
             s.carry();
@@ -219,6 +256,49 @@ pub(crate) const CASES: &[Case] = &[
             s.put("manifests/notes/0002-configmap-notes.yaml", s.text(NOTES));
         },
         &["manifests.repeated"],
+    ),
+    (
+        "twice in two sets",
+        |s| {
+            s.carry();
+            s.edit(
+                "manifest.yaml",
+                "namespaces: [{name: web}]",
+                "namespaces: [{name: web}, {name: shared, fixed: true}]",
+            );
+            s.put("manifests/web/0005-configmap-notes.yaml", s.text(NOTES));
+        },
+        &["manifests.repeated"],
+    ),
+    (
+        "more namespaces than are read",
+        |s| {
+            s.carry();
+            let more: Vec<String> = (0..16).map(|it| format!(", {{name: n{it}}}")).collect();
+            let more = more.concat();
+            s.edit(
+                "manifest.yaml",
+                "namespaces: [{name: web}",
+                &format!("namespaces: [{{name: web}}{more}"),
+            );
+        },
+        &["manifests.sets"],
+    ),
+    (
+        "a value of another type than its parameter",
+        |s| {
+            s.carry();
+            s.edit("manifest.yaml", "minimum: 1", "enum: [3, four]");
+        },
+        &["manifests.parameter"],
+    ),
+    (
+        "a limit of another type than its parameter",
+        |s| {
+            s.carry();
+            s.edit("manifest.yaml", "minimum: 1", "minimum: one");
+        },
+        &["manifest.yaml"],
     ),
     (
         "twice in namespaces of the site's choice",
