@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use manifests::{Compiler, KnownImages, Object, Scopes, Unsettled};
+use manifests::{Compiler, Kinds, KnownImages, Object, Unsettled};
 use schemas::{ChartRelease, Namespace, ObjectSet, OwnNamespace, SourceSet, SourceSpec, yaml};
 use serde_json::{Map, Value};
 use validator::rules::{self, ObjectNames, PlaceholderNames};
@@ -135,8 +135,8 @@ fn set(source: &SourceSet, objects: &[Placed], definitions: &[Placed]) -> Object
         .iter()
         .map(|it| it.name.as_str())
         .collect();
-    let scopes = Scopes::new(definitions.iter().map(|it| &it.value));
-    let reaches_out = objects.iter().any(|it| scopes.reaches_out(&it.value, &own));
+    let kinds = Kinds::new(definitions.iter().map(|it| &it.value));
+    let reaches_out = objects.iter().any(|it| kinds.reaches_out(&it.value, &own));
     let namespaces = source.namespaces.iter().map(|namespace| OwnNamespace {
         name: namespace.name.clone(),
         fixed: namespace.fixed.unwrap_or(reaches_out),
@@ -165,7 +165,7 @@ pub(crate) fn check(
         Err(PackError::in_file(Path::new("solution.yaml"))(problem))
     })?;
     let definitions = sets.iter().flat_map(|set| &set.definitions);
-    let scopes = Scopes::new(definitions.clone().map(|it| &it.value));
+    let kinds = Kinds::new(definitions.clone().map(|it| &it.value));
     let places: Vec<_> = spec
         .images
         .iter()
@@ -180,7 +180,7 @@ pub(crate) fn check(
     for set in sets {
         for Placed { place, value } in &set.objects {
             let problems = rules::object(value).into_iter();
-            let problems = problems.chain(names.add(value, &set.set, &scopes, place));
+            let problems = problems.chain(names.add(value, &set.set, &kinds, place));
             let mut problems = problems.chain(placeholders.check(value, &set.set));
             if let Some(problem) = problems.next() {
                 return Err(in_object(place, problem));

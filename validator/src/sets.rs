@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use archive::{Feature, MANIFEST, MANIFESTS, OpenError};
-use manifests::{Compiler, KnownImages, Scopes};
+use manifests::{Compiler, Kinds, KnownImages};
 use schemas::{
     ArchivePath, Capability, ContentsEntry, DocumentCost, Image, Namespace, ObjectSet, Solution,
     limits, yaml,
@@ -143,7 +143,7 @@ fn place(entry: &ContentsEntry) -> Option<(&str, usize)> {
 struct Judge<'a> {
     images: KnownImages,
     placeholders: PlaceholderNames<'a>,
-    scopes: Scopes<'a>,
+    kinds: Kinds,
     names: ObjectNames,
     cost: DocumentCost,
 }
@@ -163,7 +163,7 @@ impl<'a> Judge<'a> {
         Self {
             images: KnownImages::new(references),
             placeholders: PlaceholderNames::new(&solution.spec.images, &solution.spec.parameters),
-            scopes: Scopes::new(documents),
+            kinds: Kinds::new(documents),
             names,
             cost: DocumentCost::default(),
         }
@@ -233,7 +233,7 @@ impl<'a> Judge<'a> {
             findings.add(&UNEXPECTED, path, format_args!("should be `{expected}`"));
         }
         rules::report(
-            self.names.add(document, set, &self.scopes, place),
+            self.names.add(document, set, &self.kinds, place),
             place,
             findings,
         );

@@ -8,13 +8,12 @@ mod document;
 mod error;
 mod expand;
 mod image;
+mod kinds;
 pub mod limits;
 mod namespace;
 mod patch;
 mod read;
 pub mod reference;
-mod scope;
-mod scopes;
 mod template;
 
 pub use compile::{Compiler, Remark, Unsettled};
@@ -22,11 +21,10 @@ pub use document::{Object, Objects, Repeated, list, parse, text};
 pub use error::{DocumentPlace, ManifestsError};
 pub use expand::{Address, ExpandError, Expansion};
 pub use image::KnownImages;
+pub use kinds::Kinds;
 pub use namespace::{Unclear, says_otherwise};
 pub use patch::{PatchError, check_patch, is_target, no_target, patch, patch_one};
 pub use read::{Files, ManifestFile, PassedOver, read};
-pub use scope::{is_cluster_scoped, resource};
-pub use scopes::Scopes;
 pub use template::pod_specs;
 
 /// A text of a manifest as it may be shown: one line, short, without what Markdown or a terminal would obey.

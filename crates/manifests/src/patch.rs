@@ -1,7 +1,8 @@
 //! Patches of objects: JSON merge patches (RFC 7396) and JSON Patches (RFC 6902), each with a target.
 //!
 //! Known attacks and where they stop: `copy` operations that double an object again and again, or nest it in itself:
-//! weighed after each operation; objects that become others: a patch never changes what an object is.
+//! what an operation brings is weighed before it does, and all of it together is bounded, so that an object is weighed as a
+//! whole only once; objects that become others: a patch never changes what an object is.
 
 use json_patch::{Patch as Operations, PatchOperation};
 use schemas::{DocumentCost, Patch, PatchTarget};
@@ -30,7 +31,14 @@ pub enum PatchError {
         /// Which operation, and why.
         source: json_patch::PatchError,
     },
-    /// An operation after which the object has more than is kept in memory.
+    /// Operations that bring more than any object holds.
+    #[error(
+        "brings {0} more than {values} values or {text} bytes of text in all its operations",
+        values = limits::OBJECT_VALUES,
+        text = limits::OBJECT_TEXT
+    )]
+    Brought(String),
+    /// What is left of the object is more than is kept in memory.
     #[error(
         "makes {0} larger than {values} values or {text} bytes of text, or deeper than {depth} levels",
         values = limits::OBJECT_VALUES,
@@ -134,17 +142,7 @@ impl<'a> Change<'a> {
         let title = format!("{kind} `{name}`");
         match self {
             Self::Merge(merge) => json_patch::merge(value, merge),
-            Self::Operations(operations) => {
-                for operation in operations {
-                    json_patch::patch(value, std::slice::from_ref(operation)).map_err(
-                        |source| PatchError::Unfit {
-                            object: title.clone(),
-                            source,
-                        },
-                    )?;
-                    check_bounds(value, &title)?;
-                }
-            }
+            Self::Operations(operations) => operate(value, operations, &title)?,
         }
         check_bounds(value, &title)?;
         if identity(value) == before {
@@ -152,6 +150,45 @@ impl<'a> Change<'a> {
         }
         Err(PatchError::Identity(title))
     }
+}
+
+/// Applies operations one by one. All that they bring is weighed, and no more than that: no object is larger in between than
+/// it was and what was brought to it.
+fn operate(
+    value: &mut Value,
+    operations: &[PatchOperation],
+    title: &str,
+) -> Result<(), PatchError> {
+    let mut brought = DocumentCost::default();
+    for operation in operations {
+        if let Some((part, below)) = brings(value, operation) {
+            brought.add(part);
+            if !is_small(&brought) {
+                return Err(PatchError::Brought(title.to_owned()));
+            }
+            if below + depth(part) > schemas::limits::YAML_DEPTH {
+                return Err(PatchError::Large(title.to_owned()));
+            }
+        }
+        let done = json_patch::patch(value, std::slice::from_ref(operation));
+        done.map_err(|source| PatchError::Unfit {
+            object: title.to_owned(),
+            source,
+        })?;
+    }
+    Ok(())
+}
+
+/// What an operation puts into an object, and below how many levels.
+fn brings<'a>(value: &'a Value, operation: &'a PatchOperation) -> Option<(&'a Value, usize)> {
+    let (part, path) = match operation {
+        PatchOperation::Add(it) => (Some(&it.value), &it.path),
+        PatchOperation::Replace(it) => (Some(&it.value), &it.path),
+        PatchOperation::Move(it) => (value.pointer(it.from.as_str()), &it.path),
+        PatchOperation::Copy(it) => (value.pointer(it.from.as_str()), &it.path),
+        PatchOperation::Remove(_) | PatchOperation::Test(_) => return None,
+    };
+    part.map(|part| (part, path.count()))
 }
 
 fn identity(value: &Value) -> [Option<Value>; 4] {
@@ -167,11 +204,14 @@ fn identity(value: &Value) -> [Option<Value>; 4] {
 fn check_bounds(value: &Value, title: &str) -> Result<(), PatchError> {
     let mut cost = DocumentCost::default();
     cost.add(value);
-    let small = cost.values <= limits::OBJECT_VALUES && cost.text <= limits::OBJECT_TEXT;
-    if small && depth(value) <= schemas::limits::YAML_DEPTH {
+    if is_small(&cost) && depth(value) <= schemas::limits::YAML_DEPTH {
         return Ok(());
     }
     Err(PatchError::Large(title.to_owned()))
+}
+
+fn is_small(cost: &DocumentCost) -> bool {
+    cost.values <= limits::OBJECT_VALUES && cost.text <= limits::OBJECT_TEXT
 }
 
 /// Levels of lists and maps.
@@ -284,17 +324,65 @@ mod tests {
             let error = patched(patch).unwrap_err();
             assert!(error.starts_with(words), "{patch}: {error}");
         }
-        for copy in [
-            "from: /spec/list, path: /spec/list/-",
-            "from: /spec, path: /spec/x",
+        for (copy, words) in [
+            (
+                "from: /spec/list, path: /spec/list/-",
+                "brings Deployment `a` more than 500000 values",
+            ),
+            (
+                "from: /spec, path: /spec/x",
+                "makes Deployment `a` larger than",
+            ),
         ] {
             let copies = format!("{{op: copy, {copy}}}, ").repeat(80);
             let bomb = format!("{{target: {{kind: Deployment, name: a}}, json: [{copies}]}}");
             let error = patched(&bomb).unwrap_err();
-            assert!(
-                error.starts_with("makes Deployment `a` larger than"),
-                "{error}"
-            );
+            assert!(error.starts_with(words), "{error}");
+        }
+    }
+
+    /// What operations make of an object with so many values in a list, or why they cannot.
+    fn operated(large: usize, operations: &[Value]) -> Result<Value, String> {
+        let mut object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"},
+            "large": vec![0; large], "count": 0,
+        });
+        let patch = json!({"target": {"kind": "ConfigMap"}, "json": operations});
+        let patch = serde_json::from_value(patch).unwrap();
+        let patched = patch_one(&mut object, &patch).map_err(|error| error.to_string())?;
+        assert!(patched);
+        Ok(object)
+    }
+
+    /// Weighed after each operation, the object would take hours.
+    #[test]
+    fn many_operations_on_a_large_object_take_no_longer_than_both() {
+        let replace = |number| json!({"op": "replace", "path": "/count", "value": number});
+        let operations: Vec<Value> = (0..50_000).map(replace).collect();
+        let object = operated(400_000, &operations).unwrap();
+        assert_eq!(object["count"], 49_999);
+    }
+
+    #[test]
+    fn what_operations_bring_is_bounded_and_so_is_what_they_leave() {
+        let to = |op: &str, name: &str| json!({"op": op, "from": "/large", "path": name});
+        let last = json!({"op": "add", "path": "/large/-", "value": "x".repeat(2 << 20)});
+        assert!(operated(240_000, &[to("copy", "/a")]).is_ok());
+        for (large, operations, words) in [
+            (
+                300_000,
+                vec![to("copy", "/a")],
+                "makes ConfigMap `a` larger",
+            ),
+            (
+                240_000,
+                vec![to("copy", "/a"); 3],
+                "brings ConfigMap `a` more",
+            ),
+            (1, vec![last; 6], "brings ConfigMap `a` more"),
+        ] {
+            let error = operated(large, &operations).unwrap_err();
+            assert!(error.starts_with(words), "{error}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use manifests::reference::Hint;
-use manifests::{Compiler, KnownImages, ManifestsError, Object, Remark, Scopes, Unsettled, text};
+use manifests::{Compiler, Kinds, KnownImages, ManifestsError, Object, Remark, Unsettled, text};
 use schemas::{Namespace, SourceNamespace};
 use serde_json::Value;
 use validator::rules;
@@ -42,9 +42,9 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Which of them belong to the whole cluster.
-    pub(crate) fn scopes(&self) -> Scopes<'_> {
-        Scopes::new(&self.definitions)
+    /// What kinds they are of.
+    pub(crate) fn kinds(&self) -> Kinds {
+        Kinds::new(&self.definitions)
     }
 
     /// Every image that the release names where it is known to be one.
@@ -97,11 +97,11 @@ impl<'a> Contents<'a> {
     /// The namespaces that may have another name at a site, as `pack` decides it where nobody says.
     fn moved(&self, own: &[SourceNamespace]) -> Vec<Namespace> {
         let names: BTreeSet<&str> = own.iter().map(|it| it.name.as_str()).collect();
-        let scopes = self.scopes();
+        let kinds = self.kinds();
         let fixed = self
             .objects
             .iter()
-            .any(|it| scopes.reaches_out(&it.value, &names));
+            .any(|it| kinds.reaches_out(&it.value, &names));
         let moved = own.iter().filter(|it| !it.fixed.unwrap_or(fixed));
         moved.map(|it| it.name.clone()).collect()
     }

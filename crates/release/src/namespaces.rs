@@ -32,8 +32,9 @@ pub(crate) fn own(
         name,
     });
     let mut own: Vec<SourceNamespace> = own.collect();
-    let scopes = contents.scopes();
-    let nameless = |it: &Object<'_>| it.namespace().is_empty() && !scopes.is_cluster(&it.value);
+    let kinds = contents.kinds();
+    let nameless =
+        |it: &Object<'_>| it.namespace().is_empty() && !kinds.is_cluster_scoped(&it.value);
     if own.is_empty() && contents.objects.iter().any(nameless) {
         let meant = meant(&contents.objects).or_else(|| solution?.as_str().parse().ok());
         own.extend(meant.map(|name| SourceNamespace {

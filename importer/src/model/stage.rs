@@ -1,8 +1,8 @@
 //! In which order the objects of a set are applied, told from their kinds.
 
 use deployer::Object;
+use manifests::Kinds;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// When an object of a set is applied, and so what must be there before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -21,8 +21,8 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    /// The stage of an object, where these definitions are the release's own.
-    pub(crate) fn of(object: &Object, definitions: &[Value]) -> Self {
+    /// The stage of an object, where these are the kinds that the release defines.
+    pub(crate) fn of(object: &Object, kinds: &Kinds) -> Self {
         let kind = object.gvk();
         match (kind.group.as_str(), kind.kind.as_str()) {
             ("", "Namespace") => Self::Space,
@@ -31,7 +31,7 @@ impl Stage {
             | ("apps" | "batch" | "admissionregistration.k8s.io" | "apiregistration.k8s.io", _) => {
                 Self::Workload
             }
-            (group, kind) if is_defined(group, kind, definitions) => Self::Resource,
+            (group, kind) if kinds.defines(group, kind) => Self::Resource,
             _ => Self::Data,
         }
     }
@@ -68,13 +68,6 @@ fn is_named(object: &Object) -> bool {
     )
 }
 
-fn is_defined(group: &str, kind: &str, definitions: &[Value]) -> bool {
-    definitions.iter().any(|definition| {
-        let spec = &definition["spec"];
-        spec["group"] == group && spec["names"]["kind"] == kind
-    })
-}
-
 /// What calls a Service whenever objects are written: it must never be there without that Service.
 pub(crate) fn intercepts(object: &deployer::ObjectRef) -> bool {
     matches!(
@@ -92,6 +85,7 @@ mod tests {
     #[test]
     fn a_kind_tells_when_its_objects_are_applied() {
         let definition = json!({"spec": {"group": "example.test", "names": {"kind": "Issuer"}}});
+        let kinds = Kinds::new([&definition]);
         for (api_version, kind, stage) in [
             ("v1", "Namespace", Stage::Space),
             (
@@ -116,11 +110,7 @@ mod tests {
             let object =
                 json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}});
             let object = Object::new(object).unwrap();
-            assert_eq!(
-                Stage::of(&object, std::slice::from_ref(&definition)),
-                stage,
-                "{kind}"
-            );
+            assert_eq!(Stage::of(&object, &kinds), stage, "{kind}");
         }
     }
 

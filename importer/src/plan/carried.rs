@@ -8,7 +8,7 @@ use std::ops::Range;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use deployer::Object;
-use manifests::{Address, Expansion, is_cluster_scoped, pod_specs};
+use manifests::{Address, Expansion, Kinds, pod_specs};
 use schemas::{Digest, EnvironmentName, Namespace, Operator, OwnNamespace, SetName, SolutionName};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -98,8 +98,8 @@ pub(crate) struct Rendering<'a> {
     pub(crate) namespace: &'a Namespace,
     /// The sets that are installed.
     pub(crate) sets: &'a [&'a CarriedSet],
-    /// The definitions of custom resources that the archive has.
-    pub(crate) definitions: Vec<Value>,
+    /// The kinds that the archive defines.
+    pub(crate) kinds: Kinds,
     pub(crate) expansion: Expansion,
     /// What nodes log in with, when the registry wants a login.
     pub(crate) login: Option<PullSecret>,
@@ -202,7 +202,7 @@ impl Rendering<'_> {
     fn carried(&self, set: &SetName, object: Object) -> Carried {
         Carried {
             set: set.clone(),
-            stage: Stage::of(&object, &self.definitions),
+            stage: Stage::of(&object, &self.kinds),
             object,
         }
     }
@@ -229,7 +229,7 @@ impl Rendering<'_> {
         let mut object = document.clone();
         self.expansion.expand(&mut object)?;
         if !patches.is_empty() {
-            if !is_cluster_scoped(&object, &self.definitions) {
+            if !self.kinds.is_cluster_scoped(&object) {
                 let namespace = self.namespace_of(&object["metadata"]["namespace"], carried);
                 object["metadata"]["namespace"] = json!(namespace);
             }
@@ -255,7 +255,7 @@ impl Rendering<'_> {
 
     /// Makes the metadata anew: where the object lies, what the release says of it, and whose it is.
     fn place(&self, object: &mut Value, carried: &CarriedSet) {
-        let wide = is_cluster_scoped(object, &self.definitions);
+        let wide = self.kinds.is_cluster_scoped(object);
         let mut given = object["metadata"].take();
         let mut metadata = json!({ "name": given["name"].take() });
         let mut labels = texts(given["labels"].take());
@@ -421,7 +421,7 @@ pub(crate) fn of_any_site(
         environment,
         namespace,
         sets: &sets,
-        definitions: definitions(accepted),
+        kinds: kinds(accepted),
         expansion: Expansion {
             images: images.collect(),
             namespaces: namespaces(&sets, namespace),
@@ -456,10 +456,9 @@ pub(crate) fn of_any_site(
     Ok(objects)
 }
 
-/// The definitions of custom resources that an archive has.
-pub(crate) fn definitions(accepted: &Accepted) -> Vec<Value> {
-    let definitions = accepted.crds().iter();
-    definitions.map(|crd| crd.document.clone()).collect()
+/// The kinds that an archive defines.
+pub(crate) fn kinds(accepted: &Accepted) -> Kinds {
+    Kinds::new(accepted.crds().iter().map(|crd| &crd.document))
 }
 
 /// The namespace for each of the release's own, where this one is the environment's.
@@ -479,7 +478,7 @@ pub(crate) fn namespaces(
 }
 
 /// The record of these objects.
-pub(crate) fn record(objects: &[Carried], definitions: &[Value]) -> CarriedRecord {
+pub(crate) fn record(objects: &[Carried], kinds: &Kinds) -> CarriedRecord {
     let recorded = |carried: &Carried| {
         let object = &carried.object;
         RecordedObject {
@@ -487,7 +486,7 @@ pub(crate) fn record(objects: &[Carried], definitions: &[Value]) -> CarriedRecor
             stage: carried.stage,
             api_version: object.gvk().api_version(),
             kind: object.gvk().kind.clone(),
-            resource: manifests::resource(&object.gvk().group, &object.gvk().kind, definitions),
+            resource: kinds.resource(&object.gvk().group, &object.gvk().kind),
             namespace: object.namespace().map(str::to_owned),
             name: object.name().to_owned(),
             inputs: object.annotations().get(v::INPUTS).map(ToString::to_string),
@@ -560,9 +559,9 @@ mod tests {
             environment: &environment,
             namespace: &namespace,
             sets: &sets,
-            definitions: vec![json!({
+            kinds: Kinds::new([&json!({
                 "spec": { "group": "shop.test", "scope": "Cluster", "names": { "kind": "Cart", "plural": "carts" } },
-            })],
+            })]),
             expansion: Expansion {
                 namespaces: namespaces(&sets, &namespace),
                 parameters: parameters.into(),
@@ -626,7 +625,7 @@ mod tests {
         assert_eq!(stages, expected);
         let last = waves(&all, 7, &BTreeSet::new()).pop().unwrap();
         assert_eq!(last.objects, 12..13);
-        assert_eq!(record(&all, &[]).objects[5].resource, "carts");
+        assert_eq!(record(&all, &Kinds::default()).objects[5].resource, "carts");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Cluster, Gvk, Object, ObjectRef};
-use manifests::{Address, Expansion};
+use manifests::{Address, Expansion, Kinds};
 use schemas::{
     ApiName, Condition, ImagePlace, KubernetesName, Patch, Phase, SolutionName, Strategy,
 };
@@ -25,9 +25,7 @@ use crate::model::space::Labels;
 use crate::model::stage::Stage;
 use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
-use crate::plan::carried::{
-    Carried, PullSecret, Rendering, definitions, namespaces, needed, record,
-};
+use crate::plan::carried::{Carried, PullSecret, Rendering, kinds, namespaces, needed, record};
 use crate::plan::login;
 use crate::plan::parameters::{self, Parameters, number_of};
 use crate::plan::patches::{Patched, Patches};
@@ -155,12 +153,13 @@ impl Carrying<'_> {
         rendering.sensitive = None;
         let mut cleanup = rendering.objects(&mut patches)?;
         // A namespace that is there already, for example.
-        cleanup.retain(|it| !objects.iter().any(|other| is_same(it, other)));
+        let standing: BTreeSet<_> = objects.iter().map(identity).collect();
+        cleanup.retain(|it| !standing.contains(&identity(it)));
         let (changed, unfit) = patches.end(sets);
         obstacles.extend(unfit.into_iter().map(Obstacle::from));
         self.check_neighbours(objects.iter().chain(&cleanup), obstacles);
-        let cleanup = cleanup_of(cleanup, &rendering.definitions);
-        let mut record = record(&objects, &rendering.definitions);
+        let cleanup = cleanup_of(cleanup, &rendering.kinds);
+        let mut record = record(&objects, &rendering.kinds);
         record.cleanup = last.iter().map(|it| it.set.name.clone()).collect();
         record.keep(&kept);
         let planned = Planned {
@@ -294,7 +293,7 @@ impl Carrying<'_> {
             environment: &self.place.environment,
             namespace: &self.place.namespace,
             sets,
-            definitions: definitions(accepted),
+            kinds: kinds(accepted),
             expansion: Expansion {
                 images: self.addresses()?,
                 namespaces: namespaces(sets, &self.place.namespace),
@@ -470,16 +469,16 @@ pub(crate) fn marked(object: &Object, live: Option<&Object>) -> Result<Object, E
     Ok(Object::new(value)?)
 }
 
-/// Whether both are one object.
-fn is_same(one: &Carried, other: &Carried) -> bool {
-    one.object
-        .reference()
-        .is_same_object(other.object.reference())
+/// What makes an object the same one, under whatever version of its API.
+fn identity(carried: &Carried) -> (&str, &str, Option<&str>, &str) {
+    let object = carried.object.reference();
+    let (group, kind) = (&object.gvk.group, &object.gvk.kind);
+    (group, kind, object.namespace.as_deref(), &object.name)
 }
 
 /// What is kept of what is applied before a removal.
-fn cleanup_of(carried: Vec<Carried>, definitions: &[Value]) -> Cleanup {
-    let recorded = record(&carried, definitions).objects.into_iter();
+fn cleanup_of(carried: Vec<Carried>, kinds: &Kinds) -> Cleanup {
+    let recorded = record(&carried, kinds).objects.into_iter();
     let steps = recorded.zip(carried);
     Cleanup {
         steps: steps

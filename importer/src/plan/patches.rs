@@ -1,6 +1,7 @@
 //! The patches of the site's file for what a Solution carries as it is, as they are applied to one object after the other.
 //! What a patch makes of an object is judged as what an archive brings is.
 
+use std::collections::BTreeSet;
 use std::error::Error as _;
 
 use manifests::{PatchError, is_target, no_target, patch_one};
@@ -127,7 +128,7 @@ fn is_in(release: &[CarriedSet], target: &PatchTarget) -> bool {
 
 /// What a patch made wrong about an object.
 fn worse(before: &Value, after: &Value) -> Option<String> {
-    let known: Vec<String> = problems(before).collect();
+    let known: BTreeSet<String> = problems(before).collect();
     problems(after).find(|problem| !known.contains(problem))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use manifests::Scopes;
+use manifests::Kinds;
 use schemas::ObjectSet;
 use serde_json::Value;
 
@@ -27,16 +27,16 @@ type Identity = (String, String, Home, String);
 pub struct ObjectNames(BTreeMap<Identity, String>);
 
 impl ObjectNames {
-    /// Adds an object of a set, and says whether another file has it too. `scopes` knows the kinds of the whole cluster.
+    /// Adds an object of a set, and says whether another file has it too. `kinds` knows those of the whole cluster.
     pub fn add(
         &mut self,
         document: &Value,
         set: &ObjectSet,
-        scopes: &Scopes<'_>,
+        kinds: &Kinds,
         file: &str,
     ) -> Option<Problem> {
         let home = match text(document, "/metadata/namespace") {
-            _ if scopes.is_cluster(document) => Home::Cluster,
+            _ if kinds.is_cluster_scoped(document) => Home::Cluster,
             written => home(written, set),
         };
         self.insert(document, home, file)
@@ -90,12 +90,12 @@ mod tests {
         .unwrap();
         let twice = |one: &str, other: &str| {
             let mut names = ObjectNames::default();
-            let scopes = Scopes::default();
+            let kinds = Kinds::default();
             let object = |text: &str| {
                 yaml::from_slice::<Value>(format!("{{apiVersion: v1, {text}}}").as_bytes()).unwrap()
             };
-            assert_eq!(names.add(&object(one), &set, &scopes, "one"), None);
-            names.add(&object(other), &set, &scopes, "other").is_some()
+            assert_eq!(names.add(&object(one), &set, &kinds, "one"), None);
+            names.add(&object(other), &set, &kinds, "other").is_some()
         };
         let service = |namespace: &str| {
             format!("kind: Service, metadata: {{name: web, namespace: {namespace}}}")

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Access, Object, ObjectRef, PolicyRule};
+use manifests::Kinds;
 use schemas::{EnvironmentName, KubernetesName, Namespace, OperatorConfig, Phase, SetName};
 use serde_json::{Value, json};
 use validator::Accepted;
@@ -292,8 +293,8 @@ impl<'a> Wanted<'a> {
     /// The same as they are recorded. A namespace of the release's own may have yet to be made, and then no role can lie
     /// in it; and that of the environment may be any.
     fn recorded(&self) -> Result<Vec<RecordedObject>, Error> {
-        let definitions: Vec<Value> = self.definitions().cloned().collect();
-        let mut recorded = carried::record(&self.carried()?, &definitions).objects;
+        let kinds = Kinds::new(self.definitions());
+        let mut recorded = carried::record(&self.carried()?, &kinds).objects;
         let here = self.namespace();
         for object in &mut recorded {
             object.namespace = object
