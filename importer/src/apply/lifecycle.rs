@@ -91,6 +91,13 @@ pub(crate) struct Leave {
     pub(crate) objects: Vec<ObjectRef>,
 }
 
+/// What stopping a Solution comes to.
+struct Stopping {
+    spaces: Spaces,
+    /// Whether the cluster has definitions of it, which stay with what is made of them.
+    is_active: bool,
+}
+
 /// Stops a Solution's operator in an environment, or in one namespace of it, and removes its objects. What the
 /// operator made for its users (custom resources and what belongs to them) stays.
 pub async fn undeploy(
@@ -116,16 +123,17 @@ pub async fn undeploy(
             return Err(Obstacle::NotDeployed(solution, environment).into());
         }
         check_leaving(place, solution, &spaces).await?;
-        Ok(spaces)
+        let is_active = state.active.contains_key(solution);
+        Ok(Stopping { spaces, is_active })
     };
-    let act = async |leased: &mut Leased<'_>, spaces: &mut Spaces| {
-        remove_operators(leased, solution, spaces, change.deadline).await
+    let act = async |leased: &mut Leased<'_>, stopping: &mut Stopping| {
+        remove_operators(leased, solution, &mut stopping.spaces, change.deadline).await
     };
     let mut needs = of_change();
     needs.left(namespace.map(Namespace::as_str));
     needs.found_everywhere();
-    let (spaces, done) = change.make(&needs, about, decide, act).await?;
-    Ok(undeployed(solution, &spaces, done))
+    let (stopping, done) = change.make(&needs, about, decide, act).await?;
+    Ok(undeployed(solution, &stopping, done))
 }
 
 /// The same with the rights of who administers only this namespace, of what they have deployed there.
@@ -136,7 +144,7 @@ pub async fn undeploy_alone(
 ) -> Result<Undone, Error> {
     let authority = Authority::Namespace(namespace.clone());
     let place = (change.cluster, &authority);
-    let decide = async || -> Result<(Spaces, ChangeSubject), Error> {
+    let decide = async || -> Result<(Stopping, ChangeSubject), Error> {
         let mut sight = Sight::default();
         let mut state = sight.state(change.cluster, Some(namespace)).await?;
         sight.own(change.cluster, namespace, &mut state).await?;
@@ -158,29 +166,35 @@ pub async fn undeploy_alone(
             check_free(obstacles, &[])?;
         }
         check_leaving(place, solution, &spaces).await?;
-        Ok((spaces, about))
+        // Who may not look for definitions is told nothing of them.
+        let is_active = state.active.contains_key(solution);
+        Ok((Stopping { spaces, is_active }, about))
     };
-    let (spaces, _) = decide().await?;
+    let (stopping, _) = decide().await?;
     if change.run == Run::Dry {
-        return Ok(undeployed(solution, &spaces, None));
+        return Ok(undeployed(solution, &stopping, None));
     }
-    let act = async |leased: &mut Leased<'_>, spaces: &mut Spaces| {
-        remove_operators(leased, solution, spaces, change.deadline).await
+    let act = async |leased: &mut Leased<'_>, stopping: &mut Stopping| {
+        remove_operators(leased, solution, &mut stopping.spaces, change.deadline).await
     };
     let writing = (change.cluster, &authority, change.writer, change.tell);
-    let (spaces, done) = Leased::run(writing, decide, act).await?;
-    Ok(undeployed(solution, &spaces, Some(done)))
+    let (stopping, done) = Leased::run(writing, decide, act).await?;
+    Ok(undeployed(solution, &stopping, Some(done)))
 }
 
-fn undeployed(solution: &SolutionName, spaces: &Spaces, done: Option<Done>) -> Undone {
+fn undeployed(solution: &SolutionName, stopping: &Stopping, done: Option<Done>) -> Undone {
+    let spaces = &stopping.spaces;
     let objects = spaces.iter().flat_map(|leave| &leave.objects);
-    let note =
-        format!("custom resources of {solution} stay, and so does everything that belongs to them");
+    let note = stopping.is_active.then(|| {
+        format!(
+            "custom resources of {solution} that it did not bring itself stay, and so does everything that belongs to them"
+        )
+    });
     let stay = spaces
         .iter()
         .flat_map(|leave| &leave.carried.notes)
         .cloned();
-    let undone = Undone::of(done, objects, stay.chain([note]).collect());
+    let undone = Undone::of(done, objects, stay.chain(note).collect());
     Undone {
         applied: applied(spaces),
         ..undone
@@ -486,6 +500,18 @@ mod tests {
     use super::*;
     use crate::model::namespace_record::Deployed;
     use crate::model::namespace_record::tests::namespace_record;
+
+    #[test]
+    fn custom_resources_stay_where_there_is_a_definition_of_them() {
+        let notes = |is_active| {
+            let spaces = Spaces::new();
+            let stopping = Stopping { spaces, is_active };
+            undeployed(&"shop".parse().unwrap(), &stopping, None).notes
+        };
+        assert_eq!(notes(false), [""; 0]);
+        let words = "custom resources of shop that it did not bring itself stay";
+        assert!(notes(true)[0].starts_with(words), "{:?}", notes(true));
+    }
 
     #[test]
     fn a_login_stays_while_another_solution_pulls_with_it() {
