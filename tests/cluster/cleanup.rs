@@ -102,6 +102,8 @@ fn what_cleans_up_is_done_before_anything_goes() {
     );
     let undone = undeploy(&site, &["--output", "json"]).json();
     assert_eq!(undone["applied"], applied, "{undone}");
+    // It has no definitions.
+    assert_eq!(undone["notes"], serde_json::json!([]), "{undone}");
     eventually("nothing of the release is left", || {
         difference(&empty, &site.everything("prod"))
             .is_empty()
@@ -194,4 +196,36 @@ fn what_does_not_clean_up_can_be_left_out() {
             .is_empty()
             .then_some(())
     });
+}
+
+/// A claim for a copy of the data, as a Job before a removal may fill it.
+const CLAIM: &str = "
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: copy, namespace: shop-system}
+spec: {accessModes: [ReadWriteOnce], storageClassName: none, resources: {requests: {storage: 1Mi}}}
+";
+
+#[test]
+fn what_a_removal_claims_stays_with_its_data_and_is_taken_back() {
+    let site = Site::new("claimed");
+    site.environment("prod");
+    let last = LAST.replace("ARGUMENT", "--version");
+    site.desk.write("1.0.0/last.yaml", format!("{last}{CLAIM}"));
+    let archive = pack(&site, "1.0.0", SETS, RELEASE);
+    let claim = || site.field("prod", "pvc/copy", "{.metadata.uid}");
+    let mut uids = Vec::new();
+    for _ in 0..2 {
+        import(&site, &archive, &[]).success();
+        let undone = undeploy(&site, &["--output", "json"]).json();
+        let words = "PersistentVolumeClaim prod/copy stays, with its data";
+        assert_eq!(undone["notes"], serde_json::json!([words]), "{undone}");
+        let removed = undone["removed"].to_string();
+        assert!(!removed.contains("PersistentVolumeClaim"), "{removed}");
+        uids.push(claim());
+    }
+    assert!(!uids[0].is_empty() && uids[0] == uids[1], "{uids:?}");
+    let job = site.kubectl("prod", &["get", "job", "clean-up"]);
+    assert_ne!(job.code, 0, "{job:?}");
 }

@@ -7,10 +7,9 @@ use schemas::SolutionName;
 
 use crate::apply::carried::{disarmed, settle};
 use crate::apply::leased::Leased;
-use crate::model::cleanup::{Cleanup, Step};
+use crate::model::carried::CarriedRecord;
+use crate::model::cleanup::{Cleanup, Step, check_step};
 use crate::model::error::Error;
-use crate::model::owner::check_carried;
-use crate::model::request::Adopt;
 use crate::model::vocabulary as v;
 use crate::plan::carrying::marked;
 
@@ -18,14 +17,14 @@ impl Cleanup {
     pub(crate) async fn carry_out(
         &self,
         leased: &mut Leased<'_>,
-        solution: &SolutionName,
+        (solution, recorded): (&SolutionName, &CarriedRecord),
         wait: Duration,
     ) -> Result<(), Error> {
         for wave in self.steps.chunk_by(Step::is_in_one_wave) {
             let mut objects = Vec::new();
             for step in wave {
                 let object = step.object()?;
-                apply(&object, leased, solution, wait).await?;
+                apply(&object, leased, (solution, recorded), wait).await?;
                 objects.push(object);
             }
             let settled = settle(leased, wave[0].recorded.stage, &objects, wait);
@@ -44,11 +43,11 @@ impl Cleanup {
 async fn apply(
     object: &Object,
     leased: &mut Leased<'_>,
-    solution: &SolutionName,
+    (solution, recorded): (&SolutionName, &CarriedRecord),
     wait: Duration,
 ) -> Result<(), Error> {
     let reference: &ObjectRef = object.reference();
-    let may = |live: &Object| check_carried(object, Some(live), solution, (Adopt::Refuse, None));
+    let may = |live: &Object| check_step(object, Some(live), solution, (recorded, None));
     let live = leased.cluster.get(reference).await?;
     if live.is_some_and(|live| must_run_anew(object, &live)) {
         leased.make_room(reference, wait, may).await?;

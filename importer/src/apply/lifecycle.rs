@@ -117,7 +117,7 @@ pub async fn undeploy(
     let decide = async |state: &ClusterState| {
         let spaces = state.environment(environment).filter(wanted);
         let place = (change.cluster, &Authority::Cluster);
-        let spaces = leaving(place, solution, spaces, sets).await?;
+        let spaces = leaving(place, solution, (state, spaces), sets).await?;
         if spaces.is_empty() {
             let (solution, environment) = (solution.clone(), environment.clone());
             return Err(Obstacle::NotDeployed(solution, environment).into());
@@ -152,7 +152,7 @@ pub async fn undeploy_alone(
         let spaces = state.namespaces.iter().filter(own);
         let about = ChangeSubject::leaving(Verb::Undeploy, solution, &state, spaces.clone());
         // They are none of who administers only a namespace.
-        let spaces = leaving(place, solution, spaces, RemoveSets::Apply).await?;
+        let spaces = leaving(place, solution, (&state, spaces), RemoveSets::Apply).await?;
         if spaces.is_empty() {
             let mut obstacles = Vec::new();
             check_removing(
@@ -254,7 +254,7 @@ pub(crate) async fn check_carried(
 pub(crate) async fn leaving<'a>(
     place: (&Cluster, &Authority),
     solution: &SolutionName,
-    spaces: impl IntoIterator<Item = &'a NamespaceRecord>,
+    (state, spaces): (&ClusterState, impl IntoIterator<Item = &'a NamespaceRecord>),
     sets: RemoveSets,
 ) -> Result<Spaces, Error> {
     let mut leaving = Spaces::new();
@@ -262,7 +262,7 @@ pub(crate) async fn leaving<'a>(
         let mut own = operator(place, solution, space).await?;
         let carried = match place.1 {
             Authority::Cluster => {
-                Withdrawal::plan(place.0, solution, &space.namespace, sets).await?
+                Withdrawal::plan((place.0, state), solution, &space.namespace, sets).await?
             }
             Authority::Namespace(_) => Withdrawal::default(),
         };

@@ -228,7 +228,13 @@ impl Going {
         let records = state.records.iter();
         let records: Vec<Record> = records.filter(|it| own(it)).cloned().collect();
         let going = Self {
-            spaces: leaving((cluster, &Authority::Cluster), solution, spaces, sets).await?,
+            spaces: leaving(
+                (cluster, &Authority::Cluster),
+                solution,
+                (state, spaces),
+                sets,
+            )
+            .await?,
             definitions: Definitions::of(cluster, solution).await?,
             maps: records.iter().map(Record::reference).collect(),
             images: Images::of(&state.records, own),

@@ -13,7 +13,7 @@ use crate::model::cleanup;
 use crate::model::error::Error;
 use crate::model::inventory::{NEEDED, custom_resources};
 use crate::model::obstacle::Obstacle;
-use crate::plan::withdrawal::{Departure, Withdrawal};
+use crate::plan::withdrawal::{Departure, Withdrawal, stays};
 
 impl Withdrawal {
     /// Applies what is to be applied before, and counts it to what goes.
@@ -26,8 +26,10 @@ impl Withdrawal {
         if let Some(obstacle) = self.obstacles.first() {
             return Err(obstacle.clone().into());
         }
+        let before = self.recorded.clone();
         let steps = self.cleanup.steps.iter();
         let steps = CarriedRecord {
+            // Without uids: what runs once more gets another one, and may be interrupted before that is known.
             objects: steps.map(|it| it.recorded.clone()).collect(),
             ..CarriedRecord::default()
         };
@@ -40,13 +42,31 @@ impl Withdrawal {
         recorded.objects.retain(other);
         recorded.objects.extend(steps.objects.clone());
         leased.keep(recorded.to_object(solution, namespace)).await?;
-        self.cleanup.carry_out(leased, solution, wait).await?;
-        // What is removed next may be what it needs, so that it is not done again.
+        let cleaned = self
+            .cleanup
+            .carry_out(leased, (solution, &before), wait)
+            .await;
         *recorded = recorded.seen(leased.uids());
+        if let Err(error) = cleaned {
+            // The next attempt knows its own by it; why this one failed is what matters.
+            let kept = leased.keep(recorded.to_object(solution, namespace)).await;
+            kept.ok();
+            return Err(error);
+        }
+        // What is removed next may be what it needs, so that it is not done again.
         recorded.cleaned = true;
         leased.keep(recorded.to_object(solution, namespace)).await?;
         self.objects.retain(other);
-        self.objects.extend(steps.seen(leased.uids()).objects);
+        for object in steps.seen(leased.uids()).objects {
+            if object.keeps_data() {
+                let live = leased.cluster.get(&object.reference()).await?;
+                if let Some(note) = live.and_then(|live| stays(&object, &live)) {
+                    self.notes.push(note);
+                    continue;
+                }
+            }
+            self.objects.push(object);
+        }
         self.objects.sort_by_key(Departure::of);
         Ok(())
     }

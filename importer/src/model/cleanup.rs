@@ -10,9 +10,12 @@ use schemas::{Namespace, SolutionName, json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::model::carried::{self, RecordedObject};
+use crate::model::carried::{self, CarriedRecord, RecordedObject};
 use crate::model::error::Error;
-use crate::model::owner::look;
+use crate::model::obstacle::{Obstacle, Unfit};
+use crate::model::owner::{check_carried, look};
+use crate::model::request::Adopt;
+use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 
 /// The key in the Secret.
@@ -123,6 +126,30 @@ impl Cleanup {
     }
 }
 
+/// Whether an object may be applied over what is there under its name, if anything. The records are believed: that it is the
+/// very object of an attempt before; and where the Solution is not deployed, it has nothing, whatever labels say.
+pub(crate) fn check_step(
+    object: &Object,
+    live: Option<&Object>,
+    solution: &SolutionName,
+    (recorded, records): (&CarriedRecord, Option<&ClusterState>),
+) -> Result<(), Obstacle> {
+    let nobodys = |what| Err(Obstacle::Owned(what, None));
+    let made = recorded
+        .find(object.reference())
+        .and_then(|it| it.uid.as_deref());
+    match live {
+        Some(live) if made.is_some_and(|made| live.uid() != Some(made)) => {
+            nobodys(live.reference().to_string())
+        }
+        _ => match check_carried(object, live, solution, (Adopt::Refuse, records)) {
+            // Nobody can say here that it is to be taken over.
+            Err(Obstacle::Unfit(Unfit::LeftBehind(_, _, what))) => nobodys(what),
+            checked => checked,
+        },
+    }
+}
+
 /// The Secret of what a Solution in a namespace has applied before it is removed.
 pub(crate) fn reference(solution: &SolutionName, namespace: &Namespace) -> ObjectRef {
     let map = carried::reference(solution, namespace);
@@ -132,7 +159,57 @@ pub(crate) fn reference(solution: &SolutionName, namespace: &Namespace) -> Objec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::namespace_record::tests::namespace_record;
     use crate::model::stage::Stage;
+
+    #[test]
+    fn records_say_whose_an_object_is_that_is_there_already() {
+        let shop: SolutionName = "shop".parse().unwrap();
+        let job = |uid: &str, place: &str| {
+            let labels = json!({ v::SOLUTION: "shop", v::ENVIRONMENT: "e", v::NAMESPACE: place });
+            let metadata =
+                json!({ "name": "j", "namespace": "other", "uid": uid, "labels": labels });
+            let job = json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata });
+            Object::new(job).unwrap()
+        };
+        let wanted = job("", "prod");
+        let attempt = |uid: Option<&str>| CarriedRecord {
+            objects: vec![RecordedObject {
+                set: "last".parse().unwrap(),
+                stage: Stage::Workload,
+                api_version: "batch/v1".to_owned(),
+                kind: "Job".to_owned(),
+                resource: "jobs".to_owned(),
+                namespace: Some("other".to_owned()),
+                name: "j".to_owned(),
+                inputs: None,
+                uid: uid.map(str::to_owned),
+            }],
+            ..CarriedRecord::default()
+        };
+        let mut records = ClusterState {
+            namespaces: vec![namespace_record("e", "prod-2")],
+            ..ClusterState::default()
+        };
+        let check = |live: &Object, uid, records: &ClusterState| {
+            check_step(&wanted, Some(live), &shop, (&attempt(uid), Some(records)))
+        };
+        assert_eq!(check(&job("1", "prod"), None, &records), Ok(()));
+        assert_eq!(check(&job("1", "prod"), Some("1"), &records), Ok(()));
+        let nobodys = Err(Obstacle::Owned("Job other/j".to_owned(), None));
+        assert_eq!(check(&job("2", "prod"), Some("1"), &records), nobodys);
+        // What labels say that nothing is deployed of there.
+        assert_eq!(check(&job("1", "prod-2"), None, &records), nobodys);
+        let deployed = serde_json::from_value(json!({ "version": "1.0.0" })).unwrap();
+        records.namespaces[0]
+            .solutions
+            .insert(shop.clone(), deployed);
+        let owned = check(&job("1", "prod-2"), None, &records).unwrap_err();
+        assert!(
+            matches!(owned, Obstacle::Unfit(Unfit::OwnedElsewhere(..))),
+            "{owned:?}"
+        );
+    }
 
     #[test]
     fn what_is_kept_comes_back_and_is_shown_nowhere() {

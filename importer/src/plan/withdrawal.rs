@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use crate::limits;
 use crate::model::carried::{CarriedRecord, RecordedObject};
-use crate::model::cleanup::{self, Cleanup, RemoveSets};
+use crate::model::cleanup::{self, Cleanup, RemoveSets, check_step};
 use crate::model::error::Error;
 use crate::model::inventory::custom_resources;
 use crate::model::obstacle::{Obstacle, Unfit, named};
-use crate::model::owner::{check_carried, look};
-use crate::model::request::Adopt;
+use crate::model::owner::look;
 use crate::model::stage::{Stage, intercepts};
+use crate::model::state::ClusterState;
 use crate::model::vocabulary as v;
 use crate::plan::rights::check_resources;
 
@@ -45,7 +45,7 @@ pub(crate) struct Withdrawal {
 impl Withdrawal {
     /// What would be taken back of a Solution in a namespace.
     pub(crate) async fn plan(
-        cluster: &Cluster,
+        (cluster, state): (&Cluster, &ClusterState),
         solution: &SolutionName,
         namespace: &Namespace,
         sets: RemoveSets,
@@ -53,7 +53,7 @@ impl Withdrawal {
         let recorded = CarriedRecord::look(cluster, solution, namespace).await?;
         let mut withdrawal = Self::of(cluster, solution, recorded, |_, _| true).await?;
         withdrawal
-            .find_cleanup(cluster, solution, namespace, sets)
+            .find_cleanup((cluster, state), solution, namespace, sets)
             .await?;
         Ok(withdrawal)
     }
@@ -173,7 +173,7 @@ impl Withdrawal {
     /// What is to be applied before anything goes.
     async fn find_cleanup(
         &mut self,
-        cluster: &Cluster,
+        (cluster, state): (&Cluster, &ClusterState),
         solution: &SolutionName,
         namespace: &Namespace,
         sets: RemoveSets,
@@ -199,7 +199,8 @@ impl Withdrawal {
                 Err(Error::Cluster(deployer::Error::NoSuchKind(_))) => None,
                 other => other?,
             };
-            let checked = check_carried(&object, live.as_ref(), solution, (Adopt::Refuse, None));
+            let records = (&self.recorded, Some(state));
+            let checked = check_step(&object, live.as_ref(), solution, records);
             self.obstacles.extend(checked.err());
         }
         self.cleanup = cleanup;
@@ -314,7 +315,7 @@ fn is_converted(definition: &Object) -> bool {
 }
 
 /// Why an object stays, if that is known before anything goes.
-fn stays(object: &RecordedObject, live: &Object) -> Option<String> {
+pub(crate) fn stays(object: &RecordedObject, live: &Object) -> Option<String> {
     let what = live.reference();
     match object.stage {
         Stage::Space if !live.annotations().contains_key(v::CREATED) => {
