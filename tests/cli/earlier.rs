@@ -1,7 +1,9 @@
 //! Archives that earlier versions of this program wrote are at sites: they stay valid, and what is written now is what
 //! was written then.
 
+use std::fs;
 use std::io::Read as _;
+use std::path::Path;
 
 use archive::{Destination, Opened, Signable};
 use flate2::read::GzDecoder;
@@ -26,6 +28,12 @@ const FORMAT_1: Earlier = Earlier {
 const MANIFESTS: Earlier = Earlier {
     archive: include_bytes!("../data/manifests-0.1.0/archive.iso.gz"),
     key: include_str!("../data/manifests-0.1.0/publisher.pub"),
+};
+
+/// With Helm charts.
+const CHARTS: Earlier = Earlier {
+    archive: include_bytes!("../data/charts-0.1.0/archive.iso.gz"),
+    key: include_str!("../data/charts-0.1.0/publisher.pub"),
 };
 
 impl Earlier {
@@ -92,26 +100,22 @@ fn the_archive_with_sets_of_objects_is_made_again_to_the_byte() {
     MANIFESTS.assert_made_again();
 }
 
-/// What compiling and patching make of a release is part of the format as much as where it lies.
 #[test]
-fn the_objects_of_the_archive_are_made_again_from_their_release() {
-    let desk = MANIFESTS.desk();
-    for (name, text) in [
-        (
-            "solution.yaml",
-            include_str!("../data/manifests-0.1.0/solution.yaml"),
-        ),
-        (
-            "release.yaml",
-            include_str!("../data/manifests-0.1.0/release.yaml"),
-        ),
-        (
-            "webhook.yaml",
-            include_str!("../data/manifests-0.1.0/webhook.yaml"),
-        ),
-    ] {
-        desk.write(&format!("source/{name}"), text);
-    }
+fn the_archive_with_charts_is_accepted_without_a_finding() {
+    let id = "sha256:7eb568f35a15fb5fdd25feb5e5677d7af07a78b285051c41bab5ed04052e08c8";
+    assert_accepted(&CHARTS.desk(), id, 24);
+}
+
+#[test]
+fn the_archive_with_charts_is_made_again_to_the_byte() {
+    CHARTS.assert_made_again();
+}
+
+/// Packs what lies beside an earlier archive, with its images, and compares the files of both.
+fn assert_packed_again(earlier: &Earlier, beside: &str, contains: &str) {
+    let desk = earlier.desk();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    copy(&data.join(beside), &desk.path("source"));
     let first = stages::list(&desk.path("example.iso"));
     for file in stages::files(&first) {
         let path = file.path.as_str();
@@ -129,10 +133,31 @@ fn the_objects_of_the_archive_are_made_again_from_their_release() {
         files.collect::<Vec<_>>()
     };
     let (first, again) = (made(&first), made(&again));
-    assert!(
-        first
-            .iter()
-            .any(|(path, _)| path.starts_with("manifests/gate/0002-"))
-    );
+    assert!(first.iter().any(|(path, _)| path.starts_with(contains)));
     assert_eq!(again, first);
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let from = entry.unwrap().path();
+        let to = to.join(from.file_name().unwrap());
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(from, to).unwrap();
+        }
+    }
+}
+
+/// What compiling and patching make of a release is part of the format as much as where it lies.
+#[test]
+fn the_objects_of_the_archive_are_made_again_from_their_release() {
+    assert_packed_again(&MANIFESTS, "manifests-0.1.0", "manifests/gate/0002-");
+}
+
+/// So is what packaging makes of a chart's directory, and merging of values.
+#[test]
+fn the_charts_of_the_archive_are_made_again_from_their_directory() {
+    assert_packed_again(&CHARTS, "charts-0.1.0", "charts/front/values.yaml");
 }

@@ -7,6 +7,7 @@
 )]
 
 mod cat;
+mod charts;
 #[path = "../common/mod.rs"]
 mod common;
 mod foreign;

@@ -1,6 +1,7 @@
 //! The sets of objects of an archive as another reader expands them, which was written from docs/format-manifests.md.
 
 use std::io::Read as _;
+use std::path::Path;
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
@@ -8,13 +9,9 @@ use serde_json::Value;
 use crate::common::Desk;
 use crate::judged::{ARCHIVE, must};
 
-const READER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/manifests.py");
-
-/// What another reader says that a site applies, of the archive in `tests/data`.
-#[test]
-fn another_reader_expands_the_objects_in_their_order() {
+/// Has a reader beside this file say what is in an archive.
+pub(crate) fn assert_read(reader: &str, archive: &[u8], expected: &str) {
     let mut image = Vec::new();
-    let archive = &include_bytes!("../data/manifests-0.1.0/archive.iso.gz")[..];
     GzDecoder::new(archive).read_to_end(&mut image).unwrap();
     let desk = Desk::new();
     desk.write(ARCHIVE, image);
@@ -23,9 +20,25 @@ fn another_reader_expands_the_objects_in_their_order() {
     ];
     must(&desk.path(""), "xorriso", &arguments);
     must(&desk.path(""), "chmod", &["-R", "u+w", "mounted"]);
-    let said = must(&desk.path(""), "python3", &[READER, "mounted"]);
+    let reader = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/interop")
+        .join(reader);
+    let said = must(
+        &desk.path(""),
+        "python3",
+        &[reader.to_str().unwrap(), "mounted"],
+    );
     let said: Value = serde_json::from_slice(&said).unwrap();
-    let expected: Value =
-        serde_json::from_str(include_str!("../data/manifests-0.1.0/expanded.json")).unwrap();
+    let expected: Value = serde_json::from_str(expected).unwrap();
     assert_eq!(said, expected);
+}
+
+/// What another reader says that a site applies, of the archive in `tests/data`.
+#[test]
+fn another_reader_expands_the_objects_in_their_order() {
+    assert_read(
+        "manifests.py",
+        include_bytes!("../data/manifests-0.1.0/archive.iso.gz"),
+        include_str!("../data/manifests-0.1.0/expanded.json"),
+    );
 }
