@@ -176,6 +176,8 @@ fn pack_loaded(
         return Err(PackError::Refused(Box::new(report)));
     }
     let written = draft.publish(watch.cancel)?;
+    let of_charts = charts::blobs(&loaded.charts);
+    let sizes = blobs.values().map(|blob| blob.size);
     Ok(Packed {
         path: written.path,
         size: written.size,
@@ -183,8 +185,8 @@ fn pack_loaded(
         id: loaded.id.clone(),
         images: pinned.len() + charts::images(&loaded.charts).len(),
         pinned,
-        blobs: blobs.len(),
-        blob_bytes: blobs.values().map(|blob| blob.size).sum(),
+        blobs: blobs.len() + of_charts.len(),
+        blob_bytes: sizes.chain(of_charts.into_values()).sum(),
         report,
     })
 }

@@ -12,8 +12,9 @@ use validator::{Report, Verdict};
 use watch::Watch;
 
 use crate::error::PackError;
+use crate::load::Loaded;
 use crate::pack::{self, Request};
-use crate::{Event, assemble, load};
+use crate::{Event, assemble, charts, load};
 
 /// What would be packed.
 #[derive(Debug, Serialize)]
@@ -90,7 +91,10 @@ pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, P
     let collected = pack::collect(&loaded, &means)?;
     let configurations = sources::configurations(&collected);
     let blobs = sources::blobs(&collected);
-    let (number, blob_bytes) = (blobs.len(), blobs.values().map(Blob::size).sum());
+    let of_charts = charts::blobs(&loaded.charts);
+    let number = blobs.len() + of_charts.len();
+    let sizes = blobs.values().map(Blob::size);
+    let blob_bytes = sizes.chain(of_charts.into_values()).sum();
     let (small, layers): (BTreeMap<_, _>, BTreeMap<_, _>) = blobs
         .into_iter()
         .partition(|(digest, _)| configurations.contains(digest));
@@ -98,7 +102,9 @@ pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, P
     sources::check_configurations(&collected, &small, watch.cancel)?;
     let named = loaded.source.spec.images.iter();
     let named = named.map(|image| (image.place(), image.source.to_string()));
-    let images = images(&collected, &named.collect(), &small)?;
+    let mut images = images(&collected, &named.collect(), &small)?;
+    images.extend(artifacts(&loaded));
+    images.sort_by(|a, b| a.place.cmp(&b.place));
     let wanted = |blob: &&Blob| matches!(blob, Blob::Wanted(_));
     let to_download = layers.values().filter(wanted).map(Blob::size).sum();
     let files = assemble::files(&loaded, &collected, |digest| match small.get(digest) {
@@ -167,6 +173,29 @@ fn images(
         })
     };
     images.iter().map(&mut preview).collect()
+}
+
+/// The artifacts of charts.
+fn artifacts(loaded: &Loaded) -> impl Iterator<Item = ImagePreview> {
+    let sources = loaded.charts.iter().zip(&loaded.source.spec.charts);
+    let sources = sources.map(|(chart, it)| (chart.release.place(), it.source.to_string()));
+    let sources: BTreeMap<ImagePlace, String> = sources.collect();
+    charts::images(&loaded.charts)
+        .into_iter()
+        .map(move |image| {
+            let root = &image.root;
+            let size = root.bytes.len() as u64 + image.blobs.values().sum::<u64>();
+            ImagePreview {
+                source: sources.get(&image.place).cloned().unwrap_or_default(),
+                place: image.place,
+                reference: image.reference,
+                digest: root.digest,
+                artifact_type: Some(::charts::CONFIG.to_owned()),
+                platforms: image.platforms,
+                size,
+                own: size,
+            }
+        })
 }
 
 /// What an image runs on, as its configurations say: `known` are those of the images before.

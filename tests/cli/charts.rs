@@ -102,6 +102,32 @@ chart       db  shop 1.2.3+b
     assert_eq!(values, "image: '$(image:example-server)'\n");
 }
 
+#[test]
+fn the_artifact_of_a_chart_is_shown_before_it_is_made() {
+    let desk = desk("");
+    let json = |arguments: &[&str]| {
+        desk.solution(&[arguments, &["--output", "json"]].concat())
+            .json()
+    };
+    let checked = json(&["pack", "source", "--check"]);
+    let packed = json(&PACK);
+    let sizes = |of: &Value| (of["size"].clone(), of["blobs"].clone());
+    assert_eq!(sizes(&checked), sizes(&packed));
+    let images = checked["images"].as_array().unwrap();
+    assert_eq!(images.len(), packed["images"], "{checked:#}");
+    let artifact = images
+        .iter()
+        .find(|it| it["image"] == "charts/shop:1.2.3_b");
+    let artifact = artifact.unwrap();
+    let listed = stages::list(&desk.path("out.iso"));
+    let root = "images/charts/shop/1.2.3_b/manifest.json";
+    let digest = listed.contents().get(root).unwrap().digest;
+    assert_eq!(artifact["digest"], digest.to_string());
+    let kind = "application/vnd.cncf.helm.config.v1+json";
+    assert_eq!(artifact["artifactType"], kind);
+    assert_eq!(artifact["source"], "dir:chart");
+}
+
 /// What a site could not install is said by whoever packs, before anything is collected.
 #[test]
 fn a_chart_that_needs_something_from_elsewhere_is_not_packed() {
