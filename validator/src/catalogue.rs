@@ -366,11 +366,14 @@ catalogue! {
             "a chart needs another that is not in it, where a site without internet cannot get it",
             "run `helm dependency build` and package the chart again";
         SCHEMA: Error, "charts.schema",
-            "the schema of a chart's values cannot be read, or refers to what a site without internet cannot get",
-            "put what values.schema.json refers to into it, or leave it out of the chart";
+            "the schema of a chart's values is none that Helm could use, or refers to what a site without internet cannot get",
+            "correct values.schema.json and put what it refers to into it, or leave it out of the chart";
         VALUES: Error, "charts.values",
             "the values of a chart, or of its release, are not one mapping",
             "correct the files of values, or the chart's values.yaml, and pack again";
+        UNFIT: Error, "charts.unfit-values",
+            "the values of a release are not what the chart's schema asks for, and Helm would refuse them",
+            "correct the files of values and pack again";
         PLACEHOLDER: Error, "charts.placeholder",
             "a placeholder in values cannot be understood, or names what there is not",
             "correct it; `$$(` instead of `$(` makes it stand for itself";

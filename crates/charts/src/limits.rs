@@ -19,6 +19,22 @@ pub const DEPTH: usize = 8;
 pub const METADATA: usize = 256 * 1024;
 /// Dependencies of one chart: the largest charts in use have thirty.
 pub const DEPENDENCIES: usize = 256;
+/// Bytes of `values.schema.json`: those that hold all of Kubernetes' own have half of it.
+pub const SCHEMA: usize = 1024 * 1024;
+/// Patterns in a schema: each is compiled.
+pub const PATTERNS: usize = 256;
+/// References in a schema: compiling a chain of them takes the square of its length. Those of all of Kubernetes' own kinds
+/// are 3000.
+pub const SCHEMA_REFERENCES: usize = 4096;
+/// Bytes that a pattern compiles to: a tenth of what the engine itself takes.
+pub const PATTERN: usize = 1024 * 1024;
+/// Steps of comparing values with a schema, so that a schema which names its own parts again and again ends: twenty times
+/// those of the largest values in use.
+pub const SCHEMA_STEPS: usize = 2_000_000;
+/// Schemas within schemas that are applied to one place or below it, so that no stack overflows.
+pub const SCHEMA_DEPTH: usize = 256;
+/// Characters of what is said of values.
+pub const WORDS: usize = 300;
 /// Bytes that Helm can store of a release: it keeps all of it in one Secret, for which the API server allows 1 MiB.
 pub const RELEASE: usize = 1024 * 1024;
 /// Rules of a `.helmignore`: each is tried on each file.

@@ -125,6 +125,34 @@ pub(crate) const CASES: &[Case] = &[
         &["charts.schema"],
     ),
     (
+        "a schema that is none",
+        |s| {
+            let schema = r#"{"type": "text"}"#;
+            replace(s, CHART, &[("values.schema.json", schema)]);
+        },
+        &["charts.schema"],
+    ),
+    (
+        "values that the schema does not take",
+        |s| {
+            let schema = r#"{"properties": {"replicas": {"type": "integer"}}}"#;
+            s.chart(&[("values.schema.json", schema)]);
+            let values = s.text(VALUES);
+            s.put(VALUES, format!("{values}replicas: many\n"));
+        },
+        &["charts.unfit-values"],
+    ),
+    (
+        "a placeholder where the schema wants a number",
+        |s| {
+            let schema = r#"{"properties": {"size": {"type": "integer"}}}"#;
+            s.chart(&[("values.schema.json", schema)]);
+            let values = s.text(VALUES);
+            s.put(VALUES, format!("{values}size: $(image.tag:server)\n"));
+        },
+        &["charts.unfit-values"],
+    ),
+    (
         "values of the chart are a list",
         |s| replace(s, CHART, &[("values.yaml", "[a]")]),
         &["charts.values"],
