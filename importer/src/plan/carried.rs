@@ -788,7 +788,7 @@ mod tests {
             let mut job = object("batch/v1", "Job", "j");
             job["spec"] = json!({ "command": command });
             let sets = [set(json!({ "name": "main" }), &[job])];
-            record(&rendered(&sets, None), &[]).objects[0]
+            record(&rendered(&sets, None), &Kinds::default()).objects[0]
                 .inputs
                 .clone()
                 .unwrap()
