@@ -371,9 +371,6 @@ catalogue! {
         VALUES: Error, "charts.values",
             "the values of a chart, or of its release, are not one mapping",
             "correct the files of values, or the chart's values.yaml, and pack again";
-        UNFIT: Error, "charts.unfit-values",
-            "the values of a release are not what the chart's schema asks for, and Helm would refuse them",
-            "correct the files of values and pack again";
         PLACEHOLDER: Error, "charts.placeholder",
             "a placeholder in values cannot be understood, or names what there is not",
             "correct it; `$$(` instead of `$(` makes it stand for itself";

@@ -11,7 +11,7 @@ use crate::capability;
 use crate::catalogue::FindingInfo;
 use crate::catalogue::charts::{
     ARCHIVE, ARTIFACT, BUDGET, CAPABILITY, DEPENDENCY, IDENTITY, METADATA, MISSING, RELEASE_SIZE,
-    SCHEMA, UNEXPECTED, UNFIT, VALUES,
+    SCHEMA, UNEXPECTED, VALUES,
 };
 use crate::files::Files;
 use crate::finding::Findings;
@@ -81,10 +81,6 @@ impl Judge<'_> {
         let (Some(chart), Some(values)) = (chart, values) else {
             return Ok(());
         };
-        if let Err(unfit) = chart.check_values(&values) {
-            let path = archive::chart_values_path(&release.name);
-            self.findings.add(&UNFIT, path, unfit);
-        }
         let (size, most) = (chart.stored_size(&values), charts::limits::RELEASE);
         if size > most {
             let message = format_args!(

@@ -1,17 +1,16 @@
 //! A chart with the charts in it, from its archive.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{ChartName, ChartVersion};
 use serde_json::{Map, Value};
 
 use crate::archive::{self, Budget, File};
 use crate::artifact::Artifact;
-use crate::error::{ArchiveProblem, ChartError, ChartProblem, UnfitValues};
-use crate::metadata::{Dependency, Metadata};
-use crate::schema::Schema;
-use crate::values::{coalesce, read_values};
-use crate::{limits, stored};
+use crate::error::{ArchiveProblem, ChartError, ChartProblem};
+use crate::metadata::Metadata;
+use crate::values::read_values;
+use crate::{limits, schema, stored};
 
 /// A chart that can be installed without anything from elsewhere.
 #[derive(Clone, Debug)]
@@ -25,9 +24,6 @@ pub struct Chart {
     /// How many files with definitions of custom resources it has in `crds/`, with those of the charts in it.
     pub definitions: usize,
     values: Map<String, Value>,
-    /// Those of the charts in it, by the names under which it has them, if they are known.
-    within: Option<Map<String, Value>>,
-    schema: Option<Schema>,
     files: Vec<File>,
 }
 
@@ -60,33 +56,6 @@ impl Chart {
     }
 }
 
-impl Chart {
-    /// Compares values of a release, over the chart's own, with the chart's schema. Which of the charts in it are enabled
-    /// decides whether their values are there; what holds with or without all of them is believed.
-    pub fn check_values(&self, given: &Map<String, Value>) -> Result<(), UnfitValues> {
-        let (Some(schema), Some(within)) = (&self.schema, &self.within) else {
-            return Ok(());
-        };
-        let judge = |mut values: Map<String, Value>| {
-            coalesce(&mut values, &self.values);
-            coalesce(&mut values, given);
-            schema.judge(&Value::Object(values))
-        };
-        let with_all = judge(within.clone());
-        if with_all.is_ok() || within.is_empty() {
-            return with_all;
-        }
-        judge(Map::new())
-    }
-
-    /// Its values with those of the charts in it.
-    fn all_values(&self) -> Map<String, Value> {
-        let mut all = self.within.clone().unwrap_or_default();
-        coalesce(&mut all, &self.values);
-        all
-    }
-}
-
 fn read_archive(archive: &[u8], budget: &mut Budget, depth: usize) -> Result<Chart, ChartError> {
     let (directory, files) = archive::unpack(archive, budget)?;
     let chart = read_files(files, budget, depth)?;
@@ -110,13 +79,14 @@ fn read_files(files: Vec<File>, budget: &mut Budget, depth: usize) -> Result<Cha
     }
     let values = find("values.yaml").map(|file| read_values(&file.bytes));
     let values = values.transpose().map_err(|_| ChartProblem::Values)?;
-    let schema = find("values.schema.json").map(|file| Schema::read(&file.bytes));
-    let schema = schema.transpose()?;
+    if let Some(file) = find("values.schema.json") {
+        schema::check(&file.bytes)?;
+    }
     let mut definitions = files
         .iter()
         .filter(|it| it.path.starts_with("crds/"))
         .count();
-    let mut present = BTreeMap::new();
+    let mut present = BTreeSet::new();
     for (name, files) in within(&files) {
         let inner = |mut error: ChartError| {
             error.within.insert(0, name.to_owned());
@@ -124,46 +94,20 @@ fn read_files(files: Vec<File>, budget: &mut Budget, depth: usize) -> Result<Cha
         };
         let chart = read_inner(name, &files, budget, depth + 1).map_err(inner)?;
         definitions += chart.definitions;
-        present.insert(chart.metadata.name.clone(), chart.all_values());
+        present.insert(chart.metadata.name);
     }
     let mut needed = metadata.dependencies.iter();
-    if let Some(missing) = needed.find(|it| !present.contains_key(&it.name)) {
+    if let Some(missing) = needed.find(|it| !present.contains(&it.name)) {
         return Err(ChartProblem::Dependency(missing.name.clone()).into());
     }
     Ok(Chart {
         name: metadata.chart_name()?,
         version: metadata.chart_version()?,
+        metadata,
         definitions,
         values: values.unwrap_or_default(),
-        within: named(present, &metadata.dependencies),
-        schema,
-        metadata,
         files,
     })
-}
-
-/// The values of charts within a chart by the names under which it has them; none where only Helm knows what becomes of
-/// them: a chart that is there under several names, or one whose values the chart itself takes over.
-fn named(
-    present: BTreeMap<String, Map<String, Value>>,
-    dependencies: &[Dependency],
-) -> Option<Map<String, Value>> {
-    if dependencies.iter().any(|it| !it.import_values.is_empty()) {
-        return None;
-    }
-    let mut named = Map::new();
-    for (name, values) in present {
-        let mut uses = dependencies.iter().filter(|it| it.name == name);
-        let key = match uses.next().map(|it| it.alias.as_str()) {
-            None | Some("") => name.clone(),
-            Some(alias) => alias.to_owned(),
-        };
-        if uses.next().is_some() {
-            return None;
-        }
-        named.insert(key, Value::Object(values));
-    }
-    Some(named)
 }
 
 /// What lies in `charts/`, by its first name; by Helm's rule, names that begin with `_` or `.` are no charts, and neither

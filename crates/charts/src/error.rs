@@ -63,17 +63,6 @@ pub enum ChartProblem {
     Schema(String),
 }
 
-/// Why values are not those of a chart.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UnfitValues {
-    /// Where they are not what its schema says, and why.
-    #[error("with those of the chart, they are not what its values.schema.json says: {0}")]
-    Unfit(String),
-    /// Nobody waits for the answer.
-    #[error("comparing them with values.schema.json takes more than {max} steps", max = limits::SCHEMA_STEPS)]
-    Endless,
-}
-
 /// What is wrong with an archive.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveProblem {

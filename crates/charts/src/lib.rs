@@ -20,7 +20,7 @@ mod values;
 
 pub use artifact::{Artifact, CONFIG, CONTENT};
 pub use chart::Chart;
-pub use error::{ArchiveProblem, ChartError, ChartProblem, UnfitValues};
+pub use error::{ArchiveProblem, ChartError, ChartProblem};
 pub use ignore::Ignored;
 pub use metadata::{Dependency, Maintainer, Metadata};
 pub use package::package;

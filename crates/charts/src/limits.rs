@@ -28,12 +28,7 @@ pub const PATTERNS: usize = 256;
 pub const SCHEMA_REFERENCES: usize = 4096;
 /// Bytes that a pattern compiles to: a tenth of what the engine itself takes.
 pub const PATTERN: usize = 1024 * 1024;
-/// Steps of comparing values with a schema, so that a schema which names its own parts again and again ends: twenty times
-/// those of the largest values in use.
-pub const SCHEMA_STEPS: usize = 2_000_000;
-/// Schemas within schemas that are applied to one place or below it, so that no stack overflows.
-pub const SCHEMA_DEPTH: usize = 256;
-/// Characters of what is said of values.
+/// Characters of what is said of a schema.
 pub const WORDS: usize = 300;
 /// Bytes that Helm can store of a release: it keeps all of it in one Secret, for which the API server allows 1 MiB.
 pub const RELEASE: usize = 1024 * 1024;

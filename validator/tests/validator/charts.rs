@@ -133,24 +133,6 @@ pub(crate) const CASES: &[Case] = &[
         &["charts.schema"],
     ),
     (
-        "values that the schema does not take",
-        |s| {
-            let schema = r#"{"properties": {"replicas": {"type": "integer"}}}"#;
-            s.chart(&[("values.schema.json", schema)]);
-            s.put(VALUES, "replicas: many\n");
-        },
-        &["charts.unfit-values"],
-    ),
-    (
-        "a placeholder where the schema wants a number",
-        |s| {
-            let schema = r#"{"properties": {"size": {"type": "integer"}}}"#;
-            s.chart(&[("values.schema.json", schema)]);
-            s.put(VALUES, "size: $(image.tag:server)\n");
-        },
-        &["charts.unfit-values"],
-    ),
-    (
         "values of the chart are a list",
         |s| replace(s, CHART, &[("values.yaml", "[a]")]),
         &["charts.values"],
