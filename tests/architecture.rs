@@ -28,7 +28,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         "release",
         &["archive", "files", "manifests", "schemas", "validator"],
     ),
-    ("sources", &["files", "registry", "schemas", "watch"]),
+    (
+        "sources",
+        &["charts", "files", "registry", "schemas", "watch"],
+    ),
     // Pack writes nothing that validate refuses, by the same rules.
     (
         "packager",
@@ -152,6 +155,7 @@ const SPOKEN: &[(&str, &str)] = &[
         "crates/sources/src/cache/mod.rs",
         "CACHEDIR.TAG says whose it is",
     ),
+    ("crates/release/src/chart.rs", NOTES),
     ("crates/release/src/choose.rs", NOTES),
     ("crates/release/src/definitions.rs", NOTES),
     ("crates/release/src/fields.rs", NOTES),

@@ -129,7 +129,7 @@ pub(crate) fn manifest(loaded: &Loaded) -> Solution {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::load;
+    use crate::testing::load;
     use crate::testing::{self, SOLUTION};
 
     #[test]

@@ -7,9 +7,15 @@ use std::sync::Arc;
 
 use archive::{ArchiveFile, FileSource};
 use charts::{Artifact, Chart, Ignored};
-use schemas::{ArchivePath, ChartRelease, ChartSource, Digest, Document, Image, SourceChart, yaml};
+use schemas::{
+    ArchivePath, ChartName, ChartPin, ChartRelease, ChartSource, ChartVersion, Digest, Document,
+    Image, OciChart, SourceChart, yaml,
+};
 use serde_json::Map;
+use sources::{Cache, Network, Remote, SourceError};
+use watch::Watch;
 
+use crate::Event;
 use crate::error::PackError;
 
 /// A chart whose files were read.
@@ -46,25 +52,16 @@ impl Content {
     }
 }
 
-/// Reads a chart; `below` resolves the paths of `solution.yaml`.
+/// Reads a chart; `below` resolves the paths of `solution.yaml`, and what is elsewhere is asked of `network`.
 pub(crate) fn load(
     source: &SourceChart,
     below: impl Fn(&'static str, &Path) -> Result<PathBuf, PackError>,
+    network: &Network<'_>,
 ) -> Result<LoadedChart, PackError> {
     const SOURCE: &str = "spec.charts.source";
-    let (path, bytes) = match &source.source {
-        ChartSource::File(file) => {
-            let path = below(SOURCE, file)?;
-            let bytes = files::read(&path, charts::limits::ARCHIVE_SIZE)?;
-            (path, bytes)
-        }
-        ChartSource::Dir(directory) => {
-            let path = below(SOURCE, directory)?;
-            let bytes = package(&path)?;
-            (path, bytes)
-        }
-    };
+    let (path, bytes) = bytes(&source.source, |path| below(SOURCE, path), network)?;
     let chart = Chart::read(&bytes).map_err(|source| PackError::Chart { path, source })?;
+    check(&source.source, &chart)?;
     let mut values = Map::new();
     for file in &source.values {
         let path = below("spec.charts.values", file)?;
@@ -88,6 +85,91 @@ pub(crate) fn load(
         config: Content::new(artifact.config.clone()),
         artifact,
         values: yaml::to_string(&values).into_bytes(),
+    })
+}
+
+/// The archive of a chart, and how messages call it.
+fn bytes(
+    source: &ChartSource,
+    below: impl Fn(&Path) -> Result<PathBuf, PackError>,
+    network: &Network<'_>,
+) -> Result<(PathBuf, Vec<u8>), PackError> {
+    let elsewhere = |read: Result<Vec<u8>, SourceError>| match read {
+        Ok(bytes) => Ok((PathBuf::from(source.to_string()), bytes)),
+        Err(error) => Err(PackError::no_chart(source, error)),
+    };
+    match source {
+        ChartSource::File(file) => {
+            let path = below(file)?;
+            let bytes = files::read(&path, charts::limits::ARCHIVE_SIZE)?;
+            Ok((path, bytes))
+        }
+        ChartSource::Dir(directory) => {
+            let path = below(directory)?;
+            let bytes = package(&path)?;
+            Ok((path, bytes))
+        }
+        ChartSource::Oci(chart) => elsewhere(sources::oci_chart(chart, network)),
+        ChartSource::Repository(chart) => elsewhere(sources::repository_chart(chart, network)),
+    }
+}
+
+/// A chart that was read to be carried.
+#[derive(Debug)]
+pub struct ReadChart {
+    /// Its name.
+    pub name: ChartName,
+    /// Its version.
+    pub version: ChartVersion,
+    /// Its archive; that of a directory as a pack would make it.
+    pub archive: Vec<u8>,
+}
+
+/// Reads a chart that is in no source tree yet. What was downloaded stays in the cache in this directory.
+pub fn read_chart(
+    source: &ChartSource,
+    remote: &Remote,
+    cache: &Path,
+    watch: &Watch<'_, Event>,
+) -> Result<ReadChart, PackError> {
+    let cache = Cache::new(cache);
+    let tell = |event| (watch.tell)(Event::Sources(event));
+    let watched = watch.with(&tell);
+    let network = Network::new(remote, &cache, &watched);
+    let (path, archive) = bytes(source, |path| Ok(path.to_owned()), &network)?;
+    let chart = Chart::read(&archive).map_err(|source| PackError::Chart { path, source })?;
+    check(source, &chart)?;
+    drop(network);
+    if let Err(error) = cache.close() {
+        (watch.tell)(Event::Untidy(error));
+    }
+    Ok(ReadChart {
+        name: chart.name,
+        version: chart.version,
+        archive,
+    })
+}
+
+/// Refuses a chart that is another one than its source says.
+fn check(source: &ChartSource, chart: &Chart) -> Result<(), PackError> {
+    let is_it = match source {
+        ChartSource::File(_) | ChartSource::Dir(_) => true,
+        // The repository of a copy may be called otherwise.
+        ChartSource::Oci(OciChart { pin, .. }) => match pin {
+            ChartPin::Version(version) => chart.version == *version,
+            ChartPin::Digest(_) => true,
+        },
+        ChartSource::Repository(wanted) => {
+            (&chart.name, &chart.version) == (&wanted.name, &wanted.version)
+        }
+    };
+    if is_it {
+        return Ok(());
+    }
+    Err(PackError::OtherChart {
+        from: source.clone(),
+        name: chart.name.clone(),
+        version: chart.version.clone(),
     })
 }
 
@@ -226,7 +308,6 @@ impl LoadedChart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load;
     use crate::testing::{self, SOLUTION};
 
     const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.2.3+b\n";
@@ -255,7 +336,7 @@ mod tests {
     #[test]
     fn charts_become_files_and_one_artifact() {
         let tree = tree(&format!("{WEB}    - {{name: db, source: 'dir:web'}}\n"));
-        let loaded = load::load(tree.path()).unwrap();
+        let loaded = testing::load(tree.path()).unwrap();
         let [shop, db] = &loaded.charts[..] else {
             panic!("two charts were given");
         };
@@ -275,7 +356,7 @@ mod tests {
         assert!(images[0].blobs.keys().eq(contents.keys()));
         // Made again in another place, it is the same.
         let again = self::tree(WEB.replace(", needs: [db]", "").as_str());
-        let again = load::load(again.path()).unwrap();
+        let again = testing::load(again.path()).unwrap();
         assert_eq!(again.charts[0].files()[0].digest, chart.digest);
     }
 
@@ -284,7 +365,7 @@ mod tests {
         let said = |charts: &str| {
             let tree = tree(charts);
             std::os::unix::fs::symlink("/etc/passwd", tree.path().join("web/link")).unwrap();
-            let error = load::load(tree.path()).unwrap_err();
+            let error = testing::load(tree.path()).unwrap_err();
             let said = error.to_string();
             said.replace(&format!("{}/", tree.path().display()), "")
         };
@@ -303,7 +384,7 @@ mod tests {
                 "the chart `a.yaml` cannot be carried",
             ),
             (
-                "{name: web, source: 'oci://r.test/a:1'}",
+                "{name: web, source: 'oci://r.test/a:latest'}",
                 "`solution.yaml` cannot be parsed",
             ),
         ] {
@@ -311,13 +392,13 @@ mod tests {
             assert!(said.starts_with(words), "{said}");
         }
         let tree = tree("    - {name: web, source: 'dir:web', values: [list.yaml]}\n");
-        let said = load::load(tree.path()).unwrap_err().to_string();
+        let said = testing::load(tree.path()).unwrap_err().to_string();
         assert!(
             said.ends_with("list.yaml` cannot be the values of a chart"),
             "{said}"
         );
         let tree = self::tree(WEB);
-        let said = load::load(tree.path()).unwrap_err().to_string();
+        let said = testing::load(tree.path()).unwrap_err().to_string();
         let words = "`solution.yaml`: the chart `shop` needs `db`, which is no set and no chart";
         assert_eq!(said, words);
     }

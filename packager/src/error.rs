@@ -6,9 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use files::ReadError;
-use schemas::{ArchivePath, Digest, ImagePlace, ImageSource};
+use schemas::{ArchivePath, ChartName, ChartSource, ChartVersion, Digest, ImagePlace, ImageSource};
 use sources::{FailedImage, SourceError};
 use validator::rules::Problem;
+use watch::Cancelled;
 
 use crate::missing::MissingImage;
 
@@ -93,6 +94,24 @@ pub enum PackError {
         path: PathBuf,
         /// The reason.
         source: charts::ChartError,
+    },
+    /// A chart cannot be taken from where it should come from.
+    #[error("cannot take the chart from `{from}`")]
+    ChartSource {
+        /// Where it comes from.
+        from: ChartSource,
+        /// The reason.
+        source: Box<SourceError>,
+    },
+    /// Elsewhere is another chart than was asked for.
+    #[error("`{from}` holds the chart `{name}` in version {version}")]
+    OtherChart {
+        /// Where it comes from.
+        from: ChartSource,
+        /// What the chart calls itself.
+        name: ChartName,
+        /// The version that it gives itself.
+        version: ChartVersion,
     },
     /// Something in a chart's directory is neither a file nor a directory, or is more than a chart can have.
     #[error("`{}` cannot be in a chart: it is no plain file, or there are too many", .0.display())]
@@ -192,10 +211,29 @@ impl PackError {
     }
 }
 
+impl PackError {
+    /// The error that a chart cannot be taken from where it should come from.
+    pub(crate) fn no_chart(from: &ChartSource, error: SourceError) -> Self {
+        match error {
+            SourceError::Interrupted(cancelled) => cancelled.into(),
+            error => Self::ChartSource {
+                from: from.clone(),
+                source: Box::new(error),
+            },
+        }
+    }
+}
+
+impl From<Cancelled> for PackError {
+    fn from(cancelled: Cancelled) -> Self {
+        archive::WriteError::from(cancelled).into()
+    }
+}
+
 impl From<FailedImage> for PackError {
     fn from(FailedImage { place, from, error }: FailedImage) -> Self {
         match *error {
-            SourceError::Interrupted(cancelled) => archive::WriteError::from(cancelled).into(),
+            SourceError::Interrupted(cancelled) => cancelled.into(),
             _ => Self::Image {
                 place,
                 from,

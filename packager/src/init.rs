@@ -64,7 +64,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::load::load;
+    use crate::testing::load;
 
     #[test]
     fn what_is_written_can_be_loaded() {

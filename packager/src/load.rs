@@ -1,10 +1,11 @@
-//! The first stage: `solution.yaml` and the operator's files, read and checked. Only the disk is touched, and no image
-//! yet, so that a mistake in the text is reported before anything takes time.
+//! The first stage: `solution.yaml`, the operator's files and charts, read and checked. But for charts that are elsewhere
+//! only the disk is touched, and no image yet, so that a mistake in the text is reported before anything takes time.
 
 use std::path::{Component, Path, PathBuf};
 
 use manifests::KnownImages;
 use schemas::{ImagePlace, ImageReference, SolutionId, SolutionSource, SourceImage, SourceSpec};
+use sources::Network;
 use validator::rules;
 
 use crate::charts::{self, LoadedChart};
@@ -48,8 +49,9 @@ pub(crate) fn text(directory: &Path) -> Result<String, PackError> {
     Ok(String::from_utf8_lossy(&bytes(directory)?).into_owned())
 }
 
-/// Reads the texts of a source directory and checks all that can be known without the images.
-pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
+/// Reads the texts of a source directory and checks all that can be known without the images. `network` has the charts
+/// that are elsewhere.
+pub(crate) fn load(directory: &Path, network: &Network<'_>) -> Result<Loaded, PackError> {
     let path = directory.join(FILE);
     let bytes = bytes(directory)?;
     let understood = SolutionSource::from_slice(&bytes)
@@ -73,7 +75,8 @@ pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
     let sets = sets.map(|set| sets::load(set, files));
     let sets = sets.collect::<Result<Vec<_>, _>>()?;
     let charts = source.spec.charts.iter();
-    let charts = charts.map(|it| charts::load(it, |field, path| below(directory, field, path)));
+    let below = |field, path: &Path| below(directory, field, path);
+    let charts = charts.map(|it| charts::load(it, below, network));
     let charts = charts.collect::<Result<Vec<_>, _>>()?;
     sets::check(&sets, &charts, &source.spec)?;
     if source
@@ -142,13 +145,13 @@ mod tests {
     fn refused(from: &str, to: &str) -> PackError {
         assert!(SOLUTION.contains(from), "{from}");
         let tree = testing::texts(&SOLUTION.replacen(from, to, 1));
-        load(tree.path()).unwrap_err()
+        testing::load(tree.path()).unwrap_err()
     }
 
     #[test]
     fn a_good_tree_is_loaded() {
         let tree = testing::texts(SOLUTION);
-        let loaded = load(tree.path()).unwrap();
+        let loaded = testing::load(tree.path()).unwrap();
         assert_eq!(loaded.id.to_string(), "demo-1.0.0");
         let paths: Vec<_> = loaded
             .operator
@@ -168,7 +171,7 @@ mod tests {
     #[test]
     fn a_directory_without_solution_yaml_says_what_to_do() {
         let tree = tempfile::tempdir().unwrap();
-        let message = load(tree.path()).unwrap_err().to_string();
+        let message = testing::load(tree.path()).unwrap_err().to_string();
         assert!(message.ends_with("has no `solution.yaml`"), "{message}");
     }
 
@@ -210,18 +213,18 @@ mod tests {
     fn operator_files_without_an_operator_are_left_out_and_told() {
         let (before, _) = SOLUTION.split_once("  operator:").unwrap();
         let tree = testing::texts(before);
-        let loaded = load(tree.path()).unwrap();
+        let loaded = testing::load(tree.path()).unwrap();
         assert!(loaded.operator.is_empty());
         assert_eq!(loaded.unused.len(), 2);
         fs::remove_dir_all(tree.path().join("operator")).unwrap();
-        assert!(load(tree.path()).unwrap().unused.is_empty());
+        assert!(testing::load(tree.path()).unwrap().unused.is_empty());
     }
 
     #[test]
     fn missing_operator_files_say_what_to_do() {
         let tree = testing::texts(SOLUTION);
         fs::remove_file(tree.path().join("operator/deploy/role.yaml")).unwrap();
-        let message = load(tree.path()).unwrap_err().to_string();
+        let message = testing::load(tree.path()).unwrap_err().to_string();
         assert!(message.starts_with("`spec.roles` is `"), "{message}");
         assert!(message.contains("which does not exist; "), "{message}");
     }

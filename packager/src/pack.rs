@@ -116,11 +116,11 @@ pub struct Pinned {
 /// The same request gives the same bytes on any machine, wherever the directories are.
 pub fn pack(request: &Request, watch: &Watch<'_, Event>) -> Result<Packed, PackError> {
     archive::check_target(&request.output, request.overwrite)?;
-    let loaded = load::load(&request.directory)?;
+    let cache = Cache::new(&request.cache.directory);
+    let loaded = load(request, &cache, watch)?;
     for path in &loaded.unused {
         (watch.tell)(Event::Unused(path.clone()));
     }
-    let cache = Cache::new(&request.cache.directory);
     let mut packed = pack_loaded(request, &loaded, &cache, watch);
     if let Err(PackError::Cached { digest }) = packed {
         (watch.tell)(Event::Sources(sources::Event::Damaged(digest)));
@@ -132,14 +132,28 @@ pub fn pack(request: &Request, watch: &Watch<'_, Event>) -> Result<Packed, PackE
     packed
 }
 
+/// The first stage: the texts and the charts.
+pub(crate) fn load(
+    request: &Request,
+    cache: &Cache,
+    watch: &Watch<'_, Event>,
+) -> Result<Loaded, PackError> {
+    let tell = |event| (watch.tell)(Event::Sources(event));
+    let watched = watch.with(&tell);
+    load::load(
+        &request.directory,
+        &Network::new(&request.remote, cache, &watched),
+    )
+}
+
 /// Refuses a source whose objects run images that are not carried, and does nothing else that packing does.
 pub(crate) fn missing(request: &Request, watch: &Watch<'_, Event>) -> Result<(), PackError> {
-    let loaded = load::load(&request.directory)?;
+    let cache = Cache::new(&request.cache.directory);
+    let loaded = load(request, &cache, watch)?;
     let mut images = loaded.source.spec.images.iter();
     if images.all(schemas::SourceImage::reference_is_known) {
         return Ok(());
     }
-    let cache = Cache::new(&request.cache.directory);
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
     let collected = collect(&loaded, &means(request, &cache, &watched, None));

@@ -14,7 +14,7 @@ use watch::Watch;
 use crate::error::PackError;
 use crate::load::Loaded;
 use crate::pack::{self, Request};
-use crate::{Event, assemble, charts, load};
+use crate::{Event, assemble, charts};
 
 /// What would be packed.
 #[derive(Debug, Serialize)]
@@ -79,11 +79,11 @@ fn in_words<S: Serializer>(them: &BTreeSet<Platform>, serializer: S) -> Result<S
 /// Does all that [`crate::pack()`] would but read or download the layers and write the archive, and nothing to the disk
 /// but what the cache keeps.
 pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, PackError> {
-    let loaded = load::load(&request.directory)?;
+    let cache = Cache::new(&request.cache.directory);
+    let loaded = pack::load(request, &cache, watch)?;
     for path in &loaded.unused {
         (watch.tell)(Event::Unused(path.clone()));
     }
-    let cache = Cache::new(&request.cache.directory);
     let to_compress = AtomicU64::new(0);
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);

@@ -273,7 +273,7 @@ mod tests {
     use schemas::ImageReference;
 
     use super::*;
-    use crate::load::{self, Loaded};
+    use crate::load::Loaded;
     use crate::testing::{self, RELEASE, SOLUTION};
 
     /// A tree with the release and more text for its set.
@@ -282,7 +282,7 @@ mod tests {
             "{SOLUTION}  manifests:\n    - name: web\n      files: [release.yaml]\n      namespaces: [{{name: shop}}]\n{set}"
         ));
         fs::write(tree.path().join("release.yaml"), release).unwrap();
-        load::load(tree.path())
+        testing::load(tree.path())
     }
 
     fn refused(release: &str, set: &str) -> String {

@@ -1,8 +1,14 @@
 //! A small source tree for the unit tests.
 
 use std::fs;
+use std::path::Path;
 
+use sources::{Cache, Network, Remote};
 use tempfile::TempDir;
+use watch::{Cancel, Watch};
+
+use crate::error::PackError;
+use crate::load::{self, Loaded};
 
 pub(crate) const SOLUTION: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
 kind: SolutionSource
@@ -77,4 +83,11 @@ pub(crate) fn texts(solution: &str) -> TempDir {
     fs::write(deploy.join("crds/demos.yaml"), CRD).unwrap();
     fs::write(deploy.join("role.yaml"), ROLE).unwrap();
     tree
+}
+
+/// Reads a source tree that has all its charts.
+pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
+    let (remote, cache) = (Remote::default(), Cache::new(&directory.join("no-cache")));
+    let watch = Watch::silent(Cancel::never());
+    load::load(directory, &Network::new(&remote, &cache, &watch))
 }

@@ -1,14 +1,16 @@
-//! Helm charts that a Solution carries, `spec.charts`, and where `solution.yaml` takes them from.
+//! Helm charts that a Solution carries, `spec.charts`.
 
-use std::fmt;
+mod source;
+
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::name::{checked_name, is_dns_label, is_repository_component, text_traits};
-use crate::{ImageName, ImagePlace, NameError, Namespace, SetName, Strategy, Tag, limits, pattern};
+use crate::name::{checked_name, is_dns_label, is_repository_component};
+use crate::{ImageName, ImagePlace, Namespace, SetName, Strategy, Tag, limits, pattern};
+
+pub use source::{ChartPin, ChartSource, OciChart, RepositoryChart};
 
 checked_name! {
     /// The name of a release of a chart. Helm allows dots too, but charts name Services by it, which have none.
@@ -135,43 +137,13 @@ pub struct SourceChart {
     pub timeout: Option<Timeout>,
 }
 
-/// Where a chart lies, below the directory of `solution.yaml`.
-#[derive(Clone, PartialEq, Eq)]
-pub enum ChartSource {
-    /// `file:FILE`: a chart as `helm package` writes it.
-    File(PathBuf),
-    /// `dir:DIR`: the directory of a chart.
-    Dir(PathBuf),
-}
-
-impl FromStr for ChartSource {
-    type Err = NameError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.split_once(':') {
-            Some(("file", file)) if !file.is_empty() => Ok(Self::File(file.into())),
-            Some(("dir", directory)) if !directory.is_empty() => Ok(Self::Dir(directory.into())),
-            _ => Err(NameError::new("chart source", text, "file:FILE or dir:DIR")),
-        }
-    }
-}
-
-impl fmt::Display for ChartSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (notation, path) = match self {
-            Self::File(file) => ("file", file),
-            Self::Dir(directory) => ("dir", directory),
-        };
-        write!(f, "{notation}:{}", path.display())
-    }
-}
-
-text_traits!(ChartSource, "file:FILE or dir:DIR", pattern::CHART_SOURCE);
-
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+    use std::str::FromStr;
+
     use super::*;
-    use crate::yaml;
+    use crate::{NameError, yaml};
 
     fn refused<T: FromStr>(texts: &[&str]) {
         for text in texts {
@@ -195,8 +167,6 @@ mod tests {
         refused::<ChartVersion>(&["", "1", "1.2", "vv1.2.3", "1.2.3_a", "01.2.3", "latest"]);
         accepted::<Timeout>(&["1s", "10m", "99999h"]);
         refused::<Timeout>(&["", "s", "10", "0s", "010m", "1d", "1h30m", "-1s", "100000s"]);
-        accepted::<ChartSource>(&["file:charts/web-1.0.0.tgz", "dir:charts/web"]);
-        refused::<ChartSource>(&["", "file:", "dir", "charts/web", "oci://r.test/web:1.0.0"]);
     }
 
     #[test]

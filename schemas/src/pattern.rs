@@ -28,6 +28,21 @@ macro_rules! number {
     };
 }
 
+/// A chart's own version, and perhaps a build.
+macro_rules! chart_version {
+    () => {
+        concat!(
+            "v?",
+            number!(),
+            "\\.",
+            number!(),
+            "\\.",
+            number!(),
+            "([-+][0-9A-Za-z.+-]+)?"
+        )
+    };
+}
+
 /// An identifier of a pre-release: a number, or something with a letter or hyphen (semver 2.0.0, clause 9).
 macro_rules! identifier {
     () => {
@@ -38,7 +53,15 @@ macro_rules! identifier {
 pub(crate) const DNS_LABEL: &str = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
 pub(crate) const RELEASE_NAME: &str = "^[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?$";
 pub(crate) const CHART_NAME: &str = concat!("^(?=.{1,63}$)", component!(), "$");
-pub(crate) const CHART_SOURCE: &str = "^(file|dir):.+$";
+pub(crate) const CHART_SOURCE: &str = concat!(
+    "^((file|dir):.+|oci://[^/@]+/[^:@]+(:",
+    chart_version!(),
+    "|@sha256:[0-9a-f]{64})|https?://[^/#@?][^#@?]*#",
+    component!(),
+    "@",
+    chart_version!(),
+    ")$"
+);
 pub(crate) const TIMEOUT: &str = "^[1-9][0-9]{0,4}[smh]$";
 pub(crate) const LABEL_VALUE: &str = "^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$";
 pub(crate) const QUANTITY: &str = "^(?=.{1,32}$)[0-9]+(\\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$";

@@ -8,7 +8,8 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, DeserializeSeed};
+use serde_saphyr::options::{MergeKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
 
 use crate::digest::shorten;
@@ -20,6 +21,9 @@ pub enum YamlError {
     /// Larger than [`limits::YAML_SIZE`].
     #[error("has {0} bytes; at most {max} are read", max = limits::YAML_SIZE)]
     Size(usize),
+    /// Larger than the limit of its kind.
+    #[error("has {0} bytes; at most {1} are read")]
+    TooLong(usize, usize),
     /// Not UTF-8.
     #[error("is not UTF-8 text")]
     Encoding(#[source] std::str::Utf8Error),
@@ -31,6 +35,39 @@ pub enum YamlError {
 /// Reads a file that holds exactly one document.
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, YamlError> {
     serde_saphyr::from_str_with_options(text(bytes)?, options()).map_err(|error| document(&error))
+}
+
+/// Reads the one document of a long file of at most `limit` bytes, of which `seed` keeps what it wants: what it passes over
+/// never lies in memory. Aliases are refused, so that time and memory are those of the text.
+pub fn long<'de, S: DeserializeSeed<'de>>(
+    bytes: &'de [u8],
+    limit: usize,
+    seed: S,
+) -> Result<S::Value, YamlError> {
+    if bytes.len() > limit {
+        return Err(YamlError::TooLong(bytes.len(), limit));
+    }
+    let text = std::str::from_utf8(bytes).map_err(YamlError::Encoding)?;
+    // No value is shorter than its own character and what ends it.
+    let nodes = limit / 2;
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: limits::YAML_DEPTH,
+            max_documents: 1,
+            max_nodes: nodes,
+            max_events: nodes * 2,
+            max_total_scalar_bytes: limit,
+            max_aliases: 0,
+        },
+        merge_keys: MergeKeyPolicy::AsOrdinary,
+        non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
+        emit_comments: false,
+        with_snippet: false,
+    };
+    let read = serde_saphyr::with_deserializer_from_str_with_options(text, options, |reader| {
+        seed.deserialize(reader)
+    });
+    read.map_err(|error| worded(&error, &Words::Long))
 }
 
 /// Reads all documents of a file, leaving out empty ones.
@@ -183,7 +220,12 @@ fn options() -> serde_saphyr::Options {
 }
 
 /// The parser's messages for users, and our own where it advises on its own settings.
-struct Words;
+enum Words {
+    /// For what is read with [`options`].
+    Usual,
+    /// For what [`long`] reads.
+    Long,
+}
 
 impl MessageFormatter for Words {
     fn format_message<'a>(&self, error: &'a Error) -> Cow<'a, str> {
@@ -196,11 +238,17 @@ impl MessageFormatter for Words {
             | Error::AliasReplayCounterOverflow { .. }
             | Error::AliasReplayLimitExceeded { .. }
             | Error::AliasExpansionLimitExceeded { .. }
-            | Error::AliasReplayStackDepthExceeded { .. } => Cow::Owned(format!(
-                "nested deeper than {} levels, or more than {} values with all aliases expanded",
-                limits::YAML_DEPTH,
-                limits::YAML_NODES
-            )),
+            | Error::AliasReplayStackDepthExceeded { .. } => Cow::Owned(match self {
+                Self::Usual => format!(
+                    "nested deeper than {} levels, or more than {} values with all aliases expanded",
+                    limits::YAML_DEPTH,
+                    limits::YAML_NODES
+                ),
+                Self::Long => format!(
+                    "nested deeper than {} levels, or with aliases",
+                    limits::YAML_DEPTH
+                ),
+            }),
             _ => UserMessageFormatter.format_message(error),
         }
     }
@@ -208,7 +256,11 @@ impl MessageFormatter for Words {
 
 /// The first line of the parser's message; it names line and column.
 fn document(error: &Error) -> YamlError {
-    let message = error.render_with_formatter(&Words);
+    worded(error, &Words::Usual)
+}
+
+fn worded(error: &Error, words: &Words) -> YamlError {
+    let message = error.render_with_formatter(words);
     let line = message.lines().next().unwrap_or_default();
     YamlError::Document(line.chars().take(400).collect())
 }
@@ -284,6 +336,27 @@ mod tests {
             .collect();
         assert_eq!(apart, [json!({"kind": "Role"}), json!("")]);
         assert_eq!(apart, documents(stream).unwrap());
+    }
+
+    #[test]
+    fn long_documents_are_read_within_their_own_limit_and_without_aliases() {
+        let read = |text: &str, limit| {
+            let seed = std::marker::PhantomData::<serde_json::Value>;
+            long(text.as_bytes(), limit, seed)
+        };
+        let said = |text: &str, limit| read(text, limit).unwrap_err().to_string();
+        let many = "- x\n".repeat(300_000);
+        let list = read(&many, many.len()).unwrap();
+        assert_eq!(list.as_array().map(Vec::len), Some(300_000));
+        assert!(said(&many, many.len() - 1).contains("at most 1199999 are read"));
+        let refusal = "nested deeper than 64 levels, or with aliases";
+        for bomb in ["{a: ".repeat(20_000), "a: &a [x]\nb: *a\n".to_owned()] {
+            let message = said(&bomb, 1 << 20);
+            let known = message.starts_with(refusal) || message.starts_with("recursion limit");
+            assert!(known, "{message}");
+        }
+        assert!(read("a: 1\n---\nb: 1\n", 100).is_err());
+        assert!(said("a: 1\na: 2\n", 100).starts_with("duplicate key `a`"));
     }
 
     #[test]

@@ -222,7 +222,24 @@ fn patterns_of_names_say_what_the_types_say() {
     let (chart, long) = ("a".repeat(63), "a".repeat(64));
     agrees::<ChartName>(&["a", "a-b", "a.b", "", "a/b", "A", "a..b", &chart, &long]);
     agrees::<Timeout>(&["1s", "10m", "99999h", "", "10", "0s", "1d", "100000s"]);
-    agrees::<ChartSource>(&["file:a.tgz", "dir:a", "", "dir:", "oci://r.test/a:1"]);
+    agrees::<ChartSource>(&[
+        "file:a.tgz",
+        "dir:a",
+        "",
+        "dir:",
+        "oci://r.test/a:1",
+        "oci://r.test:5000/a/b:v1.0.0-rc.1+b",
+        "oci://r.test/a",
+        "oci://a:1.0.0",
+        "oci://r.test/a@sha256:5",
+        "https://r.test/charts#a@1.0.0",
+        "http://r.test#a-b@v1.0.0+b",
+        "https://r.test/charts",
+        "https://r.test/charts#a",
+        "https://r.test/charts#a@latest",
+        "https://u@r.test#a@1.0.0",
+        "ftp://r.test#a@1.0.0",
+    ]);
     agrees::<ImagePlace>(&[
         "app:1",
         "org/app:1.0.0",

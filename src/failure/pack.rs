@@ -14,7 +14,7 @@ impl Judge for PackError {
     fn answer(&self) -> Answer {
         match self {
             Self::Read(error) => error.answer(),
-            Self::Image { source, .. } => source.answer(),
+            Self::Image { source, .. } | Self::ChartSource { source, .. } => source.answer(),
             Self::Write(error) => error.answer(),
             Self::Cached { .. } | Self::Check(_) | Self::Init { .. } => UNKNOWN,
             Self::Problem { problem, .. } | Self::Object { problem, .. } => {
@@ -34,6 +34,7 @@ impl Judge for PackError {
             | Self::Yaml { .. }
             | Self::Patch { .. }
             | Self::Chart { .. }
+            | Self::OtherChart { .. }
             | Self::ChartFile(_)
             | Self::Values { .. }
             | Self::FileName(_)
@@ -115,7 +116,17 @@ impl Judge for SourceError {
                 no("if it is what you expect, allow more with `--unpack-limit`")
             }
             Self::NoEngine => no("name the socket with DOCKER_HOST=unix://PATH"),
-            Self::Address(_)
+            Self::Artifact { .. } => {
+                no("give the repository and version to which `helm push` wrote the chart")
+            }
+            Self::Index { .. } => {
+                no("`helm search repo --versions` lists what a repository of charts has")
+            }
+            Self::ChartDigest { .. } => no(
+                "the repository, or a proxy in front of it, holds another chart than it lists: have it put in order there",
+            ),
+            Self::ChartName(_)
+            | Self::Address(_)
             | Self::Logins { .. }
             | Self::Tar { .. }
             | Self::NotInTar { .. }

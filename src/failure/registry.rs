@@ -16,6 +16,12 @@ const PULL_AGAIN: &str = "run the same command again: only what is missing is do
 const DELETE_AGAIN: &str = "run the same command again: what is left is deleted then";
 const PUSH_AGAIN: &str = "run the same command again: only what is missing is pushed";
 const ROOM: &str = "free some space, or choose another place for downloads";
+const WITH_TLS: &str =
+    "write `https://`, or allow it with `--plain-http` if the server really has no HTTPS";
+const NO_FILE: &str =
+    "check the address of the repository of charts, and that the file is still there";
+const NO_IMAGE: &str =
+    "check the name and the tag; some registries also say this of what your login may not see";
 const TAMPERED: &str = "copy again from the source; if it fails again, treat it as tampering";
 
 impl Judge for Error {
@@ -37,6 +43,7 @@ impl Judge for Error {
             Self::PlainHttpAnswer { .. } => {
                 no("use the registry's HTTPS port, or `--plain-http` if it really has none")
             }
+            Self::PlainHttpAsked { .. } => no(WITH_TLS),
             Self::NotARegistry { .. } => {
                 no("check the host and the port: an OCI registry answers below /v2/")
             }
@@ -52,9 +59,8 @@ impl Judge for Error {
             Self::Denied { operation, .. } if operation.is_deletion() => no(MAY_NOT_DELETE),
             Self::Denied { .. } => no(MAY_NOT_PUSH),
             Self::KeepsAll { .. } => no(KEEPS_ALL),
-            Self::Missing { .. } => no(
-                "check the name and the tag; some registries also say this of what your login may not see",
-            ),
+            Self::Missing { operation } if operation.is_site() => no(NO_FILE),
+            Self::Missing { .. } => no(NO_IMAGE),
             Self::Busy { .. } if self.is_storing() => unknown(
                 "the registry failed while storing: look at its log and at its free space, then run the same command again: only what is missing is pushed",
             ),

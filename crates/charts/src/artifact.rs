@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use schemas::Digest;
+use schemas::{Descriptor, Digest, ImageDocument};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+use crate::error::ArtifactProblem;
+use crate::limits;
 use crate::metadata::Metadata;
 
 /// The media type of what says which chart it is.
@@ -27,21 +29,21 @@ pub struct Artifact {
 #[serde(rename_all = "camelCase")]
 struct Manifest {
     schema_version: u8,
-    config: Descriptor,
-    layers: [Descriptor; 1],
+    config: Part,
+    layers: [Part; 1],
     annotations: BTreeMap<String, String>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Descriptor {
+struct Part {
     media_type: &'static str,
     digest: Digest,
     size: usize,
 }
 
-fn descriptor(media_type: &'static str, bytes: &[u8]) -> Descriptor {
-    Descriptor {
+fn part(media_type: &'static str, bytes: &[u8]) -> Part {
+    Part {
         media_type,
         digest: Digest::new(Sha256::digest(bytes).into()),
         size: bytes.len(),
@@ -60,11 +62,30 @@ impl Artifact {
         let config = json(metadata);
         let manifest = json(&Manifest {
             schema_version: 2,
-            config: descriptor(CONFIG, &config),
-            layers: [descriptor(CONTENT, archive)],
+            config: part(CONFIG, &config),
+            layers: [part(CONTENT, archive)],
             annotations: annotations(metadata),
         });
         Self { manifest, config }
+    }
+}
+
+/// The chart's archive in an artifact, by its manifest.
+pub fn content(manifest: &[u8]) -> Result<Descriptor, ArtifactProblem> {
+    let manifest = match ImageDocument::from_slice(manifest)? {
+        ImageDocument::Manifest(manifest) => manifest,
+        ImageDocument::Index(_) => return Err(ArtifactProblem::Index),
+    };
+    if manifest.config.media_type != CONFIG {
+        return Err(ArtifactProblem::Config(manifest.config.media_type));
+    }
+    let mut layers = manifest.layers;
+    // A signature of the chart may lie beside it.
+    layers.retain(|layer| layer.media_type == CONTENT);
+    match <[Descriptor; 1]>::try_from(layers) {
+        Ok([layer]) if layer.size > limits::ARCHIVE_SIZE => Err(ArtifactProblem::Size(layer.size)),
+        Ok([layer]) => Ok(layer),
+        Err(layers) => Err(ArtifactProblem::Content(layers.len())),
     }
 }
 

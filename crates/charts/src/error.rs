@@ -1,7 +1,7 @@
 //! Why bytes are not a chart that can be carried.
 
-use schemas::NameError;
 use schemas::yaml::YamlError;
+use schemas::{ChartName, ChartVersion, DigestError, ImageDocumentError, NameError};
 
 use crate::limits;
 
@@ -102,4 +102,49 @@ pub enum ArchiveProblem {
     /// A file that is larger than Helm reads.
     #[error("holds `{0}`, which has {1} bytes; Helm reads at most {max}", max = limits::FILE_SIZE)]
     FileSize(String, u64),
+}
+
+/// Why what a registry has is not a chart.
+#[derive(Debug, thiserror::Error)]
+pub enum ArtifactProblem {
+    /// Not a document that registries have.
+    #[error(transparent)]
+    Document(#[from] ImageDocumentError),
+    /// Several artifacts, of which none is the chart.
+    #[error("is an index, not a chart")]
+    Index,
+    /// An image, or an artifact of another kind.
+    #[error("is not a chart: its configuration is of type `{0}`")]
+    Config(String),
+    /// Not one archive of a chart.
+    #[error("has {0} layers with a chart; expected one")]
+    Content(usize),
+    /// Larger than is read.
+    #[error("has a chart of {0} bytes; at most {max} are read", max = limits::ARCHIVE_SIZE)]
+    Size(u64),
+}
+
+/// Why the index of a repository of charts does not lead to a chart.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexProblem {
+    /// Not an index that can be read.
+    #[error("cannot be read")]
+    Yaml(#[from] YamlError),
+    /// It does not list the chart, or not in this version.
+    #[error("does not list the chart `{name}` in version {version}")]
+    Missing {
+        /// The chart.
+        name: ChartName,
+        /// Its version.
+        version: ChartVersion,
+    },
+    /// It lists one version twice, and differently.
+    #[error("lists version {0} twice, with different archives")]
+    Twice(ChartVersion),
+    /// It does not say where the archive is.
+    #[error("does not say where version {0} is")]
+    NoAddress(ChartVersion),
+    /// What it gives as the digest is none.
+    #[error("gives a digest that is none")]
+    Digest(#[from] DigestError),
 }

@@ -1,5 +1,5 @@
 //! Helm charts as they are published: what their archives hold, how one is made of a directory, what Helm stores of a
-//! release, and the artifact that registries have of them.
+//! release, the artifact that registries have of them, and the list that repositories of charts have.
 //!
 //! This crate must not know of files, of the network, nor of templates: it is given bytes, and what a chart renders to only
 //! Helm knows.
@@ -9,6 +9,7 @@ mod artifact;
 mod chart;
 mod error;
 mod ignore;
+mod index;
 pub mod limits;
 mod metadata;
 mod package;
@@ -18,10 +19,11 @@ mod stored;
 mod tests;
 mod values;
 
-pub use artifact::{Artifact, CONFIG, CONTENT};
+pub use artifact::{Artifact, CONFIG, CONTENT, content};
 pub use chart::Chart;
-pub use error::{ArchiveProblem, ChartError, ChartProblem};
+pub use error::{ArchiveProblem, ArtifactProblem, ChartError, ChartProblem, IndexProblem};
 pub use ignore::Ignored;
+pub use index::{Listed, find};
 pub use metadata::{Dependency, Maintainer, Metadata};
 pub use package::package;
 pub use values::{ValuesError, merge_values, read_values};

@@ -32,5 +32,7 @@ pub const PATTERN: usize = 1024 * 1024;
 pub const WORDS: usize = 300;
 /// Bytes that Helm can store of a release: it keeps all of it in one Secret, for which the API server allows 1 MiB.
 pub const RELEASE: usize = 1024 * 1024;
+/// Bytes of the index of a repository of charts: three times the largest in use.
+pub const INDEX: usize = 64 * 1024 * 1024;
 /// Rules of a `.helmignore`: each is tried on each file.
 pub const IGNORE_RULES: usize = 256;

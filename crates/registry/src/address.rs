@@ -28,6 +28,9 @@ pub enum AddressError {
     /// Longer than registries store.
     #[error("repository `{0}` has more than {max} characters", max = limits::REPOSITORY)]
     TooLong(String),
+    /// Not the address of a web site.
+    #[error("`{0}` is not the address of a web site: expected https://HOST[:PORT][/PATH]")]
+    Url(String),
     /// A tag longer than archives and this client have them.
     #[error("tag `{0}` is too long; name the image by its digest")]
     Tag(String),
@@ -214,10 +217,7 @@ impl ImageLocation {
             Some((host, path)) if is_registry(host) => (host, path),
             _ => (DOCKER_HUB, name),
         };
-        let host = match host {
-            "index.docker.io" | "registry-1.docker.io" => DOCKER_HUB,
-            host => host,
-        };
+        let host = known_as(host);
         let repository = if host == DOCKER_HUB && !path.contains('/') {
             format!("library/{path}").parse()?
         } else {
@@ -233,6 +233,16 @@ impl ImageLocation {
         Ok(Self {
             registry: host.parse()?,
             repository,
+            reference,
+        })
+    }
+
+    /// What is at `HOST[:PORT]/PATH`, of which nothing is left out.
+    pub fn at(name: &str, reference: Reference) -> Result<Self, AddressError> {
+        let (host, path) = name.split_once('/').unwrap_or((name, ""));
+        Ok(Self {
+            registry: known_as(host).parse()?,
+            repository: path.parse()?,
             reference,
         })
     }
@@ -262,6 +272,14 @@ impl ImageLocation {
             host: self.registry.host.clone(),
             prefix: Some(self.repository.clone()),
         }
+    }
+}
+
+/// The host under which logins have a registry.
+fn known_as(host: &str) -> &str {
+    match host {
+        "index.docker.io" | "registry-1.docker.io" => DOCKER_HUB,
+        host => host,
     }
 }
 

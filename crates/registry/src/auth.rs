@@ -62,6 +62,8 @@ impl Scope {
 /// Credentials of one registry and the tokens they have earned.
 pub(crate) struct Auth {
     credentials: Credentials,
+    /// Whether tokens may be earned with it.
+    tokens: bool,
     /// The token server that gets the login: the first that the registry named.
     token_server: OnceLock<Url>,
     state: Mutex<State>,
@@ -100,8 +102,17 @@ impl Auth {
     pub(crate) fn new(credentials: Credentials) -> Self {
         Self {
             credentials,
+            tokens: true,
             token_server: OnceLock::new(),
             state: Mutex::default(),
+        }
+    }
+
+    /// Of a server that is given the login itself, and may not name another one that is.
+    pub(crate) fn basic_only(credentials: Credentials) -> Self {
+        Self {
+            tokens: false,
+            ..Self::new(credentials)
         }
     }
 
@@ -172,6 +183,10 @@ impl Auth {
                     Learned::Nothing
                 })
             }
+            Some(Challenge::Bearer { .. }) if !self.tokens => Err(unsupported(
+                operation,
+                "it requires a token, which only registries give",
+            )),
             Some(Challenge::Bearer { realm, service }) => {
                 let realm = check_realm(&realm, registry, operation)?;
                 self.settle_token_server(&realm, operation)?;

@@ -18,7 +18,7 @@ use crate::error::{Error, Operation, Verb};
 use crate::events::Event;
 use crate::limits;
 use crate::pace::{LeastRate, Pace};
-use crate::retry::{RetryPolicy, pause};
+use crate::retry::{self, RetryPolicy};
 use crate::tls::{self, SystemRoots};
 use crate::transport::{Ask, Transport};
 use crate::wire::Wire;
@@ -119,6 +119,29 @@ impl Default for Options {
     }
 }
 
+impl Wire {
+    /// Connections as these options say.
+    pub(crate) fn of(options: &Options) -> Result<Self, Error> {
+        let tls = tls::client_config(&options.ca, options.system_roots)?;
+        let builder = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .user_agent(options.user_agent.as_str())
+            .redirect(reqwest::redirect::Policy::none())
+            // Those of the environment.
+            .no_proxy()
+            // One request per connection at a time: an upload that is aborted takes its own connection with it.
+            .http1_only()
+            .connect_timeout(limits::CONNECT_TIMEOUT)
+            .tcp_keepalive(Duration::from_secs(30))
+            .pool_max_idle_per_host(options.connections.get().max(limits::REQUESTS))
+            .referer(false);
+        let http = options.proxies.apply(builder)?;
+        let http = http.build().map_err(Error::Setup)?;
+        let pace = Pace::new(options.least_rate);
+        Ok(Self::new(http, pace, options.listener.clone()))
+    }
+}
+
 /// The client of one registry. Clones share connections, login and what was learned about the registry.
 #[derive(Clone)]
 pub struct Client {
@@ -148,22 +171,7 @@ impl fmt::Debug for Client {
 impl Client {
     /// A client for the registry at this address. Nothing is sent yet.
     pub fn new(address: &RegistryAddress, options: Options) -> Result<Self, Error> {
-        let tls = tls::client_config(&options.ca, options.system_roots)?;
-        let builder = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            .user_agent(options.user_agent)
-            .redirect(reqwest::redirect::Policy::none())
-            // Those of the environment.
-            .no_proxy()
-            // One request per connection at a time: an upload that is aborted takes its own connection with it.
-            .http1_only()
-            .connect_timeout(limits::CONNECT_TIMEOUT)
-            .tcp_keepalive(Duration::from_secs(30))
-            .pool_max_idle_per_host(options.connections.get().max(limits::REQUESTS))
-            .referer(false);
-        let http = options.proxies.apply(builder)?;
-        let http = http.build().map_err(Error::Setup)?;
-        let wire = Wire::new(http, Pace::new(options.least_rate), options.listener);
+        let wire = Wire::of(&options)?;
         let auth = Auth::new(options.credentials);
         Ok(Self {
             inner: Arc::new(Inner {
@@ -354,18 +362,7 @@ impl Client {
     where
         F: Future<Output = Result<T, Error>>,
     {
-        let mut failures = 0;
-        loop {
-            let error = match step().await {
-                Err(error) if error.is_retried() => error,
-                result => return result,
-            };
-            failures += 1;
-            let Some(wait) = self.retry().wait(failures, error.retry_after()) else {
-                return Err(error);
-            };
-            pause(tell, &error, wait).await;
-        }
+        retry::retrying(self.retry(), step, tell).await
     }
 }
 

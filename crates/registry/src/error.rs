@@ -35,13 +35,33 @@ pub(crate) enum Verb {
     ReadManifest(Reference),
     PushManifest(Reference),
     DeleteManifest(Digest),
+    /// Of a web site, which is no registry.
+    ReadFile(String),
 }
 
 impl Operation {
     /// Whether something was to come from the registry.
     #[must_use]
     pub fn is_pull(&self) -> bool {
-        matches!(self.verb, Verb::ReadBlob(_) | Verb::ReadManifest(_))
+        matches!(
+            self.verb,
+            Verb::ReadBlob(_) | Verb::ReadManifest(_) | Verb::ReadFile(_)
+        )
+    }
+
+    /// Whether it was asked of a web site, not of a registry.
+    #[must_use]
+    pub fn is_site(&self) -> bool {
+        matches!(self.verb, Verb::ReadFile(_))
+    }
+
+    /// What answers.
+    fn peer(&self) -> &'static str {
+        if self.is_site() {
+            "the server"
+        } else {
+            "the registry"
+        }
     }
 
     /// Whether something was to go from the registry.
@@ -74,6 +94,7 @@ impl fmt::Display for Operation {
             Verb::ReadManifest(reference) => write!(f, "read manifest {reference} from ")?,
             Verb::PushManifest(reference) => write!(f, "push manifest {reference} to ")?,
             Verb::DeleteManifest(digest) => write!(f, "delete manifest {digest} from ")?,
+            Verb::ReadFile(file) => write!(f, "download `{file}` from ")?,
         }
         f.write_str(&self.host)?;
         match &self.repository {
@@ -148,6 +169,12 @@ pub enum Error {
         /// What was being done.
         operation: Box<Operation>,
     },
+    /// HTTP without TLS was asked for by name, where it is not allowed.
+    #[error("could not ask {host}: its address is plain HTTP, not HTTPS")]
+    PlainHttpAsked {
+        /// The host, with its port.
+        host: String,
+    },
     /// Something answers, but not as an OCI registry does.
     #[error("could not {operation}: it is not a registry (`/v2/` answers {status})")]
     NotARegistry {
@@ -158,7 +185,8 @@ pub enum Error {
     },
     /// The registry wants a login and no credentials were given.
     #[error(
-        "could not {operation}: the registry requires a login, and there are no credentials for it"
+        "could not {operation}: {} requires a login, and there are no credentials for it",
+        operation.peer()
     )]
     LoginRequired {
         /// What was being done.
@@ -187,7 +215,7 @@ pub enum Error {
         message: String,
     },
     /// The registry or a proxy cannot do it now (429 and 5xx).
-    #[error("could not {operation}: the registry answers {status}: {message}")]
+    #[error("could not {operation}: {} answers {status}: {message}", operation.peer())]
     Busy {
         /// What was being done.
         operation: Box<Operation>,
@@ -199,7 +227,7 @@ pub enum Error {
         retry_after: Option<Duration>,
     },
     /// The registry or a proxy says no.
-    #[error("could not {operation}: the registry answers {status}: {message}")]
+    #[error("could not {operation}: {} answers {status}: {message}", operation.peer())]
     Refused {
         /// What was being done.
         operation: Box<Operation>,
@@ -241,7 +269,7 @@ pub enum Error {
         actual: Digest,
     },
     /// What is asked for is not there.
-    #[error("could not {operation}: the registry does not have it")]
+    #[error("could not {operation}: {} does not have it", operation.peer())]
     Missing {
         /// What was being done.
         operation: Box<Operation>,
@@ -334,6 +362,7 @@ impl Error {
             | Self::TooSlow { .. }
             | Self::Untrusted { .. }
             | Self::PlainHttpAnswer { .. }
+            | Self::PlainHttpAsked { .. }
             | Self::NotARegistry { .. }
             | Self::LoginRequired { .. }
             | Self::LoginRefused { .. }

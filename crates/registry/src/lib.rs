@@ -2,7 +2,7 @@
 //! hashes every byte on the way, and holds back the end of each blob until its digest is right; and that pulls them,
 //! going on where a download broke and believing no byte before its digest is right.
 //!
-//! Container engines are asked here too: what they hold comes over HTTP as well.
+//! Container engines are asked here too, and web sites for single files: what they hold comes over HTTP as well.
 //!
 //! This crate knows registries, repositories, blobs and manifests. It must not know archives or Kubernetes, and it
 //! reads no environment variable: logins and certificates are given by the caller as bytes.
@@ -36,6 +36,7 @@ mod questions;
 mod retry;
 mod session;
 mod several;
+mod site;
 mod source;
 mod survey;
 mod tls;
@@ -64,5 +65,6 @@ pub use pace::LeastRate;
 pub use pull::{BlobPull, BlobSink, FailedPull, OpenSink, Unfit, pull};
 pub use push::push;
 pub use retry::RetryPolicy;
+pub use site::{Site, SiteAddress};
 pub use source::BlobContent;
 pub use tls::SystemRoots;

@@ -50,6 +50,29 @@ impl RetryPolicy {
     }
 }
 
+/// Does something until it succeeds, fails for good, or the policy gives up.
+pub(crate) async fn retrying<T, F>(
+    policy: RetryPolicy,
+    step: impl Fn() -> F,
+    tell: Tell<'_, Event>,
+) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    let mut failures = 0;
+    loop {
+        let error = match step().await {
+            Err(error) if error.is_retried() => error,
+            result => return result,
+        };
+        failures += 1;
+        let Some(wait) = policy.wait(failures, error.retry_after()) else {
+            return Err(error);
+        };
+        pause(tell, &error, wait).await;
+    }
+}
+
 /// Tells what failed and is tried again, and waits until then.
 pub(crate) async fn pause(tell: Tell<'_, Event>, error: &Error, wait: Duration) {
     let reason = error.to_string();

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use schemas::{Digest, DigestError, ImageDocumentError, ImagePlace, ImageSource};
+use schemas::{Digest, DigestError, ImageDocumentError, ImagePlace, ImageSource, NameError};
 use watch::Cancelled;
 
 use crate::cache::CacheError;
@@ -97,6 +97,33 @@ pub enum SourceError {
         /// The reason.
         source: registry::CredentialsError,
     },
+    /// What a registry has is not a chart.
+    #[error("`{}` cannot be packed as a chart", name.display())]
+    Artifact {
+        /// How messages call it.
+        name: PathBuf,
+        /// The reason.
+        source: Box<charts::ArtifactProblem>,
+    },
+    /// The index of a repository of charts does not lead to the chart.
+    #[error("`{file}` of the repository of charts cannot be used")]
+    Index {
+        /// The index.
+        file: &'static str,
+        /// The reason.
+        source: Box<charts::IndexProblem>,
+    },
+    /// The archive of a chart is another one than the index of its repository says.
+    #[error("its archive has digest {found}, and the repository's index says {expected}")]
+    ChartDigest {
+        /// What the index says.
+        expected: Digest,
+        /// The digest of what is there.
+        found: Digest,
+    },
+    /// The index of a repository leads to a registry, without a version.
+    #[error("the repository's index leads to a chart in a registry, but not by its version")]
+    ChartName(#[from] NameError),
     /// It is not known where the container engine is.
     #[error("cannot find the container engine's socket: only `unix://PATH` is supported")]
     NoEngine,

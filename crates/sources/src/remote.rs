@@ -8,10 +8,11 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use registry::{
     BlobPull, BlobSink, Client, Credentials, Engine, FailedPull, ImageLocation, Logins, Manifest,
-    Reference,
+    Reference, RegistryAddress, Site, SiteAddress,
 };
 use schemas::{Descriptor, Digest, ImageReference};
 use tempfile::TempPath;
@@ -22,6 +23,9 @@ use crate::blob::{Blob, Here, Origin, Wanted};
 use crate::cache::{Cache, OpenCache};
 use crate::error::SourceError;
 use crate::{Event, limits};
+
+/// What lists the charts of a repository, by Helm's rule.
+pub(crate) const INDEX: &str = "index.yaml";
 
 /// How images that are not on the disk are reached. Only the caller can know.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +52,8 @@ pub struct Network<'a> {
     clients: Mutex<Vec<(String, Credentials, Client)>>,
     /// What registries answered before the walk through the images asked, by its name in messages.
     ahead: Mutex<BTreeMap<PathBuf, Result<Manifest, registry::Error>>>,
+    /// The index of a repository of charts that was asked for last, and of which.
+    index: Mutex<Option<(String, Bytes)>>,
     /// What engines have saved; removed at the end.
     saved: Mutex<Vec<TempPath>>,
 }
@@ -63,6 +69,7 @@ impl<'a> Network<'a> {
             logins: Mutex::default(),
             clients: Mutex::default(),
             ahead: Mutex::default(),
+            index: Mutex::default(),
             saved: Mutex::default(),
         }
     }
@@ -81,7 +88,7 @@ impl<'a> Network<'a> {
 
     /// The client for an image: the same for all images of a registry that have the same login.
     fn client(&self, location: &ImageLocation) -> Result<Client, SourceError> {
-        let credentials = self.credentials(location)?;
+        let credentials = self.credentials(&location.login())?;
         let host = location.registry().to_string();
         let mut clients = self.clients.lock().expect("no panic while held");
         let known = clients
@@ -99,8 +106,8 @@ impl<'a> Network<'a> {
         Ok(client)
     }
 
-    fn credentials(&self, location: &ImageLocation) -> Result<Credentials, SourceError> {
-        let address = location.login();
+    /// The login for a registry, or a part of it.
+    fn credentials(&self, address: &RegistryAddress) -> Result<Credentials, SourceError> {
         let mut read = self.logins.lock().expect("no panic while held");
         for path in &self.remote.logins {
             // Whatever is in the way: a login that cannot be there is none.
@@ -116,7 +123,7 @@ impl<'a> Network<'a> {
                 let logins = Logins::from_slice(&config).map_err(unusable)?;
                 read.insert(path.clone(), logins);
             }
-            if let Some(credentials) = read[path].find(&address).map_err(unusable)? {
+            if let Some(credentials) = read[path].find(address).map_err(unusable)? {
                 return Ok(credentials);
             }
         }
@@ -189,11 +196,7 @@ impl<'a> Network<'a> {
         reference: &Reference,
     ) -> Result<Manifest, registry::Error> {
         let Origin { client, repository } = origin;
-        let tell = |event| {
-            if let registry::Event::Retrying { reason, wait } = event {
-                (self.watch.tell)(Event::Retrying { reason, wait });
-            }
-        };
+        let tell = |event| self.retrying(event);
         client.existing_manifest(repository, reference, &tell).await
     }
 
@@ -208,6 +211,82 @@ impl<'a> Network<'a> {
                 from: origin.clone(),
             }),
         })
+    }
+
+    /// A web site.
+    pub(crate) fn site(&self, url: &str) -> Result<Site, SourceError> {
+        let address: SiteAddress = url.parse()?;
+        let options = registry::Options {
+            credentials: self.credentials(address.login())?,
+            ..self.remote.registries.clone()
+        };
+        Ok(Site::new(&address, options)?)
+    }
+
+    /// A file of a web site, of at most `limit` bytes.
+    pub(crate) fn file(&self, site: &Site, file: &str, limit: usize) -> Result<Bytes, SourceError> {
+        let tell = |event| self.retrying(event);
+        Ok(self.wait(site.read(file, limit, &tell))??)
+    }
+
+    /// The index of a repository of charts: asked for once for charts that follow each other.
+    pub(crate) fn index(&self, url: &str, site: &Site) -> Result<Bytes, SourceError> {
+        let mut last = self.index.lock().expect("no panic while held");
+        if let Some((of, index)) = &*last
+            && of == url
+        {
+            return Ok(index.clone());
+        }
+        // It is large: not two at a time.
+        *last = None;
+        let index = self.file(site, INDEX, charts::limits::INDEX)?;
+        *last = Some((url.to_owned(), index.clone()));
+        Ok(index)
+    }
+
+    /// What the cache has of a content that is small enough to be in memory, verified.
+    pub(crate) fn kept(&self, digest: Digest, limit: u64) -> Result<Option<Vec<u8>>, SourceError> {
+        Ok(self.cache.get()?.read(digest, limit))
+    }
+
+    /// Keeps a content for the next time.
+    pub(crate) fn keep(&self, bytes: &[u8]) -> Result<(), SourceError> {
+        Ok(self.cache.get()?.keep(bytes)?)
+    }
+
+    fn retrying(&self, event: registry::Event) {
+        if let registry::Event::Retrying { reason, wait } = event {
+            (self.watch.tell)(Event::Retrying { reason, wait });
+        }
+    }
+
+    /// A blob of a registry that is small enough to be in memory. What the cache has of it is not believed: a damaged copy
+    /// gives way to a new one.
+    pub(crate) fn small(&self, origin: &Origin, blob: &Descriptor) -> Result<Vec<u8>, SourceError> {
+        let mut anew = false;
+        loop {
+            let here = match self.find(origin, blob)? {
+                Blob::Here(here) => here,
+                Blob::Wanted(wanted) => {
+                    let fetched = self.fetch(vec![wanted]);
+                    fetched.map_err(|(_, error)| error)?.remove(0)
+                }
+            };
+            let bytes = here.read()?;
+            let found = files::digest(&bytes);
+            if found == blob.digest {
+                return Ok(bytes);
+            }
+            self.cache.discard(&here.path);
+            if anew {
+                return Err(SourceError::Content {
+                    path: here.path,
+                    expected: blob.digest,
+                    found,
+                });
+            }
+            anew = true;
+        }
     }
 
     /// Downloads blobs. The error names the blob.

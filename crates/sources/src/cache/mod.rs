@@ -136,6 +136,26 @@ impl OpenCache {
         Some(Here::whole(digest, size, path))
     }
 
+    /// The bytes of a content of at most `limit` bytes. They are verified: damaged ones are removed.
+    pub(crate) fn read(&self, digest: Digest, limit: u64) -> Option<Vec<u8>> {
+        let path = self.content(digest);
+        let bytes = read_own(&path, limit, self.user)?;
+        if files::digest(&bytes) != digest {
+            self.discard(digest);
+            return None;
+        }
+        touch(&path);
+        Some(bytes)
+    }
+
+    /// Keeps a content that is in memory.
+    pub(crate) fn keep(&self, bytes: &[u8]) -> Result<(), CacheError> {
+        let mut new = self.create()?;
+        let written = new.write_all(bytes);
+        written.map_err(|error| failed(&self.directory, error))?;
+        new.finish().map(drop)
+    }
+
     /// Removes a content that is not what its name says.
     pub(crate) fn discard(&self, digest: Digest) {
         // If it stays, the next who reads it finds the same.

@@ -1,0 +1,369 @@
+//! The index of a repository of charts, `index.yaml`: where one version of one chart is.
+//!
+//! Indexes of large repositories have some 20 MB. One is passed over in one go; of all charts and versions in it, only
+//! what was asked for is kept.
+
+use std::fmt;
+
+use schemas::{ChartName, ChartVersion, Digest, yaml};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::error::IndexProblem;
+use crate::limits;
+
+/// What an index says of one version of a chart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Where its archive is, perhaps below the repository's own address.
+    pub url: String,
+    /// The digest of its archive, if it is given.
+    pub digest: Option<Digest>,
+}
+
+/// Looks for one version of a chart in an index.
+pub fn find(
+    index: &[u8],
+    name: &ChartName,
+    version: &ChartVersion,
+) -> Result<Listed, IndexProblem> {
+    let wanted = Wanted { name, version };
+    let found = yaml::long(index, limits::INDEX, Whole(wanted))?;
+    if found.differ {
+        return Err(IndexProblem::Twice(version.clone()));
+    }
+    let Some(entry) = found.first else {
+        return Err(IndexProblem::Missing {
+            name: name.clone(),
+            version: version.clone(),
+        });
+    };
+    let no_address = || IndexProblem::NoAddress(version.clone());
+    let hex = entry.digest.filter(|digest| !digest.is_empty());
+    // Helm writes the digits alone.
+    let digest = hex.map(|text| Digest::from_hex(text.strip_prefix("sha256:").unwrap_or(&text)));
+    Ok(Listed {
+        url: entry
+            .urls
+            .0
+            .filter(|url| !url.is_empty())
+            .ok_or_else(no_address)?,
+        digest: digest.transpose()?,
+    })
+}
+
+/// The chart that is looked for.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    name: &'a ChartName,
+    version: &'a ChartVersion,
+}
+
+/// What was found of it.
+#[derive(Default)]
+struct Found {
+    first: Option<Entry>,
+    /// Whether another entry of the same version says something else.
+    differ: bool,
+}
+
+impl Found {
+    fn take(&mut self, entry: Entry) {
+        match &self.first {
+            None => self.first = Some(entry),
+            Some(first) => self.differ |= *first != entry,
+        }
+    }
+
+    fn join(&mut self, other: Self) {
+        self.differ |= other.differ;
+        if let Some(entry) = other.first {
+            self.take(entry);
+        }
+    }
+}
+
+/// One version of a chart, as far as it is looked at.
+#[derive(PartialEq, Eq, Deserialize)]
+struct Entry {
+    #[serde(default)]
+    version: Option<String>,
+    #[serde(default)]
+    urls: First,
+    #[serde(default)]
+    digest: Option<String>,
+}
+
+/// The first of a list of texts: Helm asks for no other.
+#[derive(Default, PartialEq, Eq)]
+struct First(Option<String>);
+
+/// The index: a map with `entries`.
+struct Whole<'a>(Wanted<'a>);
+
+/// `entries`: the versions of each chart, by its name.
+struct Charts<'a>(Wanted<'a>);
+
+/// The versions of a chart.
+struct Versions<'a>(Wanted<'a>);
+
+/// A key, compared with the one that is looked for and forgotten.
+struct Is<'a>(&'a str);
+
+/// Reads a map, of which only what is called `name` is looked at.
+fn only<'de, A, S>(mut map: A, name: &str, seed: impl Fn() -> S) -> Result<Found, A::Error>
+where
+    A: MapAccess<'de>,
+    S: DeserializeSeed<'de, Value = Found>,
+{
+    let mut found = Found::default();
+    while let Some(is_it) = map.next_key_seed(Is(name))? {
+        if is_it {
+            found.join(map.next_value_seed(seed())?);
+        } else {
+            map.next_value::<IgnoredAny>()?;
+        }
+    }
+    Ok(found)
+}
+
+impl<'de> DeserializeSeed<'de> for Whole<'_> {
+    type Value = Found;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Found, D::Error> {
+        reader.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Whole<'_> {
+    type Value = Found;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the index of a repository of charts")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Found, A::Error> {
+        only(map, "entries", || Charts(self.0))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Charts<'_> {
+    type Value = Found;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Found, D::Error> {
+        reader.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Charts<'_> {
+    type Value = Found;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("charts by their names")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Found, A::Error> {
+        only(map, self.0.name.as_str(), || Versions(self.0))
+    }
+
+    /// A repository without charts.
+    fn visit_unit<E: Error>(self) -> Result<Found, E> {
+        Ok(Found::default())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Versions<'_> {
+    type Value = Found;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Found, D::Error> {
+        reader.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Versions<'_> {
+    type Value = Found;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the versions of a chart")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Found, A::Error> {
+        let mut found = Found::default();
+        while let Some(entry) = list.next_element::<Entry>()? {
+            if entry.version.as_deref() == Some(self.0.version.as_str()) {
+                found.take(entry);
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Is<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<bool, D::Error> {
+        reader.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Is<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: Error>(self, key: &str) -> Result<bool, E> {
+        Ok(key == self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for First {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct List;
+
+        impl<'de> Visitor<'de> for List {
+            type Value = First;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of addresses")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<First, A::Error> {
+                let first = list.next_element()?;
+                while list.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(First(first))
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<First, E> {
+                Ok(First(None))
+            }
+        }
+        reader.deserialize_any(List)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+
+    fn looked(index: &str) -> Result<Listed, IndexProblem> {
+        find(
+            index.as_bytes(),
+            &"web".parse().unwrap(),
+            &"1.2.3".parse().unwrap(),
+        )
+    }
+
+    fn refused(index: &str) -> String {
+        looked(index).unwrap_err().to_string()
+    }
+
+    /// As `helm repo index` writes it.
+    const INDEX: &str = "apiVersion: v1
+entries:
+  other:
+  - {name: other, version: 1.2.3, urls: [other.tgz], annotations: {a: [b, {c: 1.0}]}}
+  web:
+  - apiVersion: v2
+    appVersion: 1.10
+    created: '2026-08-01T10:00:00.123456789Z'
+    dependencies:
+    - name: db
+    digest: 5555555555555555555555555555555555555555555555555555555555555555
+    name: web
+    urls:
+    - https://r.test/web-1.2.3.tgz
+    - https://mirror.test/web-1.2.3.tgz
+    version: 1.2.3
+  - {name: web, version: 1.2.3-rc.1, urls: [rc.tgz], digest: ~}
+generated: '2026-08-01T10:00:00Z'
+";
+
+    #[test]
+    fn the_version_that_is_asked_for_is_found() {
+        let listed = looked(INDEX).unwrap();
+        assert_eq!(listed.url, "https://r.test/web-1.2.3.tgz");
+        assert_eq!(listed.digest, Some(Digest::new([0x55; 32])));
+        // As JSON, and without a digest.
+        let json =
+            r#"{"entries": {"web": [{"version": "1.2.3", "urls": ["web.tgz"], "digest": ""}]}}"#;
+        let listed = looked(json).unwrap();
+        assert_eq!((listed.url.as_str(), listed.digest), ("web.tgz", None));
+    }
+
+    #[test]
+    fn what_leads_to_no_archive_is_refused() {
+        let entry = |fields: &str| format!("entries: {{web: [{{version: 1.2.3, {fields}}}]}}");
+        let missing = "does not list the chart `web` in version 1.2.3";
+        for (index, words) in [
+            (INDEX.replace("1.2.3\n", "1.2.4\n"), missing),
+            (INDEX.replace("  web:", "  webs:"), missing),
+            ("entries: {}".to_owned(), missing),
+            ("entries:".to_owned(), missing),
+            ("entries: {web: []}".to_owned(), missing),
+            ("other: {web: []}".to_owned(), missing),
+            (entry("urls: []"), "does not say where version 1.2.3 is"),
+            (entry("urls: ~"), "does not say where version 1.2.3 is"),
+            (entry("a: b"), "does not say where version 1.2.3 is"),
+            (
+                entry("urls: [a], digest: 5555"),
+                "gives a digest that is none",
+            ),
+            (entry("urls: {a: b}"), "cannot be read"),
+            (
+                "entries: {web: {version: 1.2.3}}".to_owned(),
+                "cannot be read",
+            ),
+            ("[]".to_owned(), "cannot be read"),
+            ("<html>".to_owned(), "cannot be read"),
+            (String::new(), missing),
+        ] {
+            assert_eq!(refused(&index), words, "{index}");
+        }
+        let twice = |other: &str| {
+            looked(&format!(
+                "entries: {{web: [{{version: 1.2.3, urls: [a]}}, {{version: 1.2.3, urls: [{other}]}}]}}"
+            ))
+        };
+        assert!(twice("a").is_ok());
+        let said = twice("b").unwrap_err().to_string();
+        assert_eq!(said, "lists version 1.2.3 twice, with different archives");
+    }
+
+    /// Forty thousand versions of many charts come to 20 MB.
+    #[test]
+    fn large_indexes_are_read_and_bombs_are_not() {
+        let mut index = "entries:\n".to_owned();
+        for chart in 0..400 {
+            writeln!(index, "  web-{chart}:").unwrap();
+            for version in 0..100 {
+                writeln!(
+                    index,
+                    "  - version: 1.{version}.3\n    urls: [web-{chart}.tgz]"
+                )
+                .unwrap();
+                writeln!(index, "    description: >-\n      {}", "words ".repeat(75)).unwrap();
+            }
+        }
+        index.push_str(&INDEX[INDEX.find("  web:").unwrap()..]);
+        assert!(index.len() > 20_000_000, "{}", index.len());
+        assert!(looked(&index).is_ok());
+        let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..10 {
+            let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
+            writeln!(laughs, "a{level}: &a{level} [{aliases}]").unwrap();
+        }
+        for bomb in [
+            laughs + INDEX,
+            "{a: ".repeat(100_000),
+            "[".repeat(1_000_000),
+        ] {
+            assert_eq!(refused(&bomb), "cannot be read");
+        }
+        let long = "#".repeat(limits::INDEX + 1);
+        assert_eq!(refused(&long), "cannot be read");
+    }
+}

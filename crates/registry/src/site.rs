@@ -1,0 +1,255 @@
+//! Files of web sites, such as repositories of charts have: read within a limit, with the login of the site and no other.
+//!
+//! Known attacks and where each is stopped: a file named at an address without TLS, or by another scheme
+//! ([`Site::resolve`]); redirects, answers without end and peers that stop talking, as everywhere (`transport`); a login
+//! that is asked for by another host (`transport`) or for another one, by a token server's name (`Auth::basic_only`).
+
+use std::str::FromStr;
+
+use bytes::Bytes;
+use reqwest::header::{ACCEPT_ENCODING, HeaderValue};
+use reqwest::{Method, StatusCode, Url};
+use watch::Tell;
+
+use crate::address::{AddressError, RegistryAddress};
+use crate::answer::bad;
+use crate::auth::{Auth, Scope};
+use crate::client::{Options, PlainHttp};
+use crate::error::{Error, Operation, Verb};
+use crate::events::Event;
+use crate::retry::{RetryPolicy, retrying};
+use crate::transport::{Ask, Transport};
+use crate::wire::Wire;
+use crate::{limits, origin};
+
+/// The address of a web site, `https://HOST[:PORT][/PATH]`, or `http://…` where that is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteAddress {
+    url: Url,
+    login: RegistryAddress,
+}
+
+impl SiteAddress {
+    /// What a login is looked for with.
+    #[must_use]
+    pub fn login(&self) -> &RegistryAddress {
+        &self.login
+    }
+}
+
+impl FromStr for SiteAddress {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let refuse = || AddressError::Url(text.chars().take(80).collect());
+        let mut url = Url::parse(text).map_err(|_| refuse())?;
+        let has_login = !url.username().is_empty() || url.password().is_some();
+        let is_plain = url.query().is_none() && url.fragment().is_none() && !has_login;
+        if !matches!(url.scheme(), "http" | "https") || !is_plain || text.len() > limits::LOCATION {
+            return Err(refuse());
+        }
+        if !url.path().ends_with('/') {
+            let path = format!("{}/", url.path());
+            url.set_path(&path);
+        }
+        let host = host(&url);
+        // A path that no repository has needs no login of its own.
+        let login = format!("{host}{}", url.path()).parse();
+        let login = login.or_else(|_| host.parse())?;
+        Ok(Self { url, login })
+    }
+}
+
+fn host(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
+}
+
+/// A web site, and its login.
+pub struct Site {
+    transport: Transport,
+    base: Url,
+    retry: RetryPolicy,
+}
+
+impl std::fmt::Debug for Site {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Site")
+            .field("base", &self.base.as_str())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Site {
+    /// The site at this address. Nothing is sent yet.
+    pub fn new(address: &SiteAddress, options: Options) -> Result<Self, Error> {
+        let allowed = match options.plain_http {
+            PlainHttp::Never => false,
+            PlainHttp::Loopback => address.login.is_loopback(),
+            PlainHttp::Always => true,
+        };
+        if address.url.scheme() == "http" && !allowed {
+            return Err(Error::PlainHttpAsked {
+                host: host(&address.url),
+            });
+        }
+        Ok(Self {
+            transport: Transport {
+                wire: Wire::of(&options)?,
+                auth: Auth::basic_only(options.credentials),
+            },
+            base: address.url.clone(),
+            retry: options.retry,
+        })
+    }
+
+    /// A file of at most `limit` bytes; `file` is a path below the site's address, or an address of its own.
+    pub async fn read(
+        &self,
+        file: &str,
+        limit: usize,
+        tell: Tell<'_, Event>,
+    ) -> Result<Bytes, Error> {
+        let url = self.resolve(file)?;
+        let operation = operation(url.path(), host(&url));
+        let read = || self.ask(&operation, &url, limit);
+        match read().await {
+            // Nothing was ever heard from there: the name is wrong more often than the server is away for moments.
+            Err(error @ Error::Unreachable { .. }) if !self.transport.wire.has_answered() => {
+                Err(error)
+            }
+            Err(error) if error.is_retried() => retrying(self.retry, read, tell).await,
+            result => result,
+        }
+    }
+
+    /// Where a file is. What stands in a list of the site is the site's word only.
+    fn resolve(&self, file: &str) -> Result<Url, Error> {
+        let operation = operation(file, host(&self.base));
+        let url = self.base.join(file).ok();
+        let mut url = url
+            .filter(|_| file.len() <= limits::LOCATION)
+            .ok_or_else(|| bad(&operation, "its address is not a URL"))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(bad(&operation, "its address holds a login"));
+        }
+        if !origin::may_give(&url, &self.base) {
+            return Err(bad(&operation, "its address does not use HTTPS"));
+        }
+        url.set_fragment(None);
+        Ok(url)
+    }
+
+    async fn ask(&self, operation: &Operation, url: &Url, limit: usize) -> Result<Bytes, Error> {
+        let mut ask = Ask::new(Method::GET, url.clone(), Scope::none());
+        // Compressed on the way, they would be other bytes than those of the digest.
+        let identity = HeaderValue::from_static("identity");
+        ask.headers.insert(ACCEPT_ENCODING, identity);
+        let answer = self.transport.send(operation, &self.base, ask).await?;
+        let boxed = || Box::new(operation.clone());
+        match answer.status() {
+            StatusCode::NOT_FOUND | StatusCode::GONE => Err(Error::Missing { operation: boxed() }),
+            // The site's own login was not sent there.
+            StatusCode::UNAUTHORIZED => Err(Error::LoginRequired { operation: boxed() }),
+            _ => {
+                let answer = answer.success(operation).await?;
+                answer.body(operation, limit).await
+            }
+        }
+    }
+}
+
+fn operation(file: &str, host: String) -> Operation {
+    Operation {
+        verb: Verb::ReadFile(file.chars().take(limits::MESSAGE).collect()),
+        host,
+        repository: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(address: &str, plain_http: PlainHttp) -> Result<Site, Error> {
+        let options = Options {
+            plain_http,
+            ..Options::default()
+        };
+        Site::new(&address.parse().unwrap(), options)
+    }
+
+    #[test]
+    fn sites_have_plain_addresses() {
+        for (text, url, login) in [
+            ("https://R.test", "https://r.test/", "r.test"),
+            ("https://r.test/a/b", "https://r.test/a/b/", "r.test/a/b"),
+            (
+                "https://r.test:444/a/",
+                "https://r.test:444/a/",
+                "r.test:444/a",
+            ),
+            ("https://r.test/A", "https://r.test/A/", "r.test"),
+            ("http://[::1]:80/", "http://[::1]/", "[::1]"),
+        ] {
+            let address: SiteAddress = text.parse().unwrap();
+            assert_eq!(address.url.as_str(), url);
+            assert_eq!(address.login().to_string(), login, "{text}");
+        }
+        for text in [
+            "",
+            "r.test",
+            "ftp://r.test",
+            "file:///etc",
+            "https://",
+            "https://u@r.test/",
+            "https://u:p@r.test/",
+            "https://r.test/?a=b",
+            "https://r.test/#a",
+        ] {
+            assert!(text.parse::<SiteAddress>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn plain_http_is_spoken_where_registries_may() {
+        let [here, there] = ["http://127.0.0.1:1", "http://r.test"];
+        for (address, plain, allowed) in [
+            (here, PlainHttp::Loopback, true),
+            (here, PlainHttp::Never, false),
+            (there, PlainHttp::Loopback, false),
+            (there, PlainHttp::Always, true),
+            ("https://r.test", PlainHttp::Never, true),
+        ] {
+            assert_eq!(site(address, plain).is_ok(), allowed, "{address} {plain:?}");
+        }
+    }
+
+    #[test]
+    fn files_are_where_nobody_can_change_them_on_the_way() {
+        let site = site("https://r.test/charts", PlainHttp::Always).unwrap();
+        for (file, url) in [
+            ("index.yaml", "https://r.test/charts/index.yaml"),
+            ("/a.tgz", "https://r.test/a.tgz"),
+            ("../a.tgz", "https://r.test/a.tgz"),
+            ("//s.test/a.tgz", "https://s.test/a.tgz"),
+            ("https://s.test/a.tgz?b=c#d", "https://s.test/a.tgz?b=c"),
+        ] {
+            assert_eq!(site.resolve(file).unwrap().as_str(), url);
+        }
+        for file in [
+            "http://r.test/a.tgz",
+            "http://127.0.0.1/a.tgz",
+            "file:///etc/passwd",
+            "oci://r.test/a:1.0.0",
+            "https://u:p@r.test/a.tgz",
+            "https://[",
+            &"a".repeat(20_000),
+        ] {
+            assert!(site.resolve(file).is_err(), "{file}");
+        }
+    }
+}
