@@ -24,6 +24,7 @@ use sources::CacheError;
 use watch::Progress;
 
 pub use add::{Added, add_images, image_lines};
+pub use charts::{ReadChart, read_chart};
 pub use error::PackError;
 pub use init::init;
 pub use missing::MissingImage;

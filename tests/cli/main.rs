@@ -6,6 +6,7 @@ mod budgets;
 mod carried;
 mod cat;
 mod charts;
+mod charts_init;
 #[path = "../common/mod.rs"]
 mod common;
 mod damage;

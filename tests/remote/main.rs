@@ -15,6 +15,7 @@ mod proxy;
 #[allow(dead_code, reason = "each test crate uses a part")]
 mod server;
 
+mod charts;
 mod engine;
 mod guide;
 mod logins;

@@ -36,7 +36,7 @@ pub fn carry(release: &Files, wishes: &Wishes) -> Result<SourceTree, ReleaseErro
     let source = carried.source();
     let mut files = carried.files.clone();
     if !carried.notes.is_empty() {
-        let notes = write::undecided(&carried.id, &release.name, &carried.notes);
+        let notes = write::undecided(&carried.id, write::RELEASE, &release.name, &carried.notes);
         files.insert(NOTES.to_owned(), notes);
     }
     let images = source.spec.images.clone();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schemas::{SolutionId, Version};
+use schemas::{ChartName, ChartVersion, SolutionId, Version};
 
 use crate::bundle::{self, About};
 use crate::container::Container;
@@ -43,6 +43,19 @@ pub(crate) fn of_operator<'a>(
     versions.extend(label("version"));
     versions.push(tag(&container.image));
     Candidates { names, versions }
+}
+
+/// What a Solution that carries a chart may be called. Its versions have no `+`.
+pub(crate) fn of_chart<'a>(name: &'a ChartName, version: &'a ChartVersion) -> Candidates<'a> {
+    let version = version.as_str();
+    Candidates {
+        names: vec![name.as_str()],
+        versions: vec![
+            version
+                .split_once('+')
+                .map_or(version, |(before, _)| before),
+        ],
+    }
 }
 
 /// How many of the names that labels give are compared with those of workloads.

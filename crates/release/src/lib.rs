@@ -1,14 +1,15 @@
-//! `solution init --from`: a source tree made from the rendered manifests of a release. Bytes in, files and notes out;
+//! `solution init --from` and `--chart`: a source tree made from a release. Bytes in, files and notes out;
 //! only [`SourceTree::write`] and [`update`] touch the disk.
 //!
 //! [`carry`] takes the release as it is. [`draft`] makes an operator of it: what a Solution has a place for is taken as it
-//! stands; what has none is said, never changed silently.
+//! stands; what has none is said, never changed silently. [`chart()`] refers to a Helm chart.
 //!
 //! This crate must not know how archives are packed, nor the network, the terminal, the environment or the clock.
 
 mod bundle;
 mod carried;
 mod changes;
+mod chart;
 mod choose;
 mod container;
 mod contents;
@@ -54,6 +55,7 @@ use rights::{AccountRoles, Roles};
 
 pub use carried::carry;
 pub use changes::Changes;
+pub use chart::{PublishedChart, chart};
 pub use error::ReleaseError;
 pub use notes::{Note, Weight};
 pub use update::{Renewed, update};

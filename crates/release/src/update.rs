@@ -66,7 +66,7 @@ pub fn update(
     notes.extend(carried.notes.iter().cloned());
     let own_notes = tree.own_notes();
     if own_notes.is_none() && !notes.is_empty() {
-        let text = write::undecided(&carried.id, &release.name, &notes);
+        let text = write::undecided(&carried.id, write::RELEASE, &release.name, &notes);
         files.insert(NOTES.to_owned(), text);
     }
     let record = next_record(&tree.record, &carried, &merged, files.get(NOTES));

@@ -222,13 +222,18 @@ fn operator(source: &SolutionSource, text: &mut String) {
     }
 }
 
-/// NOTES.md of a release that is carried as it is.
-pub(crate) fn undecided(id: &SolutionId, release: &str, notes: &[Note]) -> Vec<u8> {
+/// How a release is given.
+pub(crate) const RELEASE: &str = "--from";
+/// How a chart is given.
+pub(crate) const CHART: &str = "--chart";
+
+/// NOTES.md of a release that is carried as it is; `given` is the option that it was given with.
+pub(crate) fn undecided(id: &SolutionId, given: &str, release: &str, notes: &[Note]) -> Vec<u8> {
     let mut text = String::new();
     push!(text, "# {} {}\n", id.name(), id.version());
     push!(
         text,
-        "What `solution init --from` could not decide about `{}`. This file is for you; `solution pack` does not read it.\n",
+        "What `solution init {given}` could not decide about `{}`. This file is for you; `solution pack` does not read it.\n",
         shown(release)
     );
     for note in notes {

@@ -1,27 +1,38 @@
-//! `solution init`: a source tree to begin with, from a template or from a release.
+//! `solution init`: a source tree to begin with, from a template, from a release or for a chart.
 
+mod chart;
 mod release;
 mod update;
 
 use std::path::{Path, PathBuf};
 
+use ::release::Wishes;
 use clap::{Args, ValueEnum};
 use schemas::{SolutionName, Version};
 
 use super::{Files, give};
-use crate::args::Output;
+use crate::args::{Output, RegistryArguments};
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
 /// The heading of what only says something about a release.
 const WITH_FROM: &str = "Only with --from";
 
-/// Write a ready-to-pack source tree: from a template, or from the manifests of a release
+/// The heading of what only says something about a chart.
+const WITH_CHART: &str = "Only with --chart";
+
+/// The heading of what says something about either.
+const WITH_EITHER: &str = "Only with --from or --chart";
+
+/// Write a ready-to-pack source tree: from a template, from the manifests of a release, or for a Helm chart
 #[derive(Args, Debug)]
 #[command(after_help = "\
 With --from, the release's rendered manifests lie in the tree as they are, and solution.yaml lists every image that \
-they name, with where it comes from, and the release's namespaces. If something is left to decide, NOTES.md says what. A \
-chart, packed (.tgz) or not, is rendered first: helm template NAME CHART --include-crds > release.yaml
+they name, with where it comes from, and the release's namespaces. If something is left to decide, NOTES.md says what.
+
+With --chart, the tree carries a Helm chart as it is: one in a registry or repository is only named, and downloaded when \
+packing; one on this disk is copied. To carry what it renders to instead: \
+helm template NAME CHART --include-crds > release.yaml, and --from release.yaml
 
 With --as operator, an import makes the operator anew from what solution.yaml says of it; NOTES.md says what was chosen, \
 what to decide, and what of the release was left out.
@@ -31,15 +42,27 @@ Examples:
   solution init --from cert-manager.yaml
   solution init --from cert-manager-v1.17.0.yaml cert-manager --update
   solution init --from bundle.yaml prometheus --version 0.77.1
+  solution init --chart oci://ghcr.io/stefanprodan/charts/podinfo:6.7.0
+  solution init --chart https://stefanprodan.github.io/podinfo#podinfo@6.7.0 --values values.yaml web
+  solution init --chart ./podinfo-6.7.0.tgz web --version 1.0.0
   solution init --from olm-bundle/ database --as operator --deployment database-controller-manager")]
 pub(crate) struct Arguments {
-    /// The directory; its name becomes the Solution's [default with --from: the name that the release gives]
-    #[arg(value_name = "DIR", required_unless_present = "from")]
+    /// The directory; its name becomes the Solution's [default with --from and --chart: the name of the release or chart]
+    #[arg(value_name = "DIR", required_unless_present_any = ["from", "chart"])]
     directory: Option<PathBuf>,
 
     /// The release: a file of YAML documents, a directory of them, or an OLM bundle
     #[arg(long, value_name = "FILE|DIR")]
     from: Option<PathBuf>,
+
+    /// The chart: a directory, a packed chart (.tgz), `oci://HOST/PATH:VERSION`, `oci://HOST/PATH@sha256:DIGEST`, or
+    /// `https://REPOSITORY#NAME@VERSION` from a repository of charts
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["from", "taken", "update", "deployment"])]
+    chart: Option<String>,
+
+    /// A file with values for the chart, which is copied; may be repeated, and a later one takes precedence
+    #[arg(long, value_name = "FILE", help_heading = WITH_CHART, requires = "chart")]
+    values: Vec<PathBuf>,
 
     /// What the release becomes: all its objects as they are, or an operator that an import makes anew [default: manifests]
     #[arg(long = "as", value_enum, value_name = "WHAT", help_heading = WITH_FROM)]
@@ -49,17 +72,20 @@ pub(crate) struct Arguments {
     #[arg(long, help_heading = WITH_FROM, requires = "from", conflicts_with_all = ["name", "deployment"])]
     update: bool,
 
-    /// The Solution's name [default: that of DIR, else what the release says]
-    #[arg(long, value_name = "NAME", help_heading = WITH_FROM)]
+    /// The Solution's name [default: that of DIR, else what the release or chart says]
+    #[arg(long, value_name = "NAME", help_heading = WITH_EITHER)]
     name: Option<SolutionName>,
 
-    /// The Solution's version [default: what the release says]
-    #[arg(long, value_name = "VERSION", help_heading = WITH_FROM)]
+    /// The Solution's version [default: what the release or chart says]
+    #[arg(long, value_name = "VERSION", help_heading = WITH_EITHER)]
     version: Option<Version>,
 
     /// With --as operator: the Deployment that is the operator, if the release has several
     #[arg(long, value_name = "NAME", help_heading = WITH_FROM)]
     deployment: Option<String>,
+
+    #[command(flatten)]
+    reach: RegistryArguments,
 }
 
 /// What a release becomes.
@@ -73,6 +99,16 @@ enum Taken {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    if let Some(chart) = &arguments.chart {
+        return chart::run(arguments, chart, output);
+    }
+    if arguments.reach.plain_http || !arguments.reach.ca_file.is_empty() {
+        let message =
+            "`--ca-file` and `--plain-http` say how a chart is downloaded, and none is given";
+        return Err(
+            Failure::usage(message).hint("give the chart with `--chart`, or leave them out")
+        );
+    }
     match (&arguments.from, &arguments.directory) {
         (Some(from), _) if arguments.update => update::run(arguments, from, output),
         (Some(from), _) => release::run(arguments, from, output),
@@ -81,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             None => from_template(directory, output),
         },
         (None, None) => Err(Failure::usage(
-            "give a directory, or a release with `--from`",
+            "give a directory, a release with `--from`, or a chart with `--chart`",
         )),
     }
 }
@@ -99,7 +135,7 @@ fn needs_from(option: &str, directory: &Path) -> Failure {
     let directory = directory.display();
     let message = format!("`{option}` is about a release, and none is given");
     Failure::usage(message).hint(format!(
-        "give the release with `--from`; for a template leave `{option}` out, and edit {directory}/solution.yaml once it exists"
+        "give the release with `--from`, or a chart with `--chart`; for a template leave `{option}` out, and edit {directory}/solution.yaml once it exists"
     ))
 }
 
@@ -112,6 +148,17 @@ fn from_template(directory: &Path, output: Output) -> Result<Outcome, Failure> {
             "next: put your images in place as {directory}/README.md says, then `solution pack {directory} -o FILE --key KEY`"
         );
     }))
+}
+
+/// What the user says of a release or chart.
+fn wishes(arguments: &Arguments) -> Wishes {
+    let directory = arguments.directory.as_deref().and_then(Path::file_name);
+    let of_directory = || directory?.to_str()?.parse().ok();
+    Wishes {
+        name: arguments.name.clone().or_else(of_directory),
+        version: arguments.version.clone(),
+        deployment: arguments.deployment.clone(),
+    }
 }
 
 fn show_files(written: &[PathBuf]) {

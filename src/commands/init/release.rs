@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use release::{Note, ReleaseError, SourceTree, Weight, Wishes};
+use release::{Note, ReleaseError, SourceTree, Weight};
 use schemas::{SolutionName, Version};
 use serde::Serialize;
 
-use super::{Arguments, Taken, show_files};
+use super::{Arguments, Taken, show_files, wishes};
 use crate::args::Output;
 use crate::commands::give;
 use crate::failure::{Failure, Outcome};
@@ -46,13 +46,7 @@ pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<
 }
 
 fn draft(arguments: &Arguments, taken: Taken, from: &Path) -> Result<SourceTree, Failure> {
-    let directory = arguments.directory.as_deref().and_then(Path::file_name);
-    let of_directory = || directory?.to_str()?.parse().ok();
-    let wishes = Wishes {
-        name: arguments.name.clone().or_else(of_directory),
-        version: arguments.version.clone(),
-        deployment: arguments.deployment.clone(),
-    };
+    let wishes = wishes(arguments);
     let release = manifests::read(from).map_err(ReleaseError::from)?;
     Ok(match taken {
         Taken::Manifests => release::carry(&release, &wishes),

@@ -4,9 +4,9 @@ mod add;
 mod arguments;
 mod missing;
 mod preview;
-mod request;
+pub(crate) mod request;
 mod size;
-mod watch;
+pub(crate) mod watch;
 
 use std::path::Path;
 

@@ -10,12 +10,12 @@ use sources::{CacheOptions, Remote};
 use tempfile::TempDir;
 
 use super::Arguments;
-use crate::args::choose;
+use crate::args::{RegistryArguments, choose};
 use crate::failure::{Failure, cannot};
 use crate::{environment, registries};
 
 /// Where contents are kept.
-pub(super) enum Cache {
+pub(crate) enum Cache {
     /// For the next time too.
     Kept(PathBuf),
     /// Until the end.
@@ -23,7 +23,7 @@ pub(super) enum Cache {
 }
 
 impl Cache {
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         match self {
             Self::Kept(path) => path,
             Self::Passing(directory) => directory.path(),
@@ -34,7 +34,12 @@ impl Cache {
 /// The cache; one that is not kept lies in `beside`.
 pub(super) fn cache(arguments: &Arguments, beside: &Path) -> Result<Cache, Failure> {
     let kept = arguments.cache_dir.clone().or_else(environment::cache);
-    if let Some(path) = kept.filter(|_| !arguments.no_cache) {
+    cache_in(kept.filter(|_| !arguments.no_cache), beside)
+}
+
+/// The cache in the directory that keeps it, if there is one; else it lies in `beside`.
+pub(crate) fn cache_in(kept: Option<PathBuf>, beside: &Path) -> Result<Cache, Failure> {
+    if let Some(path) = kept {
         return Ok(Cache::Kept(path));
     }
     let passing = tempfile::Builder::new()
@@ -67,14 +72,19 @@ pub(super) fn request(
             directory: cache.to_owned(),
             unpack_limit: arguments.unpack_limit.0,
         },
-        remote: Remote {
-            registries: registry::Options {
-                proxies: environment::proxies(),
-                ..registries::options(&arguments.reach)?
-            },
-            logins: environment::logins(),
-            engine: environment::engine(),
+        remote: remote(&arguments.reach)?,
+    })
+}
+
+/// How what is not on the disk is reached.
+pub(crate) fn remote(reach: &RegistryArguments) -> Result<Remote, Failure> {
+    Ok(Remote {
+        registries: registry::Options {
+            proxies: environment::proxies(),
+            ..registries::options(reach)?
         },
+        logins: environment::logins(),
+        engine: environment::engine(),
     })
 }
 

@@ -7,7 +7,7 @@ use crate::progress::Bar;
 use crate::render;
 
 /// Shows one event.
-pub(super) fn show(bar: &Bar, event: Event) {
+pub(crate) fn show(bar: &Bar, event: Event) {
     let say = |text: String| bar.suspend(|| render::note(text));
     match event {
         Event::Sources(Sources::Collecting { place, number, of }) => {

@@ -232,7 +232,8 @@ fn spawn(directory: &Path, port: u16) -> Child {
     child
 }
 
-fn make_certificates(directory: &Path) {
+/// An authority, `ca.crt`, and the key and certificate of a server of this machine that it signed.
+pub(crate) fn make_certificates(directory: &Path) {
     let openssl = |arguments: &str| {
         let mut command = Command::new("openssl");
         run(command

@@ -1,0 +1,126 @@
+//! `solution init --chart`: a source tree that carries a Helm chart.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use packager::ReadChart;
+use release::PublishedChart;
+use schemas::{ChartName, ChartSource, ChartVersion, SolutionName, Version, limits};
+use serde::Serialize;
+
+use super::{Arguments, show_files, wishes};
+use crate::args::Output;
+use crate::commands::give;
+use crate::commands::pack::{request, watch};
+use crate::failure::{Failure, Outcome};
+use crate::{environment, progress, render};
+
+/// What was made for a chart.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Made<'a> {
+    solution: &'a SolutionName,
+    version: &'a Version,
+    chart: &'a ChartName,
+    chart_version: &'a ChartVersion,
+    source: &'a ChartSource,
+    files: &'a [PathBuf],
+}
+
+pub(super) fn run(arguments: &Arguments, called: &str, output: Output) -> Result<Outcome, Failure> {
+    let values = values(&arguments.values)?;
+    let paths = values.iter().map(|(path, _)| PathBuf::from(path));
+    let paths = paths.collect();
+    let mut files = BTreeMap::from_iter(values);
+    let source = source(called)?;
+    let chart = read(arguments, &source, output)?;
+    let source = match source {
+        ChartSource::File(_) | ChartSource::Dir(_) => {
+            let path = format!("charts/{}-{}.tgz", chart.name, chart.version);
+            files.insert(path.clone(), chart.archive);
+            ChartSource::File(path.into())
+        }
+        elsewhere => elsewhere,
+    };
+    let published = PublishedChart {
+        name: chart.name,
+        version: chart.version,
+        called: called.to_owned(),
+        source,
+        values: paths,
+        files,
+    };
+    let tree = release::chart(&published, &wishes(arguments))?;
+    let named = arguments.directory.as_deref();
+    let directory = named.unwrap_or(Path::new(tree.id.name().as_str()));
+    let written = tree.write(directory)?;
+    let made = Made {
+        solution: tree.id.name(),
+        version: tree.id.version(),
+        chart: &published.name,
+        chart_version: &published.version,
+        source: &published.source,
+        files: &written,
+    };
+    Ok(give(output, &made, |made| show(made, directory)))
+}
+
+/// Where the chart is: in the notation of `solution.yaml`, or as a path of this disk.
+fn source(called: &str) -> Result<ChartSource, Failure> {
+    let notations = ["file:", "dir:", "oci:", "http:", "https:"];
+    if notations
+        .iter()
+        .any(|notation| called.starts_with(notation))
+    {
+        return called.parse().map_err(Failure::usage);
+    }
+    let path = PathBuf::from(called);
+    Ok(if path.is_dir() {
+        ChartSource::Dir(path)
+    } else {
+        ChartSource::File(path)
+    })
+}
+
+fn read(arguments: &Arguments, source: &ChartSource, output: Output) -> Result<ReadChart, Failure> {
+    let cache = request::cache_in(environment::cache(), &environment::scratch())?;
+    let remote = request::remote(&arguments.reach)?;
+    let read = progress::watched(output, "chart", watch::show, |watch| {
+        packager::read_chart(source, &remote, cache.path(), watch)
+    });
+    Ok(read?)
+}
+
+/// The files with values, an earlier one before those that go before it: their names in the tree, and their bytes.
+fn values(given: &[PathBuf]) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let mut read = Vec::new();
+    for (number, path) in (1..).zip(given) {
+        let bytes = files::read(path, limits::YAML_SIZE)?;
+        charts::read_values(&bytes)
+            .with_context(|| format!("`{}` cannot be the values of a chart", path.display()))
+            .map_err(Failure::no)?;
+        let name = match given.len() {
+            1 => "values.yaml".to_owned(),
+            _ => format!("values-{number}.yaml"),
+        };
+        read.push((name, bytes));
+    }
+    Ok(read)
+}
+
+fn show(made: &Made<'_>, directory: &Path) {
+    show_files(made.files);
+    let Made {
+        solution,
+        version,
+        chart,
+        chart_version,
+        ..
+    } = made;
+    render::note!("{solution} {version}: chart {chart} {chart_version}");
+    let directory = directory.display();
+    render::note!(
+        "next: read {directory}/NOTES.md and {directory}/solution.yaml, list the images with `solution pack {directory} --add-images`, then `solution pack {directory} -o FILE --key KEY`"
+    );
+}
