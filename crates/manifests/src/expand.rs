@@ -7,7 +7,7 @@ use schemas::placeholder::{
     self, AddressPart, ImageChoice, Piece, Placeholder, PlaceholderError, SolutionFact,
 };
 use schemas::{Digest, ImagePlace, Namespace, ParameterName, Tag};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Where nodes pull an image from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +79,21 @@ impl Expansion {
     /// Replaces every placeholder of an object.
     pub fn expand(&self, object: &mut Value) -> Result<(), ExpandError> {
         placeholder::change_texts(object, &mut |text| self.text(text).map(Some))
+    }
+
+    /// Replaces every placeholder in the values of a chart.
+    pub fn expand_values(
+        &self,
+        values: Map<String, Value>,
+    ) -> Result<Map<String, Value>, ExpandError> {
+        // Values are no object: none of their fields is special.
+        const AROUND: &str = "values";
+        let mut around = Value::from_iter([(AROUND, Value::Object(values))]);
+        self.expand(&mut around)?;
+        match around.get_mut(AROUND).map(Value::take) {
+            Some(Value::Object(values)) => Ok(values),
+            _ => unreachable!("only texts are replaced"),
+        }
     }
 
     /// A text's value: that of its parameter, with its type, if it is one placeholder alone.
@@ -213,6 +228,17 @@ mod tests {
                 },
             })
         );
+    }
+
+    #[test]
+    fn no_field_of_values_is_special() {
+        let values = json!({"kind": "$(image.tag:web)", "metadata": {"name": "$(image.path:web)"}});
+        let Value::Object(values) = values else {
+            panic!("it is an object");
+        };
+        let expanded = expansion().expand_values(values).unwrap();
+        let expected = json!({"kind": "1", "metadata": {"name": "shop/web"}});
+        assert_eq!(Value::Object(expanded), expected);
     }
 
     #[test]

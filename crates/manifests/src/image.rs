@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemas::{ImagePlace, ImageReference};
 
-use crate::reference::{Hint, host, is_pinned, is_reference, normal, path, tokens};
+use crate::reference::{Hint, host, is_pinned, is_reference, normal, repository, tokens};
 
 /// The images of a Solution, by the references that manifests know them by.
 #[derive(Debug, Default)]
@@ -69,11 +69,6 @@ impl KnownImages {
             .unwrap_or((written, ""));
         self.repositories.get(repository).map(String::as_str)
     }
-}
-
-fn repository(reference: &ImageReference) -> String {
-    let host = host(reference.as_str()).unwrap_or_default();
-    format!("{host}/{}", path(reference))
 }
 
 /// A text with a placeholder for every reference of a known image, and what it names besides.

@@ -119,3 +119,10 @@ pub fn path(reference: &ImageReference) -> &str {
         .map_or(name.len(), |colon| end + colon);
     &name[..colon]
 }
+
+/// Registry and repository of a reference in its complete form.
+#[must_use]
+pub fn repository(reference: &ImageReference) -> String {
+    let host = host(reference.as_str()).unwrap_or_default();
+    format!("{host}/{}", path(reference))
+}

@@ -72,30 +72,7 @@ impl FoundImages {
     /// Looks for references among the default values of a schema, by the names of the properties.
     pub(crate) fn scan_defaults(&mut self, schema: &Value, asker: &str) -> bool {
         let before = self.named;
-        let mut open = vec![(schema, Hint::None, false)];
-        while let Some((value, hint, default)) = open.pop() {
-            match value {
-                Value::String(text) if default => self.scan(text, hint, asker),
-                Value::Array(list) => {
-                    open.extend(list.iter().rev().map(|value| (value, hint, default)));
-                }
-                Value::Object(map) if default => {
-                    let fields = map.iter().rev();
-                    open.extend(fields.map(|(key, value)| (value, Hint::of(key), true)));
-                }
-                Value::Object(map) => open.extend(map.iter().rev().flat_map(|(key, value)| {
-                    match value {
-                        Value::Object(properties) if key == "properties" => properties
-                            .iter()
-                            .rev()
-                            .map(|(key, value)| (value, Hint::of(key), false))
-                            .collect(),
-                        value => vec![(value, hint, key == "default")],
-                    }
-                })),
-                _ => {}
-            }
-        }
+        manifests::default_texts(schema, &mut |text, hint| self.scan(text, hint, asker));
         self.named > before
     }
 
