@@ -1,5 +1,6 @@
 //! What Helm stores of a release: JSON of the chart and its values, gzip, base64, all in one Secret (its
-//! `pkg/storage/driver/util.go`). What it renders comes on top, so that what does not fit without that never fits.
+//! `pkg/storage/driver/util.go`). Times, notes and what hooks are called come on top, so that what does not fit without these
+//! never fits.
 
 use std::io::Write as _;
 
@@ -17,6 +18,7 @@ use crate::metadata::Metadata;
 struct Release<'a> {
     chart: Stored<'a>,
     config: &'a Map<String, Value>,
+    manifest: &'a str,
 }
 
 #[derive(Serialize)]
@@ -55,12 +57,13 @@ fn is_apart(path: &str) -> bool {
     APART.contains(&path) || path.starts_with("charts/")
 }
 
-/// Bytes that a release has in its Secret at least.
+/// Bytes that a release has in its Secret at least, with what is known of what it renders to.
 pub(crate) fn size(
     metadata: &Metadata,
     files: &[File],
     own: &Map<String, Value>,
     given: &Map<String, Value>,
+    manifest: &str,
 ) -> usize {
     let kept = files.iter().filter(|file| !is_apart(&file.path));
     let (templates, others): (Vec<&File>, Vec<&File>) =
@@ -75,6 +78,7 @@ pub(crate) fn size(
             files: others.into_iter().map(StoredFile::from).collect(),
         },
         config: given,
+        manifest,
     };
     let json = serde_json::to_vec(&release).expect("texts, numbers and maps have a JSON form");
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());

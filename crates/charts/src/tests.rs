@@ -558,4 +558,26 @@ fn what_helm_stores_of_a_release_is_known_beforehand() {
         ("charts/db/templates/a", &large),
     ];
     assert_eq!(size(&inner), least);
+    // What it renders to is stored too.
+    let chart = Chart::read(&of(&[("Chart.yaml", CHART)])).unwrap();
+    assert!(chart.release_size(&none, &small) > least + 8000);
+    assert!(chart.release_size(&none, &large) > limits::RELEASE);
+}
+
+#[test]
+fn values_are_those_of_the_charts_in_it_too() {
+    let inner = "apiVersion: v2\nname: db\nversion: 1.0.0\n";
+    let chart = format!("{CHART}dependencies: [{{name: db, alias: store}}]\n");
+    let files = [
+        ("Chart.yaml", chart.as_str()),
+        ("values.yaml", "a: 1\nstore: {image: {tag: '2'}}\n"),
+        ("charts/db/Chart.yaml", inner),
+        (
+            "charts/db/values.yaml",
+            "image: {repository: db, tag: '1'}\n",
+        ),
+    ];
+    let values = Chart::read(&of(&files)).unwrap().all_values();
+    let expected = json!({"a": 1, "store": {"image": {"repository": "db", "tag": "2"}}});
+    assert_eq!(serde_json::Value::from(values), expected);
 }
