@@ -5,6 +5,7 @@ mod passwd;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -35,7 +36,7 @@ pub(crate) fn secret(name: &str) -> Option<Zeroizing<Vec<u8>>> {
 }
 
 /// A variable that names a file or directory.
-fn path(name: &str) -> Option<PathBuf> {
+pub(crate) fn path(name: &str) -> Option<PathBuf> {
     raw(name).map(PathBuf::from)
 }
 
@@ -54,6 +55,17 @@ fn absolute(name: &str) -> Option<PathBuf> {
 /// directory.
 fn base(name: &str, below_home: &str) -> Option<PathBuf> {
     absolute(name).or_else(|| Some(home()?.join(below_home)))
+}
+
+/// The first file of this name that can be run, in the directories of `PATH`.
+pub(crate) fn program(name: &str) -> Option<PathBuf> {
+    const EXECUTABLE: u32 = 0o111;
+    let directories = raw("PATH")?;
+    let mut files = std::env::split_paths(&directories).map(|it| it.join(name));
+    files.find(|file| {
+        let found = file.metadata().ok();
+        found.is_some_and(|it| it.is_file() && it.permissions().mode() & EXECUTABLE != 0)
+    })
 }
 
 /// Where contents are kept that are expensive to get again.

@@ -9,6 +9,7 @@ mod commands;
 mod disk;
 mod environment;
 mod failure;
+mod helm;
 mod hints;
 mod holder;
 mod interrupt;

@@ -129,14 +129,13 @@ pub(crate) fn manifest(loaded: &Loaded) -> Solution {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::load;
     use crate::testing::{self, SOLUTION};
 
     #[test]
     fn the_manifest_is_what_upstream_reads() {
         let more = "    - {name: a, tag: '2', source: 'dir:x'}\n  operator:";
         let tree = testing::texts(&SOLUTION.replace("  operator:", more));
-        let manifest = manifest(&load(tree.path()).unwrap());
+        let manifest = manifest(&testing::load(tree.path()).unwrap());
         assert_eq!(
             String::from_utf8(manifest.to_bytes()).unwrap(),
             "apiVersion: 'solutions.metalk8s.scality.com/v1alpha1'

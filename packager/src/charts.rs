@@ -9,9 +9,9 @@ use archive::{ArchiveFile, FileSource};
 use charts::{Artifact, Chart, Ignored};
 use schemas::{
     ArchivePath, ChartName, ChartPin, ChartRelease, ChartSource, ChartVersion, Digest, Document,
-    Image, OciChart, SourceChart, yaml,
+    Image, ImageReference, OciChart, SourceChart, yaml,
 };
-use serde_json::Map;
+use serde_json::{Map, Value};
 use sources::{Cache, Network, Remote, SourceError};
 use watch::Watch;
 
@@ -28,8 +28,22 @@ pub(crate) struct LoadedChart {
     /// The configuration of its artifact.
     config: Content,
     artifact: Artifact,
+    /// What was read of it.
+    pub(crate) chart: Chart,
     /// The values of all files, merged.
-    values: Vec<u8>,
+    pub(crate) values: Map<String, Value>,
+    /// Further sets of values that its images are complete for.
+    pub(crate) sets: Vec<ValuesSet>,
+    /// References that need not be carried.
+    pub(crate) unused: Vec<ImageReference>,
+}
+
+/// Values that are rendered on top of those of a release, and are not carried.
+#[derive(Debug)]
+pub(crate) struct ValuesSet {
+    /// Its files, for messages.
+    pub(crate) name: String,
+    pub(crate) values: Map<String, Value>,
 }
 
 /// Bytes that several files of the archive may have.
@@ -62,20 +76,21 @@ pub(crate) fn load(
     let (path, bytes) = bytes(&source.source, |path| below(SOURCE, path), network)?;
     let chart = Chart::read(&bytes).map_err(|source| PackError::Chart { path, source })?;
     check(&source.source, &chart)?;
-    let mut values = Map::new();
-    for file in &source.values {
-        let path = below("spec.charts.values", file)?;
-        let bytes = files::read(&path, schemas::limits::YAML_SIZE)?;
-        let read = charts::read_values(&bytes);
-        let read = read.map_err(|source| PackError::Values { path, source })?;
-        charts::merge_values(&mut values, read);
-    }
+    let values = merged(&source.values, |file| below("spec.charts.values", file))?;
+    let set = |files: &Vec<PathBuf>| {
+        let values = merged(files, |file| below("spec.charts.render", file))?;
+        let names: Vec<_> = files.iter().map(|it| it.display().to_string()).collect();
+        let name = names.join(", ");
+        Ok(ValuesSet { name, values })
+    };
+    let sets = source.render.iter().map(set);
+    let sets = sets.collect::<Result<_, PackError>>()?;
     let artifact = chart.artifact(&bytes);
     Ok(LoadedChart {
         release: ChartRelease {
             name: source.name.clone(),
-            chart: chart.name,
-            version: chart.version,
+            chart: chart.name.clone(),
+            version: chart.version.clone(),
             namespace: source.namespace.clone(),
             strategy: source.strategy,
             needs: source.needs.clone(),
@@ -84,7 +99,10 @@ pub(crate) fn load(
         archive: Content::new(bytes),
         config: Content::new(artifact.config.clone()),
         artifact,
-        values: yaml::to_string(&values).into_bytes(),
+        chart,
+        values,
+        sets,
+        unused: source.unused_images.clone(),
     })
 }
 
@@ -171,6 +189,22 @@ fn check(source: &ChartSource, chart: &Chart) -> Result<(), PackError> {
         name: chart.name.clone(),
         version: chart.version.clone(),
     })
+}
+
+/// The values of several files, those of a later one over those of an earlier one.
+fn merged(
+    files: &[PathBuf],
+    below: impl Fn(&Path) -> Result<PathBuf, PackError>,
+) -> Result<Map<String, Value>, PackError> {
+    let mut values = Map::new();
+    for file in files {
+        let path = below(file)?;
+        let bytes = files::read(&path, schemas::limits::YAML_SIZE)?;
+        let read = charts::read_values(&bytes);
+        let read = read.map_err(|source| PackError::Values { path, source })?;
+        charts::merge_values(&mut values, read);
+    }
+    Ok(values)
 }
 
 /// The archive of a chart's directory.
@@ -273,6 +307,11 @@ pub(crate) fn contents(charts: &[LoadedChart]) -> BTreeMap<Digest, FileSource> {
 }
 
 impl LoadedChart {
+    /// The chart's archive.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.archive.bytes
+    }
+
     fn image(&self) -> Image {
         let (digest, manifest) = (self.artifact.digest(), self.artifact.manifest.clone());
         let (root, _) = Document::read(digest, manifest)
@@ -300,7 +339,7 @@ impl LoadedChart {
                 digest: *digest,
                 source: FileSource::Bytes(Arc::clone(bytes)),
             },
-            ArchiveFile::from_bytes(values, self.values.clone()),
+            ArchiveFile::from_bytes(values, yaml::to_string(&self.values).into_bytes()),
         ]
     }
 }
@@ -342,7 +381,7 @@ mod tests {
         };
         assert_eq!(shop.release.version.as_str(), "1.2.3+b");
         assert_eq!(
-            String::from_utf8(shop.values.clone()).unwrap(),
+            yaml::to_string(&shop.values),
             "image:\n  repository: 'x'\n  tag: null\nlist:\n- 3\n"
         );
         let [chart, values] = shop.files();

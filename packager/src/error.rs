@@ -6,7 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use files::ReadError;
-use schemas::{ArchivePath, ChartName, ChartSource, ChartVersion, Digest, ImagePlace, ImageSource};
+use schemas::{
+    ArchivePath, ChartName, ChartSource, ChartVersion, Digest, ImagePlace, ImageSource, ReleaseName,
+};
 use sources::{FailedImage, SourceError};
 use validator::rules::Problem;
 use watch::Cancelled;
@@ -81,7 +83,7 @@ pub enum PackError {
     /// The files of a set hold no object.
     #[error("the files of the set `{0}` hold no object")]
     EmptySet(schemas::SetName),
-    /// Containers would run images that are not carried.
+    /// Containers would run images that are not carried, or charts name them.
     #[error("objects run {} that spec.images does not have", count(.0))]
     MissingImages(Vec<MissingImage>),
     /// `solution.yaml` is written in a way that no lines can be added to.
@@ -123,6 +125,45 @@ pub enum PackError {
         path: PathBuf,
         /// The reason.
         source: charts::ValuesError,
+    },
+    /// There are charts, and no program that renders them.
+    #[error(
+        "there are charts, and no `helm` that could render them: which images they need cannot be told"
+    )]
+    NoHelm,
+    /// The program that renders charts cannot be used.
+    #[error("charts cannot be rendered")]
+    Helm(#[from] helm::HelmError),
+    /// A chart cannot be rendered.
+    #[error("the chart `{release}` cannot be rendered{with}")]
+    Render {
+        /// Its release.
+        release: ReleaseName,
+        /// The further values, in words.
+        with: String,
+        /// What Helm says.
+        source: helm::HelmError,
+    },
+    /// A chart renders to what cannot be read.
+    #[error("`{file}` of the chart `{release}` renders to what is not usable YAML")]
+    Rendered {
+        /// Its release.
+        release: ReleaseName,
+        /// The template.
+        file: String,
+        /// The reason, with line and column of the rendering.
+        source: schemas::yaml::YamlError,
+    },
+    /// A chart makes of parts of an image's address what is none.
+    #[error("{}: {} is `{}`, made of a part of an image's address and of something else", .0.place, .0.pointer, .0.reference)]
+    NoAddress(Box<MissingImage>),
+    /// Helm could not store a release.
+    #[error("Helm would store {size} bytes of the release `{release}`; a Secret holds {max}", max = charts::limits::RELEASE)]
+    ReleaseSize {
+        /// The release.
+        release: ReleaseName,
+        /// Bytes that it has at least.
+        size: usize,
     },
     /// A patch of a set cannot be applied.
     #[error("patch {number} of the set `{set}` cannot be applied")]

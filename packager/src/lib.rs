@@ -1,4 +1,4 @@
-//! Source directory to signed archive: *load* reads the texts, *collect* pins every image to a digest, *assemble* makes
+//! Source directory to signed archive: *load* reads the texts and has charts rendered, *collect* pins every image to a digest, *assemble* makes
 //! the list of files, and `archive` plans, signs and writes.
 //!
 //! This crate must not know how archives are imported (`importer`), nor the terminal, the
@@ -8,34 +8,47 @@ mod add;
 mod assemble;
 mod charts;
 mod error;
+mod in_values;
 mod init;
 mod load;
 mod missing;
 mod operator;
 mod pack;
 mod preview;
+mod render;
+mod rendered;
 mod sets;
 #[cfg(test)]
 mod testing;
 
 use std::path::PathBuf;
 
+use schemas::ReleaseName;
 use sources::CacheError;
 use watch::Progress;
 
 pub use add::{Added, add_images, image_lines};
 pub use charts::{ReadChart, read_chart};
 pub use error::PackError;
+pub use in_values::RepositoryInValues;
 pub use init::init;
 pub use missing::MissingImage;
 pub use pack::{Packed, Pinned, Request, Signing, pack};
 pub use preview::{ImagePreview, Preview, preview};
+pub use render::{ChartRemark, Renderer};
+pub use rendered::ReachesOut;
 
 /// What happens while an archive is made.
 #[derive(Debug)]
 pub enum Event {
     /// A CRD directory or file of roles lies in the source directory, but there is no operator that would use it.
     Unused(PathBuf),
+    /// There are charts, and nothing renders them: their images are not looked for.
+    NotRendered,
+    /// A chart is rendered.
+    Rendering(ReleaseName),
+    /// Something about a chart that its publisher should know.
+    Chart(ReleaseName, ChartRemark),
     /// Images are collected or fetched. After a damaged content of the cache, the pack begins anew.
     Sources(sources::Event),
     /// The archive is there, but the cache could not be brought back to its size.

@@ -7,10 +7,13 @@ use manifests::KnownImages;
 use schemas::{ImagePlace, ImageReference, SolutionId, SolutionSource, SourceImage, SourceSpec};
 use sources::Network;
 use validator::rules;
+use watch::Watch;
 
+use crate::Event;
 use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
 use crate::operator::{self, TextFile};
+use crate::render::{self, Rendered, Renderer};
 use crate::sets::{self, LoadedSet};
 
 /// A source directory whose texts are in order.
@@ -28,6 +31,8 @@ pub(crate) struct Loaded {
     pub(crate) sets: Vec<LoadedSet>,
     /// The Helm charts.
     pub(crate) charts: Vec<LoadedChart>,
+    /// What they render to.
+    pub(crate) rendered: Vec<Rendered>,
     /// CRDs and roles that lie there although there is no operator to use them.
     pub(crate) unused: Vec<PathBuf>,
 }
@@ -49,9 +54,14 @@ pub(crate) fn text(directory: &Path) -> Result<String, PackError> {
     Ok(String::from_utf8_lossy(&bytes(directory)?).into_owned())
 }
 
-/// Reads the texts of a source directory and checks all that can be known without the images. `network` has the charts
-/// that are elsewhere.
-pub(crate) fn load(directory: &Path, network: &Network<'_>) -> Result<Loaded, PackError> {
+/// Reads the texts of a source directory, renders its charts and checks all that can be known without the images. `network`
+/// has the charts that are elsewhere.
+pub(crate) fn load(
+    directory: &Path,
+    network: &Network<'_>,
+    renderer: &Renderer,
+    watch: &Watch<'_, Event>,
+) -> Result<Loaded, PackError> {
     let path = directory.join(FILE);
     let bytes = bytes(directory)?;
     let understood = SolutionSource::from_slice(&bytes)
@@ -79,19 +89,21 @@ pub(crate) fn load(directory: &Path, network: &Network<'_>) -> Result<Loaded, Pa
     let charts = charts.map(|it| charts::load(it, below, network));
     let charts = charts.collect::<Result<Vec<_>, _>>()?;
     sets::check(&sets, &charts, &source.spec)?;
+    let of_charts = render::render(&charts, (&id, &source.spec), renderer, watch)?;
     if source
         .spec
         .images
         .iter()
         .all(SourceImage::reference_is_known)
     {
-        check_images(&sets, known_references(&source.spec))?;
+        check_images((&sets, &of_charts), known_references(&source.spec))?;
     }
     rules::check_source(&source.spec).map_err(PackError::in_file(Path::new(FILE)))?;
     Ok(Loaded {
         directory: directory.to_owned(),
         sets,
         charts,
+        rendered: of_charts,
         source,
         id,
         operator,
@@ -107,15 +119,16 @@ fn known_references(
     images.filter_map(|image| Some((image.place(), image.known_reference()?)))
 }
 
-/// Refuses sets whose containers run images that are not among these.
+/// Refuses sets whose containers run images that are not among these, and charts that name others.
 pub(crate) fn check_images<'a>(
-    sets: &[LoadedSet],
+    (sets, rendered): (&[LoadedSet], &[Rendered]),
     references: impl Iterator<Item = (ImagePlace, &'a ImageReference)> + Clone,
 ) -> Result<(), PackError> {
-    if sets.is_empty() {
+    if sets.is_empty() && rendered.is_empty() {
         return Ok(());
     }
-    let missing = sets::missing(sets, &KnownImages::new(references));
+    let mut missing = sets::missing(sets, &KnownImages::new(references.clone()));
+    missing.extend(render::missing(rendered, references.map(|(_, it)| it)));
     if missing.is_empty() {
         return Ok(());
     }

@@ -1,8 +1,8 @@
-//! Images that objects run, and that are not carried.
+//! Images that objects run or charts name, and that are not carried.
 
 use schemas::ImageReference;
 
-/// A container's image that is none of the Solution's.
+/// An image that is none of the Solution's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingImage {
     /// The image, in its complete form.

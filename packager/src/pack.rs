@@ -19,6 +19,7 @@ use watch::{Cancel, Watch};
 
 use crate::error::PackError;
 use crate::load::{self, Loaded};
+use crate::render::{self, ChartRemark, Renderer};
 use crate::{Event, assemble, charts};
 
 /// What is to be made from what.
@@ -42,6 +43,8 @@ pub struct Request {
     pub compression: Compression,
     /// How images that are not on the disk are reached.
     pub remote: Remote,
+    /// What renders charts.
+    pub renderer: Renderer,
     /// How many threads read, hash and compress.
     pub threads: NonZeroUsize,
 }
@@ -140,10 +143,8 @@ pub(crate) fn load(
 ) -> Result<Loaded, PackError> {
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
-    load::load(
-        &request.directory,
-        &Network::new(&request.remote, cache, &watched),
-    )
+    let network = Network::new(&request.remote, cache, &watched);
+    load::load(&request.directory, &network, &request.renderer, watch)
 }
 
 /// Refuses a source whose objects run images that are not carried, and does nothing else that packing does.
@@ -156,7 +157,8 @@ pub(crate) fn missing(request: &Request, watch: &Watch<'_, Event>) -> Result<(),
     }
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
-    let collected = collect(&loaded, &means(request, &cache, &watched, None));
+    let means = means(request, &cache, &watched, None);
+    let collected = collect(&loaded, &means, watch);
     if let Err(error) = cache.close() {
         (watch.tell)(Event::Untidy(error));
     }
@@ -172,7 +174,7 @@ fn pack_loaded(
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
     let means = means(request, cache, &watched, None);
-    let images = collect(loaded, &means)?;
+    let images = collect(loaded, &means, watch)?;
     let blobs = sources::blobs(&images);
     // All that can be known is checked before a download, which is what takes long.
     if blobs.values().any(|blob| matches!(blob, Blob::Wanted(_))) {
@@ -234,7 +236,11 @@ pub(crate) fn means<'a>(
 }
 
 /// The second stage: every image pinned to a digest.
-pub(crate) fn collect(loaded: &Loaded, means: &Means<'_>) -> Result<Vec<Collected>, PackError> {
+pub(crate) fn collect(
+    loaded: &Loaded,
+    means: &Means<'_>,
+    watch: &Watch<'_, Event>,
+) -> Result<Vec<Collected>, PackError> {
     let spec = &loaded.source.spec;
     let images = sources::collect(&loaded.directory, &spec.images, means)?;
     // Only the sources could tell the references under which images were saved.
@@ -243,7 +249,12 @@ pub(crate) fn collect(loaded: &Loaded, means: &Means<'_>) -> Result<Vec<Collecte
         .filter_map(|image| Some((image.place.clone(), image.reference.as_ref()?)));
     rules::check_references(spec.operator.as_ref(), references.clone())
         .map_err(PackError::in_file(Path::new("solution.yaml")))?;
-    load::check_images(&loaded.sets, references)?;
+    load::check_images((&loaded.sets, &loaded.rendered), references.clone())?;
+    let references = references.map(|(_, reference)| reference);
+    for (release, off) in render::turned_off(&loaded.rendered, references) {
+        let remark = ChartRemark::TurnedOff(off.clone());
+        (watch.tell)(Event::Chart(release.clone(), remark));
+    }
     Ok(images)
 }
 

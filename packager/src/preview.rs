@@ -88,7 +88,7 @@ pub fn preview(request: &Request, watch: &Watch<'_, Event>) -> Result<Preview, P
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
     let means = pack::means(request, &cache, &watched, Some(&to_compress));
-    let collected = pack::collect(&loaded, &means)?;
+    let collected = pack::collect(&loaded, &means, watch)?;
     let configurations = sources::configurations(&collected);
     let blobs = sources::blobs(&collected);
     let of_charts = charts::blobs(&loaded.charts);

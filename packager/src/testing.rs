@@ -7,8 +7,10 @@ use sources::{Cache, Network, Remote};
 use tempfile::TempDir;
 use watch::{Cancel, Watch};
 
+use crate::Event;
 use crate::error::PackError;
 use crate::load::{self, Loaded};
+use crate::render::Renderer;
 
 pub(crate) const SOLUTION: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
 kind: SolutionSource
@@ -85,9 +87,23 @@ pub(crate) fn texts(solution: &str) -> TempDir {
     tree
 }
 
-/// Reads a source tree that has all its charts.
+/// Reads a source tree that has all its charts, which are not rendered.
 pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
+    load_by(
+        directory,
+        &Renderer::Nothing,
+        &Watch::silent(Cancel::never()),
+    )
+}
+
+/// Reads a source tree that has all its charts.
+pub(crate) fn load_by(
+    directory: &Path,
+    renderer: &Renderer,
+    watch: &Watch<'_, Event>,
+) -> Result<Loaded, PackError> {
     let (remote, cache) = (Remote::default(), Cache::new(&directory.join("no-cache")));
-    let watch = Watch::silent(Cancel::never());
-    load::load(directory, &Network::new(&remote, &cache, &watch))
+    let silent = Watch::silent(Cancel::never());
+    let network = Network::new(&remote, &cache, &silent);
+    load::load(directory, &network, renderer, watch)
 }

@@ -15,7 +15,7 @@ use fixtures::example::{Programs, Release};
 use fixtures::image::{Format, Image, ImageBuilder, Index, Platform};
 use fixtures::layer::Layer;
 use fixtures::layout::{self, OciLayout};
-use packager::{Event, PackError, Packed, Request, Signing, init, pack};
+use packager::{Event, PackError, Packed, Renderer, Request, Signing, init, pack};
 use schemas::{Digest, StatementTime};
 use signing::{SecretKey, Trust};
 use sources::{CacheOptions, Compression, Event as Source, Remote};
@@ -47,6 +47,7 @@ fn request(tree: &Path, output: &Path) -> Request {
             unpack_limit: sources::UNPACK_LIMIT,
         },
         remote: Remote::default(),
+        renderer: Renderer::Nothing,
     }
 }
 
@@ -253,6 +254,9 @@ fn what_happens_is_told() {
                 format!("downloaded {done} of {total}")
             }
             Event::Sources(Source::Retrying { reason, .. }) => format!("again: {reason}"),
+            Event::NotRendered | Event::Rendering(_) | Event::Chart(..) => {
+                panic!("there is no chart")
+            }
         };
         told.lock().unwrap().push(text);
     };

@@ -13,7 +13,7 @@ use fixtures::image::{Artifact, Format, ImageBuilder, Index, Platform};
 use fixtures::layer::Layer;
 use fixtures::layout::{self, OciLayout};
 use fixtures::saved::{self, Names, Saved};
-use packager::{Packed, Request, Signing, pack};
+use packager::{Packed, Renderer, Request, Signing, pack};
 use schemas::StatementTime;
 use sources::{CacheOptions, Compression};
 use watch::{Cancel, Watch};
@@ -71,6 +71,7 @@ spec:
             unpack_limit: sources::UNPACK_LIMIT,
         },
         remote: sources::Remote::default(),
+        renderer: Renderer::Nothing,
     };
     pack(&request, &Watch::silent(Cancel::never())).unwrap()
 }

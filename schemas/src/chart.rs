@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::name::{checked_name, is_dns_label, is_repository_component};
-use crate::{ImageName, ImagePlace, Namespace, SetName, Strategy, Tag, limits, pattern};
+use crate::{
+    ImageName, ImagePlace, ImageReference, Namespace, SetName, Strategy, Tag, limits, pattern,
+};
 
 pub use source::{ChartPin, ChartSource, OciChart, RepositoryChart};
 
@@ -123,6 +125,17 @@ pub struct SourceChart {
     /// Files with values, below the directory of `solution.yaml`; a later one goes before an earlier one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<PathBuf>,
+    /// Further sets of values, each a list of such files, that a site may choose: the images are complete for each of them
+    /// on top of `values`. They are not carried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub render: Vec<Vec<PathBuf>>,
+    /// References that the chart names and that nothing pulls: they need not be carried.
+    #[serde(
+        default,
+        rename = "unusedImages",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub unused_images: Vec<ImageReference>,
     /// The namespace that it is installed in; by default the environment's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Namespace>,
@@ -179,10 +192,18 @@ mod tests {
     }
 
     #[test]
+    fn a_chart_has_further_sets_of_values_and_images_that_it_does_not_need() {
+        let source = "{name: web, source: 'dir:web', render: [[a.yaml], [b.yaml, c.yaml]], unusedImages: ['r.test/a:1']}";
+        let chart: SourceChart = yaml::from_slice(source.as_bytes()).unwrap();
+        assert_eq!(chart.render[1], ["b.yaml", "c.yaml"].map(PathBuf::from));
+        assert_eq!(chart.unused_images[0].as_str(), "r.test/a:1");
+    }
+
+    #[test]
     fn unknown_fields_are_refused() {
-        let source = "{name: web, source: 'dir:web', render: [a.yaml]}";
+        let source = "{name: web, source: 'dir:web', rendered: [a.yaml]}";
         let error = yaml::from_slice::<SourceChart>(source.as_bytes()).unwrap_err();
-        assert!(error.to_string().contains("render"), "{error}");
+        assert!(error.to_string().contains("rendered"), "{error}");
         let release = "{name: web, chart: web, version: 1.0.0, source: 'dir:web'}";
         assert!(yaml::from_slice::<ChartRelease>(release.as_bytes()).is_err());
     }

@@ -2,6 +2,7 @@
 
 use files::ReadError;
 use files::ownership::PathError;
+use helm::HelmError;
 use manifests::ManifestsError;
 use packager::PackError;
 use release::ReleaseError;
@@ -21,7 +22,18 @@ impl Judge for PackError {
                 Answer(Outcome::No, problem.fix())
             }
             Self::MissingImages(_) => no(
-                "add them to spec.images, which `solution pack --add-images` does, or leave out what names them with a patch",
+                "add them to spec.images, which `solution pack --add-images` does, or leave out what names them, with a patch or by values; what a chart names and nothing pulls can stand in its `unusedImages`",
+            ),
+            Self::NoHelm => no(
+                "install Helm 4, or name it with `--helm` or HELM; `--no-render` packs without looking for the images that charts need",
+            ),
+            Self::Helm(error) => error.answer(),
+            Self::Render { source, .. } => source.answer(),
+            Self::NoAddress(_) => no(
+                "give the chart the whole address by placeholders of one image, repository and tag or digest, or its reference without a placeholder",
+            ),
+            Self::ReleaseSize { .. } => no(
+                "leave files out of the chart by its .helmignore, or install large definitions of custom resources by spec.crds",
             ),
             Self::Unwritten(_) => no("add the lines by hand"),
             Self::EmptySet(_) => no("remove the set from spec.manifests, or correct its files"),
@@ -37,6 +49,7 @@ impl Judge for PackError {
             | Self::OtherChart { .. }
             | Self::ChartFile(_)
             | Self::Values { .. }
+            | Self::Rendered { .. }
             | Self::FileName(_)
             | Self::FileTwice { .. }
             | Self::ManifestSize(_)
@@ -44,6 +57,21 @@ impl Judge for PackError {
             | Self::Tree(_)
             | Self::Refused(_)
             | Self::Exists(_) => NO,
+        }
+    }
+}
+
+impl Judge for HelmError {
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Missing(_) | Self::NotHelm4 { .. } => {
+                no("install Helm 4, or name it with `--helm` or HELM")
+            }
+            Self::TooMuch { .. } => NO,
+            Self::Failed { .. } => no(
+                "values that the chart cannot do without go into spec.charts.values; what it says can be tried with `helm template`",
+            ),
+            Self::Run { .. } | Self::TooLong { .. } | Self::Cancelled(_) => UNKNOWN,
         }
     }
 }

@@ -7,7 +7,15 @@ use crate::common::Desk;
 use crate::stages;
 use fixtures::example::{Programs, Release};
 
-const PACK: [&str; 6] = ["pack", "source", "-o", "out.iso", "--key", "publisher.key"];
+const PACK: [&str; 7] = [
+    "pack",
+    "source",
+    "-o",
+    "out.iso",
+    "--key",
+    "publisher.key",
+    "--no-render",
+];
 const CHARTS: &str = "  charts:
     - name: web
       source: dir:chart
@@ -42,6 +50,8 @@ fn a_chart_is_packed_checked_and_shown() {
     let desk = desk("");
     let packed = desk.solution(&[&PACK[..], &["--output", "json"]].concat());
     assert_eq!(packed.code, 0, "{packed:?}");
+    let words = "warning: charts are not rendered, so nobody looks for the images that they need\n";
+    assert_eq!(packed.stderr, words);
     let listed = stages::list(&desk.path("out.iso"));
     let requires = &listed.statement().predicate.requires;
     let requires: Vec<&str> = requires.iter().map(Capability::as_str).collect();
@@ -109,7 +119,7 @@ fn the_artifact_of_a_chart_is_shown_before_it_is_made() {
         desk.solution(&[arguments, &["--output", "json"]].concat())
             .json()
     };
-    let checked = json(&["pack", "source", "--check"]);
+    let checked = json(&["pack", "source", "--check", "--no-render"]);
     let packed = json(&PACK);
     let sizes = |of: &Value| (of["size"].clone(), of["blobs"].clone());
     assert_eq!(sizes(&checked), sizes(&packed));
@@ -136,5 +146,23 @@ fn a_chart_that_needs_something_from_elsewhere_is_not_packed() {
     assert_eq!(refused.code, 1, "{refused:?}");
     let words = "charts/ does not have the dependency `cache`";
     assert!(refused.stderr.contains(words), "{refused:?}");
+    assert!(!desk.path("out.iso").exists());
+}
+
+/// A machine without `helm`: nothing is packed that nobody looked at.
+#[test]
+fn charts_are_not_packed_unrendered_unless_it_is_asked_for() {
+    let desk = desk("");
+    let refused = desk.solution(&PACK[..6]).failure(1);
+    for words in ["no `helm` that could render them", "--no-render"] {
+        assert!(refused.contains(words), "{refused}");
+    }
+    let with = |more: &[&str]| desk.solution(&[&PACK[..6], more].concat());
+    let refused = with(&["--helm", "none/helm"]).failure(1);
+    assert!(
+        refused.contains("there is no program `none/helm`"),
+        "{refused}"
+    );
+    with(&["--helm", "helm", "--no-render"]).failure(2);
     assert!(!desk.path("out.iso").exists());
 }

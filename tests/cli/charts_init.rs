@@ -23,7 +23,7 @@ fn desk() -> Desk {
 
 fn pack(desk: &Desk, directory: &str) -> crate::common::Answer {
     let packed = ["pack", directory, "-o", "out.iso", "--key", "publisher.key"];
-    desk.solution(&[&packed[..], &["--force"]].concat())
+    desk.solution(&[&packed[..], &["--force", "--no-render"]].concat())
 }
 
 #[test]

@@ -124,8 +124,15 @@ fn assert_packed_again(earlier: &Earlier, beside: &str, contains: &str) {
             desk.write(&format!("source/images/{image}"), bytes);
         }
     }
-    desk.solution(&["pack", "source", "-o", "again.iso", "--unsigned"])
-        .success();
+    desk.solution(&[
+        "pack",
+        "source",
+        "-o",
+        "again.iso",
+        "--unsigned",
+        "--no-render",
+    ])
+    .success();
     let again = stages::list(&desk.path("again.iso"));
     let made = |listed: &archive::Listed| {
         let files = listed.contents().entries().iter();

@@ -1,6 +1,6 @@
 //! A chart with the charts in it, from its archive.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{ChartName, ChartVersion};
 use serde_json::{Map, Value};
@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use crate::archive::{self, Budget, File};
 use crate::artifact::Artifact;
 use crate::error::{ArchiveProblem, ChartError, ChartProblem};
-use crate::metadata::{Dependency, Metadata};
-use crate::values::{coalesce, read_values};
+use crate::metadata::Metadata;
+use crate::values::{merge_values, read_values};
 use crate::{limits, schema, stored};
 
 /// A chart that can be installed without anything from elsewhere.
@@ -24,8 +24,8 @@ pub struct Chart {
     /// How many files with definitions of custom resources it has in `crds/`, with those of the charts in it.
     pub definitions: usize,
     values: Map<String, Value>,
-    /// Those of the charts in it, by the names under which it has them, if they are known.
-    within: Option<Map<String, Value>>,
+    /// The values of the charts in it, those of each below its name.
+    values_within: Map<String, Value>,
     files: Vec<File>,
 }
 
@@ -63,15 +63,19 @@ impl Chart {
         let (metadata, files) = (&self.metadata, &self.files);
         stored::size(metadata, files, &self.values, given, manifest)
     }
-}
 
-impl Chart {
-    /// Its values with those of the charts in it, as far as these are known.
+    /// The values that apply where nobody gives others: those of the charts in it below their names, this one's over them.
     #[must_use]
-    pub fn all_values(&self) -> Map<String, Value> {
-        let mut all = self.within.clone().unwrap_or_default();
-        coalesce(&mut all, &self.values);
-        all
+    pub fn default_values(&self) -> Map<String, Value> {
+        let mut values = self.values_within.clone();
+        merge_values(&mut values, self.values.clone());
+        values
+    }
+
+    /// As [`Self::default_values`], of a chart that nothing else is asked of.
+    fn into_default_values(mut self) -> Map<String, Value> {
+        merge_values(&mut self.values_within, self.values);
+        self.values_within
     }
 }
 
@@ -105,7 +109,8 @@ fn read_files(files: Vec<File>, budget: &mut Budget, depth: usize) -> Result<Cha
         .iter()
         .filter(|it| it.path.starts_with("crds/"))
         .count();
-    let mut present = BTreeMap::new();
+    let mut present = BTreeSet::new();
+    let mut values_within = Map::new();
     for (name, files) in within(&files) {
         let inner = |mut error: ChartError| {
             error.within.insert(0, name.to_owned());
@@ -113,45 +118,27 @@ fn read_files(files: Vec<File>, budget: &mut Budget, depth: usize) -> Result<Cha
         };
         let chart = read_inner(name, &files, budget, depth + 1).map_err(inner)?;
         definitions += chart.definitions;
-        present.insert(chart.metadata.name.clone(), chart.all_values());
+        let name = chart.metadata.name.clone();
+        // Only the first of several aliases: with all of them, charts in charts could multiply without end.
+        let dependency = metadata.dependencies.iter().find(|it| it.name == name);
+        let alias = dependency.map(|it| &it.alias).filter(|it| !it.is_empty());
+        let below = alias.unwrap_or(&name).clone();
+        values_within.insert(below, chart.into_default_values().into());
+        present.insert(name);
     }
     let mut needed = metadata.dependencies.iter();
-    if let Some(missing) = needed.find(|it| !present.contains_key(&it.name)) {
+    if let Some(missing) = needed.find(|it| !present.contains(&it.name)) {
         return Err(ChartProblem::Dependency(missing.name.clone()).into());
     }
     Ok(Chart {
         name: metadata.chart_name()?,
         version: metadata.chart_version()?,
+        metadata,
         definitions,
         values: values.unwrap_or_default(),
-        within: named(present, &metadata.dependencies),
-        metadata,
+        values_within,
         files,
     })
-}
-
-/// The values of charts within a chart by the names under which it has them; none where only Helm knows what becomes of
-/// them: a chart that is there under several names, or one whose values the chart itself takes over.
-fn named(
-    present: BTreeMap<String, Map<String, Value>>,
-    dependencies: &[Dependency],
-) -> Option<Map<String, Value>> {
-    if dependencies.iter().any(|it| !it.import_values.is_empty()) {
-        return None;
-    }
-    let mut named = Map::new();
-    for (name, values) in present {
-        let mut uses = dependencies.iter().filter(|it| it.name == name);
-        let key = match uses.next().map(|it| it.alias.as_str()) {
-            None | Some("") => name.clone(),
-            Some(alias) => alias.to_owned(),
-        };
-        if uses.next().is_some() {
-            return None;
-        }
-        named.insert(key, Value::Object(values));
-    }
-    Some(named)
 }
 
 /// What lies in `charts/`, by its first name; by Helm's rule, names that begin with `_` or `.` are no charts, and neither

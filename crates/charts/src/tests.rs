@@ -565,7 +565,7 @@ fn what_helm_stores_of_a_release_is_known_beforehand() {
 }
 
 #[test]
-fn values_are_those_of_the_charts_in_it_too() {
+fn default_values_are_those_of_the_charts_in_it_too() {
     let inner = "apiVersion: v2\nname: db\nversion: 1.0.0\n";
     let chart = format!("{CHART}dependencies: [{{name: db, alias: store}}]\n");
     let files = [
@@ -577,7 +577,7 @@ fn values_are_those_of_the_charts_in_it_too() {
             "image: {repository: db, tag: '1'}\n",
         ),
     ];
-    let values = Chart::read(&of(&files)).unwrap().all_values();
+    let values = Chart::read(&of(&files)).unwrap().default_values();
     let expected = json!({"a": 1, "store": {"image": {"repository": "db", "tag": "2"}}});
     assert_eq!(serde_json::Value::from(values), expected);
 }

@@ -24,17 +24,6 @@ pub fn read_values(bytes: &[u8]) -> Result<Map<String, Value>, ValuesError> {
     }
 }
 
-/// Lays values over those of a chart, as Helm does before it renders: a null removes what is there.
-pub(crate) fn coalesce(below: &mut Map<String, Value>, above: &Map<String, Value>) {
-    for (key, value) in above {
-        match (below.get_mut(key), value) {
-            (Some(_), Value::Null) => drop(below.remove(key)),
-            (Some(Value::Object(below)), Value::Object(above)) => coalesce(below, above),
-            (_, value) => drop(below.insert(key.clone(), value.clone())),
-        }
-    }
-}
-
 /// Lays the values of a later file over those of an earlier one: mappings are merged, everything else is replaced. A null
 /// stays, since by it Helm removes what the chart's own values have there.
 pub fn merge_values(below: &mut Map<String, Value>, above: Map<String, Value>) {

@@ -1,4 +1,4 @@
-//! `solution pack --add-images`: images that objects run and `solution.yaml` does not list are written into it.
+//! `solution pack --add-images`: images that objects and charts need and `solution.yaml` does not list are written into it.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ fn show(added: &Added) {
         render::line!("added       {} from {}", image.place(), image.source);
     }
     render::note(match added.added.len() {
-        0 => "nothing was missing: every image that an object runs is listed",
+        0 => "nothing was missing: every image that an object or a chart needs is listed",
         _ => "solution.yaml lists them now; the next `solution pack` brings them",
     });
 }

@@ -66,9 +66,17 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "check")]
     pub(super) files: bool,
 
-    /// Write the images that objects run and solution.yaml does not list into it, and write no archive
-    #[arg(long, conflicts_with_all = ["out", "keys", "unsigned", "check", "force"])]
+    /// Write the images that objects and charts need and solution.yaml does not list into it, and write no archive
+    #[arg(long, conflicts_with_all = ["out", "keys", "unsigned", "check", "force", "no_render"])]
     pub(super) add_images: bool,
+
+    /// The program `helm`, version 4, which renders charts [default: `HELM`, else `helm` on the path]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_render")]
+    pub(super) helm: Option<PathBuf>,
+
+    /// Render no charts, and so do not look for the images that they need
+    #[arg(long)]
+    pub(super) no_render: bool,
 
     /// Replace the archive if it exists
     #[arg(long)]

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use archive::Overwrite;
-use packager::{Request, Signing};
+use packager::{Renderer, Request, Signing};
 use signing::SecretKey;
 use sources::{CacheOptions, Remote};
 use tempfile::TempDir;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::Arguments;
 use crate::args::{RegistryArguments, choose};
 use crate::failure::{Failure, cannot};
-use crate::{environment, registries};
+use crate::{environment, helm, registries};
 
 /// Where contents are kept.
 pub(crate) enum Cache {
@@ -73,6 +73,11 @@ pub(super) fn request(
             unpack_limit: arguments.unpack_limit.0,
         },
         remote: remote(&arguments.reach)?,
+        renderer: choose(
+            arguments.no_render,
+            Renderer::Nothing,
+            Renderer::Helm(helm::program(arguments.helm.as_deref())),
+        ),
     })
 }
 

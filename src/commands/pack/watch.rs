@@ -1,8 +1,10 @@
 //! What packing does, shown while it does.
 
-use packager::Event;
+use packager::{ChartRemark, Event};
+use schemas::{ReleaseName, listed};
 use sources::Event as Sources;
 
+use crate::args::choose;
 use crate::progress::Bar;
 use crate::render;
 
@@ -27,8 +29,50 @@ pub(crate) fn show(bar: &Bar, event: Event) {
             "warning: `{}` is not used: solution.yaml has no operator",
             path.display()
         )),
+        Event::NotRendered => {
+            say(
+                "warning: charts are not rendered, so nobody looks for the images that they need"
+                    .to_owned(),
+            );
+        }
+        Event::Rendering(release) => bar.set_message(format!("chart {release}")),
+        Event::Chart(release, remark) => say(format!("warning: {}", chart(&release, remark))),
         Event::Untidy(error) => say(format!(
             "warning: the cache holds more than it should: {error}"
         )),
+    }
+}
+
+/// What a publisher should know about a chart.
+fn chart(release: &ReleaseName, remark: ChartRemark) -> String {
+    match remark {
+        ChartRemark::Differs(place) => format!(
+            "{place} is another whenever it is rendered, and so with every upgrade; if it is made at random, give the value that it is made of"
+        ),
+        ChartRemark::NoText(place) => format!(
+            "{place} has a truth value or a number where clusters take texts only; YAML reads `on`, `y` and `1.10` so: put it in quotes"
+        ),
+        ChartRemark::ReachesOut(found) => {
+            let objects = listed(&found.objects);
+            let dangers = render::list(found.dangers);
+            let lets = choose(
+                dangers.is_empty(),
+                String::new(),
+                format!("; its roles let it {dangers}"),
+            );
+            format!("the chart `{release}` reaches beyond its namespace with {objects}{lets}")
+        }
+        ChartRemark::TurnedOff(found) => {
+            let on = found.switch.map(|it| format!(", which `{it}` turns on"));
+            format!(
+                "the value `{}` of the chart `{release}` is an image of `{}`{}, and nothing that was rendered runs one: if a site may, add the values for it to `render` of the chart",
+                found.path,
+                found.repository,
+                on.unwrap_or_default()
+            )
+        }
+        ChartRemark::Annotation(name) => format!(
+            "the annotation `{name}` in Chart.yaml of the chart `{release}` cannot be understood, and is passed over"
+        ),
     }
 }

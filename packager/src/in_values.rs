@@ -1,0 +1,150 @@
+//! Repositories of images in the values of a chart, and the value that turns each on. A third of those that well-known
+//! charts have are in no rendering of their default values.
+
+use manifests::reference::{self, Hint, normal, repository};
+use serde_json::{Map, Value};
+
+/// A repository that stands in values.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RepositoryInValues {
+    /// Where, as `helm --set` writes it.
+    pub path: String,
+    /// Registry and repository.
+    pub repository: String,
+    /// The value that turns off what uses it, if one is beside it or around it.
+    pub switch: Option<String>,
+}
+
+/// Finds the repositories in values.
+pub(crate) fn repositories(values: &Map<String, Value>) -> Vec<RepositoryInValues> {
+    let mut found = Vec::new();
+    fields(values, &Around::default(), &mut found);
+    found
+}
+
+/// What is around a value.
+#[derive(Clone, Default)]
+struct Around {
+    path: String,
+    /// The name of the field that it is in.
+    key: String,
+    switch: Option<String>,
+}
+
+impl Around {
+    fn below(&self, key: &str) -> Self {
+        let path = match self.path.as_str() {
+            "" => key.to_owned(),
+            path => format!("{path}.{key}"),
+        };
+        Self {
+            path,
+            key: key.to_owned(),
+            switch: self.switch.clone(),
+        }
+    }
+
+    fn found(&self, reference: &str) -> Option<RepositoryInValues> {
+        Some(RepositoryInValues {
+            path: self.path.clone(),
+            repository: repository(&normal(reference)?),
+            switch: self.switch.clone(),
+        })
+    }
+}
+
+fn fields(values: &Map<String, Value>, around: &Around, found: &mut Vec<RepositoryInValues>) {
+    const SWITCH: &str = "enabled";
+    let mut around = around.clone();
+    if values.get(SWITCH) == Some(&Value::Bool(false)) {
+        around.switch = Some(around.below(SWITCH).path);
+    }
+    let whole = whole(values, &around.key);
+    found.extend(whole.and_then(|it| around.found(&it)));
+    for (key, value) in values {
+        each(value, &around.below(key), found);
+    }
+}
+
+fn each(value: &Value, around: &Around, found: &mut Vec<RepositoryInValues>) {
+    match value {
+        Value::Object(values) => fields(values, around, found),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                let mut at = around.clone();
+                at.path = format!("{}[{index}]", around.path);
+                each(item, &at, found);
+            }
+        }
+        Value::String(text) if Hint::of(&around.key) != Hint::None => {
+            let references = reference::references(text, Hint::Named);
+            if references.first() == Some(&(0..text.len())) {
+                found.extend(around.found(text));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The reference that a mapping is, in parts: with a `repository`, and something that says that it is one of images.
+fn whole(values: &Map<String, Value>, key: &str) -> Option<String> {
+    const BESIDE: [&str; 4] = ["registry", "tag", "digest", "pullPolicy"];
+    let text = |key: &str| {
+        values
+            .get(key)
+            .and_then(Value::as_str)
+            .filter(|it| !it.is_empty())
+    };
+    let repository = text("repository")?;
+    if Hint::of(key) == Hint::None && !BESIDE.iter().any(|it| values.contains_key(*it)) {
+        return None;
+    }
+    Some(match text("registry") {
+        Some(registry) => format!("{registry}/{repository}"),
+        None => repository.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn repositories_are_found_with_the_value_that_turns_them_on() {
+        let values = json!({
+            "image": {"repository": "nginx", "tag": "1"},
+            "metrics": {"enabled": false, "image": {"registry": "quay.io", "repository": "org/exporter"}},
+            "proxy": {"enabled": true, "jobImage": "quay.io/org/proxy:2", "imagePullPolicy": "a/b"},
+            "extra": [{"image": "org/extra"}],
+            "git": {"repository": "org/source"}, "chart": {"repository": "https://r.test/a", "tag": "1"},
+            "initImage": {"repository": ""}, "imageDirectory": "/var/lib/images",
+        });
+        let found = repositories(values.as_object().unwrap()).into_iter();
+        let found: Vec<_> = found
+            .map(|it| (it.path, it.repository, it.switch))
+            .collect();
+        let of = |path: &str, repository: &str, switch: Option<&str>| {
+            (
+                path.to_owned(),
+                repository.to_owned(),
+                switch.map(str::to_owned),
+            )
+        };
+        let mut expected = [
+            of("image", "docker.io/library/nginx", None),
+            of(
+                "metrics.image",
+                "quay.io/org/exporter",
+                Some("metrics.enabled"),
+            ),
+            of("proxy.jobImage", "quay.io/org/proxy", None),
+            of("extra[0].image", "docker.io/org/extra", None),
+        ];
+        expected.sort();
+        let mut found = found;
+        found.sort();
+        assert_eq!(found, expected);
+    }
+}

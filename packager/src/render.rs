@@ -1,0 +1,446 @@
+//! Renders the charts of a Solution by `helm`, each with its values and with every further set of them, so that whatever
+//! image one names is known before the archive is made. What only a site knows has a stand-in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use helm::{Helm, HelmError, Rendering};
+use manifests::{Address, Expansion, reference};
+use schemas::{
+    ImagePlace, ImageReference, Namespace, ReleaseName, SolutionId, SourceImage, SourceSpec, yaml,
+};
+use serde_json::{Map, Value};
+use validator::rules::{self, PlaceholderNames};
+use watch::Watch;
+
+use crate::Event;
+use crate::charts::LoadedChart;
+use crate::error::PackError;
+use crate::in_values::{self, RepositoryInValues};
+use crate::missing::MissingImage;
+use crate::rendered::{self, ReachesOut, RenderedObject};
+
+/// What renders charts when they are packed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Renderer {
+    /// This program, Helm 4; none if this machine has none.
+    Helm(Option<PathBuf>),
+    /// Nothing: the images of charts are not looked for.
+    Nothing,
+}
+
+/// Something about a chart that its publisher should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChartRemark {
+    /// An object that is another in each rendering, where it stands.
+    Differs(String),
+    /// A value that must be a text and that YAML reads as something else, where it stands.
+    NoText(String),
+    /// It is not of its namespace alone.
+    ReachesOut(ReachesOut),
+    /// A repository that stands in values, and that nothing rendered names.
+    TurnedOff(RepositoryInValues),
+    /// The annotation that lists the chart's images cannot be understood.
+    Annotation(&'static str),
+}
+
+/// What a chart needs besides itself.
+#[derive(Debug)]
+pub(crate) struct Rendered {
+    release: ReleaseName,
+    /// The images that it names, but for those that have a stand-in or are unused.
+    named: Vec<MissingImage>,
+    /// Repositories in its values that nothing rendered names.
+    turned_off: Vec<RepositoryInValues>,
+}
+
+/// The registry of all stand-ins: no host is called so (RFC 2606).
+const REGISTRY: &str = "registry.invalid";
+
+/// Renders all charts. Without a program for it, a Solution with charts is refused.
+pub(crate) fn render(
+    charts: &[LoadedChart],
+    (id, spec): (&SolutionId, &SourceSpec),
+    renderer: &Renderer,
+    watch: &Watch<'_, Event>,
+) -> Result<Vec<Rendered>, PackError> {
+    if charts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let program = match renderer {
+        Renderer::Helm(program) => program.as_deref().ok_or(PackError::NoHelm)?,
+        Renderer::Nothing => {
+            (watch.tell)(Event::NotRendered);
+            return Ok(Vec::new());
+        }
+    };
+    let places: Vec<ImagePlace> = spec.images.iter().map(SourceImage::place).collect();
+    let name = id.name().as_str();
+    let namespace = name.parse();
+    let expansion = stand_ins(name, &places);
+    let stage = Stage {
+        helm: Helm::at(program)?,
+        addresses: addresses(&expansion),
+        expansion,
+        placeholders: PlaceholderNames::new(&places, &spec.parameters),
+        // Which one it will be only the site knows.
+        namespace: namespace.expect("a Solution is named by a DNS label"),
+        watch,
+    };
+    charts.iter().map(|chart| stage.chart(chart)).collect()
+}
+
+/// An address for each image, of the form that those at a site have.
+fn stand_ins(name: &str, places: &[ImagePlace]) -> Expansion {
+    let address = |place: &ImagePlace| Address {
+        registry: REGISTRY.to_owned(),
+        path: format!("{name}/{}", place.name),
+        tag: place.tag.to_string(),
+        digest: files::digest(place.to_string().as_bytes()),
+    };
+    let images = places.iter().map(|place| (place.clone(), address(place)));
+    Expansion {
+        images: images.collect(),
+        ..Expansion::default()
+    }
+}
+
+/// All that charts can make of the parts of an address so that it still is one.
+fn addresses(expansion: &Expansion) -> BTreeSet<String> {
+    let addresses = expansion.images.values();
+    let forms = addresses.flat_map(|it| {
+        let repository = format!("{}/{}", it.registry, it.path);
+        [
+            format!("{repository}:{}@{}", it.tag, it.digest),
+            format!("{repository}:{}", it.tag),
+            format!("{repository}@{}", it.digest),
+        ]
+    });
+    forms.collect()
+}
+
+/// What all charts are rendered with.
+struct Stage<'a> {
+    helm: Helm,
+    expansion: Expansion,
+    addresses: BTreeSet<String>,
+    placeholders: PlaceholderNames<'a>,
+    namespace: Namespace,
+    watch: &'a Watch<'a, Event>,
+}
+
+/// What was found in the renderings of one chart.
+#[derive(Default)]
+struct Found {
+    /// By reference, template and place in it: what several sets of values have is found once.
+    named: BTreeMap<(String, String, String), MissingImage>,
+    repositories: BTreeSet<String>,
+    in_values: BTreeSet<RepositoryInValues>,
+}
+
+impl Stage<'_> {
+    fn chart(&self, chart: &LoadedChart) -> Result<Rendered, PackError> {
+        let release = &chart.release.name;
+        (self.watch.tell)(Event::Rendering(release.clone()));
+        let mut found = Found::default();
+        self.set(chart, &chart.values, None, &mut found)?;
+        for set in &chart.sets {
+            let mut values = chart.values.clone();
+            charts::merge_values(&mut values, set.values.clone());
+            self.set(chart, &values, Some(&set.name), &mut found)?;
+        }
+        let unused: BTreeSet<_> = chart.unused.iter().filter_map(complete).collect();
+        let of_unused = chart
+            .unused
+            .iter()
+            .filter_map(|it| reference::normal(it.as_str()));
+        let of_unused = of_unused.map(|it| reference::repository(&it));
+        found.repositories.extend(of_unused);
+        let is_named = |it: &RepositoryInValues| {
+            found.repositories.contains(&it.repository) || it.repository.starts_with(REGISTRY)
+        };
+        let named = found.named.into_values();
+        let in_values = found.in_values.iter();
+        Ok(Rendered {
+            release: release.clone(),
+            named: named
+                .filter(|it| !unused.contains(it.reference.as_str()))
+                .collect(),
+            turned_off: in_values.filter(|it| !is_named(it)).cloned().collect(),
+        })
+    }
+
+    /// Renders a chart with one set of values, and looks for all that it names.
+    fn set(
+        &self,
+        chart: &LoadedChart,
+        values: &Map<String, Value>,
+        set: Option<&str>,
+        found: &mut Found,
+    ) -> Result<(), PackError> {
+        let release = &chart.release.name;
+        let values = self.expanded(release, values)?;
+        let first = self.helm(chart, &values, set, true)?;
+        let second = self.helm(chart, &values, set, false)?;
+        let objects = rendered::objects(release, &first)?;
+        let again = rendered::objects(release, &second)?;
+        for differing in rendered::differing(&again, &objects) {
+            self.remark(release, ChartRemark::Differs(differing.place(release)));
+        }
+        let namespace = self.namespace(chart).as_str();
+        let beyond = rendered::reaches_out(&objects, namespace);
+        if set.is_none() && beyond != ReachesOut::default() {
+            self.remark(release, ChartRemark::ReachesOut(beyond));
+        }
+        let size = chart
+            .chart
+            .release_size(&values, &String::from_utf8_lossy(&second));
+        if size > charts::limits::RELEASE {
+            let release = release.clone();
+            return Err(PackError::ReleaseSize { release, size });
+        }
+        for object in &objects {
+            let place = object.place(release) + &with(", rendered", set);
+            let no_text = rendered::no_text(&object.value);
+            if let Some(pointer) = no_text.filter(|_| !rules::is_definition(&object.value)) {
+                self.remark(release, ChartRemark::NoText(format!("{place}: {pointer}")));
+            }
+            self.images(object, &place, found)?;
+        }
+        let mut effective = chart.chart.default_values();
+        charts::merge_values(&mut effective, values);
+        self.annotated(chart, &effective, found);
+        found.in_values.extend(in_values::repositories(&effective));
+        Ok(())
+    }
+
+    /// The values with stand-ins for what only a site knows.
+    fn expanded(
+        &self,
+        release: &ReleaseName,
+        values: &Map<String, Value>,
+    ) -> Result<Map<String, Value>, PackError> {
+        let path = archive::chart_values_path(release).to_string();
+        if let Some(problem) = self.placeholders.check_values(values).into_iter().next() {
+            return Err(PackError::in_file(Path::new(&path))(problem));
+        }
+        let expanded = self.expansion.expand_values(values.clone());
+        Ok(expanded.expect("every placeholder names one of the images"))
+    }
+
+    fn namespace<'a>(&'a self, chart: &'a LoadedChart) -> &'a Namespace {
+        let named = chart.release.namespace.as_ref();
+        named.unwrap_or(&self.namespace)
+    }
+
+    fn helm(
+        &self,
+        chart: &LoadedChart,
+        values: &Map<String, Value>,
+        set: Option<&str>,
+        definitions: bool,
+    ) -> Result<Vec<u8>, PackError> {
+        let release = &chart.release;
+        let values = yaml::to_string(values);
+        let rendering = Rendering {
+            release: &release.name,
+            namespace: self.namespace(chart),
+            chart: chart.bytes(),
+            values: values.as_bytes(),
+            kubernetes: None,
+            api_versions: &[],
+            definitions,
+        };
+        let rendered = self.helm.template(&rendering, self.watch.cancel);
+        rendered.map_err(|error| match error {
+            HelmError::Cancelled(cancelled) => archive::WriteError::from(cancelled).into(),
+            source => PackError::Render {
+                release: release.name.clone(),
+                with: with("", set),
+                source,
+            },
+        })
+    }
+
+    /// Finds the images that an object names.
+    fn images(
+        &self,
+        object: &RenderedObject,
+        place: &str,
+        found: &mut Found,
+    ) -> Result<(), PackError> {
+        let named = if rules::is_definition(&object.value) {
+            let images = manifests::default_images(&object.value).into_iter();
+            images.map(|it| (it, "/spec".to_owned())).collect()
+        } else {
+            manifests::named_images(&object.value)
+        };
+        for (reference, pointer) in named {
+            found.repositories.insert(reference::repository(&reference));
+            let image = MissingImage {
+                reference,
+                place: place.to_owned(),
+                pointer,
+            };
+            if self.addresses.contains(image.reference.as_str()) {
+                continue;
+            }
+            if image.reference.as_str().contains(REGISTRY) {
+                return Err(PackError::NoAddress(Box::new(image)));
+            }
+            found.add(image, object.file());
+        }
+        Ok(())
+    }
+
+    /// Finds the images that the chart says it has.
+    fn annotated(&self, chart: &LoadedChart, values: &Map<String, Value>, found: &mut Found) {
+        let release = &chart.release.name;
+        let Some(text) = chart.chart.metadata.annotations.get(rendered::ANNOTATION) else {
+            return;
+        };
+        let Some(images) = rendered::annotated(text, values) else {
+            return self.remark(release, ChartRemark::Annotation(rendered::ANNOTATION));
+        };
+        for (number, reference) in images {
+            found.repositories.insert(reference::repository(&reference));
+            let image = MissingImage {
+                reference,
+                place: format!("`Chart.yaml` of the chart `{release}`"),
+                pointer: format!("/annotations/helm.sh~1images/{number}/image"),
+            };
+            found.add(image, "Chart.yaml");
+        }
+    }
+
+    fn remark(&self, release: &ReleaseName, remark: ChartRemark) {
+        (self.watch.tell)(Event::Chart(release.clone(), remark));
+    }
+}
+
+impl Found {
+    fn add(&mut self, image: MissingImage, file: &str) {
+        let key = (
+            image.reference.to_string(),
+            file.to_owned(),
+            image.pointer.clone(),
+        );
+        self.named.entry(key).or_insert(image);
+    }
+}
+
+/// Which further values a chart is rendered with, for people.
+fn with(before: &str, set: Option<&str>) -> String {
+    set.map_or_else(String::new, |files| format!("{before} with {files}"))
+}
+
+fn complete(reference: &ImageReference) -> Option<String> {
+    Some(reference::normal(reference.as_str())?.to_string())
+}
+
+/// The images that charts name and that are not among these.
+pub(crate) fn missing<'a>(
+    rendered: &[Rendered],
+    references: impl Iterator<Item = &'a ImageReference>,
+) -> Vec<MissingImage> {
+    let known: BTreeSet<String> = references.filter_map(complete).collect();
+    let named = rendered.iter().flat_map(|chart| &chart.named);
+    let missing = named.filter(|it| !known.contains(it.reference.as_str()));
+    missing.cloned().collect()
+}
+
+/// The repositories in the values of charts that nothing rendered names, and no image is of.
+pub(crate) fn turned_off<'a>(
+    rendered: &'a [Rendered],
+    references: impl Iterator<Item = &'a ImageReference>,
+) -> impl Iterator<Item = (&'a ReleaseName, &'a RepositoryInValues)> {
+    let known = references.filter_map(|it| reference::normal(it.as_str()));
+    let known: BTreeSet<String> = known.map(|it| reference::repository(&it)).collect();
+    let all = rendered.iter();
+    let all = all.flat_map(|it| it.turned_off.iter().map(|off| (&it.release, off)));
+    all.filter(move |(_, off)| !known.contains(&off.repository))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Mutex;
+
+    use watch::Cancel;
+
+    use super::*;
+    use crate::load;
+    use crate::testing::{self, SOLUTION};
+
+    /// A source tree with a chart, loaded with this renderer, and whether it was told that nothing is rendered.
+    fn loaded(renderer: &Renderer) -> (Result<load::Loaded, PackError>, bool) {
+        let chart = "  charts:\n    - {name: web, source: 'dir:web'}\n";
+        let tree = testing::texts(&format!("{SOLUTION}{chart}"));
+        fs::create_dir(tree.path().join("web")).unwrap();
+        let metadata = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
+        fs::write(tree.path().join("web/Chart.yaml"), metadata).unwrap();
+        let told = Mutex::new(false);
+        let watch = Watch {
+            tell: &|event| *told.lock().unwrap() |= matches!(event, Event::NotRendered),
+            cancel: Cancel::never(),
+        };
+        let loaded = testing::load_by(tree.path(), renderer, &watch);
+        (loaded, told.into_inner().unwrap())
+    }
+
+    #[test]
+    fn charts_are_rendered_unless_it_is_said_that_they_are_not() {
+        let (error, _) = loaded(&Renderer::Helm(None));
+        assert!(matches!(error, Err(PackError::NoHelm)), "{error:?}");
+        let (error, _) = loaded(&Renderer::Helm(Some("/nowhere/helm".into())));
+        assert!(matches!(error, Err(PackError::Helm(_))), "{error:?}");
+        let (loaded, told) = loaded(&Renderer::Nothing);
+        assert!(loaded.unwrap().rendered.is_empty() && told);
+        // What has no charts needs no program.
+        let tree = testing::texts(SOLUTION);
+        let watch = Watch::silent(Cancel::never());
+        assert!(testing::load_by(tree.path(), &Renderer::Helm(None), &watch).is_ok());
+    }
+
+    #[test]
+    fn a_stand_in_is_an_address_as_a_whole_and_by_tag_or_digest() {
+        let places = ["app:1".parse().unwrap(), "db:2".parse().unwrap()];
+        let addresses = addresses(&stand_ins("shop", &places));
+        assert_eq!(addresses.len(), 6);
+        assert!(addresses.contains("registry.invalid/shop/app:1"));
+        for address in addresses {
+            let complete = reference::normal(&address).unwrap();
+            assert_eq!(complete.as_str(), address);
+        }
+    }
+
+    fn rendered() -> Rendered {
+        let image = |reference: &str| MissingImage {
+            reference: reference.parse().unwrap(),
+            place: String::new(),
+            pointer: String::new(),
+        };
+        let off = |repository: &str| RepositoryInValues {
+            path: "image".to_owned(),
+            repository: repository.to_owned(),
+            switch: None,
+        };
+        Rendered {
+            release: "web".parse().unwrap(),
+            named: vec![image("docker.io/library/nginx:1"), image("r.test/a:1")],
+            turned_off: vec![off("r.test/b"), off("r.test/c")],
+        }
+    }
+
+    #[test]
+    fn images_count_as_carried_in_every_spelling() {
+        let references = ["nginx:1".parse().unwrap(), "r.test/c:7".parse().unwrap()];
+        let rendered = [rendered()];
+        let missing = missing(&rendered, references.iter());
+        let missing: Vec<_> = missing.iter().map(|it| it.reference.as_str()).collect();
+        assert_eq!(missing, ["r.test/a:1"]);
+        let off = turned_off(&rendered, references.iter());
+        let off: Vec<_> = off.map(|(_, it)| it.repository.as_str()).collect();
+        assert_eq!(off, ["r.test/b"]);
+    }
+}

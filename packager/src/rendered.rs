@@ -1,0 +1,332 @@
+//! What `helm` wrote: documents with the template of each, what differs between two renderings, and the images that a chart
+//! says it has.
+//!
+//! Known attacks and where they stop: very much text or very many documents, alias bombs, nesting: the budgets of
+//! `schemas::yaml`; much by aliases over many documents: weighed here.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use manifests::reference::normal;
+use manifests::{Kinds, ManifestsError, limits};
+use schemas::yaml::{self, YamlError};
+use schemas::{DocumentCost, ImageReference, ReleaseName};
+use serde_json::{Map, Value};
+use validator::rules::{self, Reach};
+
+use crate::error::PackError;
+
+/// An object of a rendering.
+#[derive(Debug)]
+pub(crate) struct RenderedObject {
+    file: Arc<str>,
+    pub(crate) value: Value,
+}
+
+impl RenderedObject {
+    /// The file of the chart that it comes from.
+    pub(crate) fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Where it stands, for people.
+    pub(crate) fn place(&self, release: &ReleaseName) -> String {
+        let shown = |pointer| manifests::shown(manifests::text(&self.value, pointer));
+        let (kind, name) = (shown("/kind"), shown("/metadata/name"));
+        format!("`{}` of the chart `{release}`, {kind} `{name}`", self.file)
+    }
+}
+
+/// The objects that a chart rendered to; lists of objects are taken apart.
+pub(crate) fn objects(
+    release: &ReleaseName,
+    rendering: &[u8],
+) -> Result<Vec<RenderedObject>, PackError> {
+    let mut objects = Vec::new();
+    let mut cost = DocumentCost::default();
+    let parts = yaml::parts(rendering).map_err(|source| ManifestsError::Stream {
+        file: format!("what the chart {release} renders to"),
+        source,
+    })?;
+    for part in parts {
+        let file: Arc<str> = manifests::shown(file(part.text)).into();
+        let unusable = |source| PackError::Rendered {
+            release: release.clone(),
+            file: file.to_string(),
+            source,
+        };
+        for value in part.documents().map_err(unusable)? {
+            cost.add(&value);
+            if cost.values > limits::VALUES || cost.text > limits::TEXT {
+                let words = format!(
+                    "with what is before it, it has more than {} values or {} bytes of text",
+                    limits::VALUES,
+                    limits::TEXT
+                );
+                return Err(unusable(YamlError::Document(words)));
+            }
+            objects.extend(taken_apart(value).into_iter().map(|value| RenderedObject {
+                file: Arc::clone(&file),
+                value,
+            }));
+        }
+    }
+    Ok(objects)
+}
+
+/// The file that Helm names in a comment before each document.
+fn file(text: &str) -> &str {
+    let mut lines = text.lines().map(|line| line.strip_prefix("# Source: "));
+    lines.find_map(|file| file).unwrap_or("a template")
+}
+
+fn taken_apart(mut value: Value) -> Vec<Value> {
+    let is_list = manifests::text(&value, "/kind").ends_with("List");
+    match value.get_mut("items") {
+        Some(Value::Array(items)) if is_list => std::mem::take(items),
+        _ => vec![value],
+    }
+}
+
+/// The objects that are not the same in another rendering.
+pub(crate) fn differing<'a>(
+    objects: &'a [RenderedObject],
+    other: &[RenderedObject],
+) -> Vec<&'a RenderedObject> {
+    let other: BTreeSet<_> = other
+        .iter()
+        .map(|it| (&it.file, it.value.to_string()))
+        .collect();
+    let differs = |it: &&RenderedObject| !other.contains(&(&it.file, it.value.to_string()));
+    objects.iter().filter(differs).collect()
+}
+
+/// What of a chart is not of its namespace alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReachesOut {
+    /// Objects of the whole cluster and of other namespaces, kind and name each.
+    pub objects: Vec<String>,
+    /// What its ClusterRoles make possible, as [`rules::Danger`] has it.
+    pub dangers: BTreeSet<&'static str>,
+}
+
+/// Finds it among the objects of a release in this namespace.
+pub(crate) fn reaches_out(objects: &[RenderedObject], namespace: &str) -> ReachesOut {
+    let values = || objects.iter().map(|it| &it.value);
+    let kinds = Kinds::new(values().filter(|it| rules::is_definition(it)));
+    let own = BTreeSet::from([namespace]);
+    let beyond = values().filter(|it| kinds.reaches_out(it, &own));
+    let title = |object: &Value| {
+        let shown = |pointer| manifests::shown(manifests::text(object, pointer));
+        format!("{} {}", shown("/kind"), shown("/metadata/name"))
+    };
+    let roles = values().filter(|it| manifests::text(it, "/kind") == "ClusterRole");
+    // One that cannot be understood, the API server does not take.
+    let rights = roles.filter_map(|role| rules::rights(role, &Reach::Cluster).ok());
+    let dangers = rights
+        .flatten()
+        .filter_map(|right| right.danger().map(|it| it.words));
+    ReachesOut {
+        objects: beyond.map(title).collect(),
+        dangers: dangers.collect(),
+    }
+}
+
+/// Fields whose values the API server takes only as texts.
+const TEXTS: [&str; 6] = [
+    "labels",
+    "annotations",
+    "matchLabels",
+    "nodeSelector",
+    "args",
+    "command",
+];
+
+/// The first place, as a JSON pointer, where a text is expected and YAML 1.1 reads something else: `on`, `y`, `1.10`.
+pub(crate) fn no_text(object: &Value) -> Option<String> {
+    let mut open = vec![(object, String::new())];
+    while let Some((value, pointer)) = open.pop() {
+        let fields = value.as_object().into_iter().flatten();
+        for (key, field) in fields {
+            let of_variable = key == "value" && pointer.contains("/env/");
+            let of_config = key == "data" && pointer.is_empty();
+            let pointer = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
+            if of_variable && is_other_scalar(field) {
+                return Some(pointer);
+            }
+            if TEXTS.contains(&key.as_str()) || of_config {
+                let within = field.as_object().into_iter().flat_map(|it| it.values());
+                let within = within.chain(field.as_array().into_iter().flatten());
+                if within.into_iter().any(is_other_scalar) {
+                    return Some(pointer);
+                }
+            }
+            open.push((field, pointer));
+        }
+        let items = value.as_array().into_iter().flatten().enumerate();
+        open.extend(items.map(|(index, item)| (item, format!("{pointer}/{index}"))));
+    }
+    None
+}
+
+fn is_other_scalar(value: &Value) -> bool {
+    value.is_boolean() || value.is_number()
+}
+
+/// Where `Chart.yaml` lists the images of a chart, by a convention of Helm's.
+pub(crate) const ANNOTATION: &str = "helm.sh/images";
+
+/// The images that the annotation lists and that these values need, each with its number; none if it cannot be understood.
+pub(crate) fn annotated(
+    text: &str,
+    values: &Map<String, Value>,
+) -> Option<Vec<(usize, ImageReference)>> {
+    let images: Vec<Value> = yaml::from_slice(text.as_bytes()).ok()?;
+    let mut listed = Vec::new();
+    for (number, image) in images.iter().enumerate() {
+        let text = |key: &str| image.get(key).and_then(Value::as_str);
+        let reference = normal(text("image")?)?;
+        if text("condition").is_none_or(|it| is_met(it, values)) {
+            listed.push((number, reference));
+        }
+    }
+    Some(listed)
+}
+
+/// Whether a condition holds, as Helm judges those of dependencies: the first of its values that is there decides.
+fn is_met(condition: &str, values: &Map<String, Value>) -> bool {
+    let value = |path: &str| {
+        let mut steps = path.trim().split('.');
+        let first = values.get(steps.next()?)?;
+        steps
+            .try_fold(first, |value, step| value.get(step))?
+            .as_bool()
+    };
+    condition.split(',').find_map(value).unwrap_or(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const RENDERED: &str = "---
+# Source: web/templates/a.yaml
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+---
+# Source: web/charts/db/templates/b.yaml
+# more
+apiVersion: v1
+kind: List
+items: [{kind: Secret, metadata: {name: b}}, {kind: Secret, metadata: {name: c}}]
+";
+
+    fn of(text: &str) -> Result<Vec<RenderedObject>, PackError> {
+        objects(&"shop".parse().unwrap(), text.as_bytes())
+    }
+
+    #[test]
+    fn objects_are_known_by_their_template() {
+        let places: Vec<String> = of(RENDERED)
+            .unwrap()
+            .iter()
+            .map(|it| it.place(&"shop".parse().unwrap()))
+            .collect();
+        let expected = [
+            "`web/templates/a.yaml` of the chart `shop`, ConfigMap `a`",
+            "`web/charts/db/templates/b.yaml` of the chart `shop`, Secret `b`",
+            "`web/charts/db/templates/b.yaml` of the chart `shop`, Secret `c`",
+        ];
+        assert_eq!(places, expected);
+        let twice = RENDERED.replace("name: a}", "name: a, name: b}");
+        let error = of(&twice).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`web/templates/a.yaml` of the chart `shop` renders to what is not usable YAML"
+        );
+    }
+
+    #[test]
+    fn what_differs_between_two_renderings_is_found() {
+        let one = of(RENDERED).unwrap();
+        assert!(differing(&one, &of(RENDERED).unwrap()).is_empty());
+        let other = RENDERED.replace("name: c}", "name: c}, data: {password: x}");
+        let other = of(&other).unwrap();
+        let differing = differing(&one, &other);
+        assert_eq!(differing.len(), 1);
+        assert_eq!(differing[0].value["metadata"]["name"], "c");
+    }
+
+    #[test]
+    fn what_reaches_beyond_the_namespace_is_found() {
+        let text = "{kind: ClusterRole, apiVersion: rbac.authorization.k8s.io/v1, metadata: {name: r}, rules: [{apiGroups: [''], resources: [secrets], verbs: [get, list, watch]}]}
+---
+{kind: Service, apiVersion: v1, metadata: {name: s, namespace: kube-system}}
+---
+{kind: Service, apiVersion: v1, metadata: {name: s, namespace: shop}}
+---
+{kind: Service, apiVersion: v1, metadata: {name: t}}
+";
+        let found = reaches_out(&of(text).unwrap(), "shop");
+        assert_eq!(found.objects, ["ClusterRole r", "Service s"]);
+        assert_eq!(found.dangers.len(), 1, "{found:?}");
+    }
+
+    #[test]
+    fn texts_that_yaml_reads_otherwise_are_found() {
+        for (text, pointer) in [
+            ("{metadata: {labels: {app: n}}}", "/metadata/labels"),
+            (
+                "{spec: {template: {metadata: {annotations: {a/b: 1.10}}}}}",
+                "/spec/template/metadata/annotations",
+            ),
+            ("{kind: ConfigMap, data: {port: 80}}", "/data"),
+            (
+                "{spec: {containers: [{env: [{name: A, value: on}]}]}}",
+                "/spec/containers/0/env/0/value",
+            ),
+            (
+                "{spec: {containers: [{args: [--port, 80]}]}}",
+                "/spec/containers/0/args",
+            ),
+        ] {
+            let of_kind = |text: &str| no_text(&of(text).unwrap()[0].value);
+            assert_eq!(of_kind(text).as_deref(), Some(pointer), "{text}");
+            let quoted = ["n", "1.10", "on", "80"]
+                .iter()
+                .fold(text.to_owned(), |text, it| {
+                    text.replace(&format!(" {it}}}"), &format!(" '{it}'}}"))
+                        .replace(&format!(" {it}]"), &format!(" '{it}']"))
+                });
+            assert_eq!(of_kind(&quoted), None, "{quoted}");
+        }
+        let values = of("{spec: {replicas: 3, paused: true, data: {a: 1}}}").unwrap();
+        assert_eq!(no_text(&values[0].value), None);
+    }
+
+    #[test]
+    fn images_that_a_chart_lists_count_where_their_condition_holds() {
+        let text = "- {name: a, image: 'r.test/a:1'}
+- {name: b, image: 'r.test/b:1', condition: 'b.enabled,global.b'}
+- {name: c, image: 'r.test/c:1', condition: 'none.enabled'}
+";
+        let listed = |values: Value| {
+            let listed = annotated(text, values.as_object().unwrap()).unwrap();
+            listed
+                .into_iter()
+                .map(|(number, _)| number)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            listed(json!({"b": {"enabled": false}, "global": {"b": true}})),
+            [0, 2]
+        );
+        assert_eq!(listed(json!({"global": {"b": true}})), [0, 1, 2]);
+        for text in ["a: b", "- r.test/a:1", "- {image: 'A B'}", "["] {
+            assert_eq!(annotated(text, &Map::new()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Charts as Helm itself renders them: whatever image one names must be carried.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::error::Error as _;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+use fixtures::image::ImageBuilder;
+use fixtures::layout::OciLayout;
+use packager::{
+    ChartRemark, Event, PackError, Preview, Renderer, Request, Signing, add_images, preview,
+};
+use schemas::StatementTime;
+use sources::{CacheOptions, Compression};
+use tempfile::TempDir;
+use watch::{Cancel, Watch};
+
+/// The program, which `scripts/install-tools` builds.
+fn helm() -> PathBuf {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/interop/program");
+    let output = Command::new(script).args(["helm", "--path"]).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().into()
+}
+
+/// A source tree with a chart.
+struct Tree(TempDir);
+
+const DEPLOYMENT: &str = "apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec: {template: {spec: {containers: [{name: web, image: '{{ .Values.image }}'}]}}}
+";
+
+/// Every place where a chart has images.
+const PLACES: [(&str, &str); 8] = [
+    ("templates/web.yaml", DEPLOYMENT),
+    (
+        "templates/hook.yaml",
+        "{apiVersion: batch/v1, kind: Job, metadata: {name: a, annotations: {helm.sh/hook: pre-install}}, spec: {template: {spec: {containers: [{name: a, image: 'r.test/hook:1'}]}}}}",
+    ),
+    (
+        "templates/tests/a.yaml",
+        "{apiVersion: v1, kind: Pod, metadata: {name: t, annotations: {helm.sh/hook: test}}, spec: {initContainers: [{name: a, image: 'r.test/test:1'}]}}",
+    ),
+    (
+        "templates/operator.yaml",
+        "{apiVersion: v1, kind: Pod, metadata: {name: o}, spec: {containers: [{name: o, image: 'r.test/web:1', args: [--reloader=r.test/argument:1], env: [{name: DB_IMAGE, value: org/variable}]}]}}",
+    ),
+    (
+        "templates/config.yaml",
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {worker: '{{ tpl .Values.worker . }}'}}",
+    ),
+    (
+        "templates/shop.yaml",
+        "{apiVersion: shop.test/v1, kind: Shop, metadata: {name: s}, spec: {image: 'r.test/resource:1'}}",
+    ),
+    (
+        "crds/shops.yaml",
+        "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: shops.shop.test}, spec: {versions: [{schema: {openAPIV3Schema: {properties: {image: {default: 'r.test/default:1', description: 'r.test/said:1'}}}}}]}}",
+    ),
+    (
+        "charts/cache/templates/a.yaml",
+        "{apiVersion: v1, kind: Pod, metadata: {name: c}, spec: {containers: [{name: c, image: '{{ .Values.image.repository }}:{{ .Values.image.tag }}'}]}}",
+    ),
+];
+
+impl Tree {
+    /// With a chart of these templates; `fields` are added to it in `solution.yaml`.
+    fn new(templates: &[(&str, &str)], fields: &str) -> Self {
+        let tree = Self(tempfile::tempdir().unwrap());
+        let layout = OciLayout::create(tree.0.path().join("images")).unwrap();
+        let image = ImageBuilder::new().file("/app", "app", 0o755).build();
+        layout
+            .add(&image.into(), Some("1"))
+            .unwrap()
+            .finish()
+            .unwrap();
+        let solution = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionSource
+metadata: {name: demo}
+spec:
+  version: 1.0.0
+  images:
+    - {name: web, tag: '1', source: 'oci:images:1', ref: 'r.test/web:1'}
+";
+        let chart = format!("  charts:\n    - {{name: shop, source: 'dir:web'{fields}}}\n");
+        tree.write("solution.yaml", &format!("{solution}{chart}"));
+        tree.write(
+            "web/Chart.yaml",
+            "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies: [{name: cache, condition: cache.enabled}]\n",
+        );
+        tree.write(
+            "web/values.yaml",
+            "image: r.test/web:1\ncache: {enabled: false}\nworker: 'r.test/{{ .Release.Name }}:1'\n",
+        );
+        tree.write(
+            "web/charts/cache/Chart.yaml",
+            "apiVersion: v2\nname: cache\nversion: 1.0.0\n",
+        );
+        tree.write(
+            "web/charts/cache/values.yaml",
+            "image: {repository: r.test/cache, tag: '1'}\n",
+        );
+        for (path, text) in templates {
+            tree.write(&format!("web/{path}"), text);
+        }
+        tree
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn request(&self) -> Request {
+        Request {
+            directory: self.0.path().to_owned(),
+            output: self.0.path().join("demo.iso"),
+            overwrite: archive::Overwrite::Replace,
+            compression: Compression::None,
+            signing: Signing::Unsigned,
+            time: StatementTime::DEFAULT,
+            now: StatementTime::DEFAULT,
+            threads: NonZeroUsize::MIN,
+            cache: CacheOptions {
+                directory: self.0.path().join("cache"),
+                unpack_limit: sources::UNPACK_LIMIT,
+            },
+            remote: sources::Remote::default(),
+            renderer: Renderer::Helm(Some(helm())),
+        }
+    }
+
+    /// What packing would say, and what it tells of charts.
+    fn check(&self) -> (Result<Preview, PackError>, Vec<ChartRemark>) {
+        let told = Mutex::new(Vec::new());
+        let tell = |event| {
+            if let Event::Chart(_, remark) = event {
+                told.lock().unwrap().push(remark);
+            }
+        };
+        let watch = Watch {
+            tell: &tell,
+            cancel: Cancel::never(),
+        };
+        let checked = preview(&self.request(), &watch);
+        (checked, told.into_inner().unwrap())
+    }
+
+    /// The references that are missing, each with a place.
+    fn missing(&self) -> Vec<(String, String)> {
+        let (checked, _) = self.check();
+        let Err(PackError::MissingImages(missing)) = checked else {
+            panic!("{checked:?}");
+        };
+        let missing = missing.into_iter();
+        let missing = missing.map(|it| (it.reference.to_string(), it.place));
+        missing.collect()
+    }
+
+    fn error(&self) -> String {
+        let error = self.check().0.unwrap_err();
+        let cause = error.source().map(|cause| format!(": {cause}"));
+        format!("{error}{}", cause.unwrap_or_default())
+    }
+}
+
+const ALL: [&str; 7] = [
+    "docker.io/org/variable:latest",
+    "r.test/argument:1",
+    "r.test/default:1",
+    "r.test/hook:1",
+    "r.test/resource:1",
+    "r.test/shop:1",
+    "r.test/test:1",
+];
+
+#[test]
+fn images_are_found_wherever_a_chart_has_them() {
+    let tree = Tree::new(&PLACES, "");
+    let missing: Vec<_> = tree.missing().into_iter().map(|(it, _)| it).collect();
+    assert_eq!(missing, ALL);
+    let tree = Tree::new(&PLACES, ", render: [[on.yaml]]");
+    tree.write("on.yaml", "cache: {enabled: true}\n");
+    let missing = tree.missing();
+    let cache = missing
+        .iter()
+        .find(|(it, _)| it == "r.test/cache:1")
+        .unwrap();
+    assert_eq!(
+        cache.1,
+        "`web/charts/cache/templates/a.yaml` of the chart `shop`, Pod `c`, rendered with on.yaml"
+    );
+    assert_eq!(missing.len(), ALL.len() + 1);
+}
+
+#[test]
+fn what_is_missing_is_written_down() {
+    let tree = Tree::new(&PLACES, "");
+    let watch = Watch::silent(Cancel::never());
+    let added = add_images(&tree.request(), &watch).unwrap().added;
+    let added: BTreeSet<_> = added.iter().map(|it| it.source.to_string()).collect();
+    let expected = ALL.map(|it| format!("docker://{it}"));
+    assert_eq!(added, BTreeSet::from(expected));
+}
+
+#[test]
+fn what_is_turned_off_is_told_with_the_value_that_turns_it_on() {
+    let tree = Tree::new(&[PLACES[0], PLACES[7]], "");
+    let (checked, told) = tree.check();
+    checked.unwrap();
+    let [ChartRemark::TurnedOff(off)] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!(
+        (off.path.as_str(), off.repository.as_str()),
+        ("cache.image", "r.test/cache")
+    );
+    assert_eq!(off.switch.as_deref(), Some("cache.enabled"));
+    let tree = Tree::new(
+        &[PLACES[0], PLACES[7]],
+        ", unusedImages: ['r.test/cache:1']",
+    );
+    assert_eq!(tree.check().1, []);
+}
+
+#[test]
+fn images_given_by_placeholders_are_those_that_are_carried() {
+    for (value, fits) in [
+        ("$(image:web)", true),
+        ("$(image.repository:web):$(image.tag:web)", true),
+        ("$(image.repository:web)@$(image.digest:web)", true),
+        ("$(image.repository:web):2", false),
+        ("docker.io/$(image:web)", false),
+        ("$(image.registry:web)/other:1", false),
+    ] {
+        let tree = Tree::new(
+            &PLACES[..1],
+            ", values: [own.yaml], unusedImages: ['r.test/cache:1']",
+        );
+        tree.write("own.yaml", &format!("image: '{value}'\n"));
+        let (checked, told) = tree.check();
+        match checked {
+            Ok(_) => assert!(fits, "{value}"),
+            Err(PackError::NoAddress(_)) => assert!(!fits, "{value}"),
+            Err(error) => panic!("{value}: {error:?}"),
+        }
+        assert_eq!(told, []);
+    }
+    let tree = Tree::new(&PLACES[..1], ", values: [own.yaml]");
+    tree.write("own.yaml", "image: $(image:none)\n");
+    assert!(
+        tree.error().contains("no image has the name `none`"),
+        "{}",
+        tree.error()
+    );
+}
+
+#[test]
+fn what_is_made_at_random_is_told() {
+    let random = "{apiVersion: v1, kind: ConfigMap, metadata: {name: p}, data: {p: '{{ randAlphaNum 20 }}'}}";
+    let tree = Tree::new(&[PLACES[0], ("templates/p.yaml", random)], "");
+    let (checked, told) = tree.check();
+    checked.unwrap();
+    let place = "`web/templates/p.yaml` of the chart `shop`, ConfigMap `p`".to_owned();
+    assert!(told.contains(&ChartRemark::Differs(place)), "{told:?}");
+    assert_eq!(told.len(), 2);
+}
+
+#[test]
+fn a_chart_names_images_that_it_does_not_render() {
+    let tree = Tree::new(&PLACES[..1], ", unusedImages: ['r.test/c:1']");
+    let chart = |annotation: &str| {
+        let text = format!(
+            "apiVersion: v2\nname: web\nversion: 1.0.0\nannotations:\n  helm.sh/images: |\n    {annotation}\n"
+        );
+        tree.write("web/Chart.yaml", &text);
+        fs::remove_dir_all(tree.0.path().join("web/charts")).ok();
+    };
+    chart(
+        "[{image: 'r.test/a:1'}, {image: 'r.test/b:1', condition: cache.enabled}, {image: 'r.test/c:1'}, {image: 'r.test/web:1'}]",
+    );
+    let expected = (
+        "r.test/a:1".to_owned(),
+        "`Chart.yaml` of the chart `shop`".to_owned(),
+    );
+    assert_eq!(tree.missing(), [expected]);
+    chart("none");
+    let (checked, told) = tree.check();
+    checked.unwrap();
+    assert_eq!(told, [ChartRemark::Annotation("helm.sh/images")]);
+}
+
+#[test]
+fn what_cannot_be_installed_is_not_packed() {
+    for (template, words) in [
+        (
+            "a: {{ repeat 40 (randAlphaNum 50000) }}\nb: {{ randAlphaNum 2000000 }}",
+            "Helm would store ",
+        ),
+        (
+            "{{ fail \"give a password\" }}",
+            "the chart `shop` cannot be rendered: helm template: ",
+        ),
+        (
+            "kind: A\na: 1\na: 2",
+            "`web/templates/a.yaml` of the chart `shop` renders to what is not usable YAML: ",
+        ),
+    ] {
+        let tree = Tree::new(&[("templates/a.yaml", template)], "");
+        let said = tree.error();
+        assert!(said.starts_with(words), "{said}");
+    }
+    let tree = Tree::new(
+        &[("templates/a.yaml", "{{ fail .Values.with }}")],
+        ", render: [[with.yaml]]",
+    );
+    tree.write(
+        "web/templates/a.yaml",
+        "{{ with .Values.with }}{{ fail . }}{{ end }}",
+    );
+    tree.write("with.yaml", "with: no such thing\n");
+    let said = tree.error();
+    assert!(
+        said.starts_with("the chart `shop` cannot be rendered with with.yaml: helm template: "),
+        "{said}"
+    );
+    assert!(said.contains("no such thing"), "{said}");
+}
