@@ -17,14 +17,7 @@ fn helm() -> String {
 #[test]
 fn a_chart_finds_each_image_in_the_map() {
     let desk = Desk::with_archive();
-    let inspect = [
-        "inspect",
-        "example.iso",
-        "--key",
-        "publisher.pub",
-        "--registry",
-        "registry.site/apps",
-    ];
+    let inspect = ["inspect", "example.iso", "--registry", "registry.site/apps"];
     let values = desk.solution(&[&inspect[..], &["--image-map", "helm"]].concat());
     desk.write("values.yaml", values.success());
     let said = desk.solution(&[&inspect[..], &["--output", "json"]].concat());
@@ -40,10 +33,16 @@ fn a_chart_finds_each_image_in_the_map() {
     let line = docs.lines().find(|line| line.starts_with("image: {{"));
     let named = |image: &Value| {
         let (name, _) = image["image"].as_str().unwrap().rsplit_once(':').unwrap();
-        format!("- {}\n", line.unwrap().replace("app", name))
+        format!(
+            "- {}\n",
+            line.unwrap().replace("\"app\"", &format!("\"{name}\""))
+        )
     };
     let template: String = images.iter().map(named).collect();
-    desk.write("chart/templates/images.yaml", template);
+    desk.write(
+        "chart/templates/images.yaml",
+        format!("images:\n{template}"),
+    );
     let mut template = Command::new(helm());
     template.args(["template", "chart", "--values", "values.yaml"]);
     template
