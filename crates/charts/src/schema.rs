@@ -25,6 +25,9 @@ const DRAFTS: [&str; 5] = [
     "json-schema.org/draft/2020-12/schema",
 ];
 
+/// What stands for the latest of them.
+const LATEST: &str = "json-schema.org/schema";
+
 /// Refuses a schema that is no JSON, no schema, or needs another one.
 pub(crate) fn check(bytes: &[u8]) -> Result<(), ChartProblem> {
     let wrong = |words: String| Err(ChartProblem::Schema(words));
@@ -32,7 +35,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), ChartProblem> {
         let (size, most) = (bytes.len(), limits::SCHEMA);
         return wrong(format!("has {size} bytes; at most {most} are read"));
     }
-    let document: Value = match json::from_slice(bytes) {
+    let mut document: Value = match json::from_slice(bytes) {
         Ok(document) => document,
         Err(error) => return wrong(format!("cannot be read: {error}")),
     };
@@ -60,6 +63,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), ChartProblem> {
             "has {references} references; at most {most} are read"
         ));
     }
+    name_latest(&mut document);
     let patterns = PatternOptions::regex().size_limit(limits::PATTERN);
     // Programs differ in what they know of formats.
     let options = jsonschema::options()
@@ -70,6 +74,35 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), ChartProblem> {
         Ok(_) => Ok(()),
         Err(error) => wrong(format!("is no schema: {}", said(&error))),
     }
+}
+
+/// Names the latest draft where a schema leaves open which one that is, as Helm's compiler does.
+fn name_latest(document: &mut Value) {
+    let mut left = vec![document];
+    while let Some(next) = left.pop() {
+        match next {
+            Value::Array(list) => left.extend(list),
+            Value::Object(fields) => {
+                let draft = fields.get_mut("$schema");
+                if let Some(draft) = draft.filter(|it| it.as_str().is_some_and(is_latest)) {
+                    *draft = format!("https://{}", DRAFTS[DRAFTS.len() - 1]).into();
+                }
+                left.extend(fields.values_mut());
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_latest(draft: &str) -> bool {
+    named(draft) == Some(LATEST)
+}
+
+/// The address of a draft without what is written in several ways.
+fn named(draft: &str) -> Option<&str> {
+    let draft = draft.strip_suffix('#').unwrap_or(draft);
+    let bare = draft.strip_prefix("http://");
+    bare.or_else(|| draft.strip_prefix("https://"))
 }
 
 /// What is wrong with a schema, and where.
@@ -104,13 +137,8 @@ fn remote(fields: &Map<String, Value>) -> Option<&str> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let elsewhere = |reference: &&str| !reference.starts_with('#');
     let mut references = REFERENCES.into_iter().filter_map(text);
-    let unknown = |draft: &&str| {
-        let draft = draft.trim_end_matches('#');
-        let draft = draft
-            .strip_prefix("http://")
-            .or(draft.strip_prefix("https://"));
-        draft.is_none_or(|draft| !DRAFTS.contains(&draft))
-    };
+    let known = |draft: &str| DRAFTS.contains(&draft) || draft == LATEST;
+    let unknown = |draft: &&str| !named(draft).is_some_and(known);
     references
         .find(elsewhere)
         .or_else(|| text("$schema").filter(unknown))

@@ -377,6 +377,10 @@ fn schemas_need_nothing_from_elsewhere() {
             "{said}"
         );
     }
+    let latest = r#"{"$schema": "http://json-schema.org/schema#", "type": "object"}"#;
+    assert!(Chart::read(&schema(latest)).is_ok());
+    let said = refused(&schema(&latest.replace("object", "text")));
+    assert!(said.contains("is no schema: /type: "), "{said}");
     let own = r##"{"properties": {"$ref": {"$ref": "#/a"}}, "a": {}}"##;
     assert!(Chart::read(&schema(own)).is_ok());
     let patterns = |count: usize| {

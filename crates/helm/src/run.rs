@@ -218,15 +218,17 @@ fn last(mut stream: impl Read) -> io::Result<Vec<u8>> {
     }
 }
 
-/// What it said went wrong, without the word that it begins with and its advice about a flag of its own.
+/// What it said went wrong, on one line, without the word that it begins with and its advice about a flag of its own.
 fn words(stderr: &[u8]) -> String {
     const ADVICE: &str = "Use --debug flag to render out invalid YAML";
     let text = String::from_utf8_lossy(stderr);
     let text = text.trim();
     let text = text.strip_prefix("Error: ").unwrap_or(text);
-    let text = text.strip_suffix(ADVICE).unwrap_or(text).trim_end();
-    match text {
-        "" => "it failed without a word".to_owned(),
-        text => text.to_owned(),
+    let text = text.strip_suffix(ADVICE).unwrap_or(text);
+    let lines = text.lines().map(str::trim);
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    match lines[..] {
+        [] => "it failed without a word".to_owned(),
+        _ => lines.join(" "),
     }
 }
