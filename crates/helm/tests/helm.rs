@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,9 +31,18 @@ fn chart(template: &str) -> Vec<u8> {
 }
 
 fn render(template: &str, values: &str, cancel: Cancel<'_>) -> Result<String, HelmError> {
+    render_as("shop", template, values, cancel)
+}
+
+fn render_as(
+    release: &str,
+    template: &str,
+    values: &str,
+    cancel: Cancel<'_>,
+) -> Result<String, HelmError> {
     let helm = Helm::at(&program("helm")).unwrap();
     let rendering = Rendering {
-        release: &"shop".parse().unwrap(),
+        release: &release.parse().unwrap(),
         namespace: &"there".parse().unwrap(),
         chart: &chart(template),
         values: values.as_bytes(),
@@ -84,21 +94,37 @@ fn nothing_of_the_users_is_seen() {
     assert!(others.all(|it| it.starts_with("HELM_BIN=")), "{said}");
 }
 
+/// Whether a program runs that has this argument.
+fn runs(argument: &str) -> bool {
+    let processes = fs::read_dir("/proc").unwrap();
+    // One that has ended in the meantime has none.
+    let lines = processes.filter_map(|it| fs::read(it.unwrap().path().join("cmdline")).ok());
+    let mut lines = lines.map(|line| {
+        line.split(|byte| *byte == 0)
+            .any(|it| it == argument.as_bytes())
+    });
+    lines.any(|has| has)
+}
+
 #[test]
 fn a_template_without_end_is_ended() {
+    const RELEASE: &str = "without-end";
     let without_end = "{{ define \"more\" }}{{ range until 1000 }}{{ template \"most\" }}{{ end }}{{ end }}\
         {{ define \"most\" }}{{ range until 100000000 }}{{ end }}{{ end }}{{ template \"more\" }}";
     let ends = AtomicBool::new(false);
     let started = Instant::now();
     thread::scope(|scope| {
         scope.spawn(|| {
-            thread::sleep(Duration::from_secs(1));
+            while !runs(RELEASE) && started.elapsed() < limits::RENDERING {
+                thread::yield_now();
+            }
             ends.store(true, Ordering::Relaxed);
         });
-        let error = render(without_end, "{}", Cancel::when(&ends)).unwrap_err();
+        let error = render_as(RELEASE, without_end, "{}", Cancel::when(&ends)).unwrap_err();
         assert!(matches!(error, HelmError::Cancelled(_)), "{error:?}");
     });
     assert!(started.elapsed() < limits::RENDERING, "{started:?}");
+    assert!(!runs(RELEASE), "helm goes on");
 
     let helm = Helm::at(&program("helm")).unwrap();
     let home = helm.home().unwrap();
