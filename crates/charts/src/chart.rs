@@ -21,12 +21,29 @@ pub struct Chart {
     pub name: ChartName,
     /// Its version.
     pub version: ChartVersion,
-    /// How many files with definitions of custom resources it has in `crds/`, with those of the charts in it.
+    /// How many [`Self::definition_files`] there are.
     pub definitions: usize,
     values: Map<String, Value>,
     /// The values of the charts in it, those of each below its name.
     values_within: Map<String, Value>,
+    /// The definitions of the charts in it, by their paths in this one.
+    definitions_within: Vec<File>,
     files: Vec<File>,
+}
+
+/// A file of a chart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChartFile<'a> {
+    /// Its path in the chart; what lies in another archive in it is below the path of that.
+    pub path: &'a str,
+    /// What it holds, without a byte order mark.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> From<&'a File> for ChartFile<'a> {
+    fn from(File { path, bytes }: &'a File) -> Self {
+        Self { path, bytes }
+    }
 }
 
 impl Chart {
@@ -72,10 +89,23 @@ impl Chart {
         values
     }
 
-    /// As [`Self::default_values`], of a chart that nothing else is asked of.
-    fn into_default_values(mut self) -> Map<String, Value> {
+    /// The files that Helm takes for definitions of custom resources: those in `crds/`, and behind them those of the charts
+    /// in it, whatever values turn off.
+    pub fn definition_files(&self) -> impl Iterator<Item = ChartFile<'_>> {
+        let own = self.files.iter().filter(|it| is_definition(&it.path));
+        own.chain(&self.definitions_within).map(ChartFile::from)
+    }
+
+    /// Its default values and its definitions, which are all that is kept of a chart at this path of another.
+    fn into_kept(mut self, path: &str) -> (Map<String, Value>, impl Iterator<Item = File>) {
         merge_values(&mut self.values_within, self.values);
-        self.values_within
+        let own = self.files.into_iter();
+        let own = own.filter(|it| is_definition(&it.path));
+        let files = own.chain(self.definitions_within).map(move |file| File {
+            path: format!("{path}/{}", file.path),
+            bytes: file.bytes,
+        });
+        (self.values_within, files)
     }
 }
 
@@ -105,40 +135,48 @@ fn read_files(files: Vec<File>, budget: &mut Budget, depth: usize) -> Result<Cha
     if let Some(file) = find("values.schema.json") {
         schema::check(&file.bytes)?;
     }
-    let mut definitions = files
-        .iter()
-        .filter(|it| it.path.starts_with("crds/"))
-        .count();
     let mut present = BTreeSet::new();
     let mut values_within = Map::new();
+    let mut definitions_within = Vec::new();
     for (name, files) in within(&files) {
         let inner = |mut error: ChartError| {
             error.within.insert(0, name.to_owned());
             error
         };
         let chart = read_inner(name, &files, budget, depth + 1).map_err(inner)?;
-        definitions += chart.definitions;
+        let path = format!("charts/{name}");
         let name = chart.metadata.name.clone();
         // Only the first of several aliases: with all of them, charts in charts could multiply without end.
         let dependency = metadata.dependencies.iter().find(|it| it.name == name);
         let alias = dependency.map(|it| &it.alias).filter(|it| !it.is_empty());
         let below = alias.unwrap_or(&name).clone();
-        values_within.insert(below, chart.into_default_values().into());
+        let (values, definitions) = chart.into_kept(&path);
+        values_within.insert(below, values.into());
+        definitions_within.extend(definitions);
         present.insert(name);
     }
     let mut needed = metadata.dependencies.iter();
     if let Some(missing) = needed.find(|it| !present.contains(&it.name)) {
         return Err(ChartProblem::Dependency(missing.name.clone()).into());
     }
+    let own = files.iter().filter(|it| is_definition(&it.path)).count();
     Ok(Chart {
         name: metadata.chart_name()?,
         version: metadata.chart_version()?,
         metadata,
-        definitions,
+        definitions: own + definitions_within.len(),
         values: values.unwrap_or_default(),
         values_within,
+        definitions_within,
         files,
     })
+}
+
+/// Whether Helm takes a chart's file for definitions of custom resources (its `pkg/chart/v2/chart.go`).
+fn is_definition(path: &str) -> bool {
+    let end = path.rsplit_once('.').map_or("", |(_, end)| end);
+    let ends = ["yaml", "yml", "json"];
+    path.starts_with("crds/") && ends.iter().any(|it| it.eq_ignore_ascii_case(end))
 }
 
 /// What lies in `charts/`, by its first name; by Helm's rule, names that begin with `_` or `.` are no charts, and neither

@@ -20,7 +20,7 @@ mod tests;
 mod values;
 
 pub use artifact::{Artifact, CONFIG, CONTENT, content};
-pub use chart::Chart;
+pub use chart::{Chart, ChartFile};
 pub use error::{ArchiveProblem, ArtifactProblem, ChartError, ChartProblem, IndexProblem};
 pub use ignore::Ignored;
 pub use index::{Listed, find};

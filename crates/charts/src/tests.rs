@@ -92,6 +92,8 @@ fn a_chart_is_read_with_the_charts_in_it() {
             r##"{"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a", "definitions": {"a": true}}"##,
         ),
         file("web/crds/a.yaml", "{}"),
+        file("web/crds/README.md", "# none"),
+        file("web/templates/crds/a.yaml", "{}"),
         entry(b'0', "web/charts/web.tgz", inner.len(), &inner),
         file(
             "web/charts/db/Chart.yaml",
@@ -107,6 +109,35 @@ fn a_chart_is_read_with_the_charts_in_it() {
     assert_eq!(chart.version.tag().as_str(), "1.2.3_build.5");
     assert_eq!(chart.metadata.app_version, "1.1");
     assert_eq!(chart.definitions, 2);
+}
+
+#[test]
+fn definitions_are_found_where_helm_takes_them() {
+    let nested = of(&[
+        ("Chart.yaml", CHART),
+        ("crds/deep/b.YML", "b"),
+        ("charts/db/Chart.yaml", &CHART.replace("web", "db")),
+        ("charts/db/crds/c.json", "c"),
+    ]);
+    let entries = [
+        file("web/Chart.yaml", CHART),
+        entry(b'0', "web/charts/web-1.tgz", nested.len(), &nested),
+        // Helm reads these for no charts, and the file for no definition.
+        file("web/charts/_db/crds/a.yaml", "x"),
+        file("web/charts/.db/crds/a.yaml", "x"),
+        file("web/crds/notes.txt", "x"),
+        file("web/crds/a.yaml", "\u{feff}a"),
+    ];
+    let chart = Chart::read(&archive(&entries)).unwrap();
+    let found = chart.definition_files();
+    let found: Vec<_> = found.map(|it| (it.path, it.bytes)).collect();
+    let expected: [(&str, &[u8]); 3] = [
+        ("crds/a.yaml", b"a"),
+        ("charts/web-1.tgz/crds/deep/b.YML", b"b"),
+        ("charts/web-1.tgz/charts/db/crds/c.json", b"c"),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(chart.definitions, 3);
 }
 
 #[track_caller]
