@@ -27,6 +27,10 @@ const CHARTS: &str = "  charts:
     - {name: db, source: 'dir:chart'}
 ";
 
+const CRD: &str = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: carts.shop.test}, \
+spec: {group: shop.test, scope: Namespaced, names: {plural: carts, kind: Cart}, \
+versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}\n";
+
 /// The example with a chart in two releases; `metadata` is added to its Chart.yaml.
 fn desk(metadata: &str) -> Desk {
     let desk = Desk::with_key();
@@ -40,7 +44,8 @@ fn desk(metadata: &str) -> Desk {
     }
     desk.write("source/chart/Chart.yaml", format!("{chart}{metadata}"));
     desk.write("source/chart/templates/a.yaml", "{{ .Values.image }}");
-    desk.write("source/chart/crds/a.yaml", "{}");
+    desk.write("source/chart/crds/a.yaml", CRD);
+    desk.write("source/chart/crds/README.md", "Carts.");
     desk.write("source/values.yaml", "image: $(image:example-server)\n");
     desk
 }
@@ -146,6 +151,28 @@ fn a_chart_that_needs_something_from_elsewhere_is_not_packed() {
     assert_eq!(refused.code, 1, "{refused:?}");
     let words = "charts/ does not have the dependency `cache`";
     assert!(refused.stderr.contains(words), "{refused:?}");
+    assert!(!desk.path("out.iso").exists());
+}
+
+#[test]
+fn a_chart_with_definitions_that_no_site_could_take_is_not_packed() {
+    let desk = desk("");
+    let webhook = CRD.replace("versions:", "conversion: {strategy: Webhook}, versions:");
+    desk.write("source/chart/crds/a.yaml", format!("{CRD}---\n{webhook}"));
+    desk.write(
+        "source/chart/crds/b.yaml",
+        "{apiVersion: v1, kind: Secret, metadata: {name: a}}",
+    );
+    let refused = desk.solution(&PACK).failure(1);
+    // One chart in two releases is judged once.
+    assert_eq!(refused.matches("error[").count(), 2, "{refused}");
+    for words in [
+        "crds/a.yaml, document 2: defines `carts.shop.test` again, otherwise than before",
+        "crds/b.yaml, document 1: holds `v1` `Secret`",
+    ] {
+        let words = format!("error[charts.definition]: charts/web/chart.tgz: {words}");
+        assert!(refused.contains(&words), "{refused}");
+    }
     assert!(!desk.path("out.iso").exists());
 }
 

@@ -5,7 +5,8 @@ use schemas::{Digest, Image, Solution, Statement};
 use serde_json::Value;
 use signing::Signers;
 
-use crate::operator::Definition;
+use crate::charts::CarriedChart;
+use crate::definitions::Definition;
 use crate::sets::CarriedSet;
 
 /// An archive without errors, for which trusted keys vouch or which was allowed by its id. Only [`crate::check`] makes
@@ -18,6 +19,7 @@ pub struct Accepted {
     pub(crate) definitions: Vec<Definition>,
     pub(crate) roles: Vec<Value>,
     pub(crate) sets: Vec<CarriedSet>,
+    pub(crate) charts: Vec<CarriedChart>,
 }
 
 impl Accepted {
@@ -52,7 +54,8 @@ impl Accepted {
         &self.images
     }
 
-    /// The custom resource definitions in the order of their files.
+    /// The custom resource definitions: those of the operator in the order of their files, then those in `crds/` of charts,
+    /// in the order of the manifest. Each custom resource is defined once.
     #[must_use]
     pub fn crds(&self) -> &[Definition] {
         &self.definitions
@@ -68,6 +71,12 @@ impl Accepted {
     #[must_use]
     pub fn sets(&self) -> &[CarriedSet] {
         &self.sets
+    }
+
+    /// The Helm charts in the order of the manifest.
+    #[must_use]
+    pub fn charts(&self) -> &[CarriedChart] {
+        &self.charts
     }
 
     /// A content of the archive, to be verified while it is read; none when the archive does not have it.

@@ -368,6 +368,12 @@ catalogue! {
         SCHEMA: Error, "charts.schema",
             "the schema of a chart's values is none that Helm could use, or refers to what a site without internet cannot get",
             "correct values.schema.json and put what it refers to into it, or leave it out of the chart";
+        DEFINITION: Error, "charts.definition",
+            "a file in a chart's crds/ holds what an import cannot apply, or defines otherwise what is defined elsewhere",
+            "correct the file in the chart, or leave it out and package the chart again";
+        DEFINITION_METADATA: Warning, "charts.definition-metadata",
+            "a CRD in a chart's crds/ has metadata that an import does not apply",
+            "do without it at the site, or remove it from the chart: an import applies only the name, and labels and annotations that belong to no tool";
         VALUES: Error, "charts.values",
             "the values of a chart, or of its release, are not one mapping",
             "correct the files of values, or the chart's values.yaml, and pack again";

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use archive::{CHARTS, Feature, MANIFEST, OpenError};
 use charts::{Chart, ChartProblem, read_values};
-use schemas::{Capability, ChartRelease, ContentsEntry, Image, ImagePlace, Solution, limits};
+use schemas::{
+    Capability, ChartRelease, ContentsEntry, Digest, Image, ImagePlace, Solution, limits,
+};
 use serde_json::{Map, Value};
 
 use crate::capability;
@@ -13,44 +15,68 @@ use crate::catalogue::charts::{
     ARCHIVE, ARTIFACT, BUDGET, CAPABILITY, DEPENDENCY, IDENTITY, METADATA, MISSING, RELEASE_SIZE,
     SCHEMA, UNEXPECTED, VALUES,
 };
+use crate::definitions::Definitions;
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::rules::{self, PlaceholderNames};
 
 const DIRECTORY: &str = "charts/";
 
-/// Reads and checks all charts. `solution` is none when the manifest could not be read, so that there is nothing to compare
-/// them with.
+/// A release of a Helm chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CarriedChart {
+    /// What the manifest says of it.
+    pub release: ChartRelease,
+    /// The chart's archive.
+    pub archive: Vec<u8>,
+    /// SHA-256 of it.
+    pub digest: Digest,
+    /// The publisher's values, with placeholders.
+    pub values: Map<String, Value>,
+}
+
+/// What the charts are compared with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beside<'a> {
+    pub(crate) images: &'a [Image],
+    /// What the signed statement requires of a reader.
+    pub(crate) requires: &'a [Capability],
+}
+
+/// Reads and checks all charts, and adds the definitions in them. `solution` is none when the manifest could not be read, so
+/// that there is nothing to compare them with.
 pub(crate) fn check(
     files: &Files<'_>,
     solution: Option<&Solution>,
-    images: &[Image],
-    requires: &[Capability],
+    beside: Beside<'_>,
+    definitions: &mut Definitions,
     findings: &mut Findings,
-) -> Result<(), OpenError> {
+) -> Result<Vec<CarriedChart>, OpenError> {
     let Some(solution) = solution else {
-        return Ok(());
+        return Ok(Vec::new());
     };
     capability::check(
         Feature::Charts,
         ["has charts", "has no charts"],
-        (solution, requires),
+        (solution, beside.requires),
         (&CAPABILITY, findings),
     );
     let spec = &solution.spec;
     unexpected(files, &spec.charts, findings);
     let mut judge = Judge {
         files,
-        images: images.iter().map(|it| (&it.place, it)).collect(),
+        images: beside.images.iter().map(|it| (&it.place, it)).collect(),
         placeholders: PlaceholderNames::new(&spec.images, &spec.parameters),
+        definitions,
         findings,
     };
+    let mut carried = Vec::new();
     // That there are more is a finding already.
     for release in spec.charts.iter().take(crate::limits::CHARTS) {
         files.go_on()?;
-        judge.release(release)?;
+        carried.extend(judge.release(release)?);
     }
-    Ok(())
+    Ok(carried)
 }
 
 /// Files that belong to no chart.
@@ -71,25 +97,42 @@ struct Judge<'a> {
     files: &'a Files<'a>,
     images: BTreeMap<&'a ImagePlace, &'a Image>,
     placeholders: PlaceholderNames<'a>,
+    definitions: &'a mut Definitions,
     findings: &'a mut Findings,
 }
 
-impl Judge<'_> {
-    fn release(&mut self, release: &ChartRelease) -> Result<(), OpenError> {
-        let chart = self.chart(release)?;
+/// A chart that could be read, with its archive.
+struct Read<'a> {
+    entry: &'a ContentsEntry,
+    archive: Vec<u8>,
+    chart: Chart,
+}
+
+impl<'a> Judge<'a> {
+    /// A release, if both its files could be read.
+    fn release(&mut self, release: &ChartRelease) -> Result<Option<CarriedChart>, OpenError> {
+        let read = self.chart(release)?;
+        if let Some(Read { entry, chart, .. }) = &read {
+            self.definitions
+                .add_chart(entry, chart, self.files, self.findings)?;
+        }
         let values = self.values(release)?;
-        let (Some(chart), Some(values)) = (chart, values) else {
-            return Ok(());
+        let (Some(read), Some(values)) = (read, values) else {
+            return Ok(None);
         };
-        let (size, most) = (chart.stored_size(&values), charts::limits::RELEASE);
+        let (size, most) = (read.chart.stored_size(&values), charts::limits::RELEASE);
         if size > most {
             let message = format_args!(
                 "Helm would store at least {size} bytes of the release, what it renders not counted; a Secret holds {most}"
             );
-            self.findings
-                .add(&RELEASE_SIZE, archive::chart_path(&release.name), message);
+            self.findings.add(&RELEASE_SIZE, &read.entry.path, message);
         }
-        Ok(())
+        Ok(Some(CarriedChart {
+            release: release.clone(),
+            archive: read.archive,
+            digest: read.entry.digest,
+            values,
+        }))
     }
 
     fn missing(&mut self, path: &impl std::fmt::Display) {
@@ -98,17 +141,17 @@ impl Judge<'_> {
     }
 
     /// The chart, if it can be read.
-    fn chart(&mut self, release: &ChartRelease) -> Result<Option<Chart>, OpenError> {
+    fn chart(&mut self, release: &ChartRelease) -> Result<Option<Read<'a>>, OpenError> {
         let path = archive::chart_path(&release.name);
         let Some(entry) = self.files.get(path.as_str()) else {
             self.missing(&path);
             return Ok(None);
         };
         let limit = charts::limits::ARCHIVE_SIZE;
-        let Some(bytes) = self.files.read(entry, limit, &BUDGET, self.findings)? else {
+        let Some(archive) = self.files.read(entry, limit, &BUDGET, self.findings)? else {
             return Ok(None);
         };
-        let chart = match Chart::read(&bytes) {
+        let chart = match Chart::read(&archive) {
             Ok(chart) => chart,
             Err(error) => {
                 self.findings.add(info(&error.problem), &path, error);
@@ -116,16 +159,20 @@ impl Judge<'_> {
             }
         };
         let (name, version) = (&chart.name, &chart.version);
-        if (name, version) != (&release.chart, &release.version) {
+        if (name, version) == (&release.chart, &release.version) {
+            self.artifact(release, entry, &chart, &archive);
+        } else {
             let message = format_args!(
                 "is `{name}` {version}; manifest.yaml says `{}` {}",
                 release.chart, release.version
             );
             self.findings.add(&IDENTITY, &path, message);
-            return Ok(Some(chart));
         }
-        self.artifact(release, entry, &chart, &bytes);
-        Ok(Some(chart))
+        Ok(Some(Read {
+            entry,
+            archive,
+            chart,
+        }))
     }
 
     /// Compares the artifact among the images with that of the chart. That it is absent is a finding already.

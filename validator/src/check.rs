@@ -152,9 +152,10 @@ impl Checking<'_> {
                 listed,
                 solution,
                 images: content.images.list,
-                definitions: content.operator.definitions,
-                roles: content.operator.roles,
+                definitions: content.definitions,
+                roles: content.roles,
                 sets: content.sets,
+                charts: content.charts,
             }),
             _ => None,
         })

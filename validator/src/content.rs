@@ -1,14 +1,16 @@
-//! Everything that is checked of the listed files: manifest, images, operator, sets, charts. What is read here is read once, and is
+//! Everything that is checked of the listed files: manifest, images, operator, charts, sets. What is read here is read once, and is
 //! what the importer gets.
 
 use archive::OpenError;
 use schemas::{ImageReference, Predicate, Solution};
+use serde_json::Value;
 
+use crate::charts::CarriedChart;
+use crate::definitions::{Definition, Definitions};
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::images::Images;
-use crate::operator::OperatorFiles;
-use crate::sets::{Beside, CarriedSet};
+use crate::sets::CarriedSet;
 use crate::{charts, images, manifest, operator, practice, sets};
 
 /// What the files hold, as far as they could be read.
@@ -16,8 +18,10 @@ use crate::{charts, images, manifest, operator, practice, sets};
 pub(crate) struct Content {
     pub(crate) solution: Option<Solution>,
     pub(crate) images: Images,
-    pub(crate) operator: OperatorFiles,
+    pub(crate) definitions: Vec<Definition>,
+    pub(crate) roles: Vec<Value>,
     pub(crate) sets: Vec<CarriedSet>,
+    pub(crate) charts: Vec<CarriedChart>,
 }
 
 /// Reads and checks the files of the Solution that was signed.
@@ -43,19 +47,28 @@ pub(crate) fn check(
         manifest::check(solution, &signed.id, &present, findings);
     }
     let operator = operator::check(files, solution.as_ref(), findings)?;
-    let beside = Beside {
+    let mut definitions =
+        Definitions::of_operator(operator.definitions, operator.size, operator.cost);
+    let requires = &signed.requires;
+    let beside = charts::Beside {
         images: &images.list,
-        definitions: &operator.definitions,
-        requires: &signed.requires,
+        requires,
+    };
+    let charts = charts::check(files, solution.as_ref(), beside, &mut definitions, findings)?;
+    let definitions = definitions.into_list();
+    let beside = sets::Beside {
+        images: &images.list,
+        definitions: &definitions,
+        requires,
     };
     let sets = sets::check(files, solution.as_ref(), beside, findings)?;
-    let requires = &signed.requires;
-    charts::check(files, solution.as_ref(), &images.list, requires, findings)?;
     practice::check(solution.as_ref(), &images.places, findings);
     Ok(Content {
         solution,
         images,
-        operator,
+        definitions,
+        roles: operator.roles,
         sets,
+        charts,
     })
 }

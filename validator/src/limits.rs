@@ -13,12 +13,12 @@ pub const IMAGE_CONTENTS: usize = schemas::limits::FILES;
 /// Pairs of an image and a content for each file of the archive. Each pair is a file, so that one for each is the most
 /// that can be right, and with two for each half of what the images need is missing: which half, nobody wants to know.
 pub const CONTENTS_PER_FILE: usize = 2;
-/// Bytes of all files below `operator/` together: ten times the largest operators in use.
+/// Bytes of all files below `operator/` and of the definitions in charts together: ten times those of the largest in use.
 pub const OPERATOR_FILES: u64 = 64 * 1024 * 1024;
 /// Definitions: fifty times as many as the largest operators in use have, and as many as are packed.
 pub const OPERATOR_DEFINITIONS: usize = 10_000;
-/// Values in all files below `operator/` together, keys of maps and expanded aliases included: some ten times those of
-/// the largest operators in use, and 200 MB of memory.
+/// Values in all these files together, keys of maps and expanded aliases included: some ten times those of the largest
+/// operators in use, and 200 MB of memory.
 pub const OPERATOR_VALUES: usize = 2_000_000;
 /// Bytes of text in these values: an alias may stand for a long text, so the files' size alone bounds nothing.
 pub const OPERATOR_TEXT: usize = 64 * 1024 * 1024;

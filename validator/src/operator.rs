@@ -3,31 +3,27 @@
 //! A site learns here, and not from the API server in the middle of an upgrade, that a file is wrong.
 
 use archive::{OpenError, ROLE};
-use schemas::{ArchivePath, ContentsEntry, DocumentCost, OperatorScope, Solution, limits, yaml};
+use schemas::{ContentsEntry, DocumentCost, OperatorScope, Solution, limits, yaml};
 use serde_json::Value;
 
 use crate::catalogue::operator::{IGNORED, UNEXPECTED, YAML};
 use crate::catalogue::practice::TEMPLATE;
+use crate::definitions::Definition;
 use crate::files::Files;
 use crate::finding::Findings;
 use crate::rules::{self, DefinitionNames};
 
 const DIRECTORY: &str = "operator/";
 
-/// A custom resource definition, with the file it stands in.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Definition {
-    /// Its file.
-    pub path: ArchivePath,
-    /// The document.
-    pub document: Value,
-}
-
 /// What the files of an operator hold.
 #[derive(Debug, Default)]
 pub(crate) struct OperatorFiles {
     pub(crate) definitions: Vec<Definition>,
     pub(crate) roles: Vec<Value>,
+    /// Bytes of the files.
+    pub(crate) size: u64,
+    /// What the documents cost.
+    pub(crate) cost: DocumentCost,
 }
 
 /// Reads and checks the files of the operator. `solution` is none when the manifest could not be read.
@@ -49,12 +45,14 @@ pub(crate) fn check(
     }
     let mut loading = Loading {
         files,
-        loaded: OperatorFiles::default(),
-        cost: DocumentCost::default(),
+        loaded: OperatorFiles {
+            size,
+            ..OperatorFiles::default()
+        },
     };
     for entry in files.below(DIRECTORY) {
         loading.load(entry, findings)?;
-        if let Err(problem) = rules::check_cost(loading.cost) {
+        if let Err(problem) = rules::check_cost(loading.loaded.cost) {
             rules::report([problem], "operator", findings);
             return Ok(OperatorFiles::default());
         }
@@ -90,11 +88,10 @@ fn scope(solution: Option<&Solution>) -> OperatorScope {
         .unwrap_or_default()
 }
 
-/// What was read so far, and what it costs.
+/// What was read so far.
 struct Loading<'a> {
     files: &'a Files<'a>,
     loaded: OperatorFiles,
-    cost: DocumentCost,
 }
 
 impl Loading<'_> {
@@ -142,7 +139,7 @@ impl Loading<'_> {
         match yaml::documents(&bytes) {
             Ok(documents) => {
                 for document in &documents {
-                    self.cost.add(document);
+                    self.loaded.cost.add(document);
                 }
                 Ok(Some(documents))
             }

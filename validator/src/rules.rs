@@ -56,7 +56,7 @@ pub use source::{check_references, check_source};
 pub use template::is_set_label;
 
 pub(crate) use budget::{check_cost, check_object_cost, check_object_files};
-pub(crate) use definition::definition;
+pub(crate) use definition::{definition, definition_name};
 pub(crate) use images::repeated;
 pub(crate) use operator::{operator, related_images};
 pub(crate) use problem::report;

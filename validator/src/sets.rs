@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use crate::capability;
 use crate::catalogue::manifests::{CAPABILITY, EMPTY, UNEXPECTED, YAML};
+use crate::definitions::Definition;
 use crate::files::Files;
 use crate::finding::Findings;
-use crate::operator::Definition;
 use crate::rules::{self, ObjectNames, PlaceholderNames, Problem};
 
 const DIRECTORY: &str = "manifests/";
@@ -78,11 +78,13 @@ pub(crate) fn check(
     }
     let mut places = places(files, spec.manifests.as_slice(), findings);
     let mut judge = Judge::new(solution, beside);
+    // Definitions of sets lie elsewhere, and nothing says of which set they are.
+    let mut definitions = beside.definitions.iter();
+    let may_define = definitions.any(|it| archive::is_crd(&it.path));
     let mut sets = Vec::new();
     for set in &spec.manifests {
         let entries = places.remove(set.name.as_str()).unwrap_or_default();
-        // Definitions lie elsewhere, and nothing says of which set they are.
-        if entries.is_empty() && beside.definitions.is_empty() {
+        if entries.is_empty() && !may_define {
             let message = format_args!("there is nothing below {DIRECTORY}{}/", set.name);
             findings.add(&EMPTY, MANIFEST, message);
         }

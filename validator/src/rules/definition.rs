@@ -17,6 +17,11 @@ pub fn is_definition(document: &Value) -> bool {
     kind_of(document) == ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 }
 
+/// The name of a definition, as far as it is one.
+pub(crate) fn definition_name(document: &Value) -> Option<&str> {
+    text(document, "/metadata/name").filter(|_| is_definition(document))
+}
+
 /// Whether a definition needs a webhook to convert its versions, which names one namespace where environments are many.
 #[must_use]
 pub fn converts_by_webhook(document: &Value) -> bool {
@@ -77,7 +82,7 @@ pub struct DefinitionNames(BTreeMap<String, String>);
 impl DefinitionNames {
     /// Adds a definition, and says whether another file has it too.
     pub fn add(&mut self, document: &Value, file: &str) -> Option<Problem> {
-        let name = text(document, "/metadata/name").filter(|_| is_definition(document))?;
+        let name = definition_name(document)?;
         let first = self.0.insert(name.to_owned(), file.to_owned())?;
         Some(Problem::DefinedTwice(name.to_owned(), first))
     }

@@ -1,7 +1,7 @@
 //! The same of an archive with a Helm chart: each case begins with a good one.
 
 use crate::mistakes::Case;
-use crate::source::{Source, edit_bytes};
+use crate::source::{CRD, Source, edit_bytes};
 
 const TGZ: &str = "charts/web/chart.tgz";
 const VALUES: &str = "charts/web/values.yaml";
@@ -11,6 +11,25 @@ const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.2.3\n";
 fn replace(s: &mut Source, chart: &str, files: &[(&str, &str)]) {
     s.chart(&[]);
     s.put(TGZ, Source::package(chart, files));
+}
+
+/// A definition, with more in its metadata and its spec.
+fn crd(name: &str, metadata: &str, spec: &str) -> String {
+    format!(
+        "{{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {{name: {name}.c.test{metadata}}}, \
+         spec: {{group: c.test, scope: Namespaced, names: {{plural: {name}, kind: K{name}}}{spec}, \
+         versions: [{{name: v1, served: true, storage: true, schema: {{openAPIV3Schema: {{type: object, description: '{{{{ .a }}}}'}}}}}}]}}}}\n"
+    )
+}
+
+/// Adds the good chart with these files in `crds/`.
+fn define(s: &mut Source, files: &[(&str, &str)]) {
+    let paths = files.iter();
+    let files: Vec<(String, &str)> = paths
+        .map(|(path, text)| (format!("crds/{path}"), *text))
+        .collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, *text)).collect();
+    s.chart(&files);
 }
 
 /// What no encoder makes less of than half.
@@ -178,6 +197,123 @@ pub(crate) const CASES: &[Case] = &[
             );
         },
         &["charts.artifact"],
+    ),
+    (
+        "definitions",
+        |s| {
+            let both = format!(
+                "{}---\n# nothing\n---\n{}",
+                crd("as", "", ""),
+                crd("bs", "", "")
+            );
+            let json = r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"cs.c.test"},"spec":{"group":"c.test","scope":"Cluster","names":{"plural":"cs","kind":"C"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}"#;
+            let files = [
+                ("a.yaml", &*both),
+                ("deep/a.yml", &crd("as", "", "")),
+                ("c.JSON", json),
+                ("d.yaml", "# nothing"),
+                ("README.md", "{"),
+            ];
+            define(s, &files);
+        },
+        &[],
+    ),
+    (
+        "the definition of the operator",
+        |s| {
+            let own = s.text(CRD);
+            define(s, &[("a.yaml", &own)]);
+        },
+        &[],
+    ),
+    (
+        "another definition than the operator's",
+        |s| {
+            let own = s.text(CRD).replace("kind: Server", "kind: Other");
+            define(s, &[("a.yaml", &own)]);
+        },
+        &["charts.definition"],
+    ),
+    (
+        "two definitions of one name",
+        |s| {
+            let (one, other) = (
+                crd("as", "", ""),
+                crd("as", "", ", preserveUnknownFields: false"),
+            );
+            let inner = format!("{CHART}name: db\n").replace("name: web\n", "");
+            let files = [
+                ("crds/a.yaml", &*one),
+                ("charts/db/Chart.yaml", &inner),
+                ("charts/db/crds/a.yaml", &other),
+            ];
+            s.chart(&files);
+        },
+        &["charts.definition"],
+    ),
+    (
+        "a file of definitions that is not YAML",
+        |s| define(s, &[("a.yaml", "{{- if .Values.crds }}")]),
+        &["charts.definition"],
+    ),
+    (
+        "what is no definition in crds/",
+        |s| {
+            let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}";
+            let old = crd("as", "", "").replace("k8s.io/v1", "k8s.io/v1beta1");
+            define(s, &[("a.yaml", map), ("b.yaml", &old)]);
+        },
+        &["charts.definition", "charts.definition"],
+    ),
+    (
+        "a definition that converts by a webhook",
+        |s| {
+            let webhook = ", conversion: {strategy: Webhook}";
+            define(s, &[("a.yaml", &crd("as", "", webhook))]);
+        },
+        &["charts.definition"],
+    ),
+    (
+        "a name that no object can have",
+        |s| define(s, &[("a.yaml", &crd("As", "", ""))]),
+        &["charts.definition"],
+    ),
+    (
+        "metadata that is not applied",
+        |s| {
+            let kept = ", annotations: {helm.sh/resource-policy: keep, a.test/b: c}";
+            define(s, &[("a.yaml", &crd("as", kept, ""))]);
+        },
+        &["charts.definition-metadata"],
+    ),
+    (
+        "more text than the operator and a chart may have together",
+        |s| {
+            let text = format!("[&a {}{}]", "x".repeat(1_000_000), ", *a".repeat(35));
+            s.put("operator/deploy/crds/large_crd.yaml", text.as_str());
+            define(s, &[("a.yaml", &text)]);
+        },
+        &["operator.crd-kind", "charts.budget"],
+    ),
+    (
+        "a set of nothing beside a chart with definitions",
+        |s| {
+            s.carry();
+            s.remove("manifests/notes/0001-configmap-notes.yaml");
+            s.remove(CRD);
+            define(s, &[("a.yaml", &crd("as", "", ""))]);
+            s.edit(
+                "manifest.yaml",
+                "[{name: web, chart: web",
+                "[{name: shop, chart: web",
+            );
+            for file in ["chart.tgz", "values.yaml"] {
+                let bytes = s.files[&format!("charts/web/{file}")].clone();
+                s.put(&format!("charts/shop/{file}"), bytes);
+                s.remove(&format!("charts/web/{file}"));
+            }
+        },
+        &["manifests.empty"],
     ),
     (
         "more than a Secret holds",

@@ -10,7 +10,7 @@ use validator::{AllowUnsigned, Depth, Options, Report, Signatures, Trusting, Ver
 use watch::{Cancel, Progress, Watch};
 
 use crate::archives::{Archive, ids, key, options};
-use crate::source::{MANIFEST, Source, child, id, index, sha256};
+use crate::source::{CRD, MANIFEST, Source, child, id, index, sha256};
 
 /// The findings that the tests below produce.
 pub(crate) const PRODUCED: &[&str] = &[
@@ -151,6 +151,32 @@ fn an_accepted_archive_gives_everything_the_import_needs() {
         assert_eq!(&bytes, b"layer for arm64");
         assert!(accepted.blob(&sha256(b"nowhere")).is_none());
     }
+}
+
+#[test]
+fn an_accepted_archive_gives_charts_and_their_definitions() {
+    let mut source = Source::good();
+    let own = source.text(CRD);
+    let other = own.replace("servers", "others").replace("Server", "Other");
+    let both = format!("{own}---\n{other}");
+    source.chart(&[("crds/a.yaml", &both), ("charts/_a/crds/a.yaml", "x")]);
+    let accepted = Archive::signed(&source).report().accept().unwrap();
+    let found = accepted.crds().iter();
+    let found = found.map(|it| (it.path.as_str(), &it.document["metadata"]["name"]));
+    let found: Vec<_> = found
+        .map(|(path, name)| (path, name.as_str().unwrap()))
+        .collect();
+    let tgz = "charts/web/chart.tgz";
+    let expected = [(CRD, "servers.example.test"), (tgz, "others.example.test")];
+    assert_eq!(found, expected);
+    let [chart] = accepted.charts() else {
+        panic!("{:?}", accepted.charts());
+    };
+    assert_eq!(chart.release, accepted.manifest().spec.charts[0]);
+    assert_eq!(chart.archive, source.files[tgz]);
+    assert_eq!(chart.digest, sha256(&chart.archive));
+    let tag = &chart.values["image"]["tag"];
+    assert_eq!(tag, "$(image.tag:server)");
 }
 
 #[test]
