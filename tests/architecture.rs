@@ -157,7 +157,7 @@ const SPOKEN: &[(&str, &str)] = &[
         "crates/sources/src/cache/mod.rs",
         "CACHEDIR.TAG says whose it is",
     ),
-    ("crates/release/src/chart.rs", NOTES),
+    ("crates/release/src/charts.rs", NOTES),
     ("crates/release/src/choose.rs", NOTES),
     ("crates/release/src/definitions.rs", NOTES),
     ("crates/release/src/fields.rs", NOTES),

@@ -7,6 +7,7 @@
 mod archive;
 mod cluster;
 mod fixes;
+mod helmfiles;
 mod keys;
 mod logins;
 mod pack;

@@ -80,6 +80,10 @@ impl Judge for ReleaseError {
     fn answer(&self) -> Answer {
         match self {
             Self::Manifests(error) => error.answer(),
+            Self::Helmfile(error) => error.answer(),
+            Self::OtherBytes(_) => {
+                no("give one of the charts another version, or have both releases use one")
+            }
             Self::Bundle(_) => no("make an operator of it: `--as operator`"),
             Self::NoOperator => no(
                 "give the file with the operator's Deployment, or use `solution init DIR` and write spec.images by hand for a Solution without one",

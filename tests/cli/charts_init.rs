@@ -72,7 +72,7 @@ web-shop/values-2.yaml
 }
 
 /// Serves a repository with this chart, and gives its address.
-fn repository(chart: Vec<u8>) -> String {
+pub(crate) fn repository(chart: Vec<u8>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap();
     let digest = Digest::new(Sha256::digest(&chart).into()).hex();

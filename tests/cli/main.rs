@@ -13,6 +13,7 @@ mod damage;
 mod developers;
 mod earlier;
 mod future;
+mod helmfiles;
 mod help;
 mod image_map;
 mod input;

@@ -1,17 +1,12 @@
 //! `solution init --chart`: a source tree that carries one release of a Helm chart.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use schemas::{
-    API_VERSION, ChartName, ChartSource, ChartVersion, ReleaseName, SolutionId, SolutionSource,
-};
+use schemas::{ChartName, ChartSource, ChartVersion, ReleaseName, SourceChart, Strategy};
 
-use crate::notes::{Note, Weight};
 use crate::paths::{NOTES, SOURCE};
-use crate::write::quoted;
-use crate::{ReleaseError, SourceTree, Wishes, display_name, identity, write};
+use crate::{ReleaseError, SourceTree, Wishes, charts, identity, write};
 
 /// A chart that a tree is to carry.
 #[derive(Clone, Debug)]
@@ -33,20 +28,20 @@ pub struct PublishedChart {
 /// Makes a source tree that carries a chart.
 pub fn chart(chart: &PublishedChart, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
     let id = identity::of_chart(&chart.name, &chart.version).choose(wishes)?;
-    let release = release_name(&chart.name);
-    let text = text(&id, chart, &release);
-    let source = SolutionSource::from_slice(text.as_bytes()).map_err(|_| ReleaseError::Spelling)?;
-    let text = write::checked(&source, text)?;
-    let as_meant = match &source.spec.charts[..] {
-        [read] => {
-            (&read.name, &read.source, &read.values) == (&release, &chart.source, &chart.values)
-        }
-        _ => false,
+    let release = SourceChart {
+        name: release_name(&chart.name),
+        source: chart.source.clone(),
+        values: chart.values.clone(),
+        render: Vec::new(),
+        unused_images: Vec::new(),
+        namespace: None,
+        strategy: Strategy::Managed,
+        needs: Vec::new(),
+        timeout: None,
     };
-    if !as_meant || source.id().ok().as_ref() != Some(&id) {
-        return Err(ReleaseError::Spelling);
-    }
-    let notes = notes();
+    let source = charts::source(&id, vec![release]);
+    let text = charts::text(&source, write::CHART, &chart.called)?;
+    let notes = charts::notes();
     let mut files = chart.files.clone();
     let undecided = write::undecided(&id, write::CHART, &chart.called, &notes);
     files.insert(NOTES.to_owned(), undecided);
@@ -65,59 +60,6 @@ fn release_name(chart: &ChartName) -> ReleaseName {
     let end = label.len().min(schemas::limits::RELEASE_NAME);
     let name = label[..end].trim_end_matches('-').parse();
     name.expect("the name of a chart is a DNS label but for its separators and its length")
-}
-
-fn notes() -> Vec<Note> {
-    let note = |about, text| Note::new(Weight::Decide, about, text);
-    vec![
-        note(
-            "images",
-            "`spec.images` lists none yet. `solution pack --add-images` adds those that the chart names; add those that its programs start without naming them",
-        ),
-        note(
-            "values",
-            "the chart pulls from its own registries unless its values say otherwise. Where it asks for an image, write a placeholder, such as `repository: $(image.repository:NAME)` and `tag: $(image.tag:NAME)`",
-        ),
-    ]
-}
-
-fn text(id: &SolutionId, chart: &PublishedChart, release: &ReleaseName) -> String {
-    let (key, shown) = display_name(id.name(), None);
-    let (name, version) = (quoted(id.name().as_str()), id.version().to_string());
-    let mut text = format!(
-        "# Made by `solution init --chart` of `{}`.
-apiVersion: {API_VERSION}
-kind: SolutionSource
-metadata:
-  name: {name}
-  annotations:
-    {key}: {}
-spec:
-  version: {}
-  # Optional. The versions that a site can upgrade from.
-  # upgradeFrom: '>=0.0.1'
-
-  # Every image that the chart runs. `solution pack --add-images` adds those that it names.
-  images: []
-
-  charts:
-    - name: {}
-      source: {}
-",
-        manifests::shown(&chart.called),
-        quoted(&shown),
-        quoted(&version),
-        quoted(release.as_str()),
-        quoted(&chart.source.to_string()),
-    );
-    let values = chart.values.iter().map(|it| quoted(&it.to_string_lossy()));
-    let values: Vec<String> = values.collect();
-    // Writing to a String cannot fail.
-    let _ = match &values[..] {
-        [] => writeln!(text, "      # values: [values.yaml]"),
-        values => writeln!(text, "      values: [{}]", values.join(", ")),
-    };
-    text
 }
 
 #[cfg(test)]

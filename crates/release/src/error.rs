@@ -6,12 +6,20 @@ use std::path::PathBuf;
 use manifests::{DocumentPlace, ManifestsError};
 use validator::rules::Problem;
 
+use crate::helmfile::HelmfileError;
+
 /// Why there is no draft.
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
     /// The files cannot be read as objects.
     #[error(transparent)]
     Manifests(#[from] ManifestsError),
+    /// A helmfile that cannot be taken over.
+    #[error(transparent)]
+    Helmfile(#[from] HelmfileError),
+    /// Two charts of one name and version that are not the same.
+    #[error("two releases have charts that would both be `{0}`, and differ")]
+    OtherBytes(String),
     /// An object whose name cannot be one.
     #[error(
         "{place} holds {what}, whose name Kubernetes would not accept; correct `metadata.name`"

@@ -58,6 +58,14 @@ pub(crate) fn of_chart<'a>(name: &'a ChartName, version: &'a ChartVersion) -> Ca
     }
 }
 
+/// What a Solution that carries the releases of a helmfile may be called: as its directory is.
+pub(crate) fn of_helmfile<'a>(directory: &'a str, version: &'a str) -> Candidates<'a> {
+    Candidates {
+        names: vec![directory],
+        versions: vec![version],
+    }
+}
+
 /// How many of the names that labels give are compared with those of workloads.
 const CALLED: usize = 100;
 

@@ -2,7 +2,8 @@
 //! only [`SourceTree::write`] and [`update`] touch the disk.
 //!
 //! [`carry`] takes the release as it is. [`draft`] makes an operator of it: what a Solution has a place for is taken as it
-//! stands; what has none is said, never changed silently. [`chart()`] refers to a Helm chart.
+//! stands; what has none is said, never changed silently. [`chart()`] refers to a Helm chart, and [`carry_helmfile`] to those of
+//! a helmfile.
 //!
 //! This crate must not know how archives are packed, nor the network, the terminal, the environment or the clock.
 
@@ -10,6 +11,7 @@ mod bundle;
 mod carried;
 mod changes;
 mod chart;
+mod charts;
 mod choose;
 mod container;
 mod contents;
@@ -18,10 +20,12 @@ mod edit;
 mod error;
 mod fields;
 mod find;
+mod helmfile;
 mod identity;
 mod images;
 mod left;
-mod limits;
+pub mod limits;
+mod listed;
 mod merge;
 mod namespaces;
 mod naming;
@@ -57,6 +61,11 @@ pub use carried::carry;
 pub use changes::Changes;
 pub use chart::{PublishedChart, chart};
 pub use error::ReleaseError;
+pub use helmfile::{
+    Helmfile, HelmfileError, HelmfilePlace, HelmfileProblem, ListedChart, ListedRelease,
+    ListedValues,
+};
+pub use listed::{ChartRead, Copied, Reads, carry_helmfile};
 pub use notes::{Note, Weight};
 pub use update::{Renewed, update};
 

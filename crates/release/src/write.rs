@@ -242,13 +242,12 @@ pub(crate) fn undecided(id: &SolutionId, given: &str, release: &str, notes: &[No
     text.into_bytes()
 }
 
-/// NOTES.md of an operator's release.
-pub(crate) fn notes(
-    id: &SolutionId,
-    release: &str,
-    images: &DraftImages,
-    notes: &[Note],
-) -> Vec<u8> {
+/// NOTES.md of a release of which something was left out or chosen.
+pub(crate) fn made(id: &SolutionId, release: &str, notes: &[Note]) -> Vec<u8> {
+    by_weight(id, release, notes).into_bytes()
+}
+
+fn by_weight(id: &SolutionId, release: &str, notes: &[Note]) -> String {
     let mut text = String::new();
     push!(text, "# {} {}\n", id.name(), id.version());
     push!(
@@ -270,6 +269,17 @@ pub(crate) fn notes(
             push!(text, "{mark}**{}**: {}", note.about, note.text);
         }
     }
+    text
+}
+
+/// NOTES.md of an operator's release.
+pub(crate) fn notes(
+    id: &SolutionId,
+    release: &str,
+    images: &DraftImages,
+    notes: &[Note],
+) -> Vec<u8> {
+    let mut text = by_weight(id, release, notes);
     push!(
         text,
         "\n## Images\n\n| image | reference | asked for by |\n|---|---|---|"

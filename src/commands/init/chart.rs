@@ -75,15 +75,24 @@ fn source(called: &str) -> Result<ChartSource, Failure> {
     {
         return called.parse().map_err(Failure::usage);
     }
-    let path = PathBuf::from(called);
-    Ok(if path.is_dir() {
+    Ok(on_disk(called.into()))
+}
+
+/// A chart of this disk, a directory or packed.
+pub(super) fn on_disk(path: PathBuf) -> ChartSource {
+    if path.is_dir() {
         ChartSource::Dir(path)
     } else {
         ChartSource::File(path)
-    })
+    }
 }
 
-fn read(arguments: &Arguments, source: &ChartSource, output: Output) -> Result<ReadChart, Failure> {
+/// Reads a chart, wherever it is.
+pub(super) fn read(
+    arguments: &Arguments,
+    source: &ChartSource,
+    output: Output,
+) -> Result<ReadChart, Failure> {
     let cache = request::cache_in(environment::cache(), &environment::scratch())?;
     let remote = request::remote(&arguments.reach)?;
     let read = progress::watched(output, "chart", watch::show, |watch| {
@@ -96,10 +105,7 @@ fn read(arguments: &Arguments, source: &ChartSource, output: Output) -> Result<R
 fn values(given: &[PathBuf]) -> Result<Vec<(String, Vec<u8>)>, Failure> {
     let mut read = Vec::new();
     for (number, path) in (1..).zip(given) {
-        let bytes = files::read(path, limits::YAML_SIZE)?;
-        charts::read_values(&bytes)
-            .with_context(|| format!("`{}` cannot be the values of a chart", path.display()))
-            .map_err(Failure::no)?;
+        let bytes = values_of(path)?;
         let name = match given.len() {
             1 => "values.yaml".to_owned(),
             _ => format!("values-{number}.yaml"),
@@ -107,6 +113,15 @@ fn values(given: &[PathBuf]) -> Result<Vec<(String, Vec<u8>)>, Failure> {
         read.push((name, bytes));
     }
     Ok(read)
+}
+
+/// The bytes of a file with values.
+pub(super) fn values_of(path: &Path) -> Result<Vec<u8>, Failure> {
+    let bytes = files::read(path, limits::YAML_SIZE)?;
+    charts::read_values(&bytes)
+        .with_context(|| format!("`{}` cannot be the values of a chart", path.display()))
+        .map_err(Failure::no)?;
+    Ok(bytes)
 }
 
 fn show(made: &Made<'_>, directory: &Path) {

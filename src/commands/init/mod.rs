@@ -1,6 +1,7 @@
-//! `solution init`: a source tree to begin with, from a template, from a release or for a chart.
+//! `solution init`: a source tree to begin with, from a template, from a release or a helmfile, or for a chart.
 
 mod chart;
+mod helmfile;
 mod release;
 mod update;
 
@@ -24,7 +25,7 @@ const WITH_CHART: &str = "Only with --chart";
 /// The heading of what says something about either.
 const WITH_EITHER: &str = "Only with --from or --chart";
 
-/// Write a ready-to-pack source tree: from a template, from the manifests of a release, or for a Helm chart
+/// Write a ready-to-pack source tree: from a template, from the manifests of a release, from a helmfile, or for a Helm chart
 #[derive(Args, Debug)]
 #[command(after_help = "\
 With --from, the release's rendered manifests lie in the tree as they are, and solution.yaml lists every image that \
@@ -34,6 +35,8 @@ With --chart, the tree carries a Helm chart as it is: one in a registry or repos
 packing; one on this disk is copied. To carry what it renders to instead: \
 helm template NAME CHART --include-crds > release.yaml, and --from release.yaml
 
+With --from and a helmfile (helmfile*.yaml, without `kind`), the tree carries the chart and values of each release that it lists. Nothing in it is expanded or run: templates, hooks, secrets and whatever else is not taken over are refused.
+
 With --as operator, an import makes the operator anew from what solution.yaml says of it; NOTES.md says what was chosen, \
 what to decide, and what of the release was left out.
 
@@ -42,6 +45,7 @@ Examples:
   solution init --from cert-manager.yaml
   solution init --from cert-manager-v1.17.0.yaml cert-manager --update
   solution init --from bundle.yaml prometheus --version 0.77.1
+  solution init --from helmfile.yaml shop --version 1.0.0
   solution init --chart oci://ghcr.io/stefanprodan/charts/podinfo:6.7.0
   solution init --chart https://stefanprodan.github.io/podinfo#podinfo@6.7.0 --values values.yaml web
   solution init --chart ./podinfo-6.7.0.tgz web --version 1.0.0
@@ -51,7 +55,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "DIR", required_unless_present_any = ["from", "chart"])]
     directory: Option<PathBuf>,
 
-    /// The release: a file of YAML documents, a directory of them, or an OLM bundle
+    /// The release: a file of YAML documents, a directory of them, or an OLM bundle; or a helmfile
     #[arg(long, value_name = "FILE|DIR")]
     from: Option<PathBuf>,
 
@@ -101,6 +105,11 @@ enum Taken {
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if let Some(chart) = &arguments.chart {
         return chart::run(arguments, chart, output);
+    }
+    if let Some(from) = &arguments.from
+        && helmfile::is_one(from)?
+    {
+        return helmfile::run(arguments, from, output);
     }
     if arguments.reach.plain_http || !arguments.reach.ca_file.is_empty() {
         let message =

@@ -3,6 +3,7 @@
 
 mod carried;
 mod container;
+mod helmfile;
 mod hostile;
 mod release;
 mod rights;

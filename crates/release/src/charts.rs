@@ -1,0 +1,122 @@
+//! `solution.yaml` of a tree that carries charts.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use manifests::shown;
+use schemas::{API_VERSION, Metadata, SolutionId, SolutionSource, SourceChart, SourceSpec};
+
+use crate::notes::{Note, Weight};
+use crate::write::{self, quoted};
+use crate::{ReleaseError, display_name};
+
+/// What `solution.yaml` says.
+pub(crate) fn source(id: &SolutionId, charts: Vec<SourceChart>) -> SolutionSource {
+    SolutionSource {
+        api_version: API_VERSION.to_owned(),
+        kind: "SolutionSource".to_owned(),
+        metadata: Metadata {
+            name: id.name().clone(),
+            annotations: BTreeMap::from([display_name(id.name(), None)]),
+            labels: BTreeMap::new(),
+        },
+        spec: SourceSpec {
+            version: id.version().clone(),
+            images: Vec::new(),
+            operator: None,
+            crds: "operator/deploy/crds".into(),
+            roles: archive::ROLE.into(),
+            manifests: Vec::new(),
+            charts,
+            parameters: BTreeMap::new(),
+            upgrade_from: None,
+            expires: None,
+        },
+    }
+}
+
+/// What is left to do, whatever the charts are.
+pub(crate) fn notes() -> Vec<Note> {
+    let note = |about, text| Note::new(Weight::Decide, about, text);
+    vec![
+        note(
+            "images",
+            "`spec.images` lists none yet. `solution pack --add-images` adds those that a chart names; add those that its programs start without naming them",
+        ),
+        note(
+            "values",
+            "a chart pulls from its own registries unless its values say otherwise. Where it asks for an image, write a placeholder, such as `repository: $(image.repository:NAME)` and `tag: $(image.tag:NAME)`",
+        ),
+    ]
+}
+
+/// A line of `solution.yaml`, or several.
+macro_rules! push {
+    ($text:expr, $($argument:tt)*) => {
+        // Writing to a String cannot fail.
+        let _ = writeln!($text, $($argument)*);
+    };
+}
+
+/// The text of the file. `given` is the option by which `called` was given.
+pub(crate) fn text(
+    source: &SolutionSource,
+    given: &str,
+    called: &str,
+) -> Result<Vec<u8>, ReleaseError> {
+    let mut text = format!(
+        "# Made by `solution init {given}` of `{}`.\n",
+        shown(called)
+    );
+    let SolutionSource {
+        api_version,
+        kind,
+        metadata,
+        spec,
+    } = source;
+    let name = quoted(metadata.name.as_str());
+    push!(text, "apiVersion: {api_version}\nkind: {kind}\nmetadata:");
+    push!(text, "  name: {name}\n  annotations:");
+    for (key, value) in &metadata.annotations {
+        push!(text, "    {key}: {}", quoted(value));
+    }
+    let version = quoted(&spec.version.to_string());
+    push!(
+        text,
+        "spec:
+  version: {version}
+  # Optional. The versions that a site can upgrade from.
+  # upgradeFrom: '>=0.0.1'
+
+  # Every image that the charts run. `solution pack --add-images` adds those that they name.
+  images: []
+
+  charts:"
+    );
+    for chart in &spec.charts {
+        push_chart(chart, &mut text);
+    }
+    write::checked(source, text)
+}
+
+fn push_chart(chart: &SourceChart, text: &mut String) {
+    let list = |texts: Vec<String>| texts.join(", ");
+    push!(text, "    - name: {}", quoted(chart.name.as_str()));
+    push!(text, "      source: {}", quoted(&chart.source.to_string()));
+    let values = chart.values.iter().map(|it| quoted(&it.to_string_lossy()));
+    if chart.values.is_empty() {
+        push!(text, "      # values: [values.yaml]");
+    } else {
+        push!(text, "      values: [{}]", list(values.collect()));
+    }
+    if let Some(namespace) = &chart.namespace {
+        push!(text, "      namespace: {}", quoted(namespace.as_str()));
+    }
+    if !chart.needs.is_empty() {
+        let needs = chart.needs.iter().map(|it| quoted(it.as_str()));
+        push!(text, "      needs: [{}]", list(needs.collect()));
+    }
+    if let Some(timeout) = &chart.timeout {
+        push!(text, "      timeout: {}", quoted(timeout.as_str()));
+    }
+}

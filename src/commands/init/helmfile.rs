@@ -1,0 +1,181 @@
+//! `solution init --from HELMFILE`: a source tree that carries the releases of a helmfile.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use packager::ReadChart;
+use release::{ChartRead, Copied, Helmfile, Note, Reads, Weight};
+use schemas::{ChartSource, ReleaseName, SolutionName, Version, limits};
+use serde::Serialize;
+
+use super::{Arguments, chart, show_files, wishes};
+use crate::args::Output;
+use crate::commands::give;
+use crate::failure::{Failure, Outcome};
+use crate::render;
+
+/// What was made of a helmfile.
+#[derive(Serialize)]
+struct Made<'a> {
+    solution: &'a SolutionName,
+    version: &'a Version,
+    releases: Vec<Release<'a>>,
+    files: &'a [PathBuf],
+    notes: &'a [Note],
+}
+
+/// A release that is carried.
+#[derive(Serialize)]
+struct Release<'a> {
+    name: &'a ReleaseName,
+    source: &'a ChartSource,
+}
+
+/// Whether what is given is a helmfile, and not manifests.
+pub(super) fn is_one(from: &Path) -> Result<bool, Failure> {
+    let name = file_name(from);
+    if !Helmfile::is_named(&name) || !from.is_file() {
+        return Ok(false);
+    }
+    Ok(Helmfile::is_in(&files::read(
+        from,
+        limits::YAML_STREAM_SIZE,
+    )?))
+}
+
+fn file_name(from: &Path) -> String {
+    let name = from.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<Outcome, Failure> {
+    refuse_others(arguments)?;
+    let helmfile = Helmfile::read(&file_name(from), &files::read(from, limits::YAML_SIZE)?)
+        .map_err(release::ReleaseError::from)?;
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Failure::from(files::failed(&path, source))
+    };
+    let beside = match from.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let root = fs::canonicalize(beside).map_err(failed(beside))?;
+    let called = file_name(&root);
+    let mut disk = Disk {
+        arguments,
+        beside,
+        root: &root,
+        output,
+        left: release::limits::HELMFILE_COPIES,
+    };
+    let tree = release::carry_helmfile(&helmfile, &called, &wishes(arguments), &mut disk)?;
+    let named = arguments.directory.as_deref();
+    let directory = named.unwrap_or(Path::new(tree.id.name().as_str()));
+    let written = tree.write(directory)?;
+    let releases = tree.source.spec.charts.iter();
+    let made = Made {
+        solution: tree.id.name(),
+        version: tree.id.version(),
+        releases: releases
+            .map(|it| Release {
+                name: &it.name,
+                source: &it.source,
+            })
+            .collect(),
+        files: &written,
+        notes: &tree.notes,
+    };
+    Ok(give(output, &made, |made| show(made, directory)))
+}
+
+/// Refuses what only says something about manifests.
+fn refuse_others(arguments: &Arguments) -> Result<(), Failure> {
+    let taken = arguments.taken.map(|_| "--as");
+    let update = arguments.update.then_some("--update");
+    let deployment = arguments.deployment.as_ref().map(|_| "--deployment");
+    match taken.or(update).or(deployment) {
+        None => Ok(()),
+        Some(option) => {
+            let message = format!("`{option}` is about manifests, and a helmfile is given");
+            Err(Failure::usage(message).hint(format!("leave `{option}` out")))
+        }
+    }
+}
+
+/// The files that a helmfile names.
+struct Disk<'a> {
+    arguments: &'a Arguments,
+    /// The helmfile's directory, as it was given.
+    beside: &'a Path,
+    /// The same, without links.
+    root: &'a Path,
+    output: Output,
+    /// Bytes that may still be copied.
+    left: u64,
+}
+
+impl Disk<'_> {
+    /// Where a path of the helmfile leads, as short as it can be said.
+    fn path(&self, path: &Path) -> PathBuf {
+        self.beside.join(path).components().collect()
+    }
+
+    fn copied(&mut self, path: &Path, bytes: Vec<u8>) -> Result<Copied, Failure> {
+        let size = bytes.len() as u64;
+        self.left = self.left.checked_sub(size).ok_or_else(|| {
+            let most = release::limits::HELMFILE_COPIES >> 20;
+            let path = path.display();
+            let message = format!("with `{path}`, more than {most} MiB would be copied");
+            Failure::no(anyhow::anyhow!(message))
+                .hint("make several Solutions of it, or take the largest charts from a registry")
+        })?;
+        let real = fs::canonicalize(path).map_err(|source| files::failed(path, source))?;
+        let outside = !real.starts_with(self.root);
+        Ok(Copied { bytes, outside })
+    }
+
+    fn read(&self, source: &ChartSource) -> Result<(ChartRead, Vec<u8>), Failure> {
+        let read = chart::read(self.arguments, source, self.output)?;
+        let ReadChart {
+            name,
+            version,
+            archive,
+        } = read;
+        Ok((ChartRead { name, version }, archive))
+    }
+}
+
+impl Reads for Disk<'_> {
+    type Error = Failure;
+
+    fn local_chart(&mut self, path: &Path) -> Result<(ChartRead, Copied), Failure> {
+        let path = self.path(path);
+        let (chart, archive) = self.read(&chart::on_disk(path.clone()))?;
+        Ok((chart, self.copied(&path, archive)?))
+    }
+
+    fn chart(&mut self, source: &ChartSource) -> Result<ChartRead, Failure> {
+        self.read(source).map(|(chart, _)| chart)
+    }
+
+    fn values(&mut self, path: &Path) -> Result<Copied, Failure> {
+        let path = self.path(path);
+        let bytes = chart::values_of(&path)?;
+        self.copied(&path, bytes)
+    }
+}
+
+fn show(made: &Made<'_>, directory: &Path) {
+    show_files(made.files);
+    let releases = render::count(made.releases.len(), "release");
+    render::note!("{} {}: {releases}", made.solution, made.version);
+    let of = |weight| made.notes.iter().filter(move |note| note.weight == weight);
+    for note in of(Weight::Lost) {
+        render::note!("left out: {}: {}", note.about, note.text);
+    }
+    let directory = directory.display();
+    render::note!(
+        "next: read {directory}/NOTES.md and {directory}/solution.yaml, list the images with `solution pack {directory} --add-images`, then `solution pack {directory} -o FILE --key KEY`"
+    );
+}
