@@ -35,7 +35,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), ChartProblem> {
         let (size, most) = (bytes.len(), limits::SCHEMA);
         return wrong(format!("has {size} bytes; at most {most} are read"));
     }
-    let mut document: Value = match json::from_slice(bytes) {
+    let document: Value = match json::from_slice(bytes) {
         Ok(document) => document,
         Err(error) => return wrong(format!("cannot be read: {error}")),
     };
@@ -63,7 +63,6 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), ChartProblem> {
             "has {references} references; at most {most} are read"
         ));
     }
-    name_latest(&mut document);
     let patterns = PatternOptions::regex().size_limit(limits::PATTERN);
     // Programs differ in what they know of formats.
     let options = jsonschema::options()
@@ -74,28 +73,6 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), ChartProblem> {
         Ok(_) => Ok(()),
         Err(error) => wrong(format!("is no schema: {}", said(&error))),
     }
-}
-
-/// Names the latest draft where a schema leaves open which one that is, as Helm's compiler does.
-fn name_latest(document: &mut Value) {
-    let mut left = vec![document];
-    while let Some(next) = left.pop() {
-        match next {
-            Value::Array(list) => left.extend(list),
-            Value::Object(fields) => {
-                let draft = fields.get_mut("$schema");
-                if let Some(draft) = draft.filter(|it| it.as_str().is_some_and(is_latest)) {
-                    *draft = format!("https://{}", DRAFTS[DRAFTS.len() - 1]).into();
-                }
-                left.extend(fields.values_mut());
-            }
-            _ => {}
-        }
-    }
-}
-
-fn is_latest(draft: &str) -> bool {
-    named(draft) == Some(LATEST)
 }
 
 /// The address of a draft without what is written in several ways.
