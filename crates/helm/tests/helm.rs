@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -94,16 +95,16 @@ fn nothing_of_the_users_is_seen() {
     assert!(others.all(|it| it.starts_with("HELM_BIN=")), "{said}");
 }
 
-/// Whether a program runs that has this argument.
-fn runs(argument: &str) -> bool {
-    let processes = fs::read_dir("/proc").unwrap();
-    // One that has ended in the meantime has none.
-    let lines = processes.filter_map(|it| fs::read(it.unwrap().path().join("cmdline")).ok());
-    let mut lines = lines.map(|line| {
+/// The process that has this argument, below `/proc`.
+fn process(argument: &str) -> Option<PathBuf> {
+    let has = |process: &PathBuf| {
+        // One that has ended in the meantime has none.
+        let line = fs::read(process.join("cmdline")).unwrap_or_default();
         line.split(|byte| *byte == 0)
             .any(|it| it == argument.as_bytes())
-    });
-    lines.any(|has| has)
+    };
+    let processes = fs::read_dir("/proc").unwrap();
+    processes.map(|it| it.unwrap().path()).find(has)
 }
 
 #[test]
@@ -115,16 +116,20 @@ fn a_template_without_end_is_ended() {
     let started = Instant::now();
     thread::scope(|scope| {
         scope.spawn(|| {
-            while !runs(RELEASE) && started.elapsed() < limits::RENDERING {
-                thread::yield_now();
-            }
+            let helm = iter::repeat_with(|| process(RELEASE));
+            let in_time = |_: &Option<PathBuf>| started.elapsed() < limits::RENDERING;
+            let helm = helm.take_while(in_time).flatten().next();
+            let seen = helm.map(|helm| fs::read_to_string(helm.join("environ")).unwrap());
             ends.store(true, Ordering::Relaxed);
+            let seen = seen.expect("helm runs");
+            assert!(seen.contains("HELM_PLUGINS="), "{seen}");
+            assert!(!seen.contains("CARGO_MANIFEST_DIR="), "{seen}");
         });
         let error = render_as(RELEASE, without_end, "{}", Cancel::when(&ends)).unwrap_err();
         assert!(matches!(error, HelmError::Cancelled(_)), "{error:?}");
     });
     assert!(started.elapsed() < limits::RENDERING, "{started:?}");
-    assert!(!runs(RELEASE), "helm goes on");
+    assert_eq!(process(RELEASE), None, "helm goes on");
 
     let helm = Helm::at(&program("helm")).unwrap();
     let home = helm.home().unwrap();
