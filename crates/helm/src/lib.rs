@@ -1,7 +1,7 @@
 //! Runs the `helm` program, version 4, apart from everything of the user's and within limits.
 //!
 //! This crate must not know what a chart contains nor what a cluster has: it is given a chart's bytes and says what Helm
-//! said.
+//! said, and it is given what Helm keeps of a release and reads it.
 
 mod error;
 mod home;
@@ -9,9 +9,11 @@ pub mod limits;
 mod program;
 mod render;
 mod run;
+pub mod stored;
 
 pub use error::HelmError;
 pub use home::Home;
 pub use program::Helm;
 pub use render::Rendering;
 pub use run::Run;
+pub use stored::{ReleaseStatus, Stored, StoredError};

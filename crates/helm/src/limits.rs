@@ -15,3 +15,7 @@ pub const VERSION: Duration = Duration::from_secs(20);
 pub const MEMORY: u64 = 4 * 1024 * 1024 * 1024;
 /// How long it has to end by itself once it is asked to: it notes in the cluster that a release failed.
 pub const FAREWELL: Duration = Duration::from_secs(10);
+/// Bytes of a stored release as a cluster returns it: the base64 of 1 MiB, the most that a Secret holds.
+pub const STORED: usize = (1024 * 1024_usize).div_ceil(3) * 4;
+/// Bytes that it may inflate to: the largest charts in use come to some MB, and a bomb of this size to 800 MB.
+pub const STORED_JSON: u64 = 32 * 1024 * 1024;
