@@ -5,15 +5,19 @@
 
 mod error;
 mod home;
+mod install;
 pub mod limits;
 mod program;
 mod render;
+mod renderer;
 mod run;
 pub mod stored;
 
 pub use error::HelmError;
 pub use home::Home;
+pub use install::{Access, Release, Upgrade};
 pub use program::Helm;
 pub use render::Rendering;
+pub use renderer::Renderer;
 pub use run::Run;
 pub use stored::{ReleaseStatus, Stored, StoredError};

@@ -13,8 +13,17 @@ pub const VERSION: Duration = Duration::from_secs(20);
 /// Bytes of address space: Go reserves more than a gigabyte before it does anything, the largest charts in use need 100
 /// MB more. A template can ask for all there is.
 pub const MEMORY: u64 = 4 * 1024 * 1024 * 1024;
-/// How long it has to end by itself once it is asked to: it notes in the cluster that a release failed.
+/// How long it has to end by itself once it is asked to.
 pub const FAREWELL: Duration = Duration::from_secs(10);
+/// The same where it takes back what it had begun, which it does when it is asked to end: pods have half a minute to go by
+/// default, and others have to come up. If it is killed meanwhile, the release stays pending.
+pub const TAKING_BACK: Duration = Duration::from_mins(1);
+/// How many of its waits a change of a release may last. Helm's own time limit counts for each: one for the objects, up to
+/// three for each hook, and the same again when it takes back what failed. Most are over at once, so that this is a limit
+/// for a Helm that hangs, not for one that waits.
+pub const WAITS: u32 = 16;
+/// What such a change may take besides: rendering, and the requests for each object, some hundreds in charts in use.
+pub const REQUESTS: Duration = Duration::from_mins(5);
 /// Bytes of a stored release as a cluster returns it: the base64 of 1 MiB, the most that a Secret holds.
 pub const STORED: usize = (1024 * 1024_usize).div_ceil(3) * 4;
 /// Bytes that it may inflate to: the largest charts in use come to some MB, and a bomb of this size to 800 MB.

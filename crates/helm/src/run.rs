@@ -27,20 +27,27 @@ pub struct Run<'a> {
     pub home: &'a Home,
     /// How long it may take.
     pub time: Duration,
-    /// What its environment has besides: nothing of this program's own comes by itself.
+    /// How long it has to end by itself once it is asked to, before it is killed.
+    pub farewell: Duration,
+    /// What its environment has besides: nothing of this program's own comes by itself. What stands here goes before where
+    /// its files lie, and a later entry before an earlier one.
     pub environment: Vec<(OsString, OsString)>,
+    /// Whether what it writes is wanted; its standard error always is.
+    pub heard: bool,
     verb: &'static str,
     arguments: Vec<OsString>,
 }
 
 impl<'a> Run<'a> {
-    /// A verb that has an hour, and nothing in its environment.
+    /// A verb that has an hour, nothing in its environment, and is heard.
     #[must_use]
     pub fn new(home: &'a Home, verb: &'static str) -> Self {
         Self {
             home,
             time: Duration::from_hours(1),
+            farewell: limits::FAREWELL,
             environment: Vec::new(),
+            heard: true,
             verb,
             arguments: vec![verb.into()],
         }
@@ -76,11 +83,11 @@ struct Heard {
     more: bool,
 }
 
-/// Runs a program, and returns what it wrote.
+/// Runs a program, and returns what it wrote; nothing if that is not wanted.
 ///
 /// # Panics
 ///
-/// Never: both of its streams are piped.
+/// Never: its standard error is piped.
 pub(crate) fn run(program: &Path, run: &Run<'_>, cancel: Cancel<'_>) -> Result<Vec<u8>, HelmError> {
     cancel.go_on()?;
     let mut command = Command::new(program);
@@ -89,7 +96,12 @@ pub(crate) fn run(program: &Path, run: &Run<'_>, cancel: Cancel<'_>) -> Result<V
     command.envs(run.environment.iter().map(|(name, value)| (name, value)));
     // Its own group: an interruption at the terminal is told by us, once.
     command.process_group(0).stdin(Stdio::null());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdout(if run.heard {
+        Stdio::piped()
+    } else {
+        Stdio::null()
+    });
+    command.stderr(Stdio::piped());
     let child = command.spawn().map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => HelmError::Missing(program.to_owned()),
         _ => failed(program, source),
@@ -102,10 +114,9 @@ pub(crate) fn run(program: &Path, run: &Run<'_>, cancel: Cancel<'_>) -> Result<V
     };
     // One that has ended already needs no limit.
     let _ = prlimit(pid(&child.0), Resource::As, memory);
-    let (stdout, stderr) = (child.0.stdout.take(), child.0.stderr.take());
-    let stdout = hear(stdout.expect("it is piped"), first);
-    let stderr = hear(stderr.expect("it is piped"), last);
-    let said = attend(run, &mut child, &stdout, cancel)?;
+    let stdout = child.0.stdout.take().map(|stdout| hear(stdout, first));
+    let stderr = hear(child.0.stderr.take().expect("it is piped"), last);
+    let said = attend(run, &mut child, stdout.as_ref(), cancel)?;
     let status = child.0.wait().map_err(|it| failed(program, it))?;
     match said {
         Some(said) if status.success() => Ok(said),
@@ -124,33 +135,33 @@ pub(crate) fn failed(program: &Path, source: io::Error) -> HelmError {
     }
 }
 
-/// Waits until it has said all and ended: what it said; none if it could not be heard.
+/// Waits until it has said all that is wanted and ended: what it said; none if it could not be heard.
 fn attend(
     run: &Run<'_>,
     child: &mut Guard,
-    stdout: &Receiver<Heard>,
+    stdout: Option<&Receiver<Heard>>,
     cancel: Cancel<'_>,
 ) -> Result<Option<Vec<u8>>, HelmError> {
-    let deadline = Instant::now() + run.time;
+    let started = Instant::now();
     let verb = run.verb;
     let mut heard = None;
     loop {
         if let Err(cancelled) = cancel.go_on() {
-            take_leave(child);
+            take_leave(child, run.farewell);
             return Err(cancelled.into());
         }
-        if Instant::now() >= deadline {
-            take_leave(child);
+        if started.elapsed() >= run.time {
+            take_leave(child, run.farewell);
             let limit = run.time;
             return Err(HelmError::TooLong { verb, limit });
         }
-        if heard.is_some() {
+        let Some(stdout) = stdout.filter(|_| heard.is_none()) else {
             match child.0.try_wait() {
                 Ok(None) => thread::sleep(TICK),
-                _ => return Ok(heard),
+                _ => return Ok(Some(heard.unwrap_or_default())),
             }
             continue;
-        }
+        };
         match stdout.recv_timeout(TICK) {
             Ok(Heard { more: true, .. }) => {
                 let limit = limits::OUTPUT;
@@ -164,13 +175,13 @@ fn attend(
 }
 
 /// Asks it to end, and gives it time to: half done, a release cannot be worked with.
-fn take_leave(child: &mut Guard) {
+fn take_leave(child: &mut Guard, farewell: Duration) {
     if let Some(pid) = pid(&child.0) {
         // It fails if it has ended.
         let _ = kill_process(pid, Signal::TERM);
     }
-    let deadline = Instant::now() + limits::FAREWELL;
-    while Instant::now() < deadline && matches!(child.0.try_wait(), Ok(None)) {
+    let asked = Instant::now();
+    while asked.elapsed() < farewell && matches!(child.0.try_wait(), Ok(None)) {
         thread::sleep(TICK);
     }
 }
@@ -218,17 +229,34 @@ fn last(mut stream: impl Read) -> io::Result<Vec<u8>> {
     }
 }
 
-/// What it said went wrong, on one line, without the word that it begins with and its advice about a flag of its own.
+/// What it said went wrong, on one line, without the word that it begins with and its advice about a flag of its own. What
+/// stands before are notes on the way, and what hooks wrote.
 fn words(stderr: &[u8]) -> String {
     const ADVICE: &str = "Use --debug flag to render out invalid YAML";
     let text = String::from_utf8_lossy(stderr);
     let text = text.trim();
-    let text = text.strip_prefix("Error: ").unwrap_or(text);
+    let error = text.rsplit_once("\nError: ").map(|(_, error)| error);
+    let text = error.or(text.strip_prefix("Error: ")).unwrap_or(text);
     let text = text.strip_suffix(ADVICE).unwrap_or(text);
     let lines = text.lines().map(str::trim);
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     match lines[..] {
         [] => "it failed without a word".to_owned(),
         _ => lines.join(" "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_wrong_is_told_without_what_was_said_before() {
+        let said = |stderr: &str| words(stderr.as_bytes());
+        let stderr = "level=WARN msg=\"upgrade failed\" name=shop\nError: of a hook\nError: UPGRADE FAILED: a\n\n  b\n";
+        assert_eq!(said(stderr), "UPGRADE FAILED: a b");
+        assert_eq!(said("Error: a Error: b\n"), "a Error: b");
+        assert_eq!(said("killed\n"), "killed");
+        assert_eq!(said(" \n"), "it failed without a word");
     }
 }

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use helm::{Helm, HelmError, Rendering, Run, limits};
+use helm::{Access, Helm, HelmError, Release, Renderer, Rendering, Run, Upgrade, limits};
 use watch::Cancel;
 
 /// A program that is there, by its name in `tests/interop/program`.
@@ -150,4 +152,255 @@ fn a_template_that_writes_or_wants_too_much_is_refused() {
     let error = render(all, "{}", Cancel::never()).unwrap_err();
     let said = error.to_string();
     assert!(said.contains("out of memory"), "{said}");
+}
+
+/// A chart with a hook and a test, whose object tells what it is rendered with.
+fn chart_with_hooks() -> Vec<u8> {
+    let files = [
+        ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+        ("values.yaml", "a: built in\n"),
+        (
+            "templates/a.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: object}\n\
+            data: {a: {{ .Values.a | quote }}, upgrade: \"{{ .Release.IsUpgrade }}\"}\n",
+        ),
+        (
+            "templates/b.yaml",
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: hook, annotations: {helm.sh/hook: pre-install}}\n",
+        ),
+        (
+            "templates/c.yaml",
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: test, annotations: {helm.sh/hook: test}}\n",
+        ),
+    ];
+    let files = files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec()));
+    charts::package(&BTreeMap::from(files)).unwrap()
+}
+
+#[test]
+fn a_chart_is_told_that_its_release_is_there() {
+    let helm = Helm::at(&program("helm")).unwrap();
+    for upgrade in [false, true] {
+        let rendering = Rendering {
+            release: &"shop".parse().unwrap(),
+            namespace: &"there".parse().unwrap(),
+            chart: &chart_with_hooks(),
+            values: b"{}",
+            kubernetes: None,
+            api_versions: &[],
+            definitions: true,
+            upgrade,
+        };
+        let said = helm.template(&rendering, Cancel::never()).unwrap();
+        let said = String::from_utf8(said).unwrap();
+        assert!(said.contains(&format!("upgrade: \"{upgrade}\"")), "{said}");
+    }
+}
+
+/// A post-renderer whose path and arguments Helm would take for something else: it keeps what it is sent, and its
+/// arguments, and answers with objects of another name.
+struct Awkward {
+    directory: tempfile::TempDir,
+    program: PathBuf,
+}
+
+impl Awkward {
+    const ARGUMENTS: [&str; 5] = [
+        "$HOME ${HOME}",
+        "",
+        "it's \"quoted\" \\ #",
+        "- a: b",
+        "%41,x\ny",
+    ];
+
+    fn new(last: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let below = directory.path().join("with spaces $HOME '\"\\");
+        fs::create_dir(&below).unwrap();
+        let program = below.join("it ${PATH}");
+        let script = format!(
+            "#!/bin/sh\ncd \"${{0%/*}}/..\" || exit 1\n\
+            printf '%s|' \"$@\" > arguments\ntee sent | sed 's/name: \\(object\\|hook\\|test\\)/name: other-\\1/'\n{last}\n"
+        );
+        // Written by another process: a program that this one has open for writing, even in a thread's fork, cannot be run.
+        let write = r#"printf '%s' "$2" > "$1" && chmod 755 "$1""#;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", write, "sh"]).arg(&program).arg(script);
+        assert!(shell.status().unwrap().success());
+        Self { directory, program }
+    }
+
+    fn renderer(&self) -> Renderer<'_> {
+        Renderer {
+            program: &self.program,
+            arguments: Self::ARGUMENTS.map(Into::into).into(),
+        }
+    }
+
+    fn kept(&self, name: &str) -> String {
+        fs::read_to_string(self.directory.path().join(name)).unwrap()
+    }
+}
+
+#[test]
+fn what_is_rendered_passes_through_a_program() {
+    let awkward = Awkward::new("");
+    let helm = Helm::at(&program("helm")).unwrap();
+    let home = helm.home().unwrap();
+    let chart = home.write("chart.tgz", &chart_with_hooks()).unwrap();
+    let mut run = Run::new(&home, "template");
+    run.arguments([chart.into()]);
+    awkward.renderer().join(&mut run).unwrap();
+    let said = helm.run(&run, Cancel::never()).unwrap();
+    let said = String::from_utf8(said).unwrap();
+    let sent = awkward.kept("sent");
+    for name in ["object", "hook", "test"] {
+        assert!(sent.contains(&format!("name: {name}")), "{sent}");
+        assert!(said.contains(&format!("name: other-{name}")), "{said}");
+    }
+    let arguments = Awkward::ARGUMENTS.map(|it| format!("{it}|")).concat();
+    assert_eq!(awkward.kept("arguments"), arguments);
+}
+
+#[test]
+fn helm_fails_where_the_program_does() {
+    let awkward = Awkward::new("exit 3");
+    let helm = Helm::at(&program("helm")).unwrap();
+    let home = helm.home().unwrap();
+    let chart = home.write("chart.tgz", &chart_with_hooks()).unwrap();
+    let mut run = Run::new(&home, "template");
+    run.arguments([chart.into()]);
+    awkward.renderer().join(&mut run).unwrap();
+    let error = helm.run(&run, Cancel::never()).unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("exited with error"), "{said}");
+}
+
+/// The answers of an API server to who asks for its version and its kinds; it has no kinds, and forbids all else.
+fn answer(stream: &TcpStream) {
+    let mut lines = BufReader::new(stream).lines();
+    let Some(Ok(request)) = lines.next() else {
+        return;
+    };
+    // The rest of the request's head must be read, or the answer may not arrive.
+    while lines
+        .next()
+        .is_some_and(|it| it.is_ok_and(|it| !it.is_empty()))
+    {}
+    let (status, body) = match request.split([' ', '?']).nth(1) {
+        Some("/version") => (
+            "200 OK",
+            r#"{"major":"1","minor":"33","gitVersion":"v1.33.0"}"#,
+        ),
+        Some("/api") => ("200 OK", r#"{"kind":"APIVersions","versions":[]}"#),
+        Some("/apis") => (
+            "200 OK",
+            r#"{"kind":"APIGroupList","apiVersion":"v1","groups":[]}"#,
+        ),
+        _ => (
+            "403 Forbidden",
+            r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}"#,
+        ),
+    };
+    let length = body.len();
+    let head = "Content-Type: application/json\r\nConnection: close";
+    let mut stream = stream;
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+}
+
+/// Has Helm keep these releases in its memory instead of a cluster.
+fn in_memory(directory: &Path, releases: &str) -> Access {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    // It ends with the test.
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            answer(&stream.unwrap());
+        }
+    });
+    let data = directory.join("releases.yaml");
+    fs::write(&data, releases).unwrap();
+    let config = directory.join("kubeconfig");
+    let text = format!(
+        "{{apiVersion: v1, kind: Config, clusters: [{{name: c, cluster: {{server: \"http://{address}\"}}}}], \
+        contexts: [{{name: near, context: {{cluster: c}}}}]}}"
+    );
+    fs::write(&config, text).unwrap();
+    let environment = [
+        ("HELM_DRIVER", "memory".into()),
+        ("HELM_MEMORY_DRIVER_DATA", data.into_os_string()),
+        ("KUBECONFIG", config.into_os_string()),
+    ];
+    Access {
+        environment: environment.map(|(name, value)| (name.into(), value)).into(),
+        context: Some("near".to_owned()),
+    }
+}
+
+const INSTALLED: &str = "[{name: shop, namespace: there, version: 1, info: {status: deployed}, \
+    chart: {metadata: {name: web, version: 1.0.0, apiVersion: v2}}, config: {a: of the last one}, \
+    manifest: \"apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: object}\\n\"}]";
+
+#[test]
+fn a_release_is_installed_and_upgraded_through_a_program_by_nothing_but_what_is_given() {
+    let helm = Helm::at(&program("helm")).unwrap();
+    for (releases, upgrade) in [("[]", false), (INSTALLED, true)] {
+        let awkward = Awkward::new("");
+        let access = in_memory(awkward.directory.path(), releases);
+        let upgraded = Upgrade {
+            release: Release {
+                name: &"shop".parse().unwrap(),
+                namespace: &"there".parse().unwrap(),
+            },
+            chart: &chart_with_hooks(),
+            values: b"{}",
+            timeout: Duration::from_mins(1),
+            renderer: Some(awkward.renderer()),
+            take_ownership: true,
+            description: "by a test",
+        };
+        helm.upgrade(&upgraded, &access, Cancel::never()).unwrap();
+        let sent = awkward.kept("sent");
+        let told = format!("a: \"built in\", upgrade: \"{upgrade}\"");
+        for part in [&told, "name: object", "name: hook", "name: test"] {
+            assert!(sent.contains(part), "{part}: {sent}");
+        }
+    }
+}
+
+#[test]
+fn a_release_is_rolled_back_and_uninstalled_and_only_none_is_no_failure() {
+    let helm = Helm::at(&program("helm")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let access = in_memory(directory.path(), INSTALLED);
+    let (timeout, cancel) = (Duration::from_mins(1), Cancel::never());
+    let namespace = "there".parse().unwrap();
+    let [shop, none] = ["shop", "none"].map(|name| name.parse().unwrap());
+    let release = |name| Release {
+        name,
+        namespace: &namespace,
+    };
+    let rollback =
+        |name, revision| helm.rollback(release(name), revision, timeout, &access, cancel);
+    rollback(&shop, 1).unwrap();
+    let error = rollback(&shop, 2).unwrap_err();
+    assert_eq!(error.to_string(), "helm rollback: release has no 2 version");
+    for name in [&shop, &none] {
+        let uninstall = helm.uninstall(release(name), timeout, &access, cancel);
+        uninstall.unwrap();
+    }
+    let mut refused = access.clone();
+    refused
+        .environment
+        .retain(|(name, _)| !name.to_string_lossy().starts_with("HELM_"));
+    let error = helm.uninstall(release(&shop), timeout, &refused, cancel);
+    let said = error.unwrap_err().to_string();
+    assert!(
+        said.contains("query: failed to query with labels"),
+        "{said}"
+    );
 }
