@@ -250,6 +250,7 @@ impl Stage<'_> {
             kubernetes: None,
             api_versions: &[],
             definitions,
+            upgrade: false,
         };
         let rendered = self.helm.template(&rendering, self.watch.cancel);
         rendered.map_err(|error| match error {

@@ -25,6 +25,8 @@ pub struct Rendering<'a> {
     pub api_versions: &'a [String],
     /// Whether the files of `crds/` come with it.
     pub definitions: bool,
+    /// Whether the chart is told that the release is there already.
+    pub upgrade: bool,
 }
 
 impl Helm {
@@ -51,6 +53,9 @@ impl Helm {
         }
         if rendering.definitions {
             run.flag("include-crds", "true");
+        }
+        if rendering.upgrade {
+            run.flag("is-upgrade", "true");
         }
         self.run(&run, cancel)
     }

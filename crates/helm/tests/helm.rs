@@ -52,6 +52,7 @@ fn render_as(
         kubernetes: Some("1.31.0"),
         api_versions: &["example.test/v1/Thing".to_owned()],
         definitions: true,
+        upgrade: false,
     };
     let said = helm.template(&rendering, cancel)?;
     Ok(String::from_utf8(said).unwrap())
