@@ -145,14 +145,12 @@ pub enum PackError {
         source: helm::HelmError,
     },
     /// A chart renders to what cannot be read.
-    #[error("`{file}` of the chart `{release}` renders to what is not usable YAML")]
+    #[error("cannot read what the chart `{release}` renders to")]
     Rendered {
         /// Its release.
         release: ReleaseName,
-        /// The template.
-        file: String,
-        /// The reason, with line and column of the rendering.
-        source: schemas::yaml::YamlError,
+        /// The reason, with its file.
+        source: manifests::RenderedError,
     },
     /// A chart makes of parts of an image's address what is none.
     #[error("{}: {} is `{}`, made of a part of an image's address and of something else", .0.place, .0.pointer, .0.reference)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use helm::{Helm, HelmError, Rendering};
-use manifests::{Address, Expansion, reference};
+use manifests::{Address, Expansion, RenderedObject, reference};
 use schemas::{
     ImagePlace, ImageReference, Namespace, ReleaseName, SolutionId, SourceImage, SourceSpec, yaml,
 };
@@ -18,7 +18,7 @@ use crate::charts::LoadedChart;
 use crate::error::PackError;
 use crate::in_values::{self, RepositoryInValues};
 use crate::missing::MissingImage;
-use crate::rendered::{self, ReachesOut, RenderedObject};
+use crate::rendered::{self, ReachesOut};
 
 /// What renders charts when they are packed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -185,7 +185,10 @@ impl Stage<'_> {
         let objects = rendered::objects(release, &first)?;
         let again = rendered::objects(release, &second)?;
         for differing in rendered::differing(&again, &objects) {
-            self.remark(release, ChartRemark::Differs(differing.place(release)));
+            self.remark(
+                release,
+                ChartRemark::Differs(rendered::place(differing, release)),
+            );
         }
         let namespace = self.namespace(chart).as_str();
         let beyond = rendered::reaches_out(&objects, namespace);
@@ -200,7 +203,7 @@ impl Stage<'_> {
             return Err(PackError::ReleaseSize { release, size });
         }
         for object in &objects {
-            let place = object.place(release) + &with(", rendered", set);
+            let place = rendered::place(object, release) + &with(", rendered", set);
             let no_text = rendered::no_text(&object.value);
             if let Some(pointer) = no_text.filter(|_| !rules::is_definition(&object.value)) {
                 self.remark(release, ChartRemark::NoText(format!("{place}: {pointer}")));
@@ -289,7 +292,7 @@ impl Stage<'_> {
             if image.reference.as_str().contains(REGISTRY) {
                 return Err(PackError::NoAddress(Box::new(image)));
             }
-            found.add(image, object.file());
+            found.add(image, &object.file);
         }
         Ok(())
     }

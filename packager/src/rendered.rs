@@ -1,91 +1,34 @@
-//! What `helm` wrote: documents with the template of each, what differs between two renderings, and the images that a chart
-//! says it has.
-//!
-//! Known attacks and where they stop: very much text or very many documents, alias bombs, nesting: the budgets of
-//! `schemas::yaml`; much by aliases over many documents: weighed here.
+//! What `helm` wrote: what differs between two renderings, what reaches out, and the images that a chart says it has.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use manifests::reference::normal;
-use manifests::{Kinds, ManifestsError, limits};
-use schemas::yaml::{self, YamlError};
-use schemas::{DocumentCost, ImageReference, ReleaseName};
+use manifests::{Kinds, RenderedObject};
+use schemas::{ImageReference, ReleaseName, yaml};
 use serde_json::{Map, Value};
 use validator::rules::{self, Reach};
 
 use crate::error::PackError;
 
-/// An object of a rendering.
-#[derive(Debug)]
-pub(crate) struct RenderedObject {
-    file: Arc<str>,
-    pub(crate) value: Value,
+/// Where an object stands, for people.
+pub(crate) fn place(object: &RenderedObject, release: &ReleaseName) -> String {
+    let shown = |pointer| manifests::shown(manifests::text(&object.value, pointer));
+    let (kind, name) = (shown("/kind"), shown("/metadata/name"));
+    format!(
+        "`{}` of the chart `{release}`, {kind} `{name}`",
+        object.file
+    )
 }
 
-impl RenderedObject {
-    /// The file of the chart that it comes from.
-    pub(crate) fn file(&self) -> &str {
-        &self.file
-    }
-
-    /// Where it stands, for people.
-    pub(crate) fn place(&self, release: &ReleaseName) -> String {
-        let shown = |pointer| manifests::shown(manifests::text(&self.value, pointer));
-        let (kind, name) = (shown("/kind"), shown("/metadata/name"));
-        format!("`{}` of the chart `{release}`, {kind} `{name}`", self.file)
-    }
-}
-
-/// The objects that a chart rendered to; lists of objects are taken apart.
+/// The objects that a chart rendered to.
 pub(crate) fn objects(
     release: &ReleaseName,
     rendering: &[u8],
 ) -> Result<Vec<RenderedObject>, PackError> {
-    let mut objects = Vec::new();
-    let mut cost = DocumentCost::default();
-    let parts = yaml::parts(rendering).map_err(|source| ManifestsError::Stream {
-        file: format!("what the chart {release} renders to"),
+    manifests::rendered(rendering).map_err(|source| PackError::Rendered {
+        release: release.clone(),
         source,
-    })?;
-    for part in parts {
-        let file: Arc<str> = manifests::shown(file(part.text)).into();
-        let unusable = |source| PackError::Rendered {
-            release: release.clone(),
-            file: file.to_string(),
-            source,
-        };
-        for value in part.documents().map_err(unusable)? {
-            cost.add(&value);
-            if cost.values > limits::VALUES || cost.text > limits::TEXT {
-                let words = format!(
-                    "with what is before it, it has more than {} values or {} bytes of text",
-                    limits::VALUES,
-                    limits::TEXT
-                );
-                return Err(unusable(YamlError::Document(words)));
-            }
-            objects.extend(taken_apart(value).into_iter().map(|value| RenderedObject {
-                file: Arc::clone(&file),
-                value,
-            }));
-        }
-    }
-    Ok(objects)
-}
-
-/// The file that Helm names in a comment before each document.
-fn file(text: &str) -> &str {
-    let mut lines = text.lines().map(|line| line.strip_prefix("# Source: "));
-    lines.find_map(|file| file).unwrap_or("a template")
-}
-
-fn taken_apart(mut value: Value) -> Vec<Value> {
-    let is_list = manifests::text(&value, "/kind").ends_with("List");
-    match value.get_mut("items") {
-        Some(Value::Array(items)) if is_list => std::mem::take(items),
-        _ => vec![value],
-    }
+    })
 }
 
 /// The objects that are not the same in another rendering.
@@ -233,7 +176,7 @@ items: [{kind: Secret, metadata: {name: b}}, {kind: Secret, metadata: {name: c}}
         let places: Vec<String> = of(RENDERED)
             .unwrap()
             .iter()
-            .map(|it| it.place(&"shop".parse().unwrap()))
+            .map(|it| place(it, &"shop".parse().unwrap()))
             .collect();
         let expected = [
             "`web/templates/a.yaml` of the chart `shop`, ConfigMap `a`",
@@ -243,10 +186,9 @@ items: [{kind: Secret, metadata: {name: b}}, {kind: Secret, metadata: {name: c}}
         assert_eq!(places, expected);
         let twice = RENDERED.replace("name: a}", "name: a, name: b}");
         let error = of(&twice).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "`web/templates/a.yaml` of the chart `shop` renders to what is not usable YAML"
-        );
+        let source = std::error::Error::source(&error).unwrap().to_string();
+        let words = "`web/templates/a.yaml` renders to what is not usable YAML";
+        assert_eq!(source, words);
     }
 
     #[test]

@@ -1,0 +1,81 @@
+//! What `helm` writes when it renders a chart, or stores of a release: documents, each with the file it comes from.
+//!
+//! Known attacks and where they stop: very much text or very many documents, alias bombs, nesting: the budgets of
+//! `schemas::yaml`; much by aliases over many documents: weighed here.
+
+use std::sync::Arc;
+
+use schemas::DocumentCost;
+use schemas::yaml::{self, StreamError, YamlError};
+use serde_json::Value;
+
+use crate::document::text;
+use crate::{limits, shown};
+
+/// An object of a rendering.
+#[derive(Clone, Debug)]
+pub struct RenderedObject {
+    /// The file of the chart that it comes from, as it may be shown.
+    pub file: Arc<str>,
+    /// What it says.
+    pub value: Value,
+}
+
+/// Why a rendering cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RenderedError {
+    /// It is too large, or not text.
+    #[error("cannot be split into documents")]
+    Stream(#[from] StreamError),
+    /// A file renders to what is not YAML, or to too much of it.
+    #[error("`{file}` renders to what is not usable YAML")]
+    Yaml {
+        /// The file of the chart.
+        file: Arc<str>,
+        /// The reason, with line and column of the rendering.
+        source: YamlError,
+    },
+}
+
+/// The objects of a rendering, in order; lists of objects are taken apart, and documents without content left out.
+pub fn rendered(rendering: &[u8]) -> Result<Vec<RenderedObject>, RenderedError> {
+    let mut objects = Vec::new();
+    let mut cost = DocumentCost::default();
+    for part in yaml::parts(rendering)? {
+        let file: Arc<str> = shown(source(part.text)).into();
+        let unusable = |source| RenderedError::Yaml {
+            file: Arc::clone(&file),
+            source,
+        };
+        for value in part.documents().map_err(unusable)? {
+            cost.add(&value);
+            if cost.values > limits::VALUES || cost.text > limits::TEXT {
+                let words = format!(
+                    "with what is before it, it has more than {} values or {} bytes of text",
+                    limits::VALUES,
+                    limits::TEXT
+                );
+                return Err(unusable(YamlError::Document(words)));
+            }
+            objects.extend(taken_apart(value).into_iter().map(|value| RenderedObject {
+                file: Arc::clone(&file),
+                value,
+            }));
+        }
+    }
+    Ok(objects)
+}
+
+/// The file that Helm names in a comment before each document.
+fn source(text: &str) -> &str {
+    let mut lines = text.lines().map(|line| line.strip_prefix("# Source: "));
+    lines.find_map(|file| file).unwrap_or("a template")
+}
+
+fn taken_apart(mut value: Value) -> Vec<Value> {
+    let is_list = text(&value, "/kind").ends_with("List");
+    match value.get_mut("items") {
+        Some(Value::Array(items)) if is_list => std::mem::take(items),
+        _ => vec![value],
+    }
+}
