@@ -5,6 +5,7 @@ pub(crate) mod resource;
 pub(crate) mod wire;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -37,6 +38,7 @@ pub struct Cluster {
     /// When it last gave no answer.
     away: Arc<Mutex<Option<Instant>>>,
     timeout: Duration,
+    kubeconfig: Vec<PathBuf>,
     context: Option<String>,
     server: String,
     version: ServerVersion,
@@ -53,6 +55,12 @@ impl fmt::Debug for Cluster {
 }
 
 impl Cluster {
+    /// The kubeconfig files that the connection was made by, in order of precedence; none in a pod.
+    #[must_use]
+    pub fn kubeconfig(&self) -> &[PathBuf] {
+        &self.kubeconfig
+    }
+
     /// The kubeconfig's context; `None` in a pod.
     #[must_use]
     pub fn context(&self) -> Option<&str> {

@@ -37,6 +37,9 @@ pub const MAX_CHANGES: usize = 200;
 /// Most versions of an API group that are looked at for a kind: groups in use have three.
 pub const MAX_API_VERSIONS: usize = 20;
 
+/// Most API versions of a cluster that charts are told of: clusters with all the operators in use have some hundred.
+pub const API_VERSIONS: usize = 500;
+
 /// Most field conflicts kept of one object.
 pub const MAX_CONFLICTS: usize = 100;
 

@@ -48,6 +48,10 @@ impl Cluster {
             Account::Kubeconfig { paths, context } => from_files(paths, context.as_deref()).await?,
             Account::InCluster => (in_cluster()?, None),
         };
+        let kubeconfig = match &connect.account {
+            Account::Kubeconfig { paths, .. } => paths.clone(),
+            Account::InCluster => Vec::new(),
+        };
         // Retries and time limits are this crate's own: the same for every request, and named.
         config.default_retry = false;
         config.connect_timeout = Some(connect.timeout);
@@ -59,7 +63,11 @@ impl Cluster {
         let builder =
             ClientBuilder::try_from(config).map_err(|source| setup_error(&server, source))?;
         let how = (connect.timeout, connect.listener.clone());
-        Self::with_client(builder.build(), how, context, server).await
+        let cluster = Self::with_client(builder.build(), how, context, server).await?;
+        Ok(Self {
+            kubeconfig,
+            ..cluster
+        })
     }
 
     /// The same with a client that is there already.
@@ -81,6 +89,7 @@ impl Cluster {
             answered: Arc::default(),
             away: Arc::default(),
             timeout,
+            kubeconfig: Vec::new(),
             context,
             server,
             version: unknown,

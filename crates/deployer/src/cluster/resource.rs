@@ -1,8 +1,9 @@
 //! Which URL an object has: kinds are looked up once per API version and kept.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Deserialize;
 
 use super::Cluster;
@@ -39,6 +40,11 @@ struct GroupVersion {
 #[derive(Debug, Deserialize)]
 struct Group {
     versions: Vec<GroupVersion>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Groups {
+    groups: Vec<Group>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -157,6 +163,33 @@ impl Cluster {
             }
         }
         Ok(others)
+    }
+
+    /// Every API version that the server has, as `GROUP/VERSION`, and every kind of it, as `GROUP/VERSION/KIND`, sorted:
+    /// what charts are told of a cluster. An aggregated API that does not answer is left out, as by Helm.
+    pub async fn api_versions(&self) -> Result<Vec<String>, Error> {
+        let groups: Groups = self.read_json("/apis", "look up all API versions").await?;
+        let versions = groups.groups.into_iter().flat_map(|it| it.versions);
+        let versions = versions
+            .map(|it| it.group_version)
+            .take(limits::API_VERSIONS);
+        let core = "v1".to_owned();
+        let looks = std::iter::once(core).chain(versions).map(async |version| {
+            let any = Gvk::new(&version, "");
+            match self.resources(&any).await {
+                Ok(kinds) => Ok((version, kinds)),
+                Err(error) if error.is_temporary() => Ok((version, Vec::new())),
+                Err(error) => Err(error),
+            }
+        });
+        let looks = stream::iter(looks).buffered(limits::PARALLEL);
+        let served: Vec<(String, Vec<ApiResource>)> = looks.try_collect().await?;
+        let mut all = BTreeSet::new();
+        for (version, kinds) in served.into_iter().filter(|(_, kinds)| !kinds.is_empty()) {
+            all.extend(kinds.iter().map(|it| format!("{version}/{}", it.kind)));
+            all.insert(version);
+        }
+        Ok(all.into_iter().collect())
     }
 
     /// Whether the server has a kind.
@@ -279,6 +312,24 @@ mod tests {
         assert_eq!(others("example.test/v1").await, ["example.test/v3"]);
         assert_eq!(others("other.test/v1").await, [""; 0]);
         assert_eq!(others("v1").await, [""; 0]);
+    }
+
+    #[tokio::test]
+    async fn all_versions_are_told_but_those_that_do_not_answer() {
+        let (cluster, _) = cluster(|request| {
+            let version = |name: &str| json!({"groupVersion": name, "version": "v1"});
+            let versions = ["batch/v1", "gone.test/v1", "away.test/v1"].map(version);
+            match request.path.as_str() {
+                "/apis" => Answer::json(200, &json!({"groups": [{"versions": versions}]})),
+                "/apis/away.test/v1" => Answer(503, None, Vec::new()),
+                _ => Answer(404, None, Vec::new()),
+            }
+        })
+        .await;
+        let all = cluster.api_versions().await.unwrap();
+        let expected = ["batch/v1", "batch/v1/Job", "v1", "v1/ConfigMap"];
+        assert_eq!(all[..4], expected);
+        assert!(!all.iter().any(|it| it.contains(".test")), "{all:?}");
     }
 
     #[tokio::test]
