@@ -66,6 +66,8 @@ pub struct Upgrade<'a> {
     pub renderer: Option<Renderer<'a>>,
     /// Whether objects that are there already, and not of this release, become its own.
     pub take_ownership: bool,
+    /// Whether fields that others own are taken over.
+    pub force_conflicts: bool,
     /// What Helm keeps as the description of the revision; if empty, words of its own.
     pub description: &'a str,
 }
@@ -96,6 +98,9 @@ impl Helm {
         run.flag("description", upgrade.description);
         if upgrade.take_ownership {
             run.flag("take-ownership", "true");
+        }
+        if upgrade.force_conflicts {
+            run.flag("force-conflicts", "true");
         }
         if let Some(renderer) = &upgrade.renderer {
             renderer.join(&mut run).map_err(|it| self.failed(it))?;

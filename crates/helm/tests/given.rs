@@ -94,6 +94,7 @@ impl Fake {
             timeout: Duration::from_millis(90_500),
             renderer: None,
             take_ownership: false,
+            force_conflicts: false,
             description: "",
         };
         change(&mut upgrade);

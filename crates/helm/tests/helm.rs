@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::iter;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -362,6 +362,7 @@ fn a_release_is_installed_and_upgraded_through_a_program_by_nothing_but_what_is_
             timeout: Duration::from_mins(1),
             renderer: Some(awkward.renderer()),
             take_ownership: true,
+            force_conflicts: true,
             description: "by a test",
         };
         helm.upgrade(&upgraded, &access, Cancel::never()).unwrap();
